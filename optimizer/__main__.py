@@ -17,10 +17,10 @@ from typing import TextIO
 from typer.exceptions import TyperException
 
 from optimizer.commands.app import app
-from optimizer.commands.console import keep_for_json
 from optimizer.commands.help import ASKED_FOR_ALL
 from optimizer.commands.limits import explain_limit
 from optimizer.commands.notes import LOGGERS, heard_by, note, sent_again, stop_now, tell, telling
+from optimizer.commands.streams import keep_for_json
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 PACKAGE = "exhaustion-optimizer"

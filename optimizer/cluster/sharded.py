@@ -122,7 +122,7 @@ class ShardedEngine:
     def memory_plan(self, individuals: int) -> str:
         """For people."""
         room = individuals * len(self.windows) * len(ACCUMULATORS) * 8
-        return f"{individuals:,} individuals: {room / 1e6:,.1f} MB of results a generation here"
+        return f"{individuals:,} candidates: {room / 1e6:,.1f} MB of results a generation here"
 
     def evaluate(self, genomes: Floats) -> Floats:
         """Backtest genomes [P, G] in every window; as `engine.batch.Engine.evaluate`."""

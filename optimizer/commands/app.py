@@ -121,7 +121,7 @@ def parity(  # noqa: PLR0913 - one argument a flag
     cluster: Address | None,
     config: ConfigFile = None,
     individuals: Annotated[
-        int, option("--individuals", "Random individuals to compare.", "COUNT", min=1, max=MOST)
+        int, option("--individuals", "Random candidates to compare.", "COUNT", min=1, max=MOST)
     ] = 100,
     run: Annotated[str | None, option("--run", "Compare the front of this run.", "RUN")] = None,
     runs: Runs = Path("runs"),
@@ -243,7 +243,7 @@ def bench(
     *,
     flags: dict[str, object],
     population: Annotated[
-        int, option("--population", "Random individuals in a call.", "COUNT", min=1, max=MOST)
+        int, option("--population", "Random candidates in a call.", "COUNT", min=1, max=MOST)
     ] = 512,
     bars: Annotated[int, option("--bars", "Use the last so many bars.", "COUNT", min=2)] = 35_040,
     repeats: Annotated[int, option("--repeats", "Calls that are timed.", "COUNT", min=3)] = 20,

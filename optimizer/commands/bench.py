@@ -85,7 +85,7 @@ def bench_command(
         return
     facts = {
         "device": f"{engine.device} ({device.reason}), {engine.threads} threads",
-        "trades of an individual": f"{trades:.0f} on average",
+        "trades of a candidate": f"{trades:.0f} on average",
         "peak memory": f"{peak / 2**20:,.0f} MiB",
         **machine,
     }

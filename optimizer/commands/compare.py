@@ -76,7 +76,7 @@ def _table(
     table.add_row("bars", *(run.data for run in found))
     table.add_row("status", *(run.status for run in found))
     table.add_row("generations", *(number(run.generations) for run in found))
-    table.add_row("individuals evaluated", *(number(run.evaluated) for run in found))
+    table.add_row("candidates evaluated", *(number(run.evaluated) for run in found))
     table.add_row("seconds", *(number(run.seconds) for run in found))
     table.add_row("front", *(number(run.front) for run in found))
     for place, name in enumerate(objectives):

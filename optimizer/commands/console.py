@@ -1,14 +1,11 @@
 """Where commands write, and what they all write: plain tables, JSON without NaN, exact CSV."""
 
-import contextlib
 import csv
 import io
 import json
 import math
-import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -17,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from optimizer.commands.notes import wrapped
+from optimizer.commands.streams import own_stdout
 from optimizer.printable import printable
 from optimizer.shown import number
 
@@ -24,9 +22,6 @@ WIDTH_OF_A_FILE = 160
 """Columns when the output is no terminal, so that a table in a file is not cut."""
 
 LEAST_CELL = 8
-
-_KEPT: ContextVar[TextIO | None] = ContextVar("stdout", default=None)
-"""Our own output while other words go elsewhere."""
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """A cell of text that begins so would run as a formula in a spreadsheet."""
@@ -119,56 +114,9 @@ def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table
 
 def print_json(value: object) -> None:
     """Print one JSON object on stdout; NaN is null."""
-    stream = _KEPT.get() or sys.stdout
+    stream = own_stdout()
     stream.write(json_text(value))
     stream.flush()
-
-
-@contextlib.contextmanager
-def keep_for_json(is_kept: bool) -> Iterator[None]:
-    """Keep stdout for `print_json` alone: whatever else is printed goes to stderr.
-
-    Libraries print where they like, those in C past Python's streams, so the descriptor is led
-    elsewhere too.
-    """
-    own = sys.stdout
-    if not is_kept:
-        yield
-        return
-    own.flush()
-    kept = own
-    is_first = _has_descriptor(own, 1)
-    if is_first:
-        kept = open(os.dup(1), "w", encoding=own.encoding, errors=own.errors)  # noqa: SIM115
-        os.dup2(2, 1)
-    token = _KEPT.set(kept)
-    sys.stdout = sys.stderr
-    try:
-        yield
-    finally:
-        sys.stdout = own
-        _KEPT.reset(token)
-        if is_first:
-            os.dup2(kept.fileno(), 1)
-            # What could not be written was an error of the body.
-            with contextlib.suppress(OSError):
-                kept.close()
-
-
-def give_back_stdout() -> None:
-    """Let descriptor 1 be our own output again, for a program that takes the place of this one."""
-    kept = _KEPT.get() or sys.stdout
-    kept.flush()
-    if kept is not sys.stdout and not _has_descriptor(kept, 1):
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(kept.fileno(), 1)
-
-
-def _has_descriptor(stream: TextIO, number: int) -> bool:
-    try:
-        return stream.fileno() == number
-    except (OSError, ValueError):
-        return False
 
 
 def json_text(value: object) -> str:

@@ -102,7 +102,7 @@ def runs_export(
         ),
     ] = "front",
     sample: Annotated[
-        int, option("--sample", "Individuals beside the front in a .journal.", "COUNT", min=0)
+        int, option("--sample", "Candidates beside the front in a .journal.", "COUNT", min=0)
     ] = 500,
     member: Member = None,
     platform: Annotated[

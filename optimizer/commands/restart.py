@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import DeviceLostError
-from optimizer.commands.console import give_back_stdout
+from optimizer.commands.streams import give_back_stdout
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
 from optimizer.runs.lock import NO_GENERATION

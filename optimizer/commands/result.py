@@ -17,7 +17,7 @@ from optimizer.commands.tables import (
     windows_table,
 )
 from optimizer.evidence.verdict import NEXT
-from optimizer.goals.advice import advise, describe_failures, describe_nearest
+from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement, VerdictRecord
 from optimizer.judging.verdict import picked, verdict_of
@@ -25,7 +25,6 @@ from optimizer.judging.words import suggest_next, words_of_count, words_of_pick
 from optimizer.runs.result import RunResult, noun_of, quality_lines
 from optimizer.runs.windows import describe_windows, searched_windows
 from optimizer.search.generation import Regret
-from optimizer.session.remarks import describe_bounds
 from optimizer.shown import counted, fraction, number
 
 COLOURS = {

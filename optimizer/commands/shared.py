@@ -17,7 +17,7 @@ AnyJson = Annotated[bool, option("--json", "Print JSON.")]
 Runs = Annotated[Path, option("--runs", "Folder in which runs are recorded.", "FOLDER")]
 Member = Annotated[
     int | None,
-    option("--member", "Which individual, by its number in the front.", "NUMBER", min=0),
+    option("--member", "Which candidate, by its number in the front.", "NUMBER", min=0),
 ]
 Front = Annotated[
     Literal["few", "all"],

@@ -71,7 +71,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
     members = int(is_member.sum())
     return (
         f"written to {to}: {members:,} members of the front and {len(trials) - members:,} other "
-        f"individuals; to look at it: optuna-dashboard {to}"
+        f"candidates; to look at it: optuna-dashboard {to}"
     )
 
 

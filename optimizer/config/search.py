@@ -27,13 +27,13 @@ class SearchSettings(Settings):
         ge=0,
     )
     population: int = knob(
-        128, "Individuals in a generation.", decides="search", ge=1, le=10_000_000
+        128, "Candidates in a generation.", decides="search", ge=1, le=10_000_000
     )
     generations: int = knob(
         50, "Generations after the initial one.", decides="end", ge=0, le=10_000_000
     )
     max_evaluations: int | None = knob(
-        None, "Stop before more individuals than this are evaluated.", decides="end", ge=1
+        None, "Stop before more candidates than this are evaluated.", decides="end", ge=1
     )
     max_seconds: float | None = knob(
         None,
@@ -47,19 +47,19 @@ class SearchSettings(Settings):
     seed: int = knob(1, "Decides every random number.", decides="search", ge=0, le=2**63 - 1)
     warm_start: str | None = knob(
         None,
-        "Individuals to begin with: a .json or .csv file, or the front of a run.",
+        "Candidates to begin with: a .json or .csv file, or the front of a run.",
         decides="warm start",
         also="--run",
     )
     member: int | None = knob(
         None,
-        "Of those individuals, begin with this one alone, by its number.",
+        "Of those candidates, begin with this one alone, by its number.",
         decides="warm start",
         ge=0,
     )
     repair: bool = knob(
         False,
-        "Move individuals of --warm-start inside the bounds and constraints, and say how many; "
+        "Move candidates of --warm-start inside the bounds and constraints, and say how many; "
         "refuse them else.",
         decides="warm start",
     )
@@ -118,7 +118,7 @@ class SearchSettings(Settings):
     islands: int = knob(
         1,
         "Parts of the population that breed apart; fewer where they would hold less than 8 "
-        "individuals.",
+        "candidates.",
         decides="search",
         ge=1,
         le=1024,
@@ -146,4 +146,4 @@ class GoalSettings(Settings):
         "How windows make one number: pooled as one, mean, worst, or a quantile such as q25.",
         decides="goals",
     )
-    min_trades: int = knob(30, "Fewer trades make an individual infeasible.", decides="goals", ge=0)
+    min_trades: int = knob(30, "Fewer trades make a candidate infeasible.", decides="goals", ge=0)

@@ -1,9 +1,10 @@
-"""An empty front in words: reasons over the whole search, the nearest candidate, what to change."""
+"""A front in words: why it is empty, the nearest candidate, what to change, its bounds."""
 
 import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from optimizer.goals.constraints import Constraint, parse_constraint
 from optimizer.goals.objectives import RUINED, TOO_FEW_TRADES
@@ -20,7 +21,31 @@ REMEDIES = {
     RUINED: "Stake less on a trade: a smaller --risk-fraction, or lower costs if they are wrong.",
 }
 
+AT_A_BOUND = 0.01
+"""Nearer to a bound than this share of the range is at the bound."""
+
 Figures = Mapping[str, float | None]
+
+Floats = npt.NDArray[np.float64]
+
+
+def describe_bounds(genomes: Floats, bounds: Mapping[str, tuple[float, float]]) -> str:
+    """Genes at their bounds in a sentence, for the best may lie beyond; empty where none is.
+
+    Args:
+        genomes: [F, G] of a front.
+        bounds: Low and high of each gene, [G].
+    """
+    phrases = []
+    for (name, (low, high)), values in zip(bounds.items(), genomes.T, strict=True):
+        near = AT_A_BOUND * (high - low)
+        sides = (("minimum", low, values - low), ("maximum", high, high - values))
+        for side, bound, distance in sides if high > low else ():
+            if count := int((distance <= near).sum()):
+                phrases.append(f"{name} is at its {side} {number(bound)} in {number(count)}")
+    if not phrases:
+        return ""
+    return f"Widen these bounds? {'; '.join(phrases)} of {counted(len(genomes), 'member')}."
 
 
 def describe_failures(failures: Mapping[str, int], evaluated: int) -> str:

@@ -388,7 +388,7 @@ def _warm_start(store: RunStore, task: Task) -> Floats | None:
     found = warm_start_of(task.config, task.spec.layout)
     if found is None or hash_of(found.genomes) != recorded:
         raise ConfigError(
-            f"run '{store.run_id}' began with other individuals than {task.config.warm_start} "
+            f"run '{store.run_id}' began with other candidates than {task.config.warm_start} "
             "holds now: put them back, because the search is repeated to judge it"
         )
     return found.genomes

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.bars import Window
+from optimizer.goals.advice import describe_bounds
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.runs.result import quality_lines, words_of
 from optimizer.runs.rows import count_rejected
 from optimizer.runs.windows import describe_windows, searched_windows
 from optimizer.session.markets import Markets
-from optimizer.session.remarks import describe_bounds
 from optimizer.shown import HELD_OUT, counted, minute, number
 
 Fact = tuple[str, str]
@@ -81,7 +81,7 @@ def tried(run: Tables) -> str:
     generations = counted(len(run.summaries), "generation")
     count = sum(summary.evaluated for summary in run.summaries)
     polished = 0 if run.result is None else run.result.polished
-    told = f"{counted(count, 'individual')} evaluated in {generations}"
+    told = f"{counted(count, 'candidate')} evaluated in {generations}"
     if polished:
         told += f" and {number(polished)} in polishing, {number(count + polished)} in all"
     trials = None if run.judgement is None else run.judgement.trials

@@ -29,16 +29,16 @@ def stitched_curve(run: Tables) -> Curve | None:
         )
     markets, costs = run.task.markets, run.task.costs
     rows = run.judgement.folds.rows
-    windows: list[Window] = []
-    ledgers: list[Ledger] = []
-    for row in rows:
-        tested = list_windows(markets, row.test)
-        if row.trades and tested:
-            genome = run.task.spec.layout.encode(row.genes)
-            windows += tested
-            ledgers += next(run.engine.on(tested).ledgers(genome[None]))
+    tested = [(row, list_windows(markets, row.test)) for row in rows if row.trades]
+    windows = [window for _, own in tested for window in own]
     if not windows:
         return None
+    genomes = np.array([run.task.spec.layout.encode(row.genes) for row, _ in tested])
+    # All folds at once: an engine whose series memory does not hold together reads them anew.
+    every = list(run.engine.on(windows).ledgers(genomes))
+    ledgers: list[Ledger] = []
+    for (_, own), traded in zip(tested, every, strict=True):
+        ledgers += traded[len(ledgers) : len(ledgers) + len(own)]
     accounts = [markets.names[window.series] for window in windows]
     start_ns = min(parse_ns(one.first) for row in rows for one in row.test)
     trades = collect_trades(ledgers, windows, markets.series, costs)

@@ -21,15 +21,15 @@ TERMS = {
 
 OF_A_SEARCH = {
     "certificate": "the front replayed by the readable reference: do the engines agree, to the bit",
-    "distinct": "an individual counts once; one that died out may come again and be evaluated anew",
+    "distinct": "a candidate counts once; one that died out may come again and be evaluated anew",
     "evaluated": "backtested on the bars of the search, in a generation or in polishing",
-    "front": "individuals that no other one beats in every objective",
+    "front": "candidates that no other one beats in every objective",
     "gene": "a number of the strategy that the search may change, within bounds",
     "held out": "bars that the search never sees; looked at only when asked, and counted",
     "hypervolume": "volume of objectives that a front dominates; it rises while a search finds",
     "in-sample": "on the bars that were searched, where every result is chosen to look good",
     "knee": "the member that lies closest to the best of all objectives at once",
-    "member": "an individual of the front; 0 is the best in the first objective",
+    "member": "a candidate of the front; 0 is the best in the first objective",
     "pick": "the member of greatest strength, named before any unseen bar is looked at",
     "polishing": "neighbours of the final front are evaluated, and the better ones kept",
 }
@@ -45,14 +45,14 @@ OF_EVIDENCE = {
     "left out": "the pick without one of the symbols, or without one quarter of the time",
     "look-ahead": "do trades change when later bars are cut off; they must not",
     "mirrored bars": "the real bars, by chance turned about their mean: did direction matter",
-    "neighbours": "individuals whose genes differ a little from the pick's",
+    "neighbours": "candidates whose genes differ a little from the pick's",
     "other orders": "drawdowns of the same trades in other orders",
     "p": "how often luck alone does as well in the test that is named; small is unlike luck",
     "PSR": "probabilistic Sharpe ratio: chance that it lies above 0, were it the only one tried",
     "same trials": "picks among the trials of one search, on parts of the searched bars",
     "searches": "fronts searched on the same bars; each is one more try to be lucky",
     "shuffled bars": "markets made of the real bars in another order, where no edge can be",
-    "trials": "distinct individuals that the search evaluated; those with enough trades are judged",
+    "trials": "distinct candidates that the search evaluated; those with enough trades are judged",
     "within a bar": "trades whose stop and target lie in one bar, where the order is not known",
 }
 

@@ -113,8 +113,8 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
     data |= _columns_of_front(run)
     shared |= _front_charts(run)
     if not run.bars_problem:
-        shared |= _answer_charts(run)
         trades = dict(_within_room(run, chosen))
+        shared |= _answer_charts(run, trades)
         data |= _details(run, trades)
         shared |= _detail_charts(run, list(trades.values()))
     return data
@@ -165,12 +165,13 @@ def _judged(run: Tables) -> Plain:
     return charts
 
 
-def _answer_charts(run: Tables) -> Plain:
+def _answer_charts(run: Tables, known: Mapping[int, Trades]) -> Plain:
     """Equity of the pick, and of the picks of folds, as far as there are such."""
     charts: Plain = {}
     if run.is_search:
         pick = 0 if run.pick is None else run.pick.member
-        charts["answer"] = gallery.answer(run, run.trade_columns(pick))
+        trades = known[pick] if pick in known else run.trade_columns(pick)
+        charts["answer"] = gallery.answer(run, trades)
     if run.judgement is not None and run.judgement.folds is not None:
         charts["stitched"] = gallery.stitched(run)
     return charts

@@ -221,7 +221,7 @@ def _search_note(run: Tables) -> str:
         return ""
     history = run.history
     note = f"{counted(len(run.summaries), 'generation')} of up to "
-    note += counted(int(run.generations["individuals"].max()), "individual") + "."
+    note += counted(int(run.generations["individuals"].max()), "candidate") + "."
     if history.left_out:
         note += f" {counted(history.left_out, 'generation')} are not drawn."
     if history.only_fronts:

@@ -263,7 +263,7 @@ def words_of(certificate: Certificate) -> str:
     """What was compared, and whether reference and engine agree."""
     mismatches, slow = certificate.mismatches, ", ".join(certificate.uncompiled)
     return (
-        f"{counted(certificate.individuals, 'individual')} replayed by the reference, "
+        f"{counted(certificate.individuals, 'candidate')} replayed by the reference, "
         f"{counted(certificate.trades, 'trade')}, "
         + (f"{mismatches} MISMATCHES" if mismatches else "0 mismatches")
         + (f", {slow} in plain Python" if slow else "")

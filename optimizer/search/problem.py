@@ -51,10 +51,10 @@ def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
     )
     if shapes != ((count, problem.n_objectives), (count,), (count,)):
         raise OptimizerError(
-            f"the evaluation of {count} individuals has the shapes {shapes}; "
+            f"the evaluation of {count} candidates has the shapes {shapes}; "
             f"expected [{count}, {problem.n_objectives}], [{count}] and [{count}]"
         )
     if not np.array_equal(evaluation.violations == 0, evaluation.failures == 0):
-        raise OptimizerError("an individual must have a failure just when it has a violation")
+        raise OptimizerError("a candidate must have a failure just when it has a violation")
     if not ((evaluation.failures >= 0) & (evaluation.failures < len(problem.failure_names))).all():
         raise OptimizerError(f"failure codes must be below {len(problem.failure_names)}")

@@ -250,6 +250,6 @@ def _check(objectives: Floats, violations: Floats, is_feasible: Bools) -> None:
     if not is_finite.all():
         row = int(feasible[is_finite.all(axis=1).argmin()])
         raise OptimizerError(
-            f"individual {row} counts as feasible but its objectives are {objectives[row]}; "
+            f"candidate {row} counts as feasible but its objectives are {objectives[row]}; "
             "an undefined objective must come with a violation above 0"
         )

@@ -87,7 +87,7 @@ def recorded_individuals(store: RunStore) -> Recorded:
         parts.append(population.take(np.array(new, dtype=np.int64)))
         born += [number] * len(new)
     if not parts:
-        raise StoreError(f"run '{store.run_id}' has recorded no individual that is still kept")
+        raise StoreError(f"run '{store.run_id}' has recorded no candidate that is still kept")
     names = [field.name for field in fields(Population)]
     together = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
     return Recorded(Population(*together), np.array(born, dtype=np.int64))

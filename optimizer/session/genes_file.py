@@ -67,7 +67,7 @@ def chosen_member(where: str, count: int, member: int | None) -> int:
         return 0
     if member is None or member >= count:
         between = f"--member 0 to {count - 1}" if count else "there is nothing to choose"
-        raise ConfigError(f"{where} holds {count} individuals: {between}")
+        raise ConfigError(f"{where} holds {count} candidates: {between}")
     return member
 
 

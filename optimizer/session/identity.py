@@ -28,7 +28,7 @@ CHANCE = "seed"
 ADVICE = {
     "strategy": "undo the change of the strategy or of its bounds",
     "data_hash": "name the bars of the run with --data",
-    "warm_start": "begin with the same individuals",
+    "warm_start": "begin with the same candidates",
     "engine_version": "use the version that recorded it",
     "search_version": "use the version that recorded it",
 }

@@ -1,23 +1,20 @@
 """What a question does not mean as a person may think: lengths, stops, grids, in a line each."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from data.timeframe import format_timeframe
 from optimizer.search.lattice import NEARLY, Lattice
-from optimizer.shown import counted, number
+from optimizer.shown import number
 from strategy.conditions import OverBars
 from strategy.exits import Share, sides_of
 from strategy.expressions import Call, GeneValue, Number
-from strategy.genes import Floats, GenomeLayout
+from strategy.genes import GenomeLayout
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy, in_words
 from strategy.nodes import Node, walk
 from strategy.wording import written
 
 MOST_NAMED = 3
-
-AT_A_BOUND = 0.01
-"""Nearer to a bound than this share of the range is at the bound."""
 
 
 def question_remarks(
@@ -38,25 +35,6 @@ def question_remarks(
         if is_scaled:
             lines += _constants(strategy, timeframe_ns)
     return (*lines, *(() if lattice is None else _missed_bounds(lattice)))
-
-
-def describe_bounds(genomes: Floats, bounds: Mapping[str, tuple[float, float]]) -> str:
-    """Genes at their bounds in a sentence, for the best may lie beyond; empty where none is.
-
-    Args:
-        genomes: [F, G] of a front.
-        bounds: Low and high of each gene, [G].
-    """
-    phrases = []
-    for (name, (low, high)), values in zip(bounds.items(), genomes.T, strict=True):
-        near = AT_A_BOUND * (high - low)
-        sides = (("minimum", low, values - low), ("maximum", high, high - values))
-        for side, bound, distance in sides if high > low else ():
-            if count := int((distance <= near).sum()):
-                phrases.append(f"{name} is at its {side} {number(bound)} in {number(count)}")
-    if not phrases:
-        return ""
-    return f"Widen these bounds? {'; '.join(phrases)} of {counted(len(genomes), 'member')}."
 
 
 def _constants(strategy: Strategy, timeframe_ns: int) -> Iterator[str]:

@@ -49,7 +49,7 @@ SMALLEST_ISLAND = 8
 """An island of fewer individuals has nobody to choose from; there are fewer islands then."""
 
 WARM_START_NOTE = (
-    "individuals to begin with may have been found on bars that are held out now: held-out figures "
+    "candidates to begin with may have been found on bars that are held out now: held-out figures "
     "prove something only if they were not"
 )
 """A note where a search with held-out bars begins with individuals of another."""

@@ -35,10 +35,10 @@ class WarmStart:
         """What a person must know of them: how many were moved, and how many have no place."""
         count, found = len(self.genomes), []
         if self.repaired:
-            found.append(f"{self.repaired} of {count} individuals to begin with were repaired")
+            found.append(f"{self.repaired} of {count} candidates to begin with were repaired")
         if count >= population:
             found.append(
-                f"of {count} individuals to begin with the first {population - 1} take part: "
+                f"of {count} candidates to begin with the first {population - 1} take part: "
                 f"--population {population} has no place for more"
             )
         return tuple(found)
@@ -120,14 +120,14 @@ def _checked(
 ) -> WarmStart:
     """The individuals as genomes, or one of them alone."""
     if not members:
-        raise ConfigError(f"{where}: holds no individual")
+        raise ConfigError(f"{where}: holds no candidate")
     genomes = []
     for place in range(len(members)) if member is None else (member,):
         try:
             read = _loose if may_repair else _strict
             genomes.append(read(layout, members[place]))
         except (GeneError, ConfigError) as error:
-            raise ConfigError(f"{where}, individual {place}: {error}") from None
+            raise ConfigError(f"{where}, candidate {place}: {error}") from None
     found = np.array(genomes)
     legal, _ = layout.repair(found)
     return WarmStart(legal, int((legal != found).any(axis=1).sum()))

@@ -210,7 +210,7 @@ def _reverify(problem: EngineProblem, last: Generation) -> None:
     if not np.array_equal(found.objectives, expected, equal_nan=True):
         wrong = np.flatnonzero((found.objectives != expected).any(axis=1))
         raise StoreError(
-            f"generation {last.number} cannot be gone on from: individual {wrong[0]} has "
+            f"generation {last.number} cannot be gone on from: candidate {wrong[0]} has "
             f"objectives {expected[wrong[0]].tolist()} in the record and "
             f"{found.objectives[wrong[0]].tolist()} here"
         )

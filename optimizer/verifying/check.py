@@ -32,7 +32,7 @@ from strategy.errors import StrategyError
 ANYWAY = (
     "when, where and how fast it ran",
     "notes on the bars",
-    "individuals beyond a sample of them",
+    "candidates beyond a sample of them",
     "how many of each generation were repaired or rejected",
 )
 OF_A_RESULT = ("regret",)

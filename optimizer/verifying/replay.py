@@ -108,7 +108,7 @@ def _problems_of(generation: Generation, front: int, found: Found) -> Iterator[s
     what, population = f"generation {generation.number}", generation.population
     sample = population.take(evenly(len(population), SAMPLED))
     for name, some in (("archive", generation.archive), ("population", sample)):
-        yield from _evaluation_problems(f"{what}: an individual of its {name}", some, found)
+        yield from _evaluation_problems(f"{what}: a candidate of its {name}", some, found)
     yield from find_differences(f"{what}.front", front, len(front_members(population)))
     memory = _memory_of(generation, found)
     size = 0.0

@@ -335,7 +335,7 @@ def test_parity_prints_the_certificate(command, market):
     assert command(*arguments, "--json").json == found
     other = command(*arguments, "--seed", "2", "--json").json
     assert other["ledger_hash"] != found["ledger_hash"]
-    assert "7 individuals replayed by the reference" in command(*arguments).out
+    assert "7 candidates replayed by the reference" in command(*arguments).out
 
 
 def test_parity_fails_with_the_first_mismatch_in_full(command, market, monkeypatch):

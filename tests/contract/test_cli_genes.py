@@ -137,7 +137,7 @@ def test_a_warm_start_has_the_rules_of_a_backtest(command, market, tmp_path):
     flags = ("evolve", "--data", market, *SMALL, "--warm-start", path)
     assert "gene 'reward_r' is 99, its bounds are 0.5 to 5" in command(*flags).error
     found = command(*flags, "--repair", "--json")
-    note = "1 of 1 individuals to begin with were repaired"
+    note = "1 of 1 candidates to begin with were repaired"
     assert f"note: {note}" in found.err.splitlines()
     assert note in found.json["data"]["notes"]
 

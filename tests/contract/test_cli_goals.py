@@ -75,7 +75,7 @@ def test_constraints_decide_results(command, market):
         (("--constraint", "max_drawdown ~ 3"), "must look like METRIC <= NUMBER"),
         (("--objectives", "sharpe:down"), "direction 'down' is unknown; known: max, min"),
         (("--over-windows", "median"), "use pooled, mean, worst, or q1 to q50"),
-        (("--objectives", "sharpe,mean_r,expectancy"), "given more than once"),
+        (("--objectives", "sharpe,mean_r,expectancy"), "is the same as 'mean_r'"),
     ],
 )
 def test_wrong_goals_are_refused_before_any_work(command, market, flags, told):

@@ -51,7 +51,7 @@ def best_objective(generations: Ints, objective: str, best: Floats, median: Floa
         for label, values, colour, width in lines
     ]
     known = best[np.isfinite(best)]
-    alt = f"no individual with a defined {words(objective)}"
+    alt = f"no candidate with a defined {words(objective)}"
     if len(known):
         first, last = (metric(objective, float(known[i])) for i in (0, -1))
         alt = f"best {words(objective)} from {first} to {last}"

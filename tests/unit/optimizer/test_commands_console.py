@@ -203,7 +203,7 @@ def test_certificates_say_how_much_was_compared():
         data_hash="b" * 64,
     )
     assert certificate_line(certificate) == (
-        "certificate: 1 individual replayed by the reference, 1,200 trades, 0 mismatches "
+        "certificate: 1 candidate replayed by the reference, 1,200 trades, 0 mismatches "
         f"(ledger {'a' * 12}, data {'b' * 12})"
     )
     certificate.mismatches = 3

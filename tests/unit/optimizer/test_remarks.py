@@ -5,9 +5,10 @@ import pytest
 
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
+from optimizer.goals.advice import describe_bounds
 from optimizer.goals.constraints import check_constraints, parse_constraint
 from optimizer.search.lattice import make_lattice
-from optimizer.session.remarks import describe_bounds, question_remarks
+from optimizer.session.remarks import question_remarks
 from optimizer.session.task import prepare
 from strategy.words import by_side, close, crosses_above, gene, length, share, sma, strategy
 

@@ -55,7 +55,7 @@ def test_one_sentence_says_how_many_were_evaluated(example_run, tmp_path):
     """In generations, in polishing, and how many of them are distinct once that is known."""
     run = load_run(example_run)
     count, polished = int(run.generations["evaluated"].sum()), run.result.polished
-    told = f"{count} individuals evaluated in {len(run.summaries)} generations"
+    told = f"{count} candidates evaluated in {len(run.summaries)} generations"
     told += f" and {polished} in polishing, {count + polished} in all"
     assert tried(run) == told
     shutil.copytree(example_run, tmp_path / "run")

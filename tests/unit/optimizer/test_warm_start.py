@@ -58,10 +58,10 @@ def test_they_are_moved_inside_the_bounds_where_that_is_asked(tmp_path):
     found = load_genomes(path, SELLER, tmp_path, may_repair=True)
     assert found.genomes[:, SELLER.index("reward_r")].tolist() == [5.0, 1.0, 2.0]
     assert SELLER.is_legal(found.genomes).all()
-    moved = "2 of 3 individuals to begin with were repaired"
+    moved = "2 of 3 candidates to begin with were repaired"
     assert found.notes(128) == (moved,)
     assert found.notes(3)[0] == moved
-    assert "of 3 individuals to begin with the first 2 take part" in found.notes(3)[1]
+    assert "of 3 candidates to begin with the first 2 take part" in found.notes(3)[1]
 
 
 @pytest.mark.parametrize("place", [0, 2])
@@ -87,7 +87,7 @@ def test_they_are_refused_else(tmp_path, place):
         ("g.csv", "ema_fast\n20,30\n", "line 2 has more cells than there are columns"),
         ("g.csv", "ema_fast\nfast\n", "got 'fast'"),
         ("g.csv", "ema_fst\n20\n", "did you mean 'ema_fast'"),
-        ("g.csv", "", "holds no individual"),
+        ("g.csv", "", "holds no candidate"),
     ],
 )
 @pytest.mark.parametrize("may_repair", [False, True])

@@ -1,0 +1,63 @@
+"""Stdout of a command that prints JSON: kept for that alone, whatever libraries print."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import TextIO
+
+_KEPT: ContextVar[TextIO | None] = ContextVar("stdout", default=None)
+"""Our own output while other words go elsewhere."""
+
+
+def own_stdout() -> TextIO:
+    """The stream of results, also while other words are led elsewhere."""
+    return _KEPT.get() or sys.stdout
+
+
+@contextlib.contextmanager
+def keep_for_json(is_kept: bool) -> Iterator[None]:
+    """Keep stdout for `print_json` alone: whatever else is printed goes to stderr.
+
+    Libraries print where they like, those in C past Python's streams, so the descriptor is led
+    elsewhere too.
+    """
+    own = sys.stdout
+    if not is_kept:
+        yield
+        return
+    own.flush()
+    kept = own
+    is_first = _has_descriptor(own, 1)
+    if is_first:
+        kept = open(os.dup(1), "w", encoding=own.encoding, errors=own.errors)  # noqa: SIM115
+        os.dup2(2, 1)
+    token = _KEPT.set(kept)
+    sys.stdout = sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout = own
+        _KEPT.reset(token)
+        if is_first:
+            os.dup2(kept.fileno(), 1)
+            # What could not be written was an error of the body.
+            with contextlib.suppress(OSError):
+                kept.close()
+
+
+def give_back_stdout() -> None:
+    """Let descriptor 1 be our own output again, for a program that takes the place of this one."""
+    kept = own_stdout()
+    kept.flush()
+    if kept is not sys.stdout and not _has_descriptor(kept, 1):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(kept.fileno(), 1)
+
+
+def _has_descriptor(stream: TextIO, number: int) -> bool:
+    try:
+        return stream.fileno() == number
+    except (OSError, ValueError):
+        return False
