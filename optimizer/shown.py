@@ -18,8 +18,8 @@ GRADE_WORDS = {
     "lost": "it loses",
     "not_judged": "not judged",
     "weak": "not confirmed",
-    "holds": "held",
-    "robust": "held, and around it",
+    "holds": "held on unseen bars",
+    "robust": "held, and robust",
 }
 """Grades as people read them, the same in lists, reports and badges."""
 

@@ -38,15 +38,11 @@ SMALLEST_CHANCE = 0.001
 FEWEST_FOR_TWO = 199
 """Null searches of which one may do as well: p is (1 + 1) / (199 + 1) then, its limit."""
 
-ANOTHER_IDEA = (
-    "another idea, or more bars; each search of these bars counts, and makes luck likelier."
-)
-
 STEPS = {
     "invalid": "do not trade it: python -m optimizer parity --run RUN compares every trade.",
     "too_little": "more bars, wider bounds (--bound), or rules that trade more often.",
-    "luck": ANOTHER_IDEA,
-    "lost": ANOTHER_IDEA,
+    "luck": "do not trade it; another idea, or more bars: each search of these counts.",
+    "lost": "do not trade it; another idea, or more bars.",
     "weak": "wait for new bars, or search with some held out (--holdout 20%).",
     "holds": "see which checks around it failed, then trade it on paper.",
     "robust": "trade it on paper, on bars that nobody has seen.",

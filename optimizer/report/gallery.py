@@ -35,9 +35,6 @@ from strategy.errors import unknown
 GROUPS = ("hour", "weekday", "symbol", "reason", "side")
 """What trades can be put together by."""
 
-FOLDED, HELD = "tested in folds", "held out"
-"""Names of parts of the bars."""
-
 HOLD_POINTS = 1_000
 """Points of the line of buying and holding."""
 
@@ -133,7 +130,7 @@ def stitched(run: Tables) -> Chart | None:
     curve = stitched_curve(run)
     if curve is None:
         return None
-    tested = [part.start_ns for part in _parts(run) if part.name == FOLDED]
+    tested = [part.start_ns for part in _parts(run) if part.name == account_charts.FOLDED]
     return account_charts.stitched(curve, tested)
 
 
@@ -143,7 +140,7 @@ def _parts(run: Tables) -> list[account_charts.Part]:
     tests = [] if folds is None else [row.test for row in folds.rows if row.test]
     parts = [
         account_charts.Part(
-            FOLDED,
+            account_charts.FOLDED,
             min(parse_ns(one.first) for one in test),
             max(parse_ns(one.last) for one in test),
         )
@@ -152,7 +149,7 @@ def _parts(run: Tables) -> list[account_charts.Part]:
     series = run.series
     for window in run.task.markets.held_out:
         times = series[window.series].timestamp[window.start : window.end]
-        parts.append(account_charts.Part(HELD, int(times[0]), int(times[-1])))
+        parts.append(account_charts.Part(account_charts.HELD, int(times[0]), int(times[-1])))
     return parts
 
 

@@ -64,6 +64,8 @@ def require_warm_start(store: RunStore, config: RunConfig, flags: Collection[str
 def _refuse_files(store: RunStore, specs: object) -> None:
     for spec in specs if isinstance(specs, list) else [specs]:
         if str(spec).partition(":")[0] not in WITHOUT_FILE:
+            # Nobody is sent to trust a run that cannot be built on at all.
+            require_identity(store)
             raise StoreError(_not_read(store, "bars", str(spec), "data"))
 
 

@@ -109,7 +109,7 @@ def test_an_interrupted_run_exports_what_it_has(command, result):
     outcome = command("runs", "export", "begun", "x.csv")
     assert (outcome.code, "has no front yet" in outcome.error) == (4, True)
     outcome = command("runs", "export", "begun", "x.json", "--what", "individuals")
-    assert (outcome.code, "has recorded no individual" in outcome.error) == (4, True)
+    assert (outcome.code, "has recorded no candidate" in outcome.error) == (4, True)
 
 
 def test_a_study_holds_the_front_and_a_sample(command, result):
@@ -117,7 +117,7 @@ def test_a_study_holds_the_front_and_a_sample(command, result):
     optuna = pytest.importorskip("optuna")
     outcome = command("runs", "export", "latest", "study.journal", "--sample", "7")
     assert outcome.code == 0
-    assert "and 7 other individuals" in outcome.out
+    assert "and 7 other candidates" in outcome.out
     backend = optuna.storages.journal.JournalFileBackend("study.journal")
     storage = optuna.storages.JournalStorage(backend)
     (study,) = optuna.get_all_study_summaries(storage)

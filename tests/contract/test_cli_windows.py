@@ -32,8 +32,8 @@ LABELS = (
 def cut(monkeypatch):
     """Whatever is loaded is searched on in two parts of one series, and a third is held out."""
 
-    def loaded(config, least):
-        return Markets(load_markets(config, least).series, WINDOWS)
+    def loaded(config, least, **ways):
+        return Markets(load_markets(config, least, **ways).series, WINDOWS)
 
     monkeypatch.setattr(task_module, "load_markets", loaded)
 

@@ -37,6 +37,9 @@ MOST_OTHER_POINTS = 400
 MOST_SHARPES = 500
 """Points of a line of Sharpe ratios."""
 
+FOLDED, HELD = "tested in folds", "held out"
+"""Names of parts of the bars."""
+
 SHADES = ("rgba(142, 107, 191, 0.14)", "rgba(217, 130, 43, 0.16)")
 """Of the parts of an equity curve, in their order."""
 
@@ -86,7 +89,8 @@ def answer(curve: Curve, hold: Curve, parts: Sequence[Part]) -> Chart:
         _line(hold, {"line": faint, "name": f"{HOLD}, at equal volatility"}),
         _line(curve, {"line": line, "name": "the pick"}),
     ]
-    ends = [f"the pick ends at {number(float(curve.value[-1]))}"]
+    with_held = ", held-out bars included" if any(part.name == HELD for part in parts) else ""
+    ends = [f"the pick ends at {number(float(curve.value[-1]))}{with_held}"]
     ends.append(f"buying and holding at equal volatility at {number(float(hold.value[-1]))}")
     names = list(dict.fromkeys(part.name for part in parts))
     alt = "; ".join([*ends, *(f"shaded: {', '.join(names)}" for _ in names[:1])])
