@@ -1,7 +1,7 @@
 """Commands under one word: runs, strategies, objectives, data, forecast."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -23,6 +23,9 @@ from optimizer.commands.shared import (
 )
 from optimizer.errors import ConfigError
 from optimizer.forecasts.settings import ForecastSettings
+
+Grade = Literal["invalid", "too_little", "luck", "lost", "not_judged", "weak", "holds", "robust"]
+GRADES = "|".join(get_args(Grade))
 
 
 def _group(text: str) -> typer.Typer:
@@ -46,11 +49,29 @@ GROUPS = {
 
 
 @runs_app.command("list")
-def runs_list(*, runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
-    """All recorded runs, oldest first."""
+def runs_list(
+    *,
+    runs: Runs = Path("runs"),
+    sort: Annotated[
+        Literal["created", "verdict", "strength", "return", "trades"],
+        option(
+            "--sort",
+            "Oldest first, or greatest first by verdict or a number of the pick.",
+            "created|verdict|strength|return|trades",
+        ),
+    ] = "created",
+    verdict: Annotated[
+        Grade | None, option("--verdict", "Only finished runs of this grade.", GRADES)
+    ] = None,
+    symbol: Annotated[
+        str | None, option("--symbol", "Only finished runs searched on it.", "NAME")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recorded runs with verdict and pick, oldest first."""
     from optimizer.commands.listing import list_command
 
-    list_command(runs, as_json=as_json)
+    list_command(runs, order=sort, grade=verdict, symbol=symbol, as_json=as_json)
 
 
 @runs_app.command("show")

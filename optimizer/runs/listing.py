@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from optimizer.errors import StoreError
+from optimizer.runs.answers import Answer, read_answer
 from optimizer.runs.files import DATABASE
 from optimizer.runs.lock import is_owned
 from optimizer.runs.reader import Reader
@@ -32,6 +33,8 @@ class RunSummary:
         planned: How many it was to have, the initial one not included.
         front_size: Members of the final front, once it is finished.
         verdict: Grade of its newest judgement; None where it was not judged.
+        symbols: That were searched on, once it is finished.
+        strength: Of its pick on searched bars, as `total_return` and `trades` are.
         damaged: Why it cannot be trusted whole, or an empty string.
         number: Rank in the order of creation, 0 of older versions; None where it cannot be read.
     """
@@ -46,6 +49,10 @@ class RunSummary:
     planned: int | None = None
     front_size: int | None = None
     verdict: str | None = None
+    symbols: tuple[str, ...] = ()
+    strength: float | None = None
+    total_return: float | None = None
+    trades: int | None = None
     damaged: str = ""
     number: int | None = None
 
@@ -155,12 +162,15 @@ def run_path(runs_dir: Path, run_id: str) -> Path:
 def _summary(path: Path, reader: Reader) -> RunSummary:
     header = reader.header
     damaged, generations, planned, result, verdict = "", 0, None, None, None
+    answer = Answer()
     try:
         planned = reader.planned
         result = reader.result
         generations = len(reader.generations())
         damaged = "; ".join(dict.fromkeys((*reader.recover().warnings, *reader.losses())))
-        verdict = _verdict(reader)
+        judgement = _newest_judgement(reader)
+        verdict = _text(_as_mapping(judgement.get("verdict")), "grade")
+        answer = read_answer(header, result, judgement)
     except StoreError as error:
         damaged = _first_line(str(error))
     return RunSummary(
@@ -174,15 +184,19 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         planned=planned,
         front_size=_front_size(result),
         verdict=verdict,
+        **answer._asdict(),
         damaged=damaged,
         number=reader.number,
     )
 
 
-def _verdict(reader: Reader) -> str | None:
-    found = [row for name, row in reader.evidence if name == "judgement"]
-    verdict = found[-1].get("verdict") if found else None
-    return _text(verdict, "grade") if isinstance(verdict, Mapping) else None
+def _newest_judgement(reader: Reader) -> Mapping[str, object]:
+    rows = [row for name, row in reader.evidence if name == "judgement"]
+    return rows[-1] if rows else {}
+
+
+def _as_mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _in_order(runs: list[RunSummary]) -> list[RunSummary]:

@@ -2,13 +2,16 @@
 
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from optimizer.commands import console
+from optimizer.judging.judgement import PickRecord, opened_result
+from optimizer.judging.verdict import picked
 from optimizer.runs import RunStore, list_runs
-from optimizer.shown import GRADE_WORDS
+from optimizer.shown import GRADE_WORDS, fraction
 from tests.support.commands import SMALL, write_market
 from tests.support.judged import judgement, record_judgement
 
@@ -56,10 +59,54 @@ def test_the_list_of_runs_says_what_to_believe(command, result, monkeypatch):
     monkeypatch.setattr(console, "WIDTH_OF_A_FILE", 80)
     lines = command("runs", "list").out.splitlines()
     words = GRADE_WORDS[found.verdict.grade].split()
-    assert lines[1].split()[1 : 2 + len(words)] == [*words, "seller_exhaustion"]
+    assert lines[0].split() == ["run", "verdict", "symbols", "strength", "return", "trades"]
+    assert lines[1].split()[1 : 2 + len(words)] == [*words, "bars"]
     assert len(lines) == 2
     assert max(map(len, lines)) <= 80
     assert command("runs", "list", "--json").json[0]["verdict"] == found.verdict.grade
+
+
+def test_the_list_of_runs_has_the_numbers_of_the_pick(command, result):
+    """Strength, return and trades, judged or not, are those of the member that is shown."""
+    (before,) = command("runs", "list", "--json").json
+    with RunStore.open(Path(result["path"])) as store:
+        whole, none = opened_result(store)
+    pick = picked(whole, none)
+    metrics = whole.front[pick.member].metrics
+    assert (before["strength"], before["trades"]) == (pick.strength, pick.trades)
+    assert before["total_return"] == metrics["total_return"]
+    assert before["symbols"] == list(dict.fromkeys(one.symbol for one in whole.data.windows))
+    last = whole.front[-1]
+    named = PickRecord(len(whole.front) - 1, last.genes, 1.25, 77, is_named=True)
+    record_judgement(Path(result["path"]), replace(judgement("robust"), pick=named))
+    (after,) = command("runs", "list", "--json").json
+    assert (after["strength"], after["trades"]) == (1.25, 77)
+    assert after["total_return"] == last.metrics["total_return"]
+    line = command("runs", "list").out.splitlines()[1]
+    for word in ("1.25", "77", fraction(last.metrics["total_return"]), after["created_at"][:10]):
+        assert word in line.split()
+
+
+def test_runs_are_sorted_and_chosen(command, result):
+    """By grade and symbol; the greatest first, and runs without the number last."""
+    path = Path(result["path"])
+    for name in ("better", "unfinished"):
+        shutil.copytree(path, path.parent / name)
+    interrupt(path.parent / "unfinished")
+    record_judgement(path.parent / "better", judgement("robust"))
+    record_judgement(path, judgement("luck"))
+
+    def ids(*arguments):
+        return [one["id"] for one in command("runs", "list", *arguments, "--json").json]
+
+    assert ids("--sort", "verdict") == ["better", path.name, "unfinished"]
+    for name in ("strength", "return", "trades"):
+        assert ids("--sort", name)[-1] == "unfinished"
+    assert ids("--verdict", "luck") == [path.name]
+    assert ids("--symbol", "BARS") == [one for one in ids() if one != "unfinished"]
+    assert ids("--symbol", "other") == []
+    assert "there is no such run" in command("runs", "list", "--symbol", "other").out
+    assert command("runs", "list", "--sort", "size").code == 2
 
 
 @pytest.mark.parametrize("name", ["latest", "the id", "its beginning", "its path"])

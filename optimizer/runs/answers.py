@@ -1,0 +1,94 @@
+"""Numbers of a run's pick, taken from its record as far as they stand there: for lists of runs."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+Record = Mapping[str, object]
+
+
+class Answer(NamedTuple):
+    """What a run answers with; None and empty where its record does not hold it.
+
+    Args:
+        symbols: That were searched on, each once.
+        strength: Of the pick, as `trades` and `total_return` are.
+    """
+
+    symbols: tuple[str, ...] = ()
+    strength: float | None = None
+    total_return: float | None = None
+    trades: int | None = None
+
+
+def read_answer(header: Record, result: Record | None, judgement: Record | None) -> Answer:
+    """Symbols and pick of a run, by the rules of `judging.verdict.picked`, without its libraries.
+
+    Args:
+        header: Of the run, whose genes stand in order.
+        result: What it ended with; None before.
+        judgement: The newest one; None without.
+    """
+    if result is None:
+        return Answer()
+    windows = _mappings(_mapping(result.get("data")).get("windows"))
+    symbols = [one["symbol"] for one in windows if isinstance(one.get("symbol"), str)]
+    front = _mappings(result.get("front"))
+    pick = _mapping(_mapping(judgement).get("pick"))
+    names = [one.get("name") for one in _mappings(header.get("genes"))]
+    member = _find_member(front, pick["genes"]) if "genes" in pick else _strongest(front, names)
+    metrics = _mapping(member.get("metrics"))
+    strength, trades = pick.get("strength", metrics.get("strength")), pick.get("trades")
+    return Answer(
+        tuple(dict.fromkeys(map(str, symbols))),
+        _figure(strength),
+        _figure(metrics.get("total_return")),
+        _whole(_count_trades(member, windows) if trades is None else trades),
+    )
+
+
+def _find_member(front: Sequence[Record], genes: object) -> Record:
+    return next((one for one in front if one.get("genes") == genes), {})
+
+
+def _strongest(front: Sequence[Record], names: Sequence[object]) -> Record:
+    """The member of greatest strength, the first by genome if equal."""
+
+    def place(one: Record) -> tuple[float, list[float]]:
+        genes = _mapping(one.get("genes"))
+        genome = [_figure(genes.get(name)) or 0.0 for name in map(str, names)]
+        return -(_strength(one) or 0.0), genome
+
+    return min((one for one in front if _strength(one) is not None), key=place, default={})
+
+
+def _strength(member: Record) -> float | None:
+    return _figure(_mapping(member.get("metrics")).get("strength"))
+
+
+def _count_trades(member: Record, windows: Sequence[Record]) -> object:
+    """Trades in all windows that were searched: as a metric they may be a mean over windows."""
+    counts = _mapping(member.get("by_window")).get("trades")
+    if not isinstance(counts, list) or not counts:
+        return _mapping(member.get("metrics")).get("trades")
+    searched = zip(counts, windows, strict=False)
+    return sum(_figure(count) or 0 for count, one in searched if one.get("sample") != "held out")
+
+
+def _mapping(value: object) -> Record:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _mappings(value: object) -> list[Record]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _figure(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def _whole(value: object) -> int | None:
+    known = _figure(value)
+    return None if known is None else int(known)
