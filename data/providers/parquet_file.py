@@ -90,7 +90,7 @@ def read_capped(
     kinds = file.schema_arrow
     refuse_nested({name: kinds.field(name).type for name in used}, where)
     refuse_rows(file.metadata.num_rows, len(used), where, max_bytes)
-    unpacked = decoded_bytes(content, file.metadata, set(used))
+    unpacked = decoded_bytes(content, file.metadata.schema, set(used))
     if unpacked > max_bytes:
         raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
     if not _has_long_numbers(file, used):

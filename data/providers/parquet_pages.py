@@ -1,6 +1,7 @@
 """What the pages of a Parquet file unpack to, by their own headers, which alone a decoder obeys."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -24,6 +25,18 @@ VALUE_COUNTS = (5, 7, 8)
 
 DICTIONARY = 7
 
+ROWS, GROUPS = 3, 4
+COLUMNS, GROUP_ROWS = 1, 3
+DESCRIPTION = 3
+PATH, N_VALUES, FIRST_PAGE, DICTIONARY_PAGE = 3, 5, 9, 11
+"""Fields of a footer, of its groups of rows, of their columns, and of what describes these."""
+
+LONGEST_NAME = 10_000
+"""Bytes of a text that are kept; names of columns are shorter."""
+
+LONG_LIST = 15
+"""Stands in place of a count that follows."""
+
 BOOLEANS, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, (9, 10), 12
 DEEPEST = 8
 
@@ -32,22 +45,60 @@ class PageError(ValueError):
     """Pages that contradict themselves or their file."""
 
 
-def decoded_bytes(content: bytes, footer: pq.FileMetaData, used: set[str]) -> int:
+@dataclass(frozen=True)
+class Chunk:
+    """One column in one group of rows, as the footer describes it.
+
+    Args:
+        path: Name of the column; parts of a nested one joined by dots.
+        n_values: Number of its values.
+        starts: Where its pages begin in the file, in bytes.
+    """
+
+    path: str
+    n_values: int
+    starts: tuple[int, ...]
+
+
+def decoded_bytes(content: bytes, schema: pq.ParquetSchema, used: set[str]) -> int:
     """Bytes that the used columns of a file take unpacked; of repeated text, each word once.
+
+    The footer is read here: a library ends the process where sizes in it contradict each other.
 
     Raises:
         PageError: When a page, or what the footer says of it, cannot be.
     """
-    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
-    rows = sum(group.num_rows for group in groups)
-    if rows != footer.num_rows or any(group.num_rows < 0 for group in groups):
-        raise PageError(f"{footer.num_rows} rows are {rows} in its groups")
-    return sum(
-        _chunk_bytes(content, group.column(i), group.num_rows, footer.schema.column(i).length)
-        for group in groups
-        for i in range(group.num_columns)
-        if group.column(i).path_in_schema in used
-    )
+    try:
+        groups, rows = _read_groups(content)
+        if rows != sum(count for _, count in groups) or any(count < 0 for _, count in groups):
+            raise PageError(f"{rows} rows are {sum(count for _, count in groups)} in its groups")
+        return sum(
+            _chunk_bytes(content, chunk, count, schema.column(i).length)
+            for chunks, count in groups
+            for i, chunk in enumerate(chunks)
+            if chunk.path in used
+        )
+    except (LookupError, TypeError, ValueError) as error:
+        raise (
+            error if isinstance(error, PageError) else PageError("it describes no pages")
+        ) from None
+
+
+def _read_groups(content: bytes) -> tuple[list[tuple[list[Chunk], int]], int]:
+    """Columns and number of rows of each group of rows, and the rows of the whole file."""
+    length = int.from_bytes(content[-FOOTER_END : -FOOTER_END // 2], "little")
+    footer, _ = _struct(content, len(content) - FOOTER_END - length)
+    groups = [
+        (list(map(_read_chunk, group[COLUMNS])), group[GROUP_ROWS]) for group in footer[GROUPS]
+    ]
+    return groups, footer[ROWS]
+
+
+def _read_chunk(column: dict[int, Any]) -> Chunk:
+    described = column[DESCRIPTION]
+    path = b".".join(described[PATH]).decode()
+    starts = (described[FIRST_PAGE], described.get(DICTIONARY_PAGE) or described[FIRST_PAGE])
+    return Chunk(path, described[N_VALUES], starts)
 
 
 def footer_bytes(content: bytes) -> int:
@@ -56,20 +107,12 @@ def footer_bytes(content: bytes) -> int:
     return min(length, len(content)) * FOOTER_GROWTH if content.endswith(MARK) else 0
 
 
-def _chunk_bytes(content: bytes, chunk: pq.ColumnChunkMetaData, rows: int, width: int) -> int:
-    """Of one column in one group of rows; what its pages unpack to, and its values."""
-    if chunk.num_values != rows:
-        raise PageError(f"{chunk.num_values} values stand in {rows} rows")
-    try:
-        return _unpacked_bytes(content, chunk, rows, width)
-    except (LookupError, TypeError):
-        raise PageError("a page has no header of one") from None
-
-
-def _unpacked_bytes(content: bytes, chunk: pq.ColumnChunkMetaData, rows: int, width: int) -> int:
-    starts = [chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset]
+def _chunk_bytes(content: bytes, chunk: Chunk, rows: int, width: int) -> int:
+    """Bytes of one column in one group of rows: what its pages unpack to, or its values."""
+    if chunk.n_values != rows:
+        raise PageError(f"{chunk.n_values} values stand in {rows} rows")
     unpacked = 0
-    for size, words in _pages(content, min(starts), rows):
+    for size, words in _pages(content, min(chunk.starts), rows):
         unpacked += size + words * max(WORD_BYTES, width)
     return max(unpacked, rows * max(VALUE_BYTES, width))
 
@@ -114,10 +157,33 @@ def _value(content: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
         return None, at + (1 if kind == BYTE else 8)
     if kind == BINARY:
         length, at = _varint(content, at)
-        return None, at + length
+        return content[at : at + min(length, LONGEST_NAME)], at + length
     if kind == STRUCT:
         return _struct(content, at, depth + 1)
+    if kind in LISTS:
+        return _list(content, at, depth + 1)
     raise PageError(f"a page holds a field of kind {kind}")
+
+
+def _list(content: bytes, at: int, depth: int) -> tuple[list[Any], int]:
+    """Values of a list or a set, and where it ends."""
+    if not 0 <= at < len(content):
+        raise PageError("a list lies outside of the file")
+    count, kind = content[at] >> 4, content[at] & 15
+    at += 1
+    if count == LONG_LIST:
+        count, at = _varint(content, at)
+    if count > len(content) - at:
+        raise PageError("a list is longer than the file")
+    values = []
+    for _ in range(count):
+        if kind in BOOLEANS:
+            # In a list, a byte each.
+            value, at = content[at] == BOOLEANS[0], at + 1
+        else:
+            value, at = _value(content, at, kind, depth)
+        values.append(value)
+    return values, at
 
 
 def _integer(content: bytes, at: int) -> tuple[int, int]:
