@@ -124,7 +124,7 @@ class _Judge:
         self._task = searched_task(self._whole, self._result)
         self._again = _as_asked(self._task, self._whole, store, self._result)
         self._front: Floats = newest_front(store).genomes
-        self._found = Judgement(verdict=VerdictRecord("", ""))
+        self._found = Judgement(verdict=VerdictRecord("not_judged", ""))
 
     def judgement(self) -> Judgement:
         """Every part that is asked for, and the verdict."""

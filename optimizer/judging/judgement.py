@@ -11,6 +11,7 @@ from optimizer.evidence.figures import Figure
 from optimizer.runs.payload import OPTIONAL, Payload
 from optimizer.runs.result import Figures, RunResult, recorded_result
 from optimizer.runs.store import RunStore
+from optimizer.shown import GRADE_WORDS
 
 JUDGEMENT = "judgement"
 """Name of the rows of evidence that hold judgements; the last one counts."""
@@ -37,6 +38,10 @@ class VerdictRecord(Payload):
     grade: str
     sentence: str
     reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.grade not in GRADE_WORDS:
+            raise ValueError("there is no such grade")
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def verdict_of(result: RunResult, found: Judgement | None) -> VerdictRecord:
     """
     if found is not None:
         return found.verdict
-    empty, path = Judgement(verdict=VerdictRecord("", "")), Path(result.path)
+    empty, path = Judgement(verdict=VerdictRecord("not_judged", "")), Path(result.path)
     individuals, bars = result.evaluated, result.data.bars
     rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
     seconds = null_seconds(

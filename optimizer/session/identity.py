@@ -6,6 +6,7 @@ here the values of those that decide are put together with what was made of the 
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -15,7 +16,7 @@ from engine.certificate import data_hash
 from optimizer.errors import StoreError
 from optimizer.goals.objectives import Goals
 from optimizer.runs import RunStore
-from optimizer.runs.payload import decode, encode
+from optimizer.runs.payload import encode
 from optimizer.search import SEARCH_VERSION
 from optimizer.session.task import Task
 
@@ -195,7 +196,7 @@ def different_lines(
     ('costs.fee_bp: recorded 5.0, now 1.0',)
     """
     # As they read back from a record: tuples are lists, NumPy numbers are plain.
-    old, new = (decode(encode(one, what="the record")) for one in (old, new))
+    old, new = (json.loads(encode(one, what="the record")) for one in (old, new))
     return tuple(
         f"{'.'.join(path)}: {words[0]} {_shown(was)}, {words[1]} {_shown(now)}"
         for path, was, now in _different(old, new, place)

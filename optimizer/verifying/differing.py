@@ -1,9 +1,10 @@
 """What a record says beside what follows from the rest of it."""
 
+import json
 import math
 from collections.abc import Mapping
 
-from optimizer.runs.payload import decode, encode
+from optimizer.runs.payload import encode
 from optimizer.session.identity import different_lines
 
 WORDS = ("recorded", "it follows")
@@ -19,7 +20,9 @@ def as_far_as_recorded(recorded: object, expected: object, *, apart: float = 0.0
 
     Numbers that lie no further `apart` than a share of themselves are taken as recorded.
     """
-    recorded, expected = (decode(encode(one, what="the record")) for one in (recorded, expected))
+    recorded, expected = (
+        json.loads(encode(one, what="the record")) for one in (recorded, expected)
+    )
     return _known(recorded, expected, apart)
 
 

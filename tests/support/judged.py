@@ -64,7 +64,7 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
         why={"delay": why},
     )
     found = Judgement(
-        verdict=VerdictRecord("", ""),
+        verdict=VerdictRecord("not_judged", ""),
         pick=PickRecord(member, {"ema_fast": 20}, 3.0, 60, mean_r=0.31),
         null=NullRecord(199, "day", null_kind(0), null_kind(1)),
         folds=FoldsRecord(

@@ -303,7 +303,7 @@ def test_a_warm_start_is_repeated_and_never_more_than_weak(tmp_path):
         judged(second, blocks=4)
     third = recorded_run(tmp_path, bars, seed=5, generations=1)
     third.rename(first)
-    with pytest.raises(ConfigError, match="began with other individuals"):
+    with pytest.raises(ConfigError, match="began with other candidates"):
         judged(second, blocks=4)
 
 
