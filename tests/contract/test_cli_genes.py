@@ -88,7 +88,7 @@ def test_a_member_has_to_be_chosen_and_to_be_there(command, market, result, tmp_
     count = len(result["front"])
     path = tmp_path / "front.json"
     command("runs", "export", "latest", path)
-    said = f"holds {count} individuals: --member 0 to {count - 1}"
+    said = f"holds {count} candidates: --member 0 to {count - 1}"
     assert said in command("backtest", "--data", market, "--genes", path).error
     assert said in command("backtest", "--run", "latest").error
     assert said in command("backtest", "--run", "latest", "--member", count).error
@@ -121,7 +121,7 @@ def test_a_member_to_begin_with_has_to_be_there(command, market, result):
     assert f"--member 0 to {count - 1}" in command(*flags, "--run", "latest").error
     assert "add --run RUN or --warm-start FILE" in command(*flags).error
     changed = command("evolve", "--resume", result["run"], "--run", "latest", "--member", 0)
-    assert (changed.code, "begin with the same individuals" in changed.error) == (4, True)
+    assert (changed.code, "begin with the same candidates" in changed.error) == (4, True)
 
 
 def test_a_warm_start_has_the_rules_of_a_backtest(command, market, tmp_path):
@@ -132,7 +132,7 @@ def test_a_warm_start_has_the_rules_of_a_backtest(command, market, tmp_path):
         refused = command("backtest", "--data", market, "--genes", path)
         begun = command("evolve", "--data", market, *SMALL, "--warm-start", path)
         assert (refused.code, begun.code) == (2, 2)
-        assert begun.error == f"{path}, individual 0: {refused.error}"
+        assert begun.error == f"{path}, candidate 0: {refused.error}"
     path.write_text('{"reward_r": 99}')
     flags = ("evolve", "--data", market, *SMALL, "--warm-start", path)
     assert "gene 'reward_r' is 99, its bounds are 0.5 to 5" in command(*flags).error
