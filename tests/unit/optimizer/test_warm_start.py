@@ -68,7 +68,7 @@ def test_they_are_moved_inside_the_bounds_where_that_is_asked(tmp_path):
 def test_they_are_refused_else(tmp_path, place):
     """A search never begins with others than those that a person named."""
     path = written(tmp_path, "g.json", OUTSIDE[1:2] + OUTSIDE[place : place + 1])
-    with pytest.raises(ConfigError, match=r"g\.json, individual 1: .*(--repair|below 'ema_slow')"):
+    with pytest.raises(ConfigError, match=r"g\.json, candidate 1: .*(--repair|below 'ema_slow')"):
         load_genomes(path, SELLER, tmp_path)
 
 
@@ -76,11 +76,11 @@ def test_they_are_refused_else(tmp_path, place):
     ("name", "content", "message"),
     [
         ("g.json", "{", "holds no genes that can be read"),
-        ("g.json", [{"other": 1}], "individual 0: gene 'other' is unknown"),
+        ("g.json", [{"other": 1}], "candidate 0: gene 'other' is unknown"),
         ("g.json", [GENES, "text"], "must hold a JSON object of genes.*'text'"),
         ("g.json", {"genes": 1}, "gene 'genes' is unknown"),
-        ("g.json", [{"ema_fast": 2.5}], r"individual 0: gene 'ema_fast': .* whole, got 2.5"),
-        ("g.json", [{"ema_fast": True}], r"individual 0: gene 'ema_fast': .*, got True"),
+        ("g.json", [{"ema_fast": 2.5}], r"candidate 0: gene 'ema_fast': .* whole, got 2.5"),
+        ("g.json", [{"ema_fast": True}], r"candidate 0: gene 'ema_fast': .*, got True"),
         ("g.json", '{"ema_fast": 20, "ema_fast": 30}', "'ema_fast' is given twice"),
         ("g.csv", "ema_fast,ema_fast\n20,30\n", "'ema_fast' is given twice"),
         ("g.csv", "ema_fast,genes.ema_fast\n20,30\n", "'ema_fast' is given twice"),

@@ -311,7 +311,7 @@ def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
         return replace(found, objectives=np.nextafter(found.objectives, np.inf))
 
     monkeypatch.setattr(EngineProblem, "evaluate", skewed)
-    with pytest.raises(StoreError, match="generation 1 cannot be gone on from: individual 0"):
+    with pytest.raises(StoreError, match="generation 1 cannot be gone on from: candidate 0"):
         go_on(only_run(config))
 
 

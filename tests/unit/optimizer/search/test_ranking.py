@@ -186,8 +186,8 @@ def test_negative_zero_equals_zero():
 @pytest.mark.parametrize(
     ("objectives", "violations", "message"),
     [
-        ([[0.0], [NAN]], [0.0, 0.0], "individual 1"),
-        ([[0.0], [INF]], [0.0, 0.0], "individual 1"),
+        ([[0.0], [NAN]], [0.0, 0.0], "candidate 1"),
+        ([[0.0], [INF]], [0.0, 0.0], "candidate 1"),
         ([[0.0], [1.0]], [0.0, NAN], "never NaN"),
         ([[0.0], [1.0]], [0.0, -1.0], "0 or above"),
         ([[0.0], [1.0]], [0.0], "got"),
