@@ -16,7 +16,7 @@ from data.timeframe import (
     is_short_day,
     parse_timeframe,
 )
-from data.zones import earliest_moments, offsets_at
+from data.zones import earliest_moments, to_local
 
 SESSION_BREAK_NS = 30 * MINUTE_NS
 """Bars further apart belong to two sessions; shorter bars alone show at which end they are
@@ -78,8 +78,7 @@ def open_times(
         )
     closes, notes = _whole_closes(timestamp)
     if timeframe_ns % DAY_NS == 0 and table.zone != "UTC":
-        local_ns = closes + offsets_at(closes, table.zone)
-        opens = earliest_moments(local_ns - timeframe_ns, table.zone)
+        opens = earliest_moments(to_local(closes, table.zone) - timeframe_ns, table.zone)
     else:
         opens = closes - timeframe_ns
     opens[1:] = np.maximum(opens[1:], closes[:-1])

@@ -1,11 +1,11 @@
-"""Gaps while a market is open, closed_lines apart from its closed hours.
+"""Gaps while a market is open, told apart from its closed hours.
 
 When it is open is what an exchange's calendar says, or the rhythm of the series' own weeks: a
 quarter of an hour in which most weeks have bars is open. Whole days without a bar are taken for
 holidays then, and days that end early or begin late for short ones; both are named.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -90,9 +90,9 @@ def find_open_gaps(
     Raises:
         SourceError: When there is no such calendar, or its package is not installed.
     """
-    has_gaps = len(timestamp) > 1 and bool((np.diff(timestamp) > timeframe_ns).any())
     if calendar is not None:
         return _by_calendar(timestamp, timeframe_ns, zone, calendar)
+    has_gaps = len(timestamp) > 1 and bool((np.diff(timestamp) > timeframe_ns).any())
     cells = count_cells(timestamp, timeframe_ns) if has_gaps else None
     if cells is None or len(cells.times) > ALWAYS_OPEN_SHARE * cells.span:
         return None
@@ -161,18 +161,10 @@ def _measure(timestamp: Ints, grid: Grid, lacking: Ints, rule: str) -> OpenGaps:
 def _with_days(
     open_gaps: OpenGaps, calendar: str | None, days_off: Ints, short_days: Ints
 ) -> OpenGaps:
-    named = [
+    off, short = (
         tuple(str(np.datetime64(int(day), "D")) for day in days) for days in (days_off, short_days)
-    ]
-    return OpenGaps(
-        open_gaps.starts_ns,
-        open_gaps.ends_ns,
-        open_gaps.missing,
-        open_gaps.rule,
-        calendar,
-        open_gaps.pauses,
-        *named,
     )
+    return replace(open_gaps, calendar=calendar, days_off=off, short_days=short)
 
 
 def _count(count: int, noun: str) -> str:

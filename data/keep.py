@@ -67,8 +67,6 @@ def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[P
 
 def _keep(bars: Bars, path: Path, *, may_replace: bool) -> bool:
     """Write bars to a file, unless it holds them; whether it was written."""
-    # Also where the file is what it should be, and is not written again.
-    remove_drafts(path.parent, path.name)
     if path.exists():
         if _states(path, bars):
             return False

@@ -21,7 +21,7 @@ from data.checks import Floats, Ints, format_time
 from data.errors import TimeframeError
 from data.hours import find_open_gaps, gap_lines
 from data.timeframe import DAY_NS, MINUTE_NS, format_timeframe
-from data.zones import HOUR_NS, earliest_moments, offsets_at
+from data.zones import HOUR_NS, earliest_moments, to_local
 
 QUARTER_NS = 15 * MINUTE_NS
 """Clocks of zones differ by whole quarters of an hour."""
@@ -84,12 +84,11 @@ def resample(bars: Bars, timeframe_ns: int, calendar: str | None = None) -> Bars
 
 def _left_edges(bars: Bars, timeframe_ns: int) -> Ints:
     """When the coarser bar of each bar opens, [T] nanoseconds UTC."""
-    is_utc = bars.zone == "UTC"
-    local_ns = bars.timestamp if is_utc else bars.timestamp + offsets_at(bars.timestamp, bars.zone)
+    local_ns = to_local(bars.timestamp, bars.zone)
     origin = FIRST_MONDAY_NS if timeframe_ns % (7 * DAY_NS) == 0 else 0
     inside_ns = (local_ns - origin - _day_start(bars, local_ns)) % timeframe_ns
     _check_edges(bars, inside_ns, timeframe_ns)
-    if is_utc or HOUR_NS % timeframe_ns == 0:
+    if bars.zone == "UTC" or HOUR_NS % timeframe_ns == 0:
         return bars.timestamp - inside_ns
     # A clock that goes back does not open a coarser bar a second time.
     edges = np.maximum.accumulate(local_ns - inside_ns)

@@ -6,7 +6,7 @@ import numpy as np
 
 from data.checks import Flags, Ints
 from data.timeframe import DAY_NS, MINUTE_NS
-from data.zones import offsets_at
+from data.zones import to_local
 
 CELL_NS, WEEK_NS = 15 * MINUTE_NS, 7 * DAY_NS
 """Shorter bars are counted by quarters of an hour: also in a market that trades in few minutes."""
@@ -121,11 +121,6 @@ class Grid:
     def _edge(self, cells: Ints) -> Ints:
         edges: Ints = (cells + self.first) * self.cell_ns
         return edges
-
-
-def to_local(times: Ints, zone: str) -> Ints:
-    """Times [N] on the clock of a zone, nanoseconds since 1970 there."""
-    return times if zone == "UTC" else times + offsets_at(times, zone)
 
 
 def count_cells(timestamp: Ints, timeframe_ns: int) -> Cells | None:

@@ -77,11 +77,8 @@ def localise(
     clock = find_zone(zone.name)
     known = (local_ns != NO_TIME) & (local_ns >= EARLIEST_NS) & (local_ns < LATEST_NS)
     times = local_ns[known]
-    days, day_of_row = np.unique(times // DAY_NS, return_inverse=True)
-    offsets = [_constant_offset_ns(int(day), clock) for day in days]
-    is_constant = np.array([offset is not None for offset in offsets], dtype=np.bool_)
-    shift_ns = np.array([offset or 0 for offset in offsets], dtype=np.int64)[day_of_row]
-    for row in np.flatnonzero(~is_constant[day_of_row]):
+    shift_ns, odd_rows = _daily_offsets(times, clock)
+    for row in odd_rows:
         shift_ns[row] = _local_offset_ns(int(times[row]), clock)
     notes = _settle_repeated(times, shift_ns, zone, is_series)
     _refuse_impossible(local_ns, np.flatnonzero(known), shift_ns, place, zone)
@@ -121,18 +118,19 @@ def offsets_at(utc_ns: Ints, tz: str) -> Ints:
     return ahead_ns
 
 
+def to_local(utc_ns: Ints, tz: str) -> Ints:
+    """Times [N] on the clock of a zone, nanoseconds since 1970-01-01T00:00 there."""
+    return utc_ns if tz == "UTC" else utc_ns + offsets_at(utc_ns, tz)
+
+
 def earliest_moments(local_ns: Ints, tz: str) -> Ints:
     """UTC of local times [N]; the first of two moments, or the end of the hour that was skipped."""
     clock = find_zone(tz)
-    days, day_of_row = np.unique(local_ns // DAY_NS, return_inverse=True)
-    offsets = [_constant_offset_ns(int(day), clock) for day in days]
-    is_constant = np.array([offset is not None for offset in offsets], dtype=np.bool_)
-    utc_ns = local_ns - np.array([offset or 0 for offset in offsets], dtype=np.int64)[day_of_row]
-    for row in np.flatnonzero(~is_constant[day_of_row]):
+    shift_ns, odd_rows = _daily_offsets(local_ns, clock)
+    for row in odd_rows:
         # A time that was skipped is read by the clock before the change: its end, in UTC.
-        local = EPOCH + timedelta(microseconds=int(local_ns[row]) // 1000)
-        utc_ns[row] = local_ns[row] - _ns(local.replace(tzinfo=clock).utcoffset())
-    return utc_ns
+        shift_ns[row] = _folded_offset_ns(int(local_ns[row]), clock, 0)
+    return local_ns - shift_ns
 
 
 @lru_cache(KNOWN_CLOCKS)
@@ -156,6 +154,15 @@ def _list_changes(tz: str, first_year: int, last_year: int) -> tuple[Ints, Ints]
         changes.append(late)
         between.append(after)
     return np.array(changes, dtype=np.int64), np.array(between, dtype=np.int64)
+
+
+def _daily_offsets(local_ns: Ints, clock: ZoneInfo) -> tuple[Ints, npt.NDArray[np.intp]]:
+    """Offsets of local times [N], and the rows near a change of the clock, whose offset is open."""
+    days, day_of_row = np.unique(local_ns // DAY_NS, return_inverse=True)
+    offsets = [_constant_offset_ns(int(day), clock) for day in days]
+    is_constant = np.array([offset is not None for offset in offsets], dtype=np.bool_)
+    shift_ns = np.array([offset or 0 for offset in offsets], dtype=np.int64)[day_of_row]
+    return shift_ns, np.flatnonzero(~is_constant[day_of_row])
 
 
 def _constant_offset_ns(day: int, clock: ZoneInfo) -> int | None:

@@ -26,10 +26,10 @@ from strategy.own import OwnIndicator
 from strategy.places import PlacedError, Source
 
 MODULE = "strategy_file"
+"""Name under which a file runs; no module is known by it."""
 
 LARGEST_TEXT = 10_000_000
 """Bytes of a file of strategies; a larger one is something else."""
-"""Name under which a file runs; no module is known by it."""
 
 UNCALLED = re.compile("'(function|OwnWord)'")
 """What Python calls a word that was not called."""

@@ -52,12 +52,12 @@ class Chunk:
     Args:
         path: Name of the column; parts of a nested one joined by dots.
         n_values: Number of its values.
-        starts: Where its pages begin in the file, in bytes.
+        start: Where its first page begins in the file, in bytes.
     """
 
     path: str
     n_values: int
-    starts: tuple[int, ...]
+    start: int
 
 
 def decoded_bytes(content: bytes, schema: pq.ParquetSchema, used: set[str]) -> int:
@@ -78,16 +78,15 @@ def decoded_bytes(content: bytes, schema: pq.ParquetSchema, used: set[str]) -> i
             for i, chunk in enumerate(chunks)
             if chunk.path in used
         )
-    except (LookupError, TypeError, ValueError) as error:
-        raise (
-            error if isinstance(error, PageError) else PageError("it describes no pages")
-        ) from None
+    except PageError:
+        raise
+    except (LookupError, TypeError, ValueError):
+        raise PageError("it describes no pages") from None
 
 
 def _read_groups(content: bytes) -> tuple[list[tuple[list[Chunk], int]], int]:
     """Columns and number of rows of each group of rows, and the rows of the whole file."""
-    length = int.from_bytes(content[-FOOTER_END : -FOOTER_END // 2], "little")
-    footer, _ = _struct(content, len(content) - FOOTER_END - length)
+    footer, _ = _struct(content, len(content) - FOOTER_END - _footer_length(content))
     groups = [
         (list(map(_read_chunk, group[COLUMNS])), group[GROUP_ROWS]) for group in footer[GROUPS]
     ]
@@ -97,14 +96,18 @@ def _read_groups(content: bytes) -> tuple[list[tuple[list[Chunk], int]], int]:
 def _read_chunk(column: dict[int, Any]) -> Chunk:
     described = column[DESCRIPTION]
     path = b".".join(described[PATH]).decode()
-    starts = (described[FIRST_PAGE], described.get(DICTIONARY_PAGE) or described[FIRST_PAGE])
-    return Chunk(path, described[N_VALUES], starts)
+    first = described[FIRST_PAGE]
+    return Chunk(path, described[N_VALUES], min(first, described.get(DICTIONARY_PAGE) or first))
 
 
 def footer_bytes(content: bytes) -> int:
     """Bytes that the footer of a file may take in memory, before anything of it is read."""
-    length = int.from_bytes(content[-FOOTER_END : -FOOTER_END // 2], "little")
-    return min(length, len(content)) * FOOTER_GROWTH if content.endswith(MARK) else 0
+    length = min(_footer_length(content), len(content))
+    return length * FOOTER_GROWTH if content.endswith(MARK) else 0
+
+
+def _footer_length(content: bytes) -> int:
+    return int.from_bytes(content[-FOOTER_END : -FOOTER_END // 2], "little")
 
 
 def _chunk_bytes(content: bytes, chunk: Chunk, rows: int, width: int) -> int:
@@ -112,7 +115,7 @@ def _chunk_bytes(content: bytes, chunk: Chunk, rows: int, width: int) -> int:
     if chunk.n_values != rows:
         raise PageError(f"{chunk.n_values} values stand in {rows} rows")
     unpacked = 0
-    for size, words in _pages(content, min(chunk.starts), rows):
+    for size, words in _pages(content, chunk.start, rows):
         unpacked += size + words * max(WORD_BYTES, width)
     return max(unpacked, rows * max(VALUE_BYTES, width))
 

@@ -13,7 +13,7 @@ from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints
 from data.errors import TableError
 from data.providers.numbers import array_of
 from data.providers.time_format import parse_time_format, suggest_format
-from data.providers.time_forms import FORMS, ISO, Form, fitting, parse_times, read_offset
+from data.providers.time_forms import FORMS, ISO, Form, Moments, fitting, parse_times, read_offset
 
 ZONE_UTC = "UTC"
 
@@ -99,6 +99,11 @@ def _read_form(column: pa.Array, place: str, form: Form) -> WrittenTimes:
     moments = parse_times(column, form)
     if moments.is_wrong.any():
         raise _refuse(place, column, np.flatnonzero(moments.is_wrong))
+    return _settle_zones(column, place, moments)
+
+
+def _settle_zones(column: pa.Array, place: str, moments: Moments) -> WrittenTimes:
+    """Times in UTC where all of them name a zone, as they were written where none does."""
     has_zone = pc.fill_null(pc.not_equal(moments.zones, ""), False)
     n_zoned, n_given = pc.sum(has_zone).as_py() or 0, len(column) - column.null_count
     if n_zoned == 0:
@@ -135,12 +140,13 @@ def _read_other_form(column: pa.Array, place: str) -> WrittenTimes:
 
 def _read_formatted(column: pa.Array, place: str, form: Form) -> WrittenTimes:
     column = pc.replace_substring_regex(column, BLANKS, " ")
-    wrong = np.flatnonzero(parse_times(column, form).is_wrong)
+    moments = parse_times(column, form)
+    wrong = np.flatnonzero(moments.is_wrong)
     if len(wrong):
         raise TableError(
             f"{place} holds times that are not as --time-format says: {_show(column, wrong)}"
         )
-    written = _read_form(column, place, form)
+    written = _settle_zones(column, place, moments)
     note = f"times are read as {form.words}"
     return WrittenTimes(written.time_ns, written.zone, (note, *written.notes))
 
