@@ -158,9 +158,7 @@ class Account:
         columns = {name: np.concatenate([getattr(one, name) for one in listed]) for name in names}
         order = np.lexsort((columns["strand"], columns["exit_ns"]))
         columns = {name: column[order] for name, column in columns.items()}
-        equity = np.multiply.accumulate(1.0 + self.costs.risk_fraction * columns["r"])
-        equity[np.logical_or.accumulate(~(equity > 0.0))] = 0.0
-        return Folded(**columns, equity=equity)
+        return Folded(**columns, equity=compound(columns["r"], self.costs.risk_fraction))
 
     def measure(self, ledgers: Sequence[Ledger]) -> tuple[dict[str, float], dict[str, str]]:
         """Numbers of `ACCOUNT_METRICS` by name, and why the others are undefined.
@@ -254,8 +252,7 @@ class Account:
 
     def _longest_fall(self, is_below: Flags) -> int:
         """Calendar days from the first to the last of the longest run of days below the peak."""
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], is_below, [False]]).astype(int)))
-        runs = self.days[edges.reshape(-1, 2) - [0, 1]]
+        runs = self.days[find_runs(is_below) - [0, 1]]
         return int((runs[:, 1] - runs[:, 0]).max(initial=-1)) + 1
 
     def mark(self, ledgers: Sequence[Ledger], folded: Folded) -> tuple[Ints, Floats]:
@@ -338,9 +335,25 @@ def longest_run(flags: Flags) -> int:
     >>> longest_run(np.array([True, False, True, True]))
     2
     """
+    runs = find_runs(flags)
+    return int((runs[:, 1] - runs[:, 0]).max(initial=0))
+
+
+def find_runs(flags: Flags) -> Ints:
+    """Begin and end, itself not within, of each run of true flags, [K, 2].
+
+    >>> find_runs(np.array([True, False, True, True])).tolist()
+    [[0, 1], [2, 4]]
+    """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
-    lengths = edges[1::2] - edges[::2]
-    return int(lengths.max(initial=0))
+    return edges.reshape(-1, 2)
+
+
+def compound(r: Floats, risk_fraction: float) -> Floats:
+    """Equity after each trade, from 1, by its R [K] in order; ruin is for ever."""
+    equity: Floats = np.multiply.accumulate(1.0 + risk_fraction * r)
+    equity[np.logical_or.accumulate(~(equity > 0.0))] = 0.0
+    return equity
 
 
 def _gross(folded: Folded) -> Floats:
@@ -350,7 +363,7 @@ def _gross(folded: Folded) -> Floats:
     order = np.lexsort((folded.strand, folded.entry_ns))
     entry, leverage = folded.entry_ns[order], folded.leverage[order]
     ended = np.argsort(folded.over_ns, kind="stable")
-    taken = np.concatenate([[0.0], leverage.cumsum()])[1:]
+    taken = leverage.cumsum()
     released = np.concatenate([[0.0], folded.leverage[ended].cumsum()])
     gone = np.searchsorted(folded.over_ns[ended], entry, side="right")
     gross: Floats = taken - released[gone]

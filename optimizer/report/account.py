@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
-from engine.account import hold_values
+from engine.account import compound, hold_values
 from engine.costs import Costs
 from optimizer.evidence.returns import sharpe_ratios
 from optimizer.report.trades import Ints, Trades, numbered
@@ -66,9 +66,7 @@ def equity_curve(
     """
     _, owner = numbered(accounts)
     order = np.lexsort((owner[trades.window], trades.exit_ns))
-    value = np.multiply.accumulate(1.0 + risk_fraction * trades.r[order])
-    # Ruin is for ever.
-    value[np.logical_or.accumulate(~(value > 0.0))] = 0.0
+    value = compound(trades.r[order], risk_fraction)
     time_ns = np.concatenate([[start_ns], trades.exit_ns[order]])
     return Curve(time_ns, np.concatenate([[1.0], value]))
 
