@@ -11,18 +11,6 @@ from data.bars import Role
 HELD_OUT = "held_out_"
 """Stands before the name of what was measured on bars that were held out."""
 
-GRADE_WORDS = {
-    "invalid": "do not use",
-    "too_little": "too few trades",
-    "luck": "probably luck",
-    "lost": "it loses",
-    "not_judged": "not judged",
-    "weak": "not confirmed",
-    "holds": "held on unseen bars",
-    "robust": "held, and robust",
-}
-"""Grades as people read them, the same in lists, reports and badges."""
-
 SAMPLES: Mapping[Role, str] = {
     "search": "in",
     "held_out": "held out",

@@ -16,6 +16,7 @@ from optimizer.commands.shared import (
     AsJson,
     Front,
     Member,
+    Order,
     Quiet,
     RunName,
     Runs,
@@ -23,9 +24,7 @@ from optimizer.commands.shared import (
 )
 from optimizer.errors import ConfigError
 from optimizer.forecasts.settings import ForecastSettings
-
-Grade = Literal["invalid", "too_little", "luck", "lost", "not_judged", "weak", "holds", "robust"]
-GRADES = "|".join(get_args(Grade))
+from optimizer.grades import GRADES, Grade
 
 
 def _group(text: str) -> typer.Typer:
@@ -53,15 +52,16 @@ def runs_list(
     *,
     runs: Runs = Path("runs"),
     sort: Annotated[
-        Literal["created", "verdict", "strength", "return", "trades"],
+        Order,
         option(
             "--sort",
             "Oldest first, or greatest first by verdict or a number of the pick.",
-            "created|verdict|strength|return|trades",
+            "|".join(get_args(Order)),
         ),
     ] = "created",
     verdict: Annotated[
-        Grade | None, option("--verdict", "Only finished runs of this grade.", GRADES)
+        Grade | None,
+        option("--verdict", "Only finished runs of this grade.", "|".join(GRADES)),
     ] = None,
     symbol: Annotated[
         str | None, option("--symbol", "Only finished runs searched on it.", "NAME")

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 from optimizer.commands.console import plain_table, print_json, stdout
+from optimizer.commands.shared import Order
+from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.runs.listing import RunSummary, list_runs
-from optimizer.shown import GRADE_WORDS, fraction, number
+from optimizer.shown import fraction, number
 
 DATED, WIDE = 100, 140
 """Columns of a terminal from which on the list says the date, and everything else too."""
 
-Order = Literal["created", "verdict", "strength", "return", "trades"]
+PLACES: dict[str, int] = {grade: place for place, grade in enumerate(GRADES)}
+"""Of grades, from the worst on."""
 
 ORDERS: dict[Order, Callable[[RunSummary], float | None]] = {
-    "verdict": lambda run: (
-        [*GRADE_WORDS].index(_grade(run)) if _grade(run) in GRADE_WORDS else None
-    ),
+    "verdict": lambda run: PLACES.get(_grade(run)),
     "strength": lambda run: run.strength,
     "return": lambda run: run.total_return,
     "trades": lambda run: run.trades,

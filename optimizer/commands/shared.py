@@ -19,6 +19,9 @@ Member = Annotated[
     int | None,
     option("--member", "Which candidate, by its number in the front.", "NUMBER", min=0),
 ]
+Order = Literal["created", "verdict", "strength", "return", "trades"]
+"""What a list of runs is sorted by."""
+
 Front = Annotated[
     Literal["few", "all"],
     option("--front", "Members that are printed: those that differ most, or all.", "few|all"),

@@ -15,8 +15,6 @@ from optimizer.evidence.compared import Tally
 from optimizer.evidence.robust import CHECKS
 from optimizer.evidence.unseen import FEWEST_TRADES, Unseen
 
-GRADES = ("invalid", "too_little", "luck", "lost", "not_judged", "weak", "holds", "robust")
-
 RULES_VERSION = 1
 """Goes up whenever the same facts get another grade, or other words."""
 
@@ -105,7 +103,7 @@ class Verdict:
     """What to believe.
 
     Args:
-        grade: One of `GRADES`.
+        grade: One of `optimizer.grades.GRADES`.
         sentence: The first line wherever the front is shown.
         reasons: What decided beside it, first what disagrees.
     """

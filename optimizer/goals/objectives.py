@@ -131,15 +131,14 @@ class Goals:
             raise ConfigError(f"no objective given; known: {', '.join(OBJECTIVES)}")
         seen: dict[tuple[str, str], str] = {}
         for objective in self.objectives:
-            name = seen.setdefault((objective.metric, objective.over or self.over), objective.name)
-            if name != objective.name:
+            name, key = objective.name, (objective.metric, objective.over or self.over)
+            if seen.get(key) == name:
+                raise ConfigError(f"objective '{name}' is given more than once")
+            if key in seen:
                 raise ConfigError(
-                    f"objective '{objective.name}' is the same as '{name}': leave one of them out"
+                    f"objective '{name}' is the same as '{seen[key]}': leave one of them out"
                 )
-        if len(seen) < len(self.objectives):
-            twice = [one.name for one in self.objectives]
-            name = next(name for name in twice if twice.count(name) > 1)
-            raise ConfigError(f"objective '{name}' is given more than once")
+            seen[key] = name
         if self.min_trades < 0:
             raise ConfigError(f"min_trades must be at least 0, got {self.min_trades}")
         check_aggregation(self.over)

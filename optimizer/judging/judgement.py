@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 from optimizer.evidence.figures import Figure
+from optimizer.grades import GRADES
 from optimizer.runs.payload import OPTIONAL, Payload
 from optimizer.runs.result import Figures, RunResult, recorded_result
 from optimizer.runs.store import RunStore
-from optimizer.shown import GRADE_WORDS
 
 JUDGEMENT = "judgement"
 """Name of the rows of evidence that hold judgements; the last one counts."""
@@ -40,7 +40,7 @@ class VerdictRecord(Payload):
     reasons: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.grade not in GRADE_WORDS:
+        if self.grade not in GRADES:
             raise ValueError("there is no such grade")
 
 

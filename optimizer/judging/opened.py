@@ -197,9 +197,8 @@ def record_look(
             looks = _looks(path)
             seen = {look["front"] for look in looks if overlap(look["bars"], bars)}
             members = {look.front: look.member for look in known if look.member is not None}
-            new = [
-                one for one in {front: 0, **{look.front: 0 for look in known}} if one not in seen
-            ]
+            fronts = dict.fromkeys((front, *(look.front for look in known)))
+            new = [one for one in fronts if one not in seen]
             now = datetime.now(UTC).isoformat(timespec="seconds")
             for one in new:
                 noted = {"content": content, "bars": bars, "front": one, "when": now}

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from optimizer.evidence.verdict import NEXT, SIMULATED
+from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import FoldRow, Judgement, Number, Range, VerdictRecord
 from optimizer.judging.words import Weighed, suggest_next, weighed, words_of_pick
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
-from optimizer.shown import GRADE_WORDS, number
+from optimizer.shown import number
 
 FOLD_COLUMNS = ("fold", "searched on", "tested on", "trades", "mean R", "efficiency")
 
@@ -22,7 +23,7 @@ class Answer:
 
     Args:
         is_simulated: Whether a program invented the market.
-        grade: One of `optimizer.evidence.verdict.GRADES`, which decides the colour.
+        grade: One of `optimizer.grades.GRADES`, which decides the colour.
         word: The same in words.
         step: What to do next.
         pick: What is judged, empty where that is not known.

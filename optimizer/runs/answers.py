@@ -31,13 +31,13 @@ def read_answer(header: Record, result: Record | None, judgement: Record | None)
     """
     if result is None:
         return Answer()
-    windows = _mappings(_mapping(result.get("data")).get("windows"))
+    windows = _mappings(mapping_or_empty(result.get("data")).get("windows"))
     symbols = [one["symbol"] for one in windows if isinstance(one.get("symbol"), str)]
     front = _mappings(result.get("front"))
-    pick = _mapping(_mapping(judgement).get("pick"))
+    pick = mapping_or_empty(mapping_or_empty(judgement).get("pick"))
     names = [one.get("name") for one in _mappings(header.get("genes"))]
     member = _find_member(front, pick["genes"]) if "genes" in pick else _strongest(front, names)
-    metrics = _mapping(member.get("metrics"))
+    metrics = mapping_or_empty(member.get("metrics"))
     strength, trades = pick.get("strength", metrics.get("strength")), pick.get("trades")
     return Answer(
         tuple(dict.fromkeys(map(str, symbols))),
@@ -55,7 +55,7 @@ def _strongest(front: Sequence[Record], names: Sequence[object]) -> Record:
     """The member of greatest strength, the first by genome if equal."""
 
     def place(one: Record) -> tuple[float, list[float]]:
-        genes = _mapping(one.get("genes"))
+        genes = mapping_or_empty(one.get("genes"))
         genome = [_figure(genes.get(name)) or 0.0 for name in map(str, names)]
         return -(_strength(one) or 0.0), genome
 
@@ -63,19 +63,20 @@ def _strongest(front: Sequence[Record], names: Sequence[object]) -> Record:
 
 
 def _strength(member: Record) -> float | None:
-    return _figure(_mapping(member.get("metrics")).get("strength"))
+    return _figure(mapping_or_empty(member.get("metrics")).get("strength"))
 
 
 def _count_trades(member: Record, windows: Sequence[Record]) -> object:
     """Trades in all windows that were searched: as a metric they may be a mean over windows."""
-    counts = _mapping(member.get("by_window")).get("trades")
+    counts = mapping_or_empty(member.get("by_window")).get("trades")
     if not isinstance(counts, list) or not counts:
-        return _mapping(member.get("metrics")).get("trades")
+        return mapping_or_empty(member.get("metrics")).get("trades")
     searched = zip(counts, windows, strict=False)
     return sum(_figure(count) or 0 for count, one in searched if one.get("sample") != "held out")
 
 
-def _mapping(value: object) -> Record:
+def mapping_or_empty(value: object) -> Record:
+    """A part of a record that should be a mapping, an empty one in place of anything else."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from optimizer.errors import StoreError
-from optimizer.runs.answers import Answer, read_answer
+from optimizer.runs.answers import Answer, mapping_or_empty, read_answer
 from optimizer.runs.files import DATABASE
 from optimizer.runs.lock import is_owned
 from optimizer.runs.reader import Reader
@@ -169,7 +169,7 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         generations = len(reader.generations())
         damaged = "; ".join(dict.fromkeys((*reader.recover().warnings, *reader.losses())))
         judgement = _newest_judgement(reader)
-        verdict = _text(_as_mapping(judgement.get("verdict")), "grade")
+        verdict = _text(mapping_or_empty(judgement.get("verdict")), "grade")
         answer = read_answer(header, result, judgement)
     except StoreError as error:
         damaged = _first_line(str(error))
@@ -193,10 +193,6 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
 def _newest_judgement(reader: Reader) -> Mapping[str, object]:
     rows = [row for name, row in reader.evidence if name == "judgement"]
     return rows[-1] if rows else {}
-
-
-def _as_mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _in_order(runs: list[RunSummary]) -> list[RunSummary]:

@@ -221,8 +221,7 @@ def prepare(
         spec = found.for_timeframe(bars.timeframe_ns / 1e9) if config.scale_lengths else found
         return bounded(spec, bounds)
 
-    least = lambda bars: bars_needed(spec_for(bars))  # noqa: E731 - named for the line below
-    markets = load_markets(config, least, may_fetch=may_fetch)
+    markets = load_markets(config, lambda bars: bars_needed(spec_for(bars)), may_fetch=may_fetch)
     spec = keeping_rows(spec_for(markets.series[0]), row_cache())
     require_columns(spec, markets.series, config)
     check_spans(spec, markets.series[0].timeframe_ns)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from optimizer.commands import console
+from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import PickRecord, opened_result
 from optimizer.judging.verdict import picked
 from optimizer.runs import RunStore, list_runs
-from optimizer.shown import GRADE_WORDS, fraction
+from optimizer.shown import fraction
 from tests.support.commands import SMALL, write_market
 from tests.support.judged import judgement, record_judgement
 

@@ -7,9 +7,9 @@ import pytest
 from optimizer import load_run
 from optimizer.commands.backtest import ledger_table
 from optimizer.commands.console import csv_text
-from optimizer.evidence.verdict import GRADES
+from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.report import write_report
-from optimizer.shown import GRADE_WORDS, MEANINGS, metric
+from optimizer.shown import MEANINGS, metric
 from tests.support.browser import ALL_DRAWN, opened
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run

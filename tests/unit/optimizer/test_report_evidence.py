@@ -8,7 +8,7 @@ import pytest
 
 from optimizer import load_run
 from optimizer.errors import ConfigError
-from optimizer.evidence.verdict import GRADES
+from optimizer.grades import GRADES
 from optimizer.judging.judgement import NullRecord
 from optimizer.judging.words import weighed
 from optimizer.report.charts.judged import null_strengths, strength_at_costs

@@ -12,7 +12,8 @@ from optimizer.evidence.compared import Tally
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.robust import CHECKS
 from optimizer.evidence.unseen import Unseen
-from optimizer.evidence.verdict import GRADES, Facts, decide
+from optimizer.evidence.verdict import Facts, decide
+from optimizer.grades import GRADES
 
 RARE = Tally(199, 0, is_stopped=False)
 LUCKY = Tally(20, 10, is_stopped=True)

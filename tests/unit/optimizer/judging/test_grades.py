@@ -2,8 +2,8 @@
 
 import pytest
 
+from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.judging.judgement import VerdictRecord
-from optimizer.shown import GRADE_WORDS
 
 
 def test_an_unknown_grade_is_refused() -> None:
@@ -16,3 +16,8 @@ def test_an_unknown_grade_is_refused() -> None:
 def test_a_known_grade_is_read(grade: str) -> None:
     """Every grade that has words is one that a record may hold."""
     assert VerdictRecord(grade, "").grade == grade
+
+
+def test_every_grade_has_words_in_its_order() -> None:
+    """Lists of runs are sorted by that order."""
+    assert [*GRADE_WORDS] == [*GRADES]

@@ -1,0 +1,20 @@
+"""Grades of a pick: what evidence makes of it, from the worst to the best."""
+
+from typing import Literal, get_args
+
+Grade = Literal["invalid", "too_little", "luck", "lost", "not_judged", "weak", "holds", "robust"]
+"""The first that applies counts, as `optimizer.evidence.verdict.decide` says."""
+
+GRADES: tuple[Grade, ...] = get_args(Grade)
+
+GRADE_WORDS = {
+    "invalid": "do not use",
+    "too_little": "too few trades",
+    "luck": "probably luck",
+    "lost": "it loses",
+    "not_judged": "not judged",
+    "weak": "not confirmed",
+    "holds": "held on unseen bars",
+    "robust": "held, and robust",
+}
+"""Grades as people read them, the same in lists, reports and badges."""
