@@ -233,14 +233,19 @@ def test_a_run_takes_its_forecast_with_it(command, market, tmp_path, monkeypatch
     assert command("judge", *there, "--null", "1", "--folds", "0", "--quiet").code == 0
 
 
-def test_fits_count_in_the_verdict(command, market, tmp_path):
-    """A run's header says how many forecasts were fitted; each counts as a search does."""
+def run_after_two_fits(command, market, folder):
+    """Folder of a run that reads one of two forecasts that were fitted on its bars."""
     fitted(command, market, "b.parquet", "--horizon", "2")
     fitted(command, market)
-    (tmp_path / "follows.py").write_text(FOLLOWS)
+    (folder / "follows.py").write_text(FOLLOWS)
     flags = ("--data", market, "--column-file", "forecast=a.parquet")
     command("evolve", "--strategy", "follows.py", *flags, *SMALL, "--quiet")
-    path = next((tmp_path / "runs").glob("*/run.sqlite")).parent
+    return next((folder / "runs").glob("*/run.sqlite")).parent
+
+
+def test_fits_count_in_the_verdict(command, market, tmp_path):
+    """A run's header says how many forecasts were fitted; each counts as a search does."""
+    path = run_after_two_fits(command, market, tmp_path)
     with RunStore.open(path) as store:
         assert recorded_fits(store) == 2
     found = record_judgement(path, replace(judgement("holds"), held_out=None, fits=2))
@@ -298,12 +303,7 @@ def rewrite(path, change, *, is_sealed=False, times=lambda known_at: known_at):
 
 def test_a_run_that_leaves_fits_out_is_not_whole(command, market, tmp_path):
     """The record of its own forecast names more."""
-    fitted(command, market, "b.parquet", "--horizon", "2")
-    fitted(command, market)
-    (tmp_path / "follows.py").write_text(FOLLOWS)
-    flags = ("--data", market, "--column-file", "forecast=a.parquet")
-    command("evolve", "--strategy", "follows.py", *flags, *SMALL, "--quiet")
-    path = next((tmp_path / "runs").glob("*/run.sqlite")).parent
+    path = run_after_two_fits(command, market, tmp_path)
     forge(path, "header", lambda told: told["run"].update(forecast_fits=[]))
     found = command("runs", "verify", "latest", "--trust")
     assert (found.code, "2 that the forecast's record names are missing" in found.err) == (4, True)

@@ -70,13 +70,17 @@ class Mutator:
         kind(database)
         return kind.__name__.strip("_")
 
+    def _choose_table(self, connection):
+        """One of the tables that hold JSON, and its rows: key and payload of each."""
+        table = self._random.choice(list(TABLES))
+        key, column = TABLES[table]
+        return table, connection.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
+
     def _json(self, database):
         """One to three places of the JSON of one or more rows, digests made anew."""
         with changing(database) as connection:
             for _ in range(self._random.randint(1, 3)):
-                table = self._random.choice(list(TABLES))
-                key, column = TABLES[table]
-                rows = connection.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
+                table, rows = self._choose_table(connection)
                 if not rows:
                     continue
                 place, payload = self._random.choice(rows)
@@ -87,9 +91,7 @@ class Mutator:
     def _text(self, database):
         """JSON that no library writes: nested, cut, twice the same key, numbers without end."""
         with changing(database) as connection:
-            table = self._random.choice(list(TABLES))
-            key, column = TABLES[table]
-            rows = connection.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
+            table, rows = self._choose_table(connection)
             if not rows:
                 return
             place, payload = self._random.choice(rows)

@@ -1,0 +1,48 @@
+"""Numbers of a run's pick for lists, from records of any shape."""
+
+import pytest
+
+from optimizer.runs.answers import Answer, read_answer
+
+HEADER = {"genes": [{"name": "b"}, {"name": "a"}]}
+
+
+def member(strength, trades=(3, 5), **genes):
+    """A member of a front with trades in two windows."""
+    metrics = {"strength": strength, "total_return": 0.5, "trades": sum(trades) / len(trades)}
+    return {"genes": genes, "metrics": metrics, "by_window": {"trades": [*trades]}}
+
+
+def ended(*front, samples=("in", "in")):
+    """What a run on two symbols ended with."""
+    pairs = zip(("X", "Y"), samples, strict=True)
+    windows = [{"symbol": symbol, "sample": sample} for symbol, sample in pairs]
+    return {"data": {"windows": windows}, "front": [*front]}
+
+
+def test_equal_strengths_are_decided_by_the_genome_in_the_order_of_the_header():
+    """JSON has the names of genes sorted; the first gene of the header decides first."""
+    front = (member(1.0, (1, 1), a=1, b=2), member(1.0, (2, 2), a=2, b=1), member(0.5, a=0, b=0))
+    assert read_answer(HEADER, ended(*front), None) == Answer(("X", "Y"), 1.0, 0.5, 4)
+
+
+def test_trades_on_held_out_bars_are_not_counted():
+    """What was searched is what the list is about."""
+    found = read_answer(HEADER, ended(member(1.0, a=1, b=1), samples=("in", "held out")), None)
+    assert found.trades == 3
+
+
+def test_the_pick_of_a_judgement_is_another_than_the_strongest():
+    """A person may have named it."""
+    result = ended(member(2.0, a=1, b=1), member(1.0, a=2, b=2))
+    judgement = {"pick": {"genes": {"a": 2, "b": 2}, "strength": 1.0, "trades": 8}}
+    assert read_answer(HEADER, result, judgement) == Answer(("X", "Y"), 1.0, 0.5, 8)
+
+
+@pytest.mark.parametrize("odd", [None, True, "x", 5, [], {}, [None], {"pick": 3}, float("inf")])
+def test_parts_of_another_shape_are_left_out(odd):
+    """Records come from anywhere: no list of runs ends with one of them."""
+    assert read_answer({"genes": odd}, {"data": odd, "front": odd}, {"pick": odd}) == Answer()
+    strange = {"genes": odd, "metrics": {"strength": odd, "total_return": odd}, "by_window": odd}
+    found = read_answer(HEADER, {"data": {"windows": odd}, "front": [strange]}, None)
+    assert (found.symbols, found.total_return) == ((), 5.0 if odd == 5 else None)
