@@ -4,7 +4,6 @@ import hashlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +20,7 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore
 from optimizer.runs.files import COLUMN_FOLDER
+from optimizer.runs.store import ONCE
 from optimizer.session.sources import load_options
 from optimizer.written import write_whole
 from strategy.model import Strategy
@@ -53,9 +53,10 @@ def columns_of(files: Sequence[str], tz: LocalZone | None = None) -> Callable[[B
         read.append((name, path, read_dated(path, tz), max_age))
     for name, path, numbers, _ in read:
         if numbers.is_by_day:
-            _say_once(
+            log.info(
                 f"column '{name}': {path} gives dates alone; each number is taken as known from "
-                f"the first moment of its day, {tz or 'UTC'}"
+                f"the first moment of its day, {tz or 'UTC'}",
+                extra=ONCE,
             )
 
     def with_columns(bars: Bars) -> Bars:
@@ -220,15 +221,10 @@ def kept_columns(files: Sequence[str], run: Path, *, may_read: bool = True) -> l
         if not copy.is_file() or _is_same(Path(path), copy):
             found.append(text)
             continue
-        _say_once(f"column '{name}': {path} is not what it was; the run's own copy is read")
+        told = f"column '{name}': {path} is not what it was; the run's own copy is read"
+        log.info(told, extra=ONCE)
         found.append(text.replace(f"{name}={path}", f"{name}={copy}", 1))
     return found
-
-
-@cache
-def _say_once(note: str) -> None:
-    """A run's configuration is read several times by one command."""
-    log.info("%s", note)
 
 
 def _copy(run: Path, name: str, path: str) -> Path:

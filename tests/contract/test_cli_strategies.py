@@ -599,6 +599,9 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     assert resumed.code == 0
     told = "note: column 'mood': mood.csv is not what it was; the run's own copy is read"
     assert resumed.err.count(told) == 1
+    # A process that gives several commands is told by each.
+    again = command("evolve", "--resume", "latest", "--generations", "3")
+    assert again.err.count(told) == 1
     (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
     copy.write_text((tmp_path / "mood.csv").read_text())
     assert command("evolve", "--resume", "latest", "--generations", "4").code == 4
