@@ -4,6 +4,7 @@ import dataclasses
 import sys
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from optimizer.session.kept_rows import RowCache
 from optimizer.written import write_whole
 from strategy.series import Series
 from tests.support.kill import ENDLESS, say
-from tests.support.own_words import counted
+from tests.support.own_words import efficiency
 from tests.support.worlds import make_bars
 
 NAMES = 4
@@ -64,11 +65,11 @@ def cache_part(folder, number):
 
 def keep_row(folder, number):
     """A row of an own indicator, kept for the next run."""
-    own = dataclasses.replace(counted.own, kept=RowCache(folder))
-    values = (2 + number % NAMES,)
-    kept_rows.WORTH_S = -1e9
-    series = Series.of(market(0))
-    assert own.row(series, values).tobytes() == counted.own.row(series, values).tobytes()
+    own = dataclasses.replace(efficiency.own, kept=RowCache(folder))
+    values, series = (2 + number % NAMES,), Series.of(market(0))
+    with mock.patch.object(kept_rows, "WORTH_S", -1e9):
+        row = own.row(series, values)
+    assert row.tobytes() == efficiency.own.row(series, values).tobytes()
     # The next time it is written again.
     next(folder.rglob(f"{values[0]}.row")).unlink()
 

@@ -25,8 +25,9 @@ SERIES = Series.of(BARS)
 def keeps_all(monkeypatch):
     """Every row takes long enough, and nothing was asked yet."""
     monkeypatch.setattr(kept_rows, "WORTH_S", -math.inf)
-    OUTSIDE[0] = 0.0
     CALLS.clear()
+    yield
+    OUTSIDE[0] = 0.0
 
 
 def kept_in(folder, own=counted.own):
