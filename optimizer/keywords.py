@@ -102,3 +102,4 @@ class RunKeywords(JudgeKeywords, total=False):
     budget: int | str
     journal: Literal["wal", "delete"]
     report: bool
+    tags: str | Sequence[str]

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from optimizer.commands.console import print_json, stdout
 from optimizer.errors import ConfigError
+from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import opened_result
 from optimizer.judging.verdict import picked, verdict_of
 from optimizer.runs import RunStore, find_run
@@ -59,7 +60,7 @@ def _outcome(store: RunStore) -> dict[str, str]:
     closed = "closed" if result.data.held_out_bars else "none"
     trades = "none" if pick is None else counted(pick.trades, "trade")
     return {
-        "verdict": verdict_of(result, judgement).grade.replace("_", " "),
+        "verdict": GRADE_WORDS[verdict_of(result, judgement).grade],
         "pick": trades if pick is None else f"member {pick.member}, {trades}",
         "strength of the pick": "-" if pick is None else number(pick.strength),
         "held-out bars": closed if held is None else f"{number(held.mean_r)} R a trade",

@@ -32,7 +32,7 @@ def _group(text: str) -> typer.Typer:
     return typer.Typer(help=text, rich_markup_mode=None)
 
 
-runs_app = _group("Recorded runs: list, show, export, compare, verify, source, delete.")
+runs_app = _group("Recorded runs: list, show, tag, note, export, compare, verify, source, delete.")
 data_app = _group("Look at bars, check and keep them.")
 strategies_app = _group("Strategies: list, words, new, check.")
 objectives_app = _group("What a search can strive for.")
@@ -64,14 +64,51 @@ def runs_list(
         option("--verdict", "Only finished runs of this grade.", "|".join(GRADES)),
     ] = None,
     symbol: Annotated[
-        str | None, option("--symbol", "Only finished runs searched on it.", "NAME")
+        str | None, option("--symbol", "Only runs that search or searched on it.", "NAME")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, option("--tag", "Only runs with this tag; of several, all.", "WORD")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recorded runs with verdict and pick, oldest first."""
-    from optimizer.commands.listing import list_command
+    """Recorded runs with verdict, pick, tags and note, oldest first."""
+    from optimizer.commands.listing import Wanted, list_command
 
-    list_command(runs, order=sort, grade=verdict, symbol=symbol, as_json=as_json)
+    list_command(runs, Wanted(verdict, symbol, tuple(tag or ())), order=sort, as_json=as_json)
+
+
+@runs_app.command("tag")
+def runs_tag(
+    run: RunName,
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Tags to add, one word each.", metavar="WORD")
+    ] = None,
+    *,
+    remove: Annotated[
+        list[str] | None, option("--remove", "A tag to take away; the flag repeats.", "WORD")
+    ] = None,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Give a run tags, by which runs list --tag finds it, or take some away."""
+    from optimizer.commands.labels import tag_command
+
+    tag_command(run, runs, words or (), remove or ())
+
+
+@runs_app.command("note")
+def runs_note(
+    run: RunName,
+    text: Annotated[
+        str | None,
+        typer.Argument(help='The note, in quotes; "" removes it.', metavar="TEXT"),
+    ] = None,
+    *,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Set the note of a run, one line that runs list and runs show print; or print it."""
+    from optimizer.commands.labels import note_command
+
+    note_command(run, runs, text)
 
 
 @runs_app.command("show")

@@ -1,17 +1,20 @@
 """runs list: a line a run, at once: nothing is imported that searches or computes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from optimizer.commands.console import plain_table, print_json, stdout
 from optimizer.commands.shared import Order
 from optimizer.grades import GRADE_WORDS, GRADES
+from optimizer.runs.labels import Labels
 from optimizer.runs.listing import RunSummary, list_runs
 from optimizer.shown import fraction, number
 
 DATED, WIDE = 100, 140
-"""Columns of a terminal from which on the list says the date, and everything else too."""
+"""Columns of a terminal from which on the list has dates and tags, and everything else too."""
+
+ONLY_DATED, ONLY_WIDE = ("date", "tags"), ("strategy", "done", "front")
 
 PLACES: dict[str, int] = {grade: place for place, grade in enumerate(GRADES)}
 """Of grades, from the worst on."""
@@ -27,12 +30,34 @@ ORDERS: dict[Order, Callable[[RunSummary], float | None]] = {
 RIGHT = ("strength", "return", "trades", "done", "front")
 
 
-def list_command(
-    runs: Path, *, order: Order, grade: str | None, symbol: str | None, as_json: bool
-) -> None:
-    """Print runs: those of a grade and of a symbol where such are named."""
+@dataclass(frozen=True)
+class Wanted:
+    """Which runs are listed; None and empty for all.
+
+    Args:
+        grade: Of finished ones.
+        symbol: That they search or searched on, in whatever case.
+        tags: All of which they have.
+    """
+
+    grade: str | None = None
+    symbol: str | None = None
+    tags: tuple[str, ...] = ()
+
+    def is_met(self, run: RunSummary) -> bool:
+        """Whether a run is one of them."""
+        names = [name.casefold() for name in run.symbols]
+        return (
+            self.grade in (None, _grade(run))
+            and (self.symbol is None or self.symbol.casefold() in names)
+            and all(Labels(run.tags).has(tag) for tag in self.tags)
+        )
+
+
+def list_command(runs: Path, wanted: Wanted, *, order: Order, as_json: bool) -> None:
+    """Print runs: those that are wanted, in an order."""
     known = list_runs(runs)
-    chosen = _in_order([run for run in known if _is_wanted(run, grade, symbol)], order)
+    chosen = _in_order([run for run in known if wanted.is_met(run)], order)
     if as_json:
         print_json([asdict(run) | {"path": str(run.path)} for run in chosen])
         return
@@ -45,14 +70,10 @@ def list_command(
         )
         return
     _print_table(chosen)
+    _print_labels(chosen)
     for run in chosen:
         if run.damaged:
             stdout().say(f"{run.id}: {run.damaged}")
-
-
-def _is_wanted(run: RunSummary, grade: str | None, symbol: str | None) -> bool:
-    names = [one.casefold() for one in run.symbols]
-    return grade in (None, _grade(run)) and (symbol is None or symbol.casefold() in names)
 
 
 def _in_order(runs: Sequence[RunSummary], order: Order) -> list[RunSummary]:
@@ -70,9 +91,16 @@ def _grade(run: RunSummary) -> str:
 
 
 def _print_table(runs: Sequence[RunSummary]) -> None:
+    """Runs as a table: the wider the terminal, the more columns."""
     console = stdout()
-    rows = [_cells(run, is_wide=console.width >= WIDE) for run in runs]
-    headings = [name for name in rows[0] if name != "date" or console.width >= DATED]
+    rows = [_cells(run) for run in runs]
+    headings = [*rows[0]]
+    if console.width < WIDE:
+        headings = [name for name in headings if name not in ONLY_WIDE]
+    if console.width < DATED:
+        headings = [name for name in headings if name not in ONLY_DATED]
+    if not any(row["tags"] for row in rows) and "tags" in headings:
+        headings.remove("tags")
     table = plain_table(*headings, right=RIGHT, is_folded=True)
     table.padding, table.pad_edge = (0, 1, 0, 0), False
     table.columns[0].no_wrap = True
@@ -81,23 +109,37 @@ def _print_table(runs: Sequence[RunSummary]) -> None:
     console.print(table)
 
 
-def _cells(run: RunSummary, *, is_wide: bool) -> dict[str, str]:
-    """Texts of a line by heading."""
+def _print_labels(runs: Sequence[RunSummary]) -> None:
+    """Notes of runs, and tags where the table has no room for them, a line each."""
+    console = stdout()
+    for run in runs:
+        tags = f"[{', '.join(run.tags)}]" if run.tags and console.width < DATED else ""
+        if label := " ".join(filter(None, (tags, run.note))):
+            console.say(f"{run.id}: {label}")
+
+
+def _cells(run: RunSummary) -> dict[str, str]:
+    """Texts of a line by heading; of a run without a result how far it has come."""
+    done = f"{max(run.generations - 1, 0):,}/{number(run.planned)}"
+    unfinished = run.status if run.planned is None else f"{run.status} {done}"
     grade = _grade(run)
-    words, symbols = GRADE_WORDS.get(grade, grade), ", ".join(run.symbols[:1])
-    if len(run.symbols) > 1:
-        symbols += f" +{len(run.symbols) - 1}"
-    answer = {
-        "symbols": symbols,
+    return {
+        "run": run.id,
+        "verdict": GRADE_WORDS.get(grade, grade) or unfinished,
+        "strategy": run.strategy or "",
+        "bars": _name_bars(run),
+        "done": done,
+        "front": number(run.front_size),
         "strength": number(run.strength),
         "return": fraction(run.total_return),
         "trades": number(run.trades),
+        "date": (run.created_at or "")[:10],
+        "tags": ", ".join(run.tags),
     }
-    date = {"date": (run.created_at or "")[:10]}
-    if not is_wide:
-        return {"run": run.id, "verdict": words or run.status, **answer, **date}
-    done = f"{max(run.generations - 1, 0):,}/{number(run.planned)}"
-    search = {"strategy": run.strategy or "", "data": run.data or "", "done": done}
-    front = {"front": number(run.front_size)}
-    status = {"run": run.id, "status": run.status, "verdict": words}
-    return {**status, **search, **front, **answer, **date}
+
+
+def _name_bars(run: RunSummary) -> str:
+    """Symbol and duration of a bar; of several symbols the first, and how many more."""
+    data, count = run.data or "", len(run.symbols)
+    durations = data.removeprefix(f"{count} symbols ")
+    return data if durations == data else f"{run.symbols[0]} +{count - 1} {durations}"

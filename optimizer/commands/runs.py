@@ -4,9 +4,11 @@ import io
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from optimizer.commands.console import csv_text, facts_table, json_text, print_json, stdout
+from optimizer.commands.labels import print_labels
 from optimizer.commands.notes import note
 from optimizer.commands.result import print_answer, print_result, result_json
 from optimizer.commands.tables import genes_table, importance_tables, metrics_table
@@ -15,6 +17,7 @@ from optimizer.judging.judgement import Judgement, opened_result
 from optimizer.judging.verdict import picked
 from optimizer.printable import clean_text
 from optimizer.runs import RunStore, delete_run, find_run, list_foreign, list_own
+from optimizer.runs.labels import read_labels
 from optimizer.runs.result import RunHeader, RunResult
 from optimizer.runs.windows import describe_windows, searched_windows
 from optimizer.session.exported import (
@@ -38,12 +41,15 @@ def show_command(name: str, runs: Path, *, is_whole: bool, as_json: bool) -> Non
     """Print a run's result, or how far it got."""
     with RunStore.open(find_run(runs, name)) as store:
         result, judgement = opened_result(store)
+        labels = read_labels(store.path)
         if as_json:
             found = result and result_json(result, judgement)
-            print_json({"header": store.header, "result": found, "status": store.status})
+            known = {"header": store.header, "result": found, "status": store.status}
+            print_json(known | asdict(labels))
             return
         if result is not None:
             print_result(result, judgement, is_whole=is_whole)
+            print_labels(stdout(), labels)
             print_answer(result, judgement)
             return
         summaries = list(store.generations())
@@ -56,7 +62,9 @@ def show_command(name: str, runs: Path, *, is_whole: bool, as_json: bool) -> Non
             "front": summaries[-1].front if summaries else 0,
             "go on with": resume_command(store.path),
         }
-        stdout().print(facts_table(facts))
+        console = stdout()
+        console.print(facts_table(facts))
+        print_labels(console, labels)
 
 
 def member_command(name: str, runs: Path, member: int, *, as_json: bool) -> None:

@@ -2,7 +2,17 @@
 
 from typing import Literal
 
-from optimizer.config.values import Bytes, Device, Folder, Journal, Keep, MaybeBytes, Settings, knob
+from optimizer.config.values import (
+    Bytes,
+    Device,
+    Folder,
+    Journal,
+    Keep,
+    MaybeBytes,
+    Settings,
+    Tags,
+    knob,
+)
 
 
 class DeviceSettings(Settings):
@@ -49,3 +59,6 @@ class RecordSettings(Settings):
         decides="nothing",
     )
     report: bool = knob(True, "Write the report of a finished run.", decides="nothing")
+    tags: Tags = knob(
+        [], "A word to find the run by, as in runs list --tag; the flag repeats.", decides="nothing"
+    )

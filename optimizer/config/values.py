@@ -13,6 +13,13 @@ UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**2
 ETAS = (1, 3, 7, 15, 31, 63)
 """Legal distribution indices of crossover and mutation; a larger one keeps children nearer."""
 
+MOST_TAGS, LONGEST_TAG = 32, 32
+
+TAG_RULE = (
+    f"a word of up to {LONGEST_TAG} letters, digits and any of . _ + : / -, beginning with a "
+    "letter or a digit"
+)
+
 Value = TypeVar("Value")
 
 Keep = Literal["all", "front", "last"]
@@ -132,12 +139,25 @@ def _is_split(value: str | None) -> bool:
     return found is not None and 1 <= int(found[2]) < int(found[1])
 
 
+def is_tag(text: str) -> bool:
+    """Whether a text is one word that no terminal obeys, as `TAG_RULE` says.
+
+    >>> is_tag("btc-2024"), is_tag("two words"), is_tag("-x")
+    (True, False, False)
+    """
+    return re.fullmatch(rf"[^\W_][\w.+:/-]{{0,{LONGEST_TAG - 1}}}", text) is not None
+
+
 def _as_bytes(value: object) -> object:
     return parse_bytes(value) if isinstance(value, str) else value
 
 
 def _as_list(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
+
+
+def _as_tags(value: object) -> object:
+    return [value] if isinstance(value, str) else _as_list(value)
 
 
 def _as_specs(value: object) -> object:
@@ -176,6 +196,12 @@ Groups = Annotated[
 ]
 Blocks = Annotated[
     int, _where(range(0, 17, 2).__contains__), Words("0, or an even number up to 16", "COUNT")
+]
+Tags = Annotated[
+    list[Annotated[str, _where(is_tag)]],
+    BeforeValidator(_as_tags),
+    Field(max_length=MOST_TAGS),
+    Words(f"a list of up to {MOST_TAGS} tags", "WORD", TAG_RULE),
 ]
 Folder = Annotated[
     str, _where(lambda value: value and "\0" not in value), Words("the name of a folder")

@@ -165,8 +165,7 @@ class _Judge:
         plan = self._plan
         # What does not fit is refused before any work.
         walks, combinations = self._walks(), self._combinations()
-        if plan.is_open:
-            check_open(self._whole, self._store, self._result, pick)
+        looks = check_open(self._whole, self._store, self._result, pick) if plan.is_open else None
         is_named = plan.pick is not None
         parts: dict[str, Any] = {"pick": pick_record(self._task, pick, is_named=is_named)}
         if plan.blocks:
@@ -188,8 +187,8 @@ class _Judge:
             parts["cpcv"] = self._combined(combinations, engine, *plan.groups)
         if plan.null:
             parts["null"] = self._null(engine)
-        if plan.is_open:
-            parts["held_out"] = held_out_record(self._whole, self._store, self._result, pick)
+        if looks is not None:
+            parts["held_out"] = held_out_record(self._whole, self._store, self._result, pick, looks)
         return parts
 
     def _statistics(self, engine: Engine, pick: Pick) -> dict[str, Any]:

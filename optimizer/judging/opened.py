@@ -57,7 +57,9 @@ class Look(NamedTuple):
     member: int | None = None
 
 
-def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) -> HeldOutRecord:
+def held_out_record(
+    task: Task, store: RunStore, result: RunResult, pick: Pick, known: Sequence[Look]
+) -> HeldOutRecord:
     """What the front did on held-out bars; the look is recorded before anything is seen.
 
     Args:
@@ -65,6 +67,7 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
         store: Of the run, open for writing.
         result: Of the run.
         pick: Named before, as `check_open` allows.
+        known: Looks at these bars, as `check_open` found them.
 
     Raises:
         StoreError: When the look cannot be recorded.
@@ -73,9 +76,7 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
     markets = task.markets
     windows = [one for one in result.data.windows if one.is_held_out]
     content, own = data_hash(markets.series), Look(result.front_hash, pick.member)
-    known = known_looks(store, windows)
-    record_look(store.path.parent, windows, content, own.front, (*known, own))
-    fronts = {look.front for look in known_looks(store, windows)}
+    fronts = record_look(store.path.parent, windows, content, own.front, (*known, own))
     least = most_looks(store)
     looks = max(len(fronts), least)
     if looks > least:
@@ -114,21 +115,23 @@ def held_out_figures(
     )
 
 
-def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> None:
-    """Refuse to open what is not there, or for somebody who was named after a look.
+def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> list[Look]:
+    """Looks so far; what is not there, or for a pick named after a look, is not opened.
 
     Raises:
         ConfigError: When nothing was held out, or it was opened already with another pick.
     """
     if not task.markets.held_out:
         raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
-    for look in known_looks(store, [one for one in result.data.windows if one.is_held_out]):
+    known = known_looks(store, [one for one in result.data.windows if one.is_held_out])
+    for look in known:
         is_own = look.front == result.front_hash
         if is_own and look.member is not None and look.member != pick.member:
             raise ConfigError(
                 f"--pick {pick.member}: held-out bars were opened with member {look.member} as "
                 "the pick; who is named after that is not confirmed by them"
             )
+    return known
 
 
 def most_looks(store: RunStore) -> int:
@@ -175,8 +178,8 @@ def record_look(
     content: str,
     front: str,
     known: Sequence[Look] = (),
-) -> int:
-    """Note that a front is looked at on held-out bars; how many were, that share a bar with them.
+) -> set[str]:
+    """Note that a front is looked at on held-out bars; all fronts that were, on shared bars.
 
     The same front again is no new look. Processes that look at once take turns.
 
@@ -207,7 +210,7 @@ def record_look(
                 write_whole(path, json.dumps(looks, indent=1) + "\n")
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from None
-    return len(seen.union(new))
+    return seen.union(new)
 
 
 def count_searches(store: RunStore, result: RunResult) -> int:

@@ -10,6 +10,7 @@ from optimizer.report.evidence import answer
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import list_tiles
 from optimizer.runs import RunStore
+from optimizer.runs.labels import Labels
 from optimizer.session.problem import Evaluator, JustSearched
 from optimizer.session.progress import Progress
 from optimizer.session.task import Task
@@ -22,12 +23,12 @@ MOST_ROWS = 5
 """Members of a front that a notebook shows of a run."""
 
 
-def render_html(run: Tables) -> str:
+def render_html(run: Tables, labels: Labels) -> str:
     """A run as HTML: the verdict with its next step, numbers of the pick, the best of the front."""
-    said = answer(run)
+    verdict = answer(run)
     parts = [
-        f"<p><strong>{escape(said.word)}</strong><br>{escape(said.sentence)}",
-        f"<br>Next: {escape(said.step)}" if said.step else "",
+        f"<p><strong>{escape(verdict.word)}</strong><br>{escape(verdict.sentence)}",
+        f"<br>Next: {escape(verdict.step)}" if verdict.step else "",
         "</p>",
     ]
     tiles = list_tiles(run)
@@ -38,7 +39,9 @@ def render_html(run: Tables) -> str:
         parts.append(f"<table><tr>{names}</tr><tr>{values}</tr><tr>{notes}</tr></table>")
     front = run.front[[*run.objectives, *run.genes]].head(MOST_ROWS)
     more = f", the first {MOST_ROWS}" if len(run.members) > MOST_ROWS else ""
-    parts.append(f"<p>Run {escape(run.id)}: {len(run.members):,} members{more}</p>")
+    texts = (", ".join(labels.tags), labels.note)
+    said = "".join(f"<br>{escape(text)}" for text in texts if text)
+    parts.append(f"<p>Run {escape(run.id)}: {len(run.members):,} members{more}{said}</p>")
     return "".join([*parts, front.to_html(float_format="{:.4g}".format)])
 
 

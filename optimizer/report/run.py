@@ -1,6 +1,6 @@
 """A run, or one individual, with everything that can be asked of it; runs compared."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from optimizer.report.plots import Plots
 from optimizer.report.regimes import Regimes, find_regimes
 from optimizer.report.tables import Specs, Tables, flags_of
 from optimizer.runs import RunStore, find_run
+from optimizer.runs.labels import Labels, change_labels, read_labels
 from optimizer.runs.result import RunHeader, refuse_red
 from optimizer.search.generation import Floats
 from optimizer.session.causal import prove_one, prove_shown
@@ -46,7 +47,35 @@ class Run(Tables):
     """A run as tables and charts, and its members taken apart."""
 
     def _repr_html_(self) -> str:
-        return render_html(self)
+        return render_html(self, self.labels)
+
+    @property
+    def labels(self) -> Labels:
+        """Tags and note that a person gave the run."""
+        return read_labels(self.path) if self.is_search else Labels()
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Words that a person gave the run, as `runs tag` does.
+
+        >>> from optimizer import load_run
+        >>> load_run(example).tags
+        ()
+        """
+        return self.labels.tags
+
+    @property
+    def note(self) -> str:
+        """The line that a person wrote on the run, as `runs note` does; empty without."""
+        return self.labels.note
+
+    def label(self, *tags: str, remove: Sequence[str] = (), note: str | None = None) -> None:
+        """Give the run tags, take some away, and set its note where one is named.
+
+        Raises:
+            ConfigError: When a text is more than a word, too long, or could command a terminal.
+        """
+        change_labels(self.path, add=tags, remove=remove, note=note)
 
     @cached_property
     def plot(self) -> Plots:

@@ -11,7 +11,7 @@ class Answer(NamedTuple):
     """What a run answers with; None and empty where its record does not hold it.
 
     Args:
-        symbols: That were searched on, each once.
+        symbols: That are or were searched on, each once.
         strength: Of the pick, as `trades` and `total_return` are.
     """
 
@@ -30,9 +30,9 @@ def read_answer(header: Record, result: Record | None, judgement: Record | None)
         judgement: The newest one; None without.
     """
     if result is None:
-        return Answer()
+        return Answer(_texts(header.get("symbols")))
     windows = _mappings(mapping_or_empty(result.get("data")).get("windows"))
-    symbols = [one["symbol"] for one in windows if isinstance(one.get("symbol"), str)]
+    symbols = _texts([one.get("symbol") for one in windows])
     front = _mappings(result.get("front"))
     pick = mapping_or_empty(mapping_or_empty(judgement).get("pick"))
     names = [one.get("name") for one in _mappings(header.get("genes"))]
@@ -40,7 +40,7 @@ def read_answer(header: Record, result: Record | None, judgement: Record | None)
     metrics = mapping_or_empty(member.get("metrics"))
     strength, trades = pick.get("strength", metrics.get("strength")), pick.get("trades")
     return Answer(
-        tuple(dict.fromkeys(map(str, symbols))),
+        symbols,
         _figure(strength),
         _figure(metrics.get("total_return")),
         _whole(_count_trades(member, windows) if trades is None else trades),
@@ -82,6 +82,12 @@ def mapping_or_empty(value: object) -> Record:
 
 def _mappings(value: object) -> list[Record]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    """Texts of a list, each once."""
+    texts = [one for one in values if isinstance(one, str)] if isinstance(values, list) else []
+    return tuple(dict.fromkeys(texts))
 
 
 def _figure(value: object) -> float | None:

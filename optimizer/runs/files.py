@@ -23,6 +23,9 @@ REBUILT = "rebuilt.sqlite"
 REPORT = "report.html"
 """Name of a run's report in the run's directory."""
 
+LABELS = "labels.json"
+"""Name of the file in a run's directory that holds its tags and note."""
+
 COLUMN_FOLDER, ROW_FOLDER = "columns", "rows"
 """Folders in a run's directory: copies of its column files, and recorded rows of own indicators."""
 

@@ -4,13 +4,14 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from optimizer.errors import StoreError
 from optimizer.runs.answers import Answer, mapping_or_empty, read_answer
 from optimizer.runs.files import DATABASE
+from optimizer.runs.labels import label_problems, read_labels
 from optimizer.runs.lock import is_owned
 from optimizer.runs.reader import Reader
 
@@ -33,8 +34,9 @@ class RunSummary:
         planned: How many it was to have, the initial one not included.
         front_size: Members of the final front, once it is finished.
         verdict: Grade of its newest judgement; None where it was not judged.
-        symbols: That were searched on, once it is finished.
+        symbols: That it searches on; of older versions once it is finished.
         strength: Of its pick on searched bars, as `total_return` and `trades` are.
+        tags: That a person gave it, as the `note`.
         damaged: Why it cannot be trusted whole, or an empty string.
         number: Rank in the order of creation, 0 of older versions; None where it cannot be read.
     """
@@ -53,6 +55,8 @@ class RunSummary:
     strength: float | None = None
     total_return: float | None = None
     trades: int | None = None
+    tags: tuple[str, ...] = ()
+    note: str = ""
     damaged: str = ""
     number: int | None = None
 
@@ -83,6 +87,13 @@ def next_number(runs_dir: Path) -> int:
 
 def summarise(path: Path) -> RunSummary:
     """What a run's directory says, whatever its state; never raises for a damaged run."""
+    summary = _read_summary(path)
+    if wrong := label_problems(path):
+        return replace(summary, damaged="; ".join(filter(None, (summary.damaged, *wrong))))
+    return replace(summary, **vars(read_labels(path)))
+
+
+def _read_summary(path: Path) -> RunSummary:
     try:
         with closing(Reader(path)) as reader:
             return _summary(path, reader)

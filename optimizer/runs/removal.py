@@ -13,12 +13,14 @@ from optimizer.runs.database import APPLICATION_ID
 from optimizer.runs.files import (
     COLUMN_FOLDER,
     DATABASE,
+    LABELS,
     NAMES,
     OWNER,
     REPORT,
     ROW_FOLDER,
     list_folders,
 )
+from optimizer.runs.labels import has_labels
 from optimizer.runs.lock import OwnerLock, is_owned, read_owner
 from optimizer.runs.reader import Reader
 
@@ -66,7 +68,7 @@ def list_own(directory: Path) -> list[Path]:
     names = _column_names(directory)
     own = [path for path in columns if _plain_name(path).stem in names]
     own += [path for path in rows if _ROW.fullmatch(_plain_name(path).name)]
-    own += [path for path in _entries(directory) if _is_page(path)]
+    own += [path for path in _entries(directory) if _is_page(path) or _is_label(path)]
     last = sorted(NAMES, key=(DATABASE, OWNER).count)
     own += [directory / name for name in last if os.path.lexists(directory / name)]
     return [path for path in own if path.is_symlink() or not path.is_dir()]
@@ -152,6 +154,13 @@ def _is_page(path: Path) -> bool:
     with open(path, "rb") as file:
         head = file.read(HEAD_BYTES)
     return all(mark in head for mark in REPORT_MARKS)
+
+
+def _is_label(path: Path) -> bool:
+    """Whether a file holds the tags and note of a run, or is the draft of such a file."""
+    if path.name != LABELS:
+        return _plain_name(path).name == LABELS
+    return has_labels(path.parent)
 
 
 def _plain_name(path: Path) -> Path:

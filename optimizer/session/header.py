@@ -59,6 +59,7 @@ def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
         **({HASHES: hashes} if (hashes := column_hashes(markets.series)) else {}),
         "genes": strategy["genes"],
         "data": f"{markets.symbol} {markets.timeframe}",
+        "symbols": list(dict.fromkeys(markets.symbols)),
         "is_simulated": markets.is_simulated,
         "windows": [[window.start, window.end] for window in markets.windows],
         "held_out": [[window.start, window.end] for window in markets.held_out],

@@ -17,6 +17,7 @@ from engine.errors import DeviceError, DeviceLostError
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
+from optimizer.runs.labels import change_labels
 from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.result import (
     RunResult,
@@ -116,6 +117,8 @@ def start_run(
     ):
         trust_begun(store)
         keep_columns(config.column_file, store.path)
+        if config.tags:
+            change_labels(store.path, add=config.tags)
         job = _Job(task, evaluation, store, warm_start)
         return _search(job, None, observer, should_stop)
 
@@ -155,6 +158,8 @@ def resume_run(
         last = store.last_generation()
         done = NO_GENERATION if last is None else last.number
         config = _planned_config(store, flags, done)
+        if flags.get("tags"):
+            change_labels(path, add=config.tags)
         # What follows from generations that were lost is found anew.
         result = None if store.recover().warnings else recorded_result(store)
         finished = None

@@ -10,6 +10,7 @@ from optimizer.errors import OptimizerError, ParityError
 from optimizer.evidence.verdict import RULES_VERSION
 from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.runs import RunStore
+from optimizer.runs.labels import Labels, label_problems, read_labels
 from optimizer.runs.result import RunResult, recorded_result
 from optimizer.search.evolution import front_hash
 from optimizer.session.exported import newest_front
@@ -81,7 +82,7 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
         ParityError: When reference and engine disagree.
         StoreError: When members of the result are not those of its last generation.
     """
-    problems = [*store.verify()] or recorded_rows(store).damaged()
+    problems = [*store.verify(), *label_problems(store.path)] or recorded_rows(store).damaged()
     if problems:
         return Checked(tuple(problems))
     result, judgement = recorded_result(store), recorded_judgement(store)
@@ -104,13 +105,18 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
             unchecked.append(f"members were not replayed: {error}")
         else:
             problems, unchecked = [*problems, *found], [*unchecked, *rows]
+    regret = OF_A_RESULT if result and result.regret else ()
     return Checked(
         tuple(problems),
         tuple(unchecked),
         certificate,
         bool(individuals),
-        (*ANYWAY, *(OF_A_RESULT if result and result.regret else ()), *_of(judgement)),
+        (*ANYWAY, *_of_a_person(store), *regret, *_of(judgement)),
     )
+
+
+def _of_a_person(store: RunStore) -> tuple[str, ...]:
+    return ("tags and note",) if read_labels(store.path) != Labels() else ()
 
 
 def _of(judgement: Judgement | None) -> tuple[str, ...]:

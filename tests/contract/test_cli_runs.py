@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from optimizer import load_run
 from optimizer.commands import console
 from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import PickRecord, opened_result
@@ -46,7 +47,7 @@ def test_no_runs_are_no_error(command):
 def test_runs_are_listed(command, result):
     """A line says what a run was, how far it got and what it found."""
     line = command("runs", "list").out.splitlines()[1]
-    for word in (result["run"], "finished", "not judged", "seller_exhaustion", "bars 15m", "2/2"):
+    for word in (result["run"], "not judged", "seller_exhaustion", "bars 15m", "2/2"):
         assert word in line
     (found,) = command("runs", "list", "--json").json
     assert found["verdict"] is None
@@ -60,8 +61,8 @@ def test_the_list_of_runs_says_what_to_believe(command, result, monkeypatch):
     monkeypatch.setattr(console, "WIDTH_OF_A_FILE", 80)
     lines = command("runs", "list").out.splitlines()
     words = GRADE_WORDS[found.verdict.grade].split()
-    assert lines[0].split() == ["run", "verdict", "symbols", "strength", "return", "trades"]
-    assert lines[1].split()[1 : 2 + len(words)] == [*words, "bars"]
+    assert lines[0].split() == ["run", "verdict", "bars", "strength", "return", "trades"]
+    assert lines[1].split()[1 : 3 + len(words)] == [*words, "bars", "15m"]
     assert len(lines) == 2
     assert max(map(len, lines)) <= 80
     assert command("runs", "list", "--json").json[0]["verdict"] == found.verdict.grade
@@ -104,10 +105,100 @@ def test_runs_are_sorted_and_chosen(command, result):
     for name in ("strength", "return", "trades"):
         assert ids("--sort", name)[-1] == "unfinished"
     assert ids("--verdict", "luck") == [path.name]
-    assert ids("--symbol", "BARS") == [one for one in ids() if one != "unfinished"]
+    assert ids("--symbol", "BARS") == ids()
     assert ids("--symbol", "other") == []
     assert "there is no such run" in command("runs", "list", "--symbol", "other").out
     assert command("runs", "list", "--sort", "size").code == 2
+
+
+@pytest.mark.parametrize("width", [80, 120, 140])
+def test_each_width_has_status_bars_and_tags(command, result, monkeypatch, width):
+    """Of an unfinished run how far it has come; a long note is not cut."""
+    path, note = Path(result["path"]), "again with costs of 20 bp, and " + "x" * 300
+    interrupt(path)
+    assert (
+        command("runs", "tag", "latest", "wide", "fee:20").out
+        == f"{path.name}: tags wide, fee:20\n"
+    )
+    command("runs", "note", "latest", note)
+    monkeypatch.setattr(console, "WIDTH_OF_A_FILE", width)
+    lines = command("runs", "list").out.splitlines()
+    assert "interrupted 2/2" in lines[1]
+    assert "bars 15m" in lines[1]
+    assert ("wide, fee:20" in lines[1]) == (width >= 100)
+    assert max(map(len, lines[:2])) <= width
+    tags = "" if width >= 100 else "[wide, fee:20] "
+    assert lines[2] == f"{path.name}: {tags}{note}"
+
+
+def test_several_symbols_are_listed_by_the_first(command, tmp_path):
+    """With how many more there are; each finds the run."""
+    data = [
+        text
+        for number in range(3)
+        for text in ("--data", write_market(tmp_path / f"coin{number}.csv", seed=number))
+    ]
+    assert command("evolve", *data, *SMALL).code == 0
+    assert "coin0 +2 15m" in command("runs", "list").out
+    for name in ("coin0", "COIN2"):
+        assert len(command("runs", "list", "--symbol", name, "--json").json) == 1
+
+
+def test_a_run_has_tags_and_a_note(command, result, tmp_path):
+    """They are given, shown, found by, taken away, and change nothing of the record."""
+    path = Path(result["path"])
+    other = shutil.copytree(path, path.parent / "other")
+    assert "tags none; add some with" in command("runs", "tag", path.name).out
+    assert command("runs", "tag", path.name, "btc", "wide").code == 0
+    assert command("runs", "tag", other.name, "WIDE").code == 0
+    assert command("runs", "note", path.name, "stops too\nnear").out.endswith("stops too near\n")
+
+    def ids(*arguments):
+        return {one["id"] for one in command("runs", "list", *arguments, "--json").json}
+
+    assert ids("--tag", "wide") == {path.name, other.name}
+    assert ids("--tag", "wide", "--tag", "BTC") == {path.name}
+    assert ids("--tag", "none") == set()
+    shown = command("runs", "show", path.name)
+    assert "tags btc, wide\nnote: stops too near\n" in shown.out
+    told = command("runs", "show", path.name, "--json").json
+    assert (told["tags"], told["note"]) == (["btc", "wide"], "stops too near")
+    run = load_run(path.name, path.parent)
+    assert (run.tags, run.note) == (("btc", "wide"), "stops too near")
+    run.label("more", remove=["btc"], note="")
+    assert command("runs", "tag", path.name).out == f"{path.name}: tags wide, more\n"
+    assert command("runs", "note", path.name).out == f"{path.name}: no note\n"
+    verified = command("runs", "verify", path.name, "--data", "csv:bars.csv")
+    assert verified.code == 0
+    assert "; tags and note" in verified.out
+    assert command("runs", "tag", path.name, "--remove", "wide", "--remove", "more").code == 0
+    assert "tags and note" not in command("runs", "verify", path.name, "--individuals", "0").out
+    assert command("runs", "delete", other.name, "--yes").code == 0
+    assert not other.exists()
+
+
+@pytest.mark.parametrize("word", ["two words", "\x1b[2J", "a\nb", "x" * 100_000])
+def test_what_is_no_tag_is_refused(command, result, word):
+    """By each command that takes one, in a line."""
+    for arguments in (
+        ("runs", "tag", "latest", word),
+        ("runs", "tag", "latest", "--remove", word),
+        ("evolve", *SMALL, "--tag", word),
+    ):
+        outcome = command(*arguments)
+        assert outcome.code == 2
+        assert "a word of up to 32 letters, digits" in outcome.error
+        assert len(outcome.error) < 300
+    assert len(list(Path(result["path"]).parent.glob("[!.]*/run.sqlite"))) == 1
+
+
+def test_a_search_begins_with_its_tags(command, market, tmp_path):
+    """Also one that is gone on with gets those that are named then."""
+    assert command("evolve", "--data", market, *SMALL, "--tag", "a", "--tag", "b").code == 0
+    (found,) = command("runs", "list", "--tag", "b", "--json").json
+    assert found["tags"] == ["a", "b"]
+    assert command("evolve", "--resume", "latest", "--tag", "c", *SMALL[-2:]).code == 0
+    assert command("runs", "list", "--json").json[-1]["tags"] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("name", ["latest", "the id", "its beginning", "its path"])

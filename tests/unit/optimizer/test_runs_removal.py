@@ -8,7 +8,8 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, delete_run, find_run, list_foreign
-from optimizer.runs.files import COLUMN_FOLDER, DATABASE, NAMES, OWNER, REPORT, ROW_FOLDER
+from optimizer.runs.files import COLUMN_FOLDER, DATABASE, LABELS, NAMES, OWNER, REPORT, ROW_FOLDER
+from optimizer.runs.labels import change_labels
 from optimizer.runs.lock import OwnerLock
 from tests.support.recording import HEADER, fill
 
@@ -20,6 +21,7 @@ OWN = (
     f"{ROW_FOLDER}/{ROW}",
     f"{ROW_FOLDER}/.{ROW}.7.part",
     ".report.html.7.part",
+    ".labels.json.7.part",
     "damaged.sqlite",
 )
 
@@ -30,6 +32,7 @@ def run(tmp_path):
     header = {**HEADER, "command": {"column_file": ["rate=elsewhere/rates.csv@60"]}}
     with RunStore.create(tmp_path / "runs", "run", header) as store:
         fill(store, 2)
+    change_labels(store.path, add=["mine"])
     for name in OWN:
         write(store.path / name)
     (store.path / REPORT).write_text(PAGE)
@@ -59,6 +62,7 @@ def test_a_folder_with_other_things_keeps_them(run, tmp_path, kept):
     """A run's file that was copied into a project takes nothing of the project along."""
     project = tmp_path / "project"
     mine = ["paper.tex", "src/main.py", "columns/rate.txt/deep", "columns/own.csv", "rows/a.row"]
+    mine.append(LABELS)
     for name in [*mine, REPORT, ".notes.7.part"]:
         write(project / name)
     for name in kept:
@@ -114,7 +118,7 @@ def test_a_damaged_run_is_removed(run):
     assert list_files(run) == sorted(name for name in OWN if name.startswith(COLUMN_FOLDER))
 
 
-@pytest.mark.parametrize("steps", range(len(OWN) + 3))
+@pytest.mark.parametrize("steps", range(len(OWN) + 4))
 def test_a_removal_that_is_killed_is_swept(run, monkeypatch, steps):
     """Whatever file it had come to, the next run that begins removes the rest."""
     unlink, left = Path.unlink, iter(range(steps))

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from optimizer.errors import ConfigError
+from optimizer.judging import opened as opened_module
 from optimizer.judging.opened import LOOKS, bars_of
 from optimizer.judging.verdict import picked
 from optimizer.runs import RunStore
@@ -65,6 +66,17 @@ def test_a_copy_is_not_opened_with_another_pick(path, tmp_path):
     shutil.rmtree(copy)
     with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
         judged(path, is_open=True, pick=other)
+
+
+def test_runs_of_a_folder_are_opened_once_for_all_looks(path, monkeypatch):
+    """Besides once more to count searches: a folder may hold thousands of runs."""
+    folders, opened = opened_module.run_folders, []
+    shutil.copytree(path, path.parent / "other")
+    monkeypatch.setattr(
+        opened_module, "run_folders", lambda runs: opened.append(runs) or folders(runs)
+    )
+    assert judged(path, is_open=True).held_out.looks == 1
+    assert opened == [path.parent] * 2
 
 
 def judged_pick(path):
