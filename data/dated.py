@@ -11,10 +11,11 @@ import pyarrow.csv as arrow_csv
 from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import DataError
-from data.providers.arrow_table import first_line, refuse_expanded, unchanged
 from data.providers.csv_file import UNPACKING, unpack
 from data.providers.parquet_file import open_capped, read_capped
 from data.providers.parquet_pages import PageError
+from data.providers.size_caps import refuse_expanded
+from data.providers.source_file import first_line, unchanged
 from data.table import LARGEST_SOURCE_BYTES
 from data.timeframe import MINUTE_NS
 from data.zones import LocalZone, localise

@@ -1,127 +1,26 @@
 """From named Arrow columns to raw rows: what all file providers share."""
 
-import os
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from io import BufferedReader
 from pathlib import Path
-from stat import S_ISREG
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.bars import LONGEST_SYMBOL
-from data.checks import NO_TIME, VALUES, Floats, Ints, format_time
-from data.errors import DataError, LimitError, SourceError, TableError
-from data.files import open_ordinary
+from data.checks import VALUES, Floats
+from data.errors import TableError
 from data.providers.columns import Layout, choose_market, names_of, paired_names, recognise
 from data.providers.kinds import ENDINGS
 from data.providers.mixed_rows import refuse_mixed
 from data.providers.numbers import POINT, find_decimal, read_numbers, refuse_thirty_seconds
-from data.providers.times import named_zone, read_times
+from data.providers.size_caps import refuse_expanded
+from data.providers.source_file import label
+from data.providers.time_columns import read_alike, refuse_closes
+from data.providers.times import named_zone
+from data.providers.volumes import read_volume
 from data.table import LoadOptions, RawTable
-from data.timeframe import MINUTE_NS, SECOND_NS
-
-HEAD_BYTES = 1 << 20
-"""What a file may hold beside the values that are capped."""
-
-COMPARED_BYTES = 1 << 20
-
-VALUE_BYTES = 8
-
-
-def open_path(address: str, form: str) -> Path:
-    """Check that an address is a file that can be read.
-
-    Raises:
-        SourceError: When it is empty, missing, no ordinary file, or closed to us.
-    """
-    if not address:
-        raise SourceError(f"{form.partition(':')[0]} needs a path; write {form}")
-    if "\0" in address:
-        raise SourceError("a path cannot hold a zero byte")
-    path = Path(address).expanduser()
-    shown = address if address.isprintable() else ascii(address)
-    try:
-        if not S_ISREG(path.stat().st_mode):
-            raise SourceError(f"{shown}: is no file; name a single file as {form}")
-        with open_ordinary(path):
-            return path
-    except FileNotFoundError:
-        raise SourceError(f"{shown}: there is no such file") from None
-    except OSError as error:
-        raise SourceError(f"{shown}: cannot be read ({error.strerror})") from None
-
-
-@contextmanager
-def unchanged(path: Path, max_bytes: int) -> Iterator[bytes]:
-    """The bytes of a file, which must be the same when the context ends.
-
-    Raises:
-        LimitError: When there are far more than `max_bytes`, whatever they unpack to.
-        SourceError: When the file has changed meanwhile, whatever else was wrong with it.
-    """
-    where = label(path)
-    with open_ordinary(path) as file:
-        before = _state(file, path)
-        if before[0] > max_bytes + HEAD_BYTES:
-            raise refuse_size(where, f"it has {before[0]} bytes", max_bytes)
-        content = file.read(before[0])
-
-        def check() -> None:
-            if not _holds(file, content) or _state(file, path) != before:
-                raise SourceError(
-                    f"{where}: changed while it was read; wait until it is written, or name a copy"
-                )
-
-        try:
-            yield content
-        except DataError:
-            check()
-            raise
-        check()
-
-
-def _holds(file: BufferedReader, content: bytes) -> bool:
-    """Whether a file's bytes are still these."""
-    file.seek(0)
-    left = memoryview(content)
-    while part := file.read(COMPARED_BYTES):
-        if left[: len(part)] != part:
-            return False
-        left = left[len(part) :]
-    return not left
-
-
-def _state(file: BufferedReader, path: Path) -> tuple[int, ...]:
-    """Size, time and place of an open file, and of what bears its name now."""
-    found = os.fstat(file.fileno())
-    try:
-        named = os.stat(path).st_ino
-    except FileNotFoundError:
-        named = 0
-    return found.st_size, found.st_mtime_ns, found.st_ino, named
-
-
-def label(path: Path) -> str:
-    """The name of a file as errors show it: short, and safe for a terminal."""
-    name = path.name if path.name.isprintable() else ascii(path.name)
-    return name if len(name) <= 80 else name[:80] + "..."
-
-
-def first_line(error: Exception) -> str:
-    """What a library says went wrong: one line, at most 160 characters, safe for a terminal."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    text = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return text if len(text) <= 160 else text[:160] + "..."
-
-
-def refuse_size(where: str, size: str, max_bytes: int) -> LimitError:
-    """The error for a source that would take `size`, in words."""
-    return LimitError(f"{where}: {size}, above the cap of {max_bytes}; --max-bytes raises it")
 
 
 def recognise_own(
@@ -164,8 +63,8 @@ def to_raw(
     named = layout.market
     if layout.symbol is not None:
         arrays, named = _of_market(arrays, layout.symbol, market, where)
-    timestamp, time_notes = _read_alike(arrays, layout, options, where)
-    _refuse_closes(timestamp, layout, options, where)
+    timestamp, time_notes = read_alike(arrays, layout, options, where)
+    refuse_closes(timestamp, layout, options, where)
     if layout.symbol is None and others is not None:
         refuse_mixed(timestamp, others, where)
     aligned = dict(layout.aligned)
@@ -178,7 +77,7 @@ def to_raw(
         for meaning, name in zip(VALUES, layout.values, strict=True)
         if name
     }
-    volume, volume_notes = _read_volume(arrays, layout, values, named, where, decimal)
+    volume, volume_notes = read_volume(arrays, layout, values, named, where, decimal)
     notes = (*layout.notes, *time_notes, *volume_notes)
     if decimal != POINT:
         notes = (*notes, "numbers are read with a decimal comma")
@@ -199,166 +98,6 @@ def _read_aligned(column: pa.Array, name: str, where: str, decimal: str) -> Floa
             "its number is not known"
         )
     return found
-
-
-def _read_alike(
-    arrays: dict[str, pa.Array], layout: Layout, options: LoadOptions, where: str
-) -> tuple[Ints, tuple[str, ...]]:
-    """Times, which all columns that say when a bar opens must agree on."""
-
-    def read(names: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:
-        return read_times(
-            {name: arrays[name] for name in names}, options.zone, where, options.time_format
-        )
-
-    if not layout.same_times:
-        return read(layout.times)
-    columns = (layout.times, *layout.same_times)
-    found = [read(names) for names in columns]
-    opens = [names for names, each in zip(columns, found, strict=True) if not are_closes(each[0])]
-    if 0 < len(opens) < len(columns):
-        closes = " and ".join(repr(names[0]) for names in columns if names not in opens)
-        bare = replace(layout, times=opens[0], same_times=tuple(opens[1:]))
-        time_ns, notes = _read_alike(arrays, bare, options, where)
-        return time_ns, (*notes, f"column {closes} is not read: it says when bars close")
-    for names, (other, _) in zip(layout.same_times, found[1:], strict=True):
-        differs = np.flatnonzero(other != found[0][0])
-        if len(differs):
-            i = int(differs[0])
-            one, two = (format_time(times[i]) for times in (found[0][0], other))
-            raise TableError(
-                f"{where}: columns {layout.times[0]!r} and {names[0]!r} could both be the time of "
-                f"a bar, and differ: row {i} has {one} and {two}; say which with "
-                f"--column timestamp={layout.times[0]}"
-            )
-    # The column that needs fewest words leaves least to doubt.
-    return min(found, key=lambda one: len(one[1]))
-
-
-def _read_volume(
-    arrays: dict[str, pa.Array],
-    layout: Layout,
-    values: dict[str, Floats],
-    symbol: str | None,
-    where: str,
-    decimal: str,
-) -> tuple[Floats, tuple[str, ...]]:
-    """Volumes, from the column that holds those of this market."""
-    if not layout.values[4]:
-        return np.zeros(len(values["close"])), ("there is no volume: it is read as zero",)
-    if layout.volumes:
-        column = _base_volume(layout.volumes, symbol, where)
-        note = f"volume is read from column {column!r}"
-        return read_numbers(arrays[column], column, where, decimal), (note,)
-    if layout.tick_volume in (None, layout.values[4]) or values["volume"].any():
-        _refuse_no_volume(values["volume"], layout.values[4], where)
-        return values["volume"], ()
-    ticks = read_numbers(arrays[layout.tick_volume], layout.tick_volume, where, decimal)
-    return ticks, (
-        f"column {layout.values[4]!r} is zero throughout, volume is read from "
-        f"{layout.tick_volume!r}, which counts ticks",
-    )
-
-
-def are_closes(time_ns: Ints) -> bool:
-    """Whether all times [N] lie a moment before a whole minute, as 23:59:59.999 does."""
-    known = time_ns[time_ns != NO_TIME]
-    moments = (SECOND_NS, SECOND_NS // 1000, SECOND_NS // 10**6, 1)
-    return len(known) > 1 and any(not ((known + moment) % MINUTE_NS).any() for moment in moments)
-
-
-def _refuse_closes(time_ns: Ints, layout: Layout, options: LoadOptions, where: str) -> None:
-    if options.stamped == "open" and are_closes(time_ns):
-        raise TableError(
-            f"{where}: column {layout.times[-1]!r} holds times such as {format_time(time_ns[0])}, "
-            "a moment before a whole minute, at which bars close; --stamped close reads them"
-        )
-
-
-def _refuse_no_volume(volume: Floats, name: str, where: str) -> None:
-    """Refuse a column in which no bar has a volume, but a sign that there is none."""
-    if len(volume) and not (volume >= 0).any():
-        what = "is empty" if np.isnan(volume).all() else f"holds {volume[0]:g} or nothing"
-        raise TableError(
-            f"{where}: column {name!r} {what} in every row: there is no volume; "
-            "--column volume=none reads such a file"
-        )
-
-
-def _base_volume(volumes: tuple[tuple[str, str], ...], symbol: str | None, where: str) -> str:
-    """The volume in the asset that is traded: the one with which the symbol begins."""
-    bare = "" if symbol is None else re.sub(r"[^a-z0-9]", "", symbol.lower())
-    found = [column for asset, column in volumes if bare.startswith(asset)]
-    if len(found) == 1:
-        return found[0]
-    shown = " and ".join(repr(column) for _, column in volumes)
-    raise TableError(
-        f"{where}: columns {shown} could both be volume; say which with "
-        f"--column 'volume={volumes[0][1]}'"
-    )
-
-
-def refuse_nested(kinds: Mapping[str, pa.DataType], where: str) -> None:
-    """Refuse columns whose rows hold more than a value, or values that stand for more rows.
-
-    Raises:
-        TableError: Naming the first.
-    """
-    for name, kind in kinds.items():
-        bare = kind.value_type if pa.types.is_dictionary(kind) else kind
-        is_packed = pa.types.is_run_end_encoded(bare) or pa.types.is_dictionary(bare)
-        if is_packed or pa.types.is_nested(bare) or isinstance(bare, pa.BaseExtensionType):
-            raise TableError(f"{where}: column {name!r} holds {kind}, which is no single value")
-
-
-def refuse_expanded(columns: pa.Table, where: str, max_bytes: int) -> None:
-    """Refuse columns of which rows share their bytes, and which are too large once they do not.
-
-    Raises:
-        LimitError: When they would take more than `max_bytes`.
-        TableError: When one holds no single values.
-    """
-    refuse_nested(dict(zip(columns.column_names, columns.schema.types, strict=True)), where)
-    size = sum(_text_bytes(column) for column in columns.columns)
-    if size > max_bytes:
-        raise refuse_size(where, f"its text takes {size} bytes", max_bytes)
-
-
-def refuse_rows(rows: int, columns: int, where: str, max_bytes: int) -> None:
-    """Refuse a file whose numbers alone would take too much.
-
-    Raises:
-        LimitError: When they would take more than `max_bytes`.
-    """
-    size = rows * columns * VALUE_BYTES
-    if size > max_bytes:
-        raise refuse_size(where, f"{rows} rows of {columns} columns take {size} bytes", max_bytes)
-
-
-def _text_bytes(column: pa.ChunkedArray) -> int:
-    """Bytes that text takes written out; 0 of columns whose rows share none."""
-    if pa.types.is_dictionary(column.type) and _is_binary(column.type.value_type):
-        taken = (pc.binary_length(one.dictionary).take(one.indices) for one in column.chunks)
-        return sum(pc.sum(lengths).as_py() or 0 for lengths in taken)
-    if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
-        return sum(int(_view_lengths(chunk).sum()) for chunk in column.chunks if len(chunk))
-    return 0
-
-
-def _view_lengths(views: pa.Array) -> Ints:
-    """Bytes of each text, which is the first of the four numbers of its view; of a null none."""
-    numbers = np.frombuffer(views.buffers()[1], np.int32).reshape(-1, 4)
-    lengths = numbers[views.offset : views.offset + len(views), 0].astype(np.int64)
-    return np.where(np.asarray(views.is_valid()), lengths, 0)
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-    )
 
 
 def _flat(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:

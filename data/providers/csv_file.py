@@ -14,19 +14,13 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from data.errors import SourceError
-from data.providers.arrow_table import (
-    first_line,
-    label,
-    open_path,
-    refuse_rows,
-    refuse_size,
-    to_raw,
-    unchanged,
-)
+from data.providers.arrow_table import to_raw
 from data.providers.columns import part_market, recognise
 from data.providers.header import Header, NotUtf8Error, read_header
 from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
 from data.providers.mixed_rows import refuse_swapped
+from data.providers.size_caps import refuse_rows, refuse_size
+from data.providers.source_file import first_line, label, open_path, unchanged
 from data.table import LoadOptions, RawTable
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")

@@ -6,20 +6,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.errors import SourceError
-from data.providers.arrow_table import (
-    first_line,
-    label,
-    open_path,
-    recognise_own,
-    refuse_nested,
-    refuse_rows,
-    refuse_size,
-    to_raw,
-    unchanged,
-)
+from data.providers.arrow_table import recognise_own, to_raw
 from data.providers.columns import part_market
 from data.providers.kinds import PARQUET, describe_other
 from data.providers.parquet_pages import PageError, decoded_bytes, footer_bytes
+from data.providers.size_caps import refuse_nested, refuse_rows, refuse_size
+from data.providers.source_file import first_line, label, open_path, unchanged
 from data.statement import with_statement
 from data.table import LoadOptions, RawTable
 

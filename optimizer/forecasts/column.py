@@ -317,8 +317,8 @@ def _as_parquet(forecast: Forecast) -> bytes:
 def _table(path: Path) -> "pa.Table":
     if not path.is_file():
         raise ConfigError(f"there is no forecast '{path}'")
-    from data.providers.arrow_table import refuse_expanded
     from data.providers.parquet_file import read_capped
+    from data.providers.size_caps import refuse_expanded
 
     with _opened(path) as (file, content):
         names = file.schema_arrow.names

@@ -13,7 +13,7 @@ from data import Bars, DataError, load_bars
 from data.checks import COLUMNS
 from data.dated import read_dated
 from data.files import read_ordinary
-from data.providers.arrow_table import HEAD_BYTES
+from data.providers.source_file import HEAD_BYTES
 from data.table import LARGEST_SOURCE_BYTES
 from data.zones import LocalZone
 from optimizer.config.run_config import RunConfig

@@ -10,7 +10,7 @@ from pyarrow import feather
 from data import load_bars
 from data.cache import SeriesKey, list_cached
 from data.errors import SourceError
-from data.providers import arrow_table
+from data.providers import source_file, time_columns
 from data.vendor.account import find_account
 from tests.support.series import csv_text, make_bars, make_columns, write_csv
 
@@ -61,14 +61,14 @@ CHANGES = {
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, form, change):
     """Bars of two states of a file are no bars, whatever of it was changed."""
     path = written(tmp_path, form, make_columns(50))
-    read_times, content = arrow_table.read_times, path.read_bytes()
+    read_times, content = time_columns.read_times, path.read_bytes()
     os.utime(path, ns=(1, 1))
 
     def late(*arguments):
         change(path, content)
         return read_times(*arguments)
 
-    monkeypatch.setattr(arrow_table, "read_times", late)
+    monkeypatch.setattr(time_columns, "read_times", late)
     with pytest.raises(SourceError, match=f"^series.{form}: changed while it was read; wait"):
         load_bars(str(path))
 
@@ -82,7 +82,7 @@ def test_what_is_wrong_with_a_changing_file_is_that_it_changes(tmp_path, monkeyp
         path.write_bytes(b"half")
         raise SourceError("no times")
 
-    monkeypatch.setattr(arrow_table, "read_times", late)
+    monkeypatch.setattr(time_columns, "read_times", late)
     with pytest.raises(SourceError, match="changed while it was read"):
         load_bars(str(path))
 
@@ -106,7 +106,7 @@ def test_a_pipe_is_no_file(tmp_path, form):
 def test_a_pipe_that_takes_the_place_of_a_file_holds_nothing_up(tmp_path, monkeypatch):
     """Between a look at a file and its opening anything may happen."""
     path = written(tmp_path, "csv", make_columns(5))
-    monkeypatch.setattr(arrow_table, "S_ISREG", lambda mode: True)
+    monkeypatch.setattr(source_file, "S_ISREG", lambda mode: True)
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(SourceError, match=r"cannot be read [(]is no file"):
