@@ -10,6 +10,7 @@ from data.timeframe import (
     MINUTE_NS,
     MOST_SHORT_STEPS_FRAC,
     SECOND_NS,
+    before_minute,
     check_spacing,
     format_timeframe,
     infer_timeframe,
@@ -172,10 +173,9 @@ def _trust(where: str, timestamp: Ints, wanted_ns: int) -> tuple[int, tuple[str,
 
 def _whole_closes(timestamp: Ints) -> tuple[Ints, tuple[str, ...]]:
     """Times of closes [T]; those that name the last moment inside a bar are put at its end."""
-    for unit_ns, name in ((SECOND_NS, "second"), (10**6, "ms"), (1000, "us"), (1, "ns")):
-        if ((timestamp + unit_ns) % MINUTE_NS == 0).all():
-            return timestamp + unit_ns, (f"closes end a {name} before the minute: it is added",)
-    return timestamp, ()
+    moment_ns, name = before_minute(timestamp)
+    notes = (f"closes end a {name} before the minute: it is added",) if moment_ns else ()
+    return timestamp + moment_ns, notes
 
 
 def _hint_closes(timestamp: Ints, timeframe_ns: int) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from data.checks import format_time
+from data.checks import NO_TIME, format_time
 from data.errors import TimeframeError
 
 SECOND_NS = 10**9
+MOMENTS = ((SECOND_NS, "second"), (10**6, "ms"), (1000, "us"), (1, "ns"))
+"""What a time may lie before the end of a bar that it stands for, in nanoseconds, with its name."""
 MINUTE_NS, DAY_NS = 60 * SECOND_NS, 86_400 * SECOND_NS
 UNITS_NS = {"w": 7 * DAY_NS, "d": DAY_NS, "h": 60 * MINUTE_NS, "m": MINUTE_NS, "s": SECOND_NS}
 """Units of fixed length, longest first; months have none."""
@@ -38,6 +40,18 @@ class Gaps:
     missing_bars: int
     longest_ns: int
     longest_at: int
+
+
+def before_minute(time_ns: npt.NDArray[np.int64]) -> tuple[int, str]:
+    """By how much all times [N] lie before a whole minute, as 23:59:59.999 does; else 0.
+
+    Missing ones do not count.
+    """
+    known = time_ns[time_ns != NO_TIME]
+    for moment_ns, name in MOMENTS:
+        if len(known) and not ((known + moment_ns) % MINUTE_NS).any():
+            return moment_ns, name
+    return 0, ""
 
 
 def parse_timeframe(text: str, option: str = "--timeframe") -> int:

@@ -11,13 +11,14 @@ import pyarrow.compute as pc
 from data.bars import LONGEST_SYMBOL
 from data.checks import VALUES, Floats
 from data.errors import TableError
+from data.providers.column_names import number_doubles
 from data.providers.columns import Layout, choose_market, names_of, paired_names, recognise
 from data.providers.kinds import ENDINGS
 from data.providers.mixed_rows import refuse_mixed
 from data.providers.numbers import POINT, find_decimal, read_numbers, refuse_thirty_seconds
 from data.providers.size_caps import refuse_expanded
 from data.providers.source_file import label
-from data.providers.time_columns import read_alike, refuse_closes
+from data.providers.time_columns import read_alike
 from data.providers.times import named_zone
 from data.providers.volumes import read_volume
 from data.table import LoadOptions, RawTable
@@ -28,13 +29,15 @@ def recognise_own(
 ) -> tuple[list[str], Layout, str | None]:
     """Recognise the columns of a file in which a column may have two names, price and market.
 
-    Returns names as recognised, in the file's order, the layout in these names, and the market
-    that is still to be looked for in a column of symbols.
+    Returns names as recognised, in the file's order and each once, the layout in these names, and
+    the market that is still to be looked for in a column of symbols.
     """
     pairs = paired_names(own)
     if pairs is None:
-        return own, recognise(own, where, options.columns, options.aligned), market
-    names, found = names_of(pairs, market, where)
+        names = number_doubles(own)
+        return names, recognise(names, where, options.columns, options.aligned), market
+    prices, found = names_of(pairs, market, where)
+    names = number_doubles(prices)
     layout = recognise(names, where, options.columns, options.aligned)
     return names, replace(layout, market=found), None
 
@@ -64,7 +67,6 @@ def to_raw(
     if layout.symbol is not None:
         arrays, named = _of_market(arrays, layout.symbol, market, where)
     timestamp, time_notes = read_alike(arrays, layout, options, where)
-    refuse_closes(timestamp, layout, options, where)
     if layout.symbol is None and others is not None:
         refuse_mixed(timestamp, others, where)
     aligned = dict(layout.aligned)

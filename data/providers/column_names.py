@@ -1,7 +1,10 @@
 """Names of columns as programs and people write them, by what the columns hold."""
 
 import re
+import shlex
 import unicodedata
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 
 KNOWN_NAMES = 4096
@@ -22,6 +25,12 @@ NO_ASSETS = frozenset(
 
 CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 """Where a word begins inside of a name such as ``timeOpen``."""
+
+AT_PLACE = re.compile(r" \(column ([0-9]+)\)$")
+"""What tells columns of one name apart: the place of each."""
+
+SAYS_OPEN = re.compile(r"open|start|begin|bucket")
+"""Within the name of a column of times: that bars open at them."""
 
 PERIOD_STARTS = ("time_period_start", "period_start", "interval_start", "bar_start", "bucket")
 """Names of when a bar begins, whatever else says when something was first traded in it."""
@@ -95,6 +104,34 @@ ALIASES: dict[str, tuple[str, ...]] = {
 ROLES = {name: role for role, names in ALIASES.items() for name in names}
 
 
+def number_doubles(names: Sequence[str]) -> list[str]:
+    """Names of columns of which no two are equal: those that were say where they stand.
+
+    >>> number_doubles(["close", "high", "close"])
+    ['close (column 1)', 'high', 'close (column 3)']
+    """
+    count = Counter(names)
+    return [
+        f"{name} (column {place})" if count[name] > 1 or AT_PLACE.search(name) else name
+        for place, name in enumerate(names, start=1)
+    ]
+
+
+def bare_name(name: str) -> str:
+    """A column's name as the file has it, where `number_doubles` added its place."""
+    return AT_PLACE.sub("", name)
+
+
+def say_column(meaning: str, name: str) -> str:
+    """The option that says what a column holds, for a shell.
+
+    >>> say_column("close", "Close Price"), say_column("close", "close (column 3)")
+    ("--column 'close=Close Price'", '--column close=3')
+    """
+    place = AT_PLACE.search(name)
+    return f"--column {shlex.quote(f'{meaning}={place[1] if place else name}')}"
+
+
 @lru_cache(KNOWN_NAMES)
 def plain(name: str) -> str:
     """A column's name as `ALIASES` writes names: without brackets, accents and case.
@@ -102,7 +139,7 @@ def plain(name: str) -> str:
     >>> plain("<TICKVOL>"), plain("Plus Haut"), plain("Eröffnung"), plain("timeOpen")
     ('tickvol', 'plus_haut', 'eroffnung', 'time_open')
     """
-    bare = CAPITAL.sub("_", name.strip().strip("<>").strip().rstrip(".%*")).lower()
+    bare = CAPITAL.sub("_", bare_name(name).strip().strip("<>").strip().rstrip(".%*")).lower()
     letters = unicodedata.normalize("NFKD", bare)
     kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
     found = re.sub(r"[\s.\-]+", "_", unicodedata.normalize("NFC", kept))

@@ -1,7 +1,6 @@
 """Which column is which, in a file of one market or of several; what is ambiguous is refused."""
 
 import re
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,11 @@ from data.errors import TableError, near_match
 from data.providers.column_names import (
     PERIOD_STARTS,
     ROLES,
+    SAYS_OPEN,
+    bare_name,
     is_volume_of_asset,
     plain,
+    say_column,
 )
 
 INDEX = "__index_level_0__"
@@ -45,6 +47,8 @@ class Layout:
         values: Column of open, high, low, close, volume, in that order; the last is empty where
             there is none.
         same_times: Other columns that say when a bar opens; they must agree with `times`.
+        closes: Columns that say when a bar closes, for times whose name does not say that bars
+            open at them.
         tick_volume: Column that counts ticks, for where the volume is zero throughout.
         volumes: Asset to column, where there is a volume in each of the two assets of a pair.
         aligned: Name to column, of further columns that a person asked for.
@@ -54,6 +58,7 @@ class Layout:
     values: tuple[str, ...]
     symbol: str | None = None
     same_times: tuple[tuple[str, ...], ...] = ()
+    closes: tuple[str, ...] = ()
     tick_volume: str | None = None
     volumes: tuple[tuple[str, str], ...] = ()
     aligned: tuple[tuple[str, str], ...] = ()
@@ -63,7 +68,7 @@ class Layout:
     @property
     def used(self) -> tuple[str, ...]:
         """All columns that are read, each once."""
-        other = [name for names in self.same_times for name in names]
+        other = [name for names in (*self.same_times, self.closes) for name in names]
         other += [name for name in (self.symbol, self.tick_volume) if name]
         other += [column for _, column in (*self.volumes, *self.aligned)]
         return tuple(dict.fromkeys([*self.times, *filter(None, self.values), *other]))
@@ -75,7 +80,7 @@ def recognise(
     chosen: Mapping[str, str] | None = None,
     aligned: Mapping[str, str] | None = None,
 ) -> Layout:
-    """Find the columns of bars among the names of a file.
+    """Find the columns of bars among the names of a file, of which no two are equal.
 
     `chosen` maps meaning to a column's name, or its place from 1; `aligned` does so for the names
     of further columns.
@@ -90,7 +95,7 @@ def recognise(
     found = _by_role([name for name in names if name not in (*said.values(), *beside.values())])
     _overrule(found, said)
     for role, columns in found.items():
-        if len(columns) > 1 and role not in ("timestamp", "asset volume"):
+        if len(columns) > 1 and role not in ("timestamp", "close_time", "asset volume"):
             raise _two_alike(where, role, columns)
     times = _choose_times(found, names, where)
     volume, tick_volume, volumes = _choose_volume(found)
@@ -106,6 +111,7 @@ def recognise(
         values,
         symbol,
         same_times=tuple(times[1:]),
+        closes=_choose_closes(found, times),
         tick_volume=tick_volume,
         volumes=volumes,
         aligned=tuple(beside.items()),
@@ -113,6 +119,7 @@ def recognise(
             *_passed_over([name for name in names if name not in beside.values()]),
             *_stated(beside),
             *_close_stamps(names),
+            *_other_volumes(found),
         ),
     )
 
@@ -185,36 +192,48 @@ def _find(meaning: str, name: str, names: Sequence[str], where: str) -> str:
         return column
     if meaning == "volume" and name.lower() == NO_VOLUME:
         return ""
-    raise _no_column(f"--column {meaning}={name}", names, where)
+    raise _no_column(f"--column {meaning}", name, names, where)
 
 
 def _find_aligned(
     name: str, own: str, names: Sequence[str], where: str, said: Collection[str]
 ) -> str:
     """The column that a person names; it is none of those that bars have."""
-    flag = f"--aligned-column {name}" + ("" if own == name else f"={own}")
-    if names.count(own) > 1:
-        raise TableError(f"{where}: {flag}: {names.count(own)} columns are named so; keep one")
+    flag = f"--aligned-column {name}"
     column = _named(own, names)
     if column is None:
-        raise _no_column(flag, names, where)
+        raise _no_column(flag, own, names, where)
     role, roles = ROLES.get(plain(column)), [ROLES.get(plain(one)) for one in names]
     if role in MEANINGS and role not in said and roles.count(role) == 1:
-        raise TableError(f"{where}: {flag}: column {column!r} is the {role} of the bars")
+        shown = flag if own == name else f"{flag}={own}"
+        raise TableError(f"{where}: {shown}: column {column!r} is the {role} of the bars")
     return column
 
 
 def _named(name: str, names: Sequence[str]) -> str | None:
     """The column of a name, in any case where it is the only one, or of a place from 1."""
-    alike = [one for one in names if one.strip().lower() == name.strip().lower()]
+    alike = _list_alike(name, names)
     if name in names or len(alike) == 1:
         return name if name in names else alike[0]
-    is_place = name.isdecimal() and 1 <= int(name) <= len(names)
+    is_place = not alike and name.isdecimal() and 1 <= int(name) <= len(names)
     return names[int(name) - 1] if is_place else None
 
 
-def _no_column(flag: str, names: Sequence[str], where: str) -> TableError:
-    return TableError(f"{where}: {flag}: there is no such column; columns are {list_names(names)}")
+def _list_alike(name: str, names: Sequence[str]) -> list[str]:
+    """Columns that are called so, in any case."""
+    return [one for one in names if bare_name(one).strip().lower() == name.strip().lower()]
+
+
+def _no_column(flag: str, name: str, names: Sequence[str], where: str) -> TableError:
+    """The error about a name that is of no column, or of several."""
+    places = [names.index(one) + 1 for one in _list_alike(name, names)]
+    shown = flag if flag == f"--aligned-column {name}" else f"{flag}={name}"
+    if places:
+        said = " or ".join(f"{flag}={place}" for place in places)
+        return TableError(
+            f"{where}: {shown}: {len(places)} columns are named so; say which by its place, {said}"
+        )
+    return TableError(f"{where}: {shown}: there is no such column; columns are {list_names(names)}")
 
 
 def _by_role(names: Sequence[str]) -> dict[str, list[str]]:
@@ -225,7 +244,7 @@ def _by_role(names: Sequence[str]) -> dict[str, list[str]]:
             found.setdefault(role, []).append(name)
     assets = [name for name in names if is_volume_of_asset(name)]
     # A volume alone may be in the quoted asset, or made of volumes: only a person knows.
-    if len(assets) > 1 and "volume" not in found:
+    if len(assets) > 1 or "volume" in found:
         found["asset volume"] = assets
     return found
 
@@ -254,15 +273,23 @@ def _choose_times(
         return [*whole, *([parted] if parted else [])]
     if INDEX in names:
         return [(INDEX,)]
-    if names and names[0].strip() in NAMELESS:
+    if names and bare_name(names[0]).strip() in NAMELESS:
         return [(names[0],)]
     if "close_time" in found:
+        name = found["close_time"][0]
         raise TableError(
-            f"{where}: column {found['close_time'][0]!r} says when a bar closes, and none "
-            f"says when it opens; --column timestamp={found['close_time'][0]} --stamped close "
-            "reads closes"
+            f"{where}: column {name!r} says when a bar closes, and none says when it opens; "
+            f"{say_column('timestamp', name)} --stamped close reads closes"
         )
     raise TableError(_missing(["timestamp"], names, where))
+
+
+def _choose_closes(
+    found: dict[str, list[str]], times: Sequence[tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Columns of closes, unless the names of all times say that bars open at them."""
+    say_open = all(SAYS_OPEN.search(plain(names[0])) for names in times)
+    return () if say_open else tuple(found.get("close_time", ()))
 
 
 def _choose_volume(
@@ -276,7 +303,7 @@ def _choose_volume(
     if assets:
         pairs = tuple((plain(name).removeprefix("volume_").strip("()"), name) for name in assets)
         return assets[0], None, pairs if len(pairs) > 1 else ()
-    return ticks, None, ()
+    return ticks, ticks, ()
 
 
 def _stated(aligned: Mapping[str, str]) -> tuple[str, ...]:
@@ -307,12 +334,20 @@ def _close_stamps(names: Sequence[str]) -> tuple[str, ...]:
     )
 
 
+def _other_volumes(found: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """A note where volumes in assets stand beside the volume that is read."""
+    others = [name for name in found.get("asset volume", ()) if name not in found.get("volume", ())]
+    if "volume" not in found or not others:
+        return ()
+    shown = " or ".join(repr(name) for name in others)
+    return (f"volume is read from column {found['volume'][0]!r}, and not from {shown}",)
+
+
 def _two_alike(where: str, role: str, columns: list[str]) -> TableError:
     shown = " and ".join(repr(column) for column in columns)
-    return TableError(
-        f"{where}: columns {shown} could both be {role}; keep one of them, or say which with "
-        f"--column {role}={columns[0]}"
-    )
+    meaning = "volume" if role == "tick_volume" else role
+    said = " or ".join(say_column(meaning, column) for column in columns)
+    return TableError(f"{where}: columns {shown} could both be {role}; say which with {said}")
 
 
 def _missing(missing: list[str], names: Sequence[str], where: str) -> str:
@@ -320,10 +355,10 @@ def _missing(missing: list[str], names: Sequence[str], where: str) -> str:
     last = missing[-1]
     none = " (or --column volume=none)" if last == "volume" else ""
     alike = [name for name in names if plain(name).startswith(f"{last}_")]
-    said = shlex.quote(f"{last}={alike[0]}") if alike else f"{last}=NAME"
+    said = say_column(last, alike[0] if alike else "NAME")
     return (
         f"{where}: no column is named {' or '.join(missing)}{header}; "
-        f"columns are {list_names(names)}; say which it is with --column {said}{none}"
+        f"columns are {list_names(names)}; say which it is with {said}{none}"
     )
 
 

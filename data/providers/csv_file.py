@@ -15,6 +15,7 @@ import pyarrow.csv as pa_csv
 
 from data.errors import SourceError
 from data.providers.arrow_table import to_raw
+from data.providers.column_names import number_doubles
 from data.providers.columns import part_market, recognise
 from data.providers.header import Header, NotUtf8Error, read_header
 from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
@@ -61,6 +62,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     except NotUtf8Error:
         text, notes = _from_windows(text, where), ("text is read as Windows-1252",)
         header = read_header(text, where, market, is_numbered=is_numbered)
+    header = replace(header, names=number_doubles(header.names))
     layout = recognise(header.names, where, options.columns, options.aligned)
     layout = replace(layout, market=header.market, notes=(*notes, *header.notes, *layout.notes))
     rows = max(text.count(b"\n"), text.count(b"\r"))
@@ -74,7 +76,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     numbers = (*layout.values, *dict(layout.aligned).values())
     if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in numbers:
         _refuse_cut(columns.column(header.names[-1]), where)
-    unread = tuple(name for name in dict.fromkeys(header.names) if name not in layout.used)
+    unread = tuple(name for name in header.names if name not in layout.used)
     table = to_raw(
         columns,
         layout,

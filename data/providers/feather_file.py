@@ -63,7 +63,7 @@ def _read_used(content: bytes, used: list[int], where: str, options: LoadOptions
     order = sorted(set(used))
     chosen = pa.ipc.IpcReadOptions(included_fields=order)
     with _opened(content, chosen) as file:
-        refuse_nested(dict(zip(file.schema.names, file.schema.types, strict=True)), where)
+        refuse_nested(file.schema, where)
         whole = file.read_all()
     refuse_rows(whole.num_rows, len(used), where, options.max_bytes)
     whole.validate(full=True)

@@ -1,6 +1,5 @@
 """Rows that are bars of something else: of several markets, or with open and close exchanged."""
 
-import shlex
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +8,7 @@ import pyarrow.compute as pc
 
 from data.checks import Floats, Ints
 from data.errors import TableError
-from data.providers.column_names import MARKET_NAMES, plain
+from data.providers.column_names import MARKET_NAMES, plain, say_column
 from data.table import RawTable
 
 FEWEST_BARS = 20
@@ -45,10 +44,9 @@ def refuse_mixed(time_ns: Ints, others: Callable[[], pa.Table], where: str) -> N
         markets = parted[name]
         shown = ", ".join(repr(str(market))[:24] for market in markets[:3])
         more = ", ..." if len(markets) > 3 else ""
-        said = shlex.quote(f"symbol={name}")
         raise TableError(
             f"{where}: column {name!r} parts the rows into {len(markets)} markets ({shown}{more}); "
-            f"name one of them, such as {where}#{markets[0]} --column {said}"
+            f"name one of them, such as {where}#{markets[0]} {say_column('symbol', name)}"
         )
 
 

@@ -41,13 +41,24 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
             schema = file.schema_arrow
             own = list(schema.names)
             names, layout, market = recognise_own(own, options, market, where)
-            used = [own[names.index(name)] for name in layout.used]
-            columns = read_capped(file, content, used, where, options.max_bytes)
+            used = [names.index(name) for name in layout.used]
+            columns = _read_places(file, content, used, where, options.max_bytes)
     except (pa.ArrowException, OSError, UnicodeError, PageError) as error:
         reason = first_line(error)
         raise SourceError(f"{where}: is no readable Parquet file ({reason})") from None
     named = columns.rename_columns(list(layout.used))
     return with_statement(to_raw(named, layout, path, options, market), schema.metadata)
+
+
+def _read_places(
+    file: pq.ParquetFile, content: bytes, used: list[int], where: str, max_bytes: int
+) -> pa.Table:
+    """The columns of these places, in this order: by a name all that are called so are read."""
+    own = file.schema_arrow.names
+    names = list(dict.fromkeys(own[place] for place in used))
+    places = [place for name in names for place, one in enumerate(own) if one == name]
+    columns = read_capped(file, content, names, where, max_bytes)
+    return columns.select([places.index(place) for place in used])
 
 
 def open_capped(content: bytes, where: str, max_bytes: int) -> pq.ParquetFile:
@@ -79,9 +90,9 @@ def read_capped(
         LimitError: When they would take more than `max_bytes`.
         PageError, pa.ArrowException, OSError: When they are damaged.
     """
-    kinds = file.schema_arrow
-    refuse_nested({name: kinds.field(name).type for name in used}, where)
-    refuse_rows(file.metadata.num_rows, len(used), where, max_bytes)
+    fields = [field for name in used for field in file.schema_arrow if field.name == name]
+    refuse_nested(fields, where)
+    refuse_rows(file.metadata.num_rows, len(fields), where, max_bytes)
     unpacked = decoded_bytes(content, file.metadata.schema, set(used))
     if unpacked > max_bytes:
         raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
@@ -92,16 +103,13 @@ def read_capped(
         return columns
     # A number in bytes is decoded as text first, of which each value may be as long as a page.
     few = max(1, max_bytes // max(unpacked, 1))
-    return pa.Table.from_batches(
-        file.iter_batches(few, columns=used), pa.schema([kinds.field(name) for name in used])
-    )
+    return pa.Table.from_batches(file.iter_batches(few, columns=used), pa.schema(fields))
 
 
 def _has_long_numbers(file: pq.ParquetFile, used: list[str]) -> bool:
     leaves = map(file.schema.column, range(file.metadata.num_columns))
+    texts = [f.name for f in file.schema_arrow if pa.types.is_dictionary(f.type)]
     return any(
-        leaf.path in used
-        and leaf.physical_type == BINARY
-        and not pa.types.is_dictionary(file.schema_arrow.field(leaf.path).type)
+        leaf.path in used and leaf.physical_type == BINARY and leaf.path not in texts
         for leaf in leaves
     )

@@ -1,6 +1,6 @@
 """Columns that would take more memory than a person allows, refused before they do."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -17,17 +17,20 @@ def refuse_size(where: str, size: str, max_bytes: int) -> LimitError:
     return LimitError(f"{where}: {size}, above the cap of {max_bytes}; --max-bytes raises it")
 
 
-def refuse_nested(kinds: Mapping[str, pa.DataType], where: str) -> None:
+def refuse_nested(fields: Iterable[pa.Field], where: str) -> None:
     """Refuse columns whose rows hold more than a value, or values that stand for more rows.
 
     Raises:
         TableError: Naming the first.
     """
-    for name, kind in kinds.items():
+    for field in fields:
+        kind = field.type
         bare = kind.value_type if pa.types.is_dictionary(kind) else kind
         is_packed = pa.types.is_run_end_encoded(bare) or pa.types.is_dictionary(bare)
         if is_packed or pa.types.is_nested(bare) or isinstance(bare, pa.BaseExtensionType):
-            raise TableError(f"{where}: column {name!r} holds {kind}, which is no single value")
+            raise TableError(
+                f"{where}: column {field.name!r} holds {kind}, which is no single value"
+            )
 
 
 def refuse_expanded(columns: pa.Table, where: str, max_bytes: int) -> None:
@@ -37,7 +40,7 @@ def refuse_expanded(columns: pa.Table, where: str, max_bytes: int) -> None:
         LimitError: When they would take more than `max_bytes`.
         TableError: When one holds no single values.
     """
-    refuse_nested(dict(zip(columns.column_names, columns.schema.types, strict=True)), where)
+    refuse_nested(columns.schema, where)
     size = sum(_text_bytes(column) for column in columns.columns)
     if size > max_bytes:
         raise refuse_size(where, f"its text takes {size} bytes", max_bytes)

@@ -1,63 +1,141 @@
-"""When bars open, from the columns of a file that say so, which must agree."""
+"""When bars open, or close where a person says so: columns of times, and what they say of each."""
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from data.checks import NO_TIME, Ints, format_time
 from data.errors import TableError
+from data.providers.column_names import SAYS_OPEN, plain, say_column
 from data.providers.columns import Layout
 from data.providers.times import read_times
 from data.table import LoadOptions
-from data.timeframe import MINUTE_NS, SECOND_NS
+from data.timeframe import before_minute
+
+Names = tuple[str, ...]
+"""A column of times, or one of dates and one of times of day."""
+
+Read = tuple[Ints, tuple[str, ...]]
+"""Times [N], and notes about how they were read."""
+
+End = Literal["open", "close"]
+
+MOST = 0.5
+"""Share of bars whose close shows at which end their times lie."""
 
 
 def read_alike(
     arrays: dict[str, pa.Array], layout: Layout, options: LoadOptions, where: str
-) -> tuple[Ints, tuple[str, ...]]:
-    """Times, which all columns that say when a bar opens must agree on."""
+) -> Read:
+    """Times at the end of bars that is wanted [N], on which all columns that hold them agree.
 
-    def read(names: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:
+    Raises:
+        TableError: When columns differ, or all hold times of the other end.
+    """
+
+    def read(names: Names) -> Read:
         return read_times(
             {name: arrays[name] for name in names}, options.zone, where, options.time_format
         )
 
-    if not layout.same_times:
-        return read(layout.times)
-    columns = (layout.times, *layout.same_times)
-    found = [read(names) for names in columns]
-    opens = [names for names, each in zip(columns, found, strict=True) if not are_closes(each[0])]
-    if 0 < len(opens) < len(columns):
-        closes = " and ".join(repr(names[0]) for names in columns if names not in opens)
-        bare = replace(layout, times=opens[0], same_times=tuple(opens[1:]))
-        time_ns, notes = read_alike(arrays, bare, options, where)
-        return time_ns, (*notes, f"column {closes} is not read: it says when bars close")
-    for names, (other, _) in zip(layout.same_times, found[1:], strict=True):
-        differs = np.flatnonzero(other != found[0][0])
+    times = {names: read(names) for names in (layout.times, *layout.same_times)}
+    closes = _read_closes(read, layout.closes)
+    ends = {
+        names: _find_end(names, time_ns, closes, options, where)
+        for names, (time_ns, _) in times.items()
+    }
+    wanted = {names: one for names, one in times.items() if ends[names] in (None, options.stamped)}
+    if not wanted:
+        raise _refuse_end(layout.times, times[layout.times][0], closes, options, where)
+    others = " and ".join(repr(names[0]) for names in times if names not in wanted)
+    time_ns, notes = _agree(wanted, where)
+    if not others:
+        return time_ns, notes
+    end = "close" if options.stamped == "open" else "open"
+    return time_ns, (*notes, f"column {others} is not read: it says when bars {end}")
+
+
+def _read_closes(read: Callable[[Names], Read], names: Names) -> dict[str, Ints]:
+    """Times at which bars close [N], by column, on whole minutes where they lie a moment before."""
+    found = {}
+    for name in names:
+        try:
+            time_ns, _ = read((name,))
+        except TableError:
+            # A column that is called so may hold something else.
+            continue
+        moment_ns, _ = before_minute(time_ns)
+        found[name] = np.where(time_ns == NO_TIME, NO_TIME, time_ns + moment_ns)
+    return found
+
+
+def _find_end(
+    names: Names, time_ns: Ints, closes: Mapping[str, Ints], options: LoadOptions, where: str
+) -> End | None:
+    """The end of bars at which times [N] lie, by what they hold, a column of closes, or a name."""
+    if len(time_ns) > 1 and before_minute(time_ns)[0]:
+        return "close"
+    for name, close_ns in closes.items():
+        both = (time_ns != NO_TIME) & (close_ns != NO_TIME)
+        left_ns = close_ns[both] - time_ns[both]
+        if len(left_ns) and (left_ns < 0).mean() >= MOST:
+            raise _refuse_late(names, name, time_ns, close_ns, where)
+        if len(left_ns):
+            return "close" if (left_ns <= 0).mean() >= MOST else "open"
+    is_said = bool({"timestamp", "date", "time"} & options.columns.keys())
+    return "open" if not is_said and SAYS_OPEN.search(plain(names[0])) else None
+
+
+def _agree(times: Mapping[Names, Read], where: str) -> Read:
+    """The times of columns [N] that could each be those of bars."""
+    (first, (time_ns, _)), *others = times.items()
+    for names, (other_ns, _) in others:
+        differs = np.flatnonzero(other_ns != time_ns)
         if len(differs):
             i = int(differs[0])
-            one, two = (format_time(times[i]) for times in (found[0][0], other))
             raise TableError(
-                f"{where}: columns {layout.times[0]!r} and {names[0]!r} could both be the time of "
-                f"a bar, and differ: row {i} has {one} and {two}; say which with "
-                f"--column timestamp={layout.times[0]}"
+                f"{where}: columns {first[0]!r} and {names[0]!r} could both be the time of a bar, "
+                f"and differ: row {i} has {format_time(time_ns[i])} and "
+                f"{format_time(other_ns[i])}; say which with {_say(first)} or {_say(names)}"
             )
     # The column that needs fewest words leaves least to doubt.
-    return min(found, key=lambda one: len(one[1]))
+    return min(times.values(), key=lambda one: len(one[1]))
 
 
-def are_closes(time_ns: Ints) -> bool:
-    """Whether all times [N] lie a moment before a whole minute, as 23:59:59.999 does."""
-    known = time_ns[time_ns != NO_TIME]
-    moments = (SECOND_NS, SECOND_NS // 1000, SECOND_NS // 10**6, 1)
-    return len(known) > 1 and any(not ((known + moment) % MINUTE_NS).any() for moment in moments)
-
-
-def refuse_closes(time_ns: Ints, layout: Layout, options: LoadOptions, where: str) -> None:
-    """Refuse times [N] at which bars close, unless a person says that they do."""
-    if options.stamped == "open" and are_closes(time_ns):
-        raise TableError(
-            f"{where}: column {layout.times[-1]!r} holds times such as {format_time(time_ns[0])}, "
-            "a moment before a whole minute, at which bars close; --stamped close reads them"
+def _refuse_end(
+    names: Names, time_ns: Ints, closes: Mapping[str, Ints], options: LoadOptions, where: str
+) -> TableError:
+    """The error about times of the other end of bars than the wanted one."""
+    column = f"{where}: column {names[-1]!r}"
+    if options.stamped == "close":
+        return TableError(
+            f"{column} says when bars open; leave --stamped out, or {_say(names)} lets it be closes"
         )
+    if not before_minute(time_ns)[0]:
+        return TableError(
+            f"{column} holds the times of column {next(iter(closes))!r}, at which bars close; "
+            f"--stamped close reads them so, and {_say(names)} as opens"
+        )
+    return TableError(
+        f"{column} holds times such as {format_time(time_ns[0])}, a moment before a whole minute, "
+        "at which bars close; --stamped close reads them"
+    )
+
+
+def _refuse_late(names: Names, name: str, time_ns: Ints, close_ns: Ints, where: str) -> TableError:
+    """The error about bars of which most would close before they open."""
+    late = (time_ns > close_ns) & (close_ns != NO_TIME)
+    i = int(np.flatnonzero(late)[0])
+    return TableError(
+        f"{where}: bars would close before they open: row {i} has {format_time(time_ns[i])} in "
+        f"column {names[-1]!r} and {format_time(close_ns[i])} in column {name!r}; "
+        f"{_say(names)} reads it without the other"
+    )
+
+
+def _say(names: Names) -> str:
+    """The options that say which column holds the time, or which two."""
+    meanings = ("timestamp",) if len(names) == 1 else ("date", "time")
+    return " ".join(say_column(*one) for one in zip(meanings, names, strict=True))

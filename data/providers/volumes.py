@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from data.checks import Floats
 from data.errors import TableError
+from data.providers.column_names import say_column
 from data.providers.columns import Layout
 from data.providers.numbers import read_numbers
 
@@ -26,9 +27,11 @@ def read_volume(
         column = _base_volume(layout.volumes, symbol, where)
         note = f"volume is read from column {column!r}"
         return read_numbers(arrays[column], column, where, decimal), (note,)
-    if layout.tick_volume in (None, layout.values[4]) or values["volume"].any():
+    is_ticks = layout.tick_volume == layout.values[4]
+    if layout.tick_volume is None or is_ticks or values["volume"].any():
         _refuse_no_volume(values["volume"], layout.values[4], where)
-        return values["volume"], ()
+        note = f"volume is read from column {layout.values[4]!r}, which counts ticks"
+        return values["volume"], (note,) if is_ticks else ()
     ticks = read_numbers(arrays[layout.tick_volume], layout.tick_volume, where, decimal)
     return ticks, (
         f"column {layout.values[4]!r} is zero throughout, volume is read from "
@@ -53,7 +56,5 @@ def _base_volume(volumes: tuple[tuple[str, str], ...], symbol: str | None, where
     if len(found) == 1:
         return found[0]
     shown = " and ".join(repr(column) for _, column in volumes)
-    raise TableError(
-        f"{where}: columns {shown} could both be volume; say which with "
-        f"--column 'volume={volumes[0][1]}'"
-    )
+    said = " or ".join(say_column("volume", column) for _, column in volumes)
+    raise TableError(f"{where}: columns {shown} could both be volume; say which with {said}")

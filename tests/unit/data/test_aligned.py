@@ -131,7 +131,7 @@ def test_what_is_no_name_is_refused(asked, message):
         (["1", "2", "3"], "fear=mod", "--aligned-column fear=mod: there is no such column"),
         (["1", "2", "3"], "last=close", "last=close: column 'close' is the close of"),
         (["1", "2", "3"], "when=timestamp", "column 'timestamp' is the timestamp of the bars"),
-        (["1,2", "2,3", "3,4"], "mood", "--aligned-column mood: 2 columns are named so; keep one"),
+        (["1,2", "2,3", "3,4"], "mood", "--aligned-column mood: 2 columns are named so; say which"),
     ],
 )  # fmt: skip
 def test_what_is_no_such_column_is_refused(tmp_path, text, asked, message):

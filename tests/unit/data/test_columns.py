@@ -55,7 +55,6 @@ def test_unnamed_index_is_the_time_when_nothing_else_is():
         (["date", *PRICES, "Close"], "close", "Close"),
         (["date", *PRICES, "vol"], "volume", "vol"),
         (["date", *PRICES, "o"], "open", "o"),
-        (["date", *PRICES, "close"], "close", "close"),
     ],
 )
 def test_two_columns_for_one_thing_are_refused(names, first, second):

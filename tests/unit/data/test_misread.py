@@ -1,7 +1,6 @@
 """Files in which one column or form looks like another: read as meant, or refused with a way on."""
 
 import re
-import shlex
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from data import load_bars
 from data.errors import DataError
 from data.table import LoadOptions
+from tests.support.flags import options_in
 
 DAY = 86_400 * 10**9
 
@@ -67,21 +67,8 @@ def test_every_remedy_that_a_message_names_leads_to_bars(tmp_path, kind):
         load_bars(spec)
     message = str(caught.value)
     market = re.search(r"such as bars\.csv(#[^;]+?) --column", message)
-    bars = load_bars(spec + (market[1] if market else ""), LoadOptions(**flags_in(message)))
+    bars = load_bars(spec + (market[1] if market else ""), options_in(message))
     assert len(bars) >= 4
-
-
-def flags_in(message):
-    """The options that a message names, as `LoadOptions` takes them."""
-    words, flags = shlex.split(message.replace("(", " ").replace(")", " ")), {}
-    for flag, value in zip(words, [*words[1:], ""], strict=True):
-        if flag == "--column":
-            meaning, _, name = value.partition("=")
-            if meaning not in flags.setdefault("columns", {}):
-                flags["columns"][meaning] = name
-        elif flag in ("--stamped", "--decimal"):
-            flags[flag[2:]] = value
-    return flags
 
 
 def test_a_column_that_says_when_bars_close_is_no_open(tmp_path):
