@@ -16,6 +16,13 @@ from optimizer.report.charts import front as front_charts
 from optimizer.report.charts import judged, price, progress, results
 from optimizer.report.charts.chart import Chart
 from optimizer.report.folds import parse_ns, stitched_curve
+from optimizer.report.grids import (
+    MOST_MEASURED,
+    Candidates,
+    choose_genes,
+    find_candidates,
+    is_lattice,
+)
 from optimizer.report.tables import Tables
 from optimizer.report.trades import (
     Bools,
@@ -30,6 +37,7 @@ from optimizer.report.trades import (
 )
 from optimizer.runs.result import noun_of
 from optimizer.search.generation import Floats
+from optimizer.session.points import wants_more
 from strategy.errors import unknown
 
 GROUPS = ("hour", "weekday", "symbol", "reason", "side")
@@ -94,6 +102,24 @@ def genes(run: Tables) -> list[Chart]:
         )
         for g, gene in enumerate(run.genes)
     ]
+
+
+def heat_map(run: Tables, candidates: Candidates, places: tuple[int, int], metric: str) -> Chart:
+    """A metric over two genes, by their places, of all candidates in a cell the best."""
+    cells = candidates.grid(places, maximise=wants_more(metric))
+    names = run.genes[places[0]], run.genes[places[1]]
+    pick = None if run.pick is None or not run.members else run.genomes[run.pick.member][[*places]]
+    return progress.heat_map(cells, names, metric, pick)
+
+
+def main_heat_map(run: Tables) -> Chart | None:
+    """The first objective over the two genes that matter most; None where it cannot be had."""
+    if is_lattice(run) and run.bars_problem:
+        return None
+    metric = run.objectives[0]
+    candidates = find_candidates(run, metric, MOST_MEASURED)
+    places = choose_genes(candidates, run.bounds)
+    return None if places is None else heat_map(run, candidates, places, metric)
 
 
 def held_out_ns(run: Tables, series: int) -> int | None:

@@ -86,6 +86,7 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
     if run.is_search:
         shared["convergence"] = gallery.convergence(run)
         shared["genes"] = gallery.genes(run)
+        shared["heatmap"] = gallery.main_heat_map(run)
         shared |= _judged(run)
     data: Plain = {
         "members": [],

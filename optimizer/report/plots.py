@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from optimizer.errors import ConfigError
 from optimizer.report import gallery
 from optimizer.report.charts import price, results
+from optimizer.report.grids import choose_genes, find_candidates
 from optimizer.report.tables import Tables
 
 if TYPE_CHECKING:
@@ -47,6 +48,28 @@ class Plots:
     def gene(self, gene: str) -> "Figure":
         """How a gene spread over the population, generation by generation."""
         return gallery.genes(self._run)[self._run.number_of_gene(gene)].figure()
+
+    def heatmap(
+        self, x: str | None = None, y: str | None = None, metric: str | None = None
+    ) -> "Figure":
+        """A metric over two genes, of each cell the best; `run.grid` has its numbers.
+
+        Without genes the two that explain most of the metric, which is the first objective unless
+        another is named.
+
+        Raises:
+            ConfigError: When there is no such gene or metric, or fewer than two genes vary.
+        """
+        run = self._run
+        metric = metric or run.objectives[0]
+        candidates = find_candidates(run, metric)
+        if x is None or y is None:
+            places = choose_genes(candidates, run.bounds)
+            if places is None:
+                raise ConfigError(f"run '{run.id}' has no two genes that vary")
+        else:
+            places = run.number_of_gene(x), run.number_of_gene(y)
+        return gallery.heat_map(run, candidates, places, metric).figure()
 
     def answer(self) -> "Figure":
         """Equity of the pick, shaded where it was tested in folds and held out."""

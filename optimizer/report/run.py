@@ -17,6 +17,7 @@ from optimizer.judging.judgement import recorded_judgement
 from optimizer.judging.plan import plan_of
 from optimizer.report.apart import Apart
 from optimizer.report.evidence import alone
+from optimizer.report.grids import find_candidates
 from optimizer.report.notebook import LineWatcher, LiveLine, render_html
 from optimizer.report.page import renew_report
 from optimizer.report.pick import compare
@@ -33,12 +34,12 @@ from optimizer.session.genes_file import genome_of
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.points import find_points, grid_of, measure_points, wants_more
+from optimizer.session.points import find_points, measure_points, wants_more
 from optimizer.session.recorded_code import trust_run
 from optimizer.session.task import Task, check_genome_fits, prepare
 from optimizer.session.workflow import start_run
 from strategy import STRATEGIES, StrategyError, StrategySpec, load_strategy, register
-from strategy.errors import quoted, unknown
+from strategy.errors import quoted
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy, at_its_narrowest
 
@@ -102,16 +103,19 @@ class Run(Tables):
         return pd.DataFrame({**genes, **metrics, "infeasible": found.failures})
 
     def grid(self, x: str, y: str, metric: str = "strength") -> pd.DataFrame:
-        """A metric over two genes, of all `points` in a cell the best: the data of a heat map.
+        """A metric over two genes, of all feasible candidates in a cell the best.
+
+        The data of `plot.heatmap`. What the search strove for is read from the record; any other
+        metric, and those of a lattice, are evaluated anew.
 
         Args:
             x: Gene from left to right.
             y: Gene from top to bottom.
-            metric: Of `engine.metrics.METRICS`.
+            metric: An objective, or one of `engine.metrics.METRICS`.
 
         Returns:
             Columns are values of x, rows those of y; of a gene with many values they are middles of
-            ranges. NaN where no candidate has the metric.
+            ranges. NaN where no feasible candidate has the metric.
 
         Raises:
             ConfigError: When there is no such gene or metric.
@@ -120,13 +124,10 @@ class Run(Tables):
         >>> load_run(example).grid("ema_fast", "reward_r").shape[0] > 1
         True
         """
-        if metric not in METRICS:
-            raise ConfigError(unknown("metric", metric, list(METRICS)))
         places = self.number_of_gene(x), self.number_of_gene(y)
-        genomes, values = self.points[list(self.genes)].to_numpy(), self.points[metric].to_numpy()
-        found = grid_of(genomes, places, values, maximise=wants_more(metric))
-        rows, columns = pd.Index(found.y, name=y), pd.Index(found.x, name=x)
-        return pd.DataFrame(found.values, index=rows, columns=columns)
+        cells = find_candidates(self, metric).grid(places, maximise=wants_more(metric))
+        rows, columns = pd.Index(cells.y, name=y), pd.Index(cells.x, name=x)
+        return pd.DataFrame(cells.values, index=rows, columns=columns)
 
     @cached_property
     def market_regimes(self) -> Regimes:

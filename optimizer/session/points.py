@@ -9,7 +9,7 @@ import numpy.typing as npt
 from engine.metrics import METRICS, MetricTable, compute_metrics
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
-from optimizer.goals.objectives import OBJECTIVES
+from optimizer.goals.objectives import OBJECTIVES, is_maximised
 from optimizer.runs import RunStore
 from optimizer.search.generation import Floats
 from optimizer.search.lattice import CHUNK
@@ -55,22 +55,32 @@ class Grid:
     counts: npt.NDArray[np.int64]
 
 
-def find_points(store: RunStore, task: Task) -> Floats:
+def find_points(store: RunStore, task: Task, most: int | None = None) -> Floats:
     """Genomes [N, G]: all legal points of a lattice, else every candidate that is on record.
 
+    Args:
+        store: Of the run.
+        task: What it was asked.
+        most: Of a lattice with more points a sample of about so many, always the same.
+
     Raises:
-        ConfigError: When there are more than `MOST_POINTS`.
+        ConfigError: When there are more than `MOST_POINTS`, and no sample will do.
         StoreError: When the run is damaged, or has recorded no candidate that is still kept.
     """
     lattice = task.lattice
     if lattice is None:
         return recorded_individuals(store).population.genomes
-    if len(lattice) > MOST_POINTS:
+    if most is not None and len(lattice) > most:
+        numbers = np.random.Generator(np.random.Philox(key=0)).integers(0, len(lattice), most)
+        places = np.unravel_index(np.unique(numbers), lattice.sizes)
+        points = lattice.genomes(np.stack(places, axis=1))
+    elif len(lattice) > MOST_POINTS:
         raise ConfigError(
             f"the lattice has {len(lattice):,} points, at most {MOST_POINTS:,} are listed: "
             "take wider steps, or export --what individuals"
         )
-    points = lattice.points(0, len(lattice))
+    else:
+        points = lattice.points(0, len(lattice))
     return points[task.spec.layout.is_legal(points)]
 
 
@@ -100,7 +110,14 @@ def points_table(task: Task, points: Points) -> Columns:
     return columns
 
 
-def grid_of(genomes: Floats, places: tuple[int, int], values: Floats, *, maximise: bool) -> Grid:
+def grid_of(
+    genomes: Floats,
+    places: tuple[int, int],
+    values: Floats,
+    *,
+    maximise: bool,
+    most: int = MOST_VALUES,
+) -> Grid:
     """A metric over two genes, of all candidates in a cell the best.
 
     Args:
@@ -108,11 +125,12 @@ def grid_of(genomes: Floats, places: tuple[int, int], values: Floats, *, maximis
         places: Columns of the gene from left to right, and of the one from bottom to top.
         values: [N] of the metric; NaN where it is undefined.
         maximise: Whether more of it is better.
+        most: Values of a gene that are shown each by itself; of more so many ranges.
 
     Returns:
         The grid, its axes the values that occur, or the middles of ranges where they are many.
     """
-    (x, columns), (y, rows) = (_axis(genomes[:, place]) for place in places)
+    (x, columns), (y, rows) = (_axis(genomes[:, place], most) for place in places)
     counts = np.zeros((len(y), len(x)), np.int64)
     np.add.at(counts, (rows, columns), 1)
     sign = 1.0 if maximise else -1.0
@@ -123,19 +141,19 @@ def grid_of(genomes: Floats, places: tuple[int, int], values: Floats, *, maximis
 
 
 def wants_more(metric: str) -> bool:
-    """Whether more of a metric is better; of those that no search strives for, more is shown."""
-    return metric not in OBJECTIVES or OBJECTIVES[metric].maximise
+    """Whether more of a metric or an objective is better; of what no search strives for, more."""
+    return (metric in METRICS and metric not in OBJECTIVES) or is_maximised(metric)
 
 
-def _axis(column: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+def _axis(column: Floats, most: int) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Values that a gene [N] takes, or the middles of ranges; and the place of each among them."""
     values, places = np.unique(column, return_inverse=True)
-    if len(values) <= MOST_VALUES:
+    if len(values) <= most:
         return values, places.astype(np.int64)
-    edges = np.linspace(values[0], values[-1], MOST_VALUES + 1)
+    edges = np.linspace(values[0], values[-1], most + 1)
     inside = np.searchsorted(edges, column, side="right") - 1
     middles: Floats = (edges[1:] + edges[:-1]) / 2
-    return middles, np.minimum(inside, MOST_VALUES - 1).astype(np.int64)
+    return middles, np.minimum(inside, most - 1).astype(np.int64)
 
 
 def _taken_together(table: MetricTable, over: str) -> Floats:

@@ -8,7 +8,13 @@ import pytest
 from engine.metrics import METRICS
 from optimizer import backtest, load_run
 from optimizer.errors import ConfigError
-from optimizer.session.points import MOST_VALUES, grid_of
+from optimizer.report import gallery, grids
+from optimizer.report.charts import progress
+from optimizer.report.charts.chart import RED_TO_GREEN, TO_GREEN
+from optimizer.report.grids import MOST_RANGES, Candidates, choose_genes
+from optimizer.runs import RunStore
+from optimizer.session.exported import recorded_individuals
+from optimizer.session.points import MOST_VALUES, grid_of, wants_more
 from tests.support.commands import SMALL
 
 STEPS = ("--search", "lattice", "--step", "reward_r=0.5", "--step", "max_hold=100")
@@ -42,12 +48,13 @@ def test_all_points_are_exported_with_all_metrics(command, market, lattice, tmp_
 
 
 def test_a_grid_of_two_genes_is_the_points_in_their_places(lattice):
-    """Rows are one gene, columns the other; each cell is its point's metric."""
+    """Rows are one gene, columns the other; a cell has its point's metric, if that is feasible."""
     grid, points = lattice.grid("reward_r", "max_hold", "total_return"), lattice.points
     assert grid.shape == (4, 10)
     assert (grid.index.name, grid.columns.name) == ("max_hold", "reward_r")
     for _, point in points.iterrows():
-        assert grid.loc[point["max_hold"], point["reward_r"]] == point["total_return"]
+        cell = grid.loc[point["max_hold"], point["reward_r"]]
+        assert np.isnan(cell) if point["infeasible"] else cell == point["total_return"]
     with pytest.raises(ConfigError, match="did you mean"):
         lattice.grid("reward", "max_hold")
     with pytest.raises(ConfigError, match="unknown"):
@@ -59,9 +66,13 @@ def test_a_genetic_search_has_a_grid_too(command, market, tmp_path):
     command("evolve", "--data", market, *SMALL, "--keep", "all")
     run = load_run(runs=tmp_path / "runs")
     assert len(run.points) > len(run.front)
-    grid = run.grid("ema_fast", "reward_r", "max_drawdown")
-    assert grid.shape[0] <= MOST_VALUES
-    assert np.nanmin(grid.to_numpy()) == run.points["max_drawdown"].min()
+    feasible = run.points[run.points["infeasible"] == ""]
+    assert len(feasible) < len(run.points)
+    for metric in ("max_drawdown", "sharpe"):
+        grid = run.grid("ema_fast", "reward_r", metric)
+        assert grid.shape[0] <= MOST_RANGES
+        best = np.nanmin if metric == "max_drawdown" else np.nanmax
+        assert best(grid.to_numpy()) == best(feasible[metric])
 
 
 def test_a_cell_holds_the_best_and_how_many_there_are():
@@ -83,3 +94,76 @@ def test_many_values_are_put_into_ranges():
     assert found.counts.sum() == 200
     assert found.values[0, -1] == 199.0
     assert (np.diff(found.x) > 0).all()
+
+
+def test_a_heat_map_of_a_genetic_search_evaluates_nothing(command, market, tmp_path, monkeypatch):
+    """Objectives are on record; it has the numbers of the grid, and the pick in its place."""
+    command("evolve", "--data", market, *SMALL, "--keep", "all")
+    run = load_run(runs=tmp_path / "runs")
+    monkeypatch.setattr(grids, "measure_points", None)
+    chart = gallery.main_heat_map(run)
+    cells, ring = chart.data
+    names = [chart.layout[side]["title"]["text"].replace(" ", "_") for side in ("xaxis", "yaxis")]
+    assert set(names) < set(run.genes)
+    expected = run.grid(*names)
+    assert np.array_equal(cells["z"], expected.to_numpy(), equal_nan=True)
+    assert [*ring["x"], *ring["y"]] == [run.front[name][run.pick.member] for name in names]
+    with RunStore.open(run.path) as store:
+        assert cells["customdata"].sum() == len(recorded_individuals(store).population)
+    figure = run.plot.heatmap(*names)
+    assert np.array_equal(figure.data[0].z, cells["z"], equal_nan=True)
+    assert run.plot.heatmap().layout.title.text == chart.title
+
+
+def test_a_heat_map_says_what_a_flat_part_means(lattice):
+    """In words that fit it: a lattice has one candidate a cell, and loses nothing by it."""
+    chart = gallery.main_heat_map(lattice)
+    assert chart.title == "strength by max hold and reward r"
+    assert chart.alt.startswith("40 candidates, one in each cell, from -")
+    assert "A flat part means that settings nearby do as well" in chart.alt
+    assert "Where more were tried" not in chart.alt
+    assert chart.data[0]["z"].shape == (10, 4)
+    assert chart.layout["xaxis"]["ticktext"] == [f"{value:g}" for value in chart.data[0]["x"]]
+
+
+def test_the_report_evaluates_a_sample_of_a_large_lattice(lattice, monkeypatch):
+    """Always the same points, each as it is in the whole lattice."""
+    monkeypatch.setattr(gallery, "MOST_MEASURED", 12)
+    chart, again = gallery.main_heat_map(lattice), gallery.main_heat_map(lattice)
+    assert 6 <= chart.data[0]["customdata"].sum() <= 12
+    assert np.array_equal(chart.data[0]["z"], again.data[0]["z"], equal_nan=True)
+    assert chart.title == "strength by reward r and max hold"
+    whole, part = lattice.grid("reward_r", "max_hold"), chart.data[0]
+    for row, y in zip(part["z"], part["y"], strict=True):
+        for value, x in zip(row, part["x"], strict=True):
+            assert np.isnan(value) or value == whole.loc[y, x]
+
+
+def test_colours_say_what_is_lost_and_what_is_gained():
+    """Grey is zero where values have a sign; else the better the greener, which may be less."""
+
+    def colours(metric, *values):
+        genomes = np.array([[float(n), 0.0] for n, _ in enumerate(values)])
+        cells = grid_of(genomes, (0, 1), np.array(values), maximise=wants_more(metric))
+        return progress.heat_map(cells, ("a", "b"), metric, None).data[0]
+
+    both = colours("strength", -3.0, 1.0)
+    assert (both["zmin"], both["zmax"], both["colorscale"]) == (-3.0, 3.0, RED_TO_GREEN)
+    for metric, is_turned in (("strength", False), ("max_drawdown", True), ("trades:min", True)):
+        cells = colours(metric, 0.1, 0.2)
+        assert (cells["colorscale"], cells["reversescale"]) == (TO_GREEN, is_turned)
+
+
+def test_genes_of_a_heat_map_are_those_that_matter():
+    """Those that explain most; of few trials those that vary most; none where one alone varies."""
+    rng = np.random.default_rng(1)
+    genomes = rng.random((400, 4))
+    genomes[:, 3] = 0.5
+    bounds = np.array([[0.0, 1.0]] * 4)
+    values = 3 * genomes[:, 2] + genomes[:, 0] + 0.1 * rng.random(400)
+    assert choose_genes(Candidates(genomes, values), bounds) == (2, 0)
+    few = genomes[:10] * [0.1, 1.0, 0.5, 1.0]
+    assert choose_genes(Candidates(few, values[:10]), bounds) == (1, 2)
+    alone = np.where(np.arange(4) == 1, genomes, 0.5)
+    assert choose_genes(Candidates(alone, values), bounds) is None
+    assert choose_genes(Candidates(genomes[:0], values[:0]), bounds) is None

@@ -2,8 +2,8 @@
 (async () => {
   const ROWS = 10, FIRST_METRICS = 16;
   const THEMES = {
-    light: { ink: "#1b1f24", grid: "#dfe3e8", line: "#a9b1ba", box: "#ffffff" },
-    dark: { ink: "#e8eaed", grid: "#333a43", line: "#59636e", box: "#1d2127" },
+    light: { ink: "#1b1f24", grid: "#dfe3e8", line: "#a9b1ba", box: "#ffffff", neutral: "#e6e6e6" },
+    dark: { ink: "#e8eaed", grid: "#333a43", line: "#59636e", box: "#1d2127", neutral: "#3c434c" },
   };
   const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
   const byId = (id) => document.getElementById(id);
@@ -76,6 +76,9 @@
     };
   }
 
+  // What is neither good nor bad shall not shine on black.
+  const toned = ([at, colour]) => [at, colour === THEMES.light.neutral ? THEMES[theme].neutral : colour];
+
   function frame(figure) {
     if (figure.querySelector(".plot")) return;
     const caption = element("figcaption", "");
@@ -102,7 +105,7 @@
   function draw(figure) {
     const plot = figure.querySelector(".plot");
     const first = !drawn.has(figure);
-    const traces = figure.chart.data.map((trace) => ({ ...trace }));
+    const traces = figure.chart.data.map((trace) => ({ ...trace, ...(trace.colorscale && { colorscale: trace.colorscale.map(toned) }) }));
     drawn.set(figure, true);
     Plotly.react(plot, traces, themed({ ...figure.chart.layout }), CONFIG);
     if (first && figure.onclicked) plot.on("plotly_click", (event) => figure.onclicked(event.points[0]));
@@ -131,10 +134,14 @@
     details.querySelector("table")?.remove();
     const table = element("table"), body = element("tbody");
     const head = element("tr");
-    for (const title of ["", "x", "y"]) head.append(element("th", title, { scope: "col" }));
+    const { xaxis, yaxis } = figure.chart.layout ?? {};
+    const titles = xaxis?.title && figure.chart.data[0].z ? [yaxis.title.text, xaxis.title.text, ""] : ["", "x", "y"];
+    for (const title of titles) head.append(element("th", title, { scope: "col" }));
     const when = figure.chart.layout?.xaxis?.type === "date";
     for (const trace of figure.chart.data) {
-      trace.z?.forEach((row, i) => row.forEach((value, j) => tableRow(body, trace.y[i], trace.x[j], value)));
+      trace.z?.forEach((row, i) => row.forEach((value, j) => {
+        if (Number.isFinite(value) && body.rows.length < 500) tableRow(body, trace.y[i], trace.x[j], value);
+      }));
       const y = trace.z ? [] : trace.y ?? trace.close ?? [];
       for (let i = 0; i < y.length && body.rows.length < 500; i++) {
         tableRow(body, trace.name ?? "", when ? time(trace.x[i]) : trace.x[i], y[i]);
@@ -540,7 +547,7 @@
     makeFrontTable();
     makeTradeTable();
     drawFront();
-    for (const name of ["answer", "stitched", "null", "at_costs"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
+    for (const name of ["answer", "stitched", "null", "at_costs", "heatmap"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
     if (byId("search")) {
       fill(byId("convergence"), data.shared.convergence);
       fill(byId("gene-fans"), data.shared.genes);

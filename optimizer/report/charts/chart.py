@@ -30,8 +30,14 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
 SCALE = [[0.0, "#3a4cc0"], [0.5, "#b8b8b8"], [1.0, "#c0392b"]]
 """Colour scale of values without a sign of their own: blue is low, red is high."""
 
-RED_TO_GREEN = [[0.0, RED], [0.5, "#e6e6e6"], [1.0, GREEN]]
+NEUTRAL = "#e6e6e6"
+"""Neither good nor bad; the page has another one on black."""
+
+RED_TO_GREEN = [[0.0, RED], [0.5, NEUTRAL], [1.0, GREEN]]
 """Colour scale of values that are bad below 0 and good above."""
+
+TO_GREEN = [[0.0, NEUTRAL], [1.0, GREEN]]
+"""Colour scale of values that are all gains: the greater the greener."""
 
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
 """A legend in a line above the chart."""

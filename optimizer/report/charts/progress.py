@@ -9,6 +9,8 @@ from optimizer.report.charts.chart import (
     GREY,
     LEGEND,
     ORANGE,
+    RED_TO_GREEN,
+    TO_GREEN,
     Chart,
     axis,
     name,
@@ -18,7 +20,11 @@ from optimizer.report.charts.chart import (
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.trades import Ints
 from optimizer.search.generation import Floats
-from optimizer.shown import metric, number
+from optimizer.session.points import Grid, wants_more
+from optimizer.shown import counted, is_fraction, metric, number
+
+MOST_TICKS = 12
+"""Values of a gene that an axis names each."""
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Quantiles of a gene in a population that a fan shows."""
@@ -112,3 +118,72 @@ def _bands(generations: Ints, quantiles: Floats) -> list[Mapping[str, object]]:
             )
         )
     return bands
+
+
+def heat_map(cells: Grid, genes: tuple[str, str], metric_name: str, pick: Floats | None) -> Chart:
+    """The best of a metric in each cell of two genes, and where the pick lies.
+
+    `genes` run from left to right and from bottom to top; `pick` has its values of both.
+    """
+    known = cells.values[np.isfinite(cells.values)]
+    what, percent = words(metric_name), is_fraction(metric_name)
+    form = {"tickformat": ".0%"} if percent else {}
+    data: list[Mapping[str, object]] = [
+        {
+            "type": "heatmap",
+            "x": cells.x,
+            "y": cells.y,
+            "z": cells.values,
+            "customdata": cells.counts,
+            "hovertemplate": f"{name(words(genes[0]))} %{{x:.4g}}<br>{name(words(genes[1]))} "
+            f"%{{y:.4g}}<br>best {name(what)} %{{z:{'.2%' if percent else '.4g'}}} "
+            "of %{customdata} candidates<extra></extra>",
+            "hoverongaps": False,
+            "colorbar": {"title": {"text": f"best<br>{name(what)}"}, "thickness": 12, **form},
+            **_colours(known, maximise=wants_more(metric_name)),
+        }
+    ]
+    if pick is not None:
+        ring = {"symbol": "circle-open", "size": 14, "color": ORANGE, "line": {"width": 3}}
+        data.append(scatter("markers", pick[:1], pick[1:], name="the pick", marker=ring))
+    sides = zip(("xaxis", "yaxis"), genes, (cells.x, cells.y), strict=True)
+    axes = {side: axis(words(gene), **_ticks(values)) for side, gene, values in sides}
+    layout = {**axes, "showlegend": False}
+    title = f"{what} by {words(genes[0])} and {words(genes[1])}"
+    return Chart(title, _heat_words(cells, known, metric_name, pick is not None), data, layout)
+
+
+def _colours(known: Floats, *, maximise: bool) -> Mapping[str, object]:
+    """Red for losses and green for gains where values have a sign, else grey to the better."""
+    if not len(known) or known.min() >= 0:
+        return {"colorscale": TO_GREEN, "reversescale": not maximise}
+    reach = float(np.abs(known).max())
+    return {"colorscale": RED_TO_GREEN, "zmin": -reach, "zmax": reach}
+
+
+def _ticks(values: Floats) -> Mapping[str, object]:
+    """A tick at each value of a gene that is short and where there is room; not at ranges."""
+    texts = [f"{value:.4g}" for value in values.tolist()]
+    if len(values) > MOST_TICKS or list(map(float, texts)) != values.tolist():
+        return {}
+    return {"tickvals": values, "ticktext": texts}
+
+
+def _heat_words(cells: Grid, known: Floats, metric_name: str, has_pick: bool) -> str:
+    """What a heat map shows, and what a flat part of it means."""
+    count = counted(int(cells.counts.sum()), "candidate")
+    if not len(known):
+        return f"none of {count} is feasible"
+    low, high = (metric(metric_name, float(value)) for value in (known.min(), known.max()))
+    is_one = cells.counts.max() == 1
+    parts = [
+        f"{count}, {'one' if is_one else 'the best of those'} in each cell, from {low} to {high}"
+        + ("; the ring is the pick" if has_pick else ""),
+        "A flat part means that settings nearby do as well, so that exact values matter little; a "
+        "cell that stands out alone is more likely luck",
+    ]
+    if len(known) < cells.counts.size:
+        parts.append("Cells without a feasible candidate are empty")
+    if not is_one:
+        parts.append("Where more were tried, the best looks better")
+    return ". ".join(parts)

@@ -121,6 +121,8 @@ def test_every_figure_is_one_that_plotly_takes(run):
         plot.rolling_sharpe(0),
         *(plot.by(0, group) for group in ("hour", "weekday", "symbol", "side", "reason")),
         plot.costs(0),
+        plot.heatmap(),
+        plot.heatmap("ema_fast", "reward_r", "sortino"),
     ]
     assert all(figure.layout.title.text and figure.data for figure in figures)
 
@@ -144,6 +146,8 @@ def test_the_last_convergence_is_the_front(run):
         (lambda run: run.plot.front("sharp"), "did you mean 'sharpe'"),
         (lambda run: run.plot.gene("emafast"), "did you mean 'ema_fast'"),
         (lambda run: run.plot.by(0, "year"), "known: "),
+        (lambda run: run.plot.heatmap("emafast", "reward_r"), "did you mean 'ema_fast'"),
+        (lambda run: run.plot.heatmap(metric="sharp"), "did you mean 'sharpe'"),
         (lambda run: run.by_weight(sharp=1), "'sharp' is no objective"),
     ],
 )
