@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from optimizer.cluster.address import Address
 from optimizer.cluster.hosts import Link, Ticket, Worker
@@ -187,21 +188,38 @@ class Cluster:
 
     def _told_by(self, worker: Worker, ticket: "Ticket[Made]") -> Made | None:
         """What a worker is; None of one that ended before it said so."""
-        began = time.monotonic()
-        while time.monotonic() - began < MEETING_S:
+        try:
+            made: Made | None = self.await_answer(worker, ticket, MEETING_S)
+        except TimeoutError:
+            raise WorkersLostError(
+                f"{worker} has not answered for {MEETING_S:.0f} s: end it, or wait until it "
+                "has done what another client left"
+            ) from None
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"{worker} has not this version installed ({error})") from None
+        if made is None:
+            log.info("%s ended before it said what it is", worker)
+        return made
+
+    def await_answer(self, worker: Worker, ticket: "Ticket[Any]", limit_s: float) -> Any:  # noqa: ANN401
+        """The answer of one worker to a call; None where it ended before.
+
+        Raises:
+            SchedulerLostError, ReleasedError: As of `Link.answer`.
+            TimeoutError: When there is none after `limit_s` seconds.
+        """
+        until = time.monotonic() + limit_s
+        while True:
+            # Of a call that is over the answer is on its way, and would begin anew.
+            left = until - time.monotonic()
             try:
-                made: Made = self.link.answer(ticket, LISTEN_S)
-                return made
+                return self.link.answer(ticket, left if ticket.status == "finished" else LISTEN_S)
             except TimeoutError:
                 if worker.address not in {one.address for one in self.link.workers()}:
-                    log.info("%s ended before it said what it is", worker)
                     return None
-            except (ImportError, AttributeError) as error:
-                raise ConfigError(f"{worker} has not this version installed ({error})") from None
-        raise WorkersLostError(
-            f"{worker} has not answered for {MEETING_S:.0f} s: end it, or wait until it "
-            "has done what another client left"
-        )
+                if time.monotonic() > until:
+                    raise
+                self.link.end_unknown([ticket])
 
     def _check(self, worker: Worker) -> None:
         self.address.require_safe(worker.address, str(worker))

@@ -27,10 +27,11 @@ from distributed import (
 from distributed import Worker as DaskWorker
 from distributed.client import FutureCancelledError
 from distributed.comm.core import connect
+from distributed.core import send_recv
 from distributed.versions import VersionMismatchWarning
 
 from optimizer.cluster.address import KEY_FILES, Address, host_of
-from optimizer.errors import SchedulerLostError, WorkersLostError
+from optimizer.errors import LostError, ReleasedError, SchedulerLostError, WorkersLostError
 
 CALL_S = 30.0
 """A scheduler that does not answer for so long is lost."""
@@ -115,8 +116,7 @@ class Link:
         """
         self.require()
         try:
-            ask = getattr(self._client.scheduler, "identity")  # noqa: B009
-            known = self._client.sync(ask, n_workers=-1, callback_timeout=CALL_S)
+            known = self._ask("identity", n_workers=-1)
         except (TimeoutError, OSError):
             raise self._lost() from None
         return tuple(
@@ -172,25 +172,25 @@ class Link:
 
         Raises:
             SchedulerLostError: When the scheduler is lost with it.
+            ReleasedError: When another client took it back.
             WorkersLostError: When it ended every worker that began it.
             TimeoutError: When it takes longer than `timeout` seconds, and sooner when its worker
                 ended after the call did: the scheduler then has it called again.
             Whatever the call raised.
         """
         if ticket.status == "cancelled":
-            raise self._lost()
+            raise self._cancelled(ticket)
         if ticket.status == "lost":
             timeout = min(timeout, AGAIN_S)
         try:
             return ticket.result(timeout=timeout)
         except FutureCancelledError:
-            raise self._lost() from None
+            raise self._cancelled(ticket) from None
         except KilledWorker as error:
-            name = str(ticket.key).rpartition("|")[0]
             raise WorkersLostError(
-                f"{name} ended {error.allowed_failures + 1} workers one after the other, the last "
-                f"at {error.last_worker.address}: it needs more memory than they have, or somebody "
-                "ends them"
+                f"{_name_of(ticket.key)} ended {error.allowed_failures + 1} workers one after the "
+                f"other, the last at {error.last_worker.address}: it needs more memory than they "
+                "have, or somebody ends them"
             ) from None
         except TimeoutError:
             raise
@@ -199,6 +199,20 @@ class Link:
                 raise  # The call itself.
             # It ended well, and the connection broke while its result was fetched.
             raise self._lost() from None
+
+    def end_unknown(self, tickets: "Iterable[Ticket[Any]]") -> None:
+        """Have calls end as cancelled that the scheduler does not know.
+
+        Another client can have it forget them, and it tells that only to a client that asks. It
+        reads what a client sends in order, so that it cannot be asked before it has the call.
+
+        Raises:
+            SchedulerLostError: When the scheduler is lost.
+        """
+        self.require()
+        for ticket in tickets:
+            if ticket.status in ("pending", "lost"):
+                self._client._send_to_scheduler({"op": "report-key", "key": ticket.key})
 
     def cancel(self, tickets: "Sequence[Ticket[Any]]") -> None:
         """Take back what has not begun."""
@@ -217,19 +231,34 @@ class Link:
     def send_away(self, worker: str) -> None:
         """End a worker, if it can be ended; what it found is not wanted."""
         with suppress(TimeoutError, OSError):
-            retire = getattr(self._client.scheduler, "retire_workers")  # noqa: B009
-            given = {"workers": [worker], "close_workers": True}
-            self._client.sync(retire, **given, callback_timeout=CALL_S)
+            self._ask("retire_workers", workers=[worker], close_workers=True)
 
     def asked_of(self) -> Mapping[str, Sequence[str]]:
         """Address of each worker to the names of the calls that it has, the oldest first."""
         with suppress(TimeoutError, OSError):
-            found = self._client.processing()
+            keys_by_worker = self._ask("processing", workers=None)
             return {
-                worker: [str(key).rpartition("|")[0] for key in keys]
-                for worker, keys in found.items()
+                worker: [_name_of(key) for key in keys] for worker, keys in keys_by_worker.items()
             }
         return {}
+
+    def _ask(self, question: str, **arguments: object) -> Any:  # noqa: ANN401
+        """What the scheduler answers.
+
+        Raises:
+            TimeoutError: When it does not within `CALL_S` seconds.
+            OSError: When the connection ends.
+        """
+        ask = getattr(self._client.scheduler, question)
+        return self._client.sync(ask, **arguments, callback_timeout=CALL_S)
+
+    def _cancelled(self, ticket: "Ticket[Any]") -> LostError:
+        if self._client.status != "running":
+            return self._lost()
+        return ReleasedError(
+            f"another client of the scheduler of --cluster {self._address.text} took back "
+            f"{_name_of(ticket.key)}: end that client, or begin a scheduler of your own"
+        )
 
     def _lost(self) -> SchedulerLostError:
         return SchedulerLostError(
@@ -259,8 +288,6 @@ class Link:
                 "dask scheduler"
             ) from None
         opened.callback(_close, client)
-        if address.local:
-            client.register_plugin(_LeavesCtrlC())
         return client
 
 
@@ -268,18 +295,28 @@ def _require_answer(address: str, security: Security) -> None:
     """Refuse a port that takes connections and says nothing: the library waits for it for ever.
 
     Raises:
-        TimeoutError: When nothing is said for `CALL_S` seconds.
-        OSError: When nobody listens.
+        TimeoutError: When a first question is not answered for `CALL_S` seconds.
+        OSError: When no scheduler listens.
     """
 
     async def greet() -> None:
         options = security.get_connection_args("client")
-        greeted = await asyncio.wait_for(connect(address, timeout=CALL_S, **options), CALL_S)
-        greeted.abort()
+        greeted = await connect(address, timeout=CALL_S, **options)
+        try:
+            known = await send_recv(greeted, op="identity")
+        finally:
+            greeted.abort()
+        if known["type"] in ("Worker", "Nanny"):
+            raise OSError(f"a {known['type'].lower()} listens there")
 
     # In a thread of its own: a notebook has a loop that runs already.
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, greet()).result()
+        pool.submit(asyncio.run, asyncio.wait_for(greet(), CALL_S)).result()
+
+
+def _name_of(key: object) -> str:
+    """The name that a call was begun with, for people."""
+    return str(key).rpartition("|")[0]
 
 
 def _silence() -> None:
@@ -331,6 +368,7 @@ def _begun(count: int) -> Iterator[LocalCluster]:
         worker_dashboard_address="127.0.0.1:0",
         memory_limit=0,
         death_timeout=START_S,
+        plugins=(_LeavesCtrlC(),),
         silence_logs=logging.CRITICAL,
     )
     try:

@@ -12,7 +12,13 @@ from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import CALL_S, Ticket, own_address
 from optimizer.cluster.keeping import Parcel, solve
 from optimizer.cluster.work import Found, Lacks, Made, Work
-from optimizer.errors import ConfigError, LostError, OptimizerError, WorkersLostError
+from optimizer.errors import (
+    ConfigError,
+    LostError,
+    OptimizerError,
+    ReleasedError,
+    WorkersLostError,
+)
 from strategy.errors import StrategyError
 
 IN_FLIGHT = 2
@@ -28,6 +34,9 @@ MOST_DOUBLED = 6
 
 MOST_MOVES = 3
 """A job that was meant for one worker more than that, each of which ended, ends workers."""
+
+MOST_RELEASES = 3
+"""A job that another client of the scheduler took back more often will not be done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +79,7 @@ class _Running:
         folder: In which its bars lie; empty where they were sent.
         tries: How often in a row one worker lacked something.
         moves: How often the worker that it was meant for ended.
+        releases: How often another client took it back.
         told: The worker that said so last; empty before.
         waits: How often its result did not come in time.
     """
@@ -80,6 +90,7 @@ class _Running:
     folder: str
     tries: int = 0
     moves: int = 0
+    releases: int = 0
     told: str = ""
     waits: int = 0
 
@@ -96,6 +107,7 @@ def done(
 
     Raises:
         SchedulerLostError, WorkersLostError: When either is gone.
+        ReleasedError: When another client takes a job back again and again.
         FailedError: When a job raises something, with its name; it is not tried again.
     """
     batch = _Batch(cluster, iter(asked), first)
@@ -134,7 +146,7 @@ class _Batch:
         if self._held and self._cluster.is_fit():
             held, self._held = self._held, []
             for one in held:
-                self._begin(one.asked, moves=one.moves)
+                self._begin_again(one)
         most = IN_FLIGHT * max(len(self._cluster.workers), 1)
         if self._first is not None:
             most = min(most, max(self._first, self._n_done))
@@ -161,63 +173,77 @@ class _Batch:
         ticket = cluster.link.begin(_solve, work, name=asked.name, worker=worker, may_move=True)
         self._running[str(ticket.key)] = _Running(asked, ticket, worker, folder, **counts)
 
+    def _begin_again(self, job: _Running, lacks: Lacks | None = None, **counts: Any) -> None:  # noqa: ANN401
+        """Hand out a job once more, with what happened to it so far; arguments as of `_begin`."""
+        so_far = {"moves": job.moves, "releases": job.releases}
+        self._begin(job.asked, lacks, **{**so_far, **counts})
+
     def _answered(self) -> Found | None:
         """Wait for a piece of work; None where nothing came, or not yet a result."""
         if time.monotonic() - self._cluster.looked > LOOK_EVERY_S:
             self._cluster.look()
             self._move()
+            self._cluster.link.end_unknown([job.ticket for job in self._running.values()])
         try:
             ticket = self._cluster.link.ended.get(timeout=LOOK_EVERY_S)
         except queue.Empty:
             return None
-        one = self._running.pop(str(ticket.key), None)
-        if one is None:
+        job = self._running.pop(str(ticket.key), None)
+        if job is None:
             # Of jobs that were left, or a call that nobody waits for.
             return None
         try:
-            address, answer = self._answer_of(one)
+            address, answer = self._answer_of(job)
         except TimeoutError:
             # Whoever had the result is gone, and somebody else makes it again; or it is large.
-            self._running[str(ticket.key)] = replace(one, waits=one.waits + 1)
+            self._running[str(ticket.key)] = replace(job, waits=job.waits + 1)
             self._cluster.link.await_again(ticket)
             return None
+        except ReleasedError:
+            if job.releases == MOST_RELEASES:
+                raise
+            self._begin_again(job, releases=job.releases + 1)
+            return None
+        return self._settle(job, address, answer)
+
+    def _settle(self, job: _Running, address: str, answer: Found | Lacks | Made) -> Found | None:
+        """Take what a worker answered; None where it is not yet a result."""
         if isinstance(answer, Found):
-            if one.asked.home is not None:
-                self._cluster.homes[one.asked.home] = address
+            if job.asked.home is not None:
+                self._cluster.homes[job.asked.home] = address
             return answer
         if isinstance(answer, Made):
             # A worker that has the only copy of an answer cannot be ended: nobody wants this one,
             # and no more is asked until the worker is gone.
-            self._cluster.link.cancel([one.ticket])
-            self._held.append(one)
+            self._cluster.link.cancel([job.ticket])
+            self._held.append(job)
             self._cluster.send_away(address, answer)
             return None
-        tries = one.tries + 1 if one.told == address else 1
+        tries = job.tries + 1 if job.told == address else 1
         if tries > MOST_TRIES:
             who = self._cluster.name_of(address)
-            raise ConfigError(f"{who} has no room for what {one.asked.name} needs")
-        if one.folder and answer.digests:
+            raise ConfigError(f"{who} has no room for what {job.asked.name} needs")
+        if job.folder and answer.digests:
             raise ConfigError(
-                f"{self._cluster.name_of(address)} cannot read bars in {one.folder}, and they are "
+                f"{self._cluster.name_of(address)} cannot read bars in {job.folder}, and they are "
                 "too large to be sent: record the run (--runs) on a disk that all hosts share"
             )
-        self._begin(one.asked, answer, tries=tries, moves=one.moves, told=address)
+        self._begin_again(job, answer, tries=tries, told=address)
         return None
 
-    def _answer_of(self, one: _Running) -> tuple[str, Found | Lacks | Made]:
+    def _answer_of(self, job: _Running) -> tuple[str, Found | Lacks | Made]:
         try:
             # What is large comes in one piece, and would begin anew each time.
-            patience = CALL_S * 2 ** min(one.waits, MOST_DOUBLED)
-            found: tuple[str, Found | Lacks | Made]
-            found = self._cluster.link.answer(one.ticket, patience)
-            return found
+            patience = CALL_S * 2 ** min(job.waits, MOST_DOUBLED)
+            answer = self._cluster.link.answer(job.ticket, patience)
         except LostError:
             raise
         except Exception as error:
-            if isinstance(error, TimeoutError) and one.ticket.status != "error":
+            if isinstance(error, TimeoutError) and job.ticket.status != "error":
                 raise
-            told = f"{one.asked.name}: {type(error).__name__}: {error}"
+            told = f"{job.asked.name}: {type(error).__name__}: {error}"
             raise FailedError(told, error) from error
+        return _require_answer(job.asked, answer)
 
     def _move(self) -> None:
         """Hand out anew what was meant for workers that are gone.
@@ -234,7 +260,24 @@ class _Batch:
                 )
             del self._running[key]
             self._cluster.link.cancel([one.ticket])
-            self._begin(one.asked, moves=one.moves + 1)
+            self._begin_again(one, moves=one.moves + 1)
+
+
+def _require_answer(asked: Asked, answer: object) -> tuple[str, Found | Lacks | Made]:
+    """Refuse what answers another question: clients of a scheduler can write to each other's keys.
+
+    Raises:
+        ReleasedError: When it is not an answer to this job.
+    """
+    match answer:
+        case (str(address), Lacks() | Made() as other):
+            return address, other
+        case (str(address), Found(index=asked.index, setup=asked.parcel.digest) as result):
+            return address, result
+    raise ReleasedError(
+        f"another client of the scheduler answered {asked.name} with something else: end that "
+        "client, or begin a scheduler of your own"
+    )
 
 
 def _solve(work: Work) -> tuple[str, Found | Lacks | Made]:

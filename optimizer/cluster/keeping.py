@@ -175,7 +175,7 @@ def solve(work: Work, host: str = "", keep: Keep = KEPT) -> Found | Lacks | Made
         setup = found
     began = time.perf_counter()
     result = setup.run(work.job)
-    return Found(work.index, result, time.perf_counter() - began)
+    return Found(work.index, work.setup, result, time.perf_counter() - began)
 
 
 class _Packer(pickle.Pickler):

@@ -1,10 +1,12 @@
 """What each worker of a cluster is, and how fast it is reached; for doctor."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 
 from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.hosts import CALL_S, Worker
 from optimizer.cluster.work import Made
 from optimizer.errors import WorkersLostError
 
@@ -41,21 +43,21 @@ def measured(cluster: Cluster) -> list[Measured]:
     shares, found = cluster.shares(), []
     for address, made in cluster.made.items():
         worker = cluster.workers[address]
-        latency = median(_seconds(cluster, address, b"") for _ in range(CALLS))
-        sending = _seconds(cluster, address, bytes(SENT_BYTES))
+        latency = median(_seconds(cluster, worker, b"") for _ in range(CALLS))
+        sending = _seconds(cluster, worker, bytes(SENT_BYTES))
         rate = 2 * SENT_BYTES / max(sending - latency, 1e-6)
         differs = made.differences(cluster.here)
         found.append(Measured(str(worker), made, differs, shares[worker.host], latency, rate))
     return found
 
 
-def _seconds(cluster: Cluster, address: str, sent: bytes) -> float:
+def _seconds(cluster: Cluster, worker: Worker, sent: bytes) -> float:
     began = time.perf_counter()
-    try:
-        cluster.link.answer(cluster.link.begin(_echo, sent, worker=address))
-    except TimeoutError:
-        raise WorkersLostError(f"{cluster.name_of(address)} does not answer any more") from None
-    return time.perf_counter() - began
+    ticket = cluster.link.begin(_echo, sent, name="measure", worker=worker.address)
+    with suppress(TimeoutError):
+        if cluster.await_answer(worker, ticket, CALL_S) is not None:
+            return time.perf_counter() - began
+    raise WorkersLostError(f"{worker} does not answer any more")
 
 
 def _echo(sent: bytes) -> bytes:

@@ -34,11 +34,13 @@ class Found:
 
     Args:
         index: Of the work.
+        setup: Digest of what did the job.
         result: Of the job.
         seconds: How long it took.
     """
 
     index: int
+    setup: str
     result: object
     seconds: float
 

@@ -74,6 +74,9 @@ class Script:
                 return address, solve(call.arguments[0], address, keep)
         return self.made[address]
 
+    def end_unknown(self, calls):
+        """All are known."""
+
     def await_again(self, call):
         """It ends once more."""
         self.ended.again.append(call)
@@ -305,7 +308,7 @@ def test_what_came_early_is_told_before_what_went_wrong(error):
     """One job that never ends must not cost what the others found."""
 
     def ending(order):
-        yield from (Found(index, None, 0.0) for index in order)
+        yield from (Found(index, "", None, 0.0) for index in order)
         raise error
 
     found = in_order(ending([1, 0, 5, 3, 4]))

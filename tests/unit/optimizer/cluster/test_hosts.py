@@ -1,19 +1,23 @@
 """Whose fault it is when the result of a call does not come: the call's or the connection's."""
 
+import asyncio
 import os
+import signal
 import socket
-from contextlib import closing
+import threading
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 from distributed.client import FutureCancelledError
-from distributed.comm import CommClosedError
+from distributed.comm import CommClosedError, listen
 
 from optimizer.cluster import hosts
 from optimizer.cluster.address import Address, parse_address
 from optimizer.cluster.hosts import Link
-from optimizer.errors import SchedulerLostError
-from tests.support.clusters import own_workers, wait_for
+from optimizer.errors import ReleasedError, SchedulerLostError
+from tests.support.clusters import begun, own_workers, wait_for
 from tests.support.hostile import bounded_time
 
 CLOSED = CommClosedError("in <TCP (closed) ConnectionPool.gather>: Connection reset by peer")
@@ -32,10 +36,10 @@ class Ended:
         raise self.error
 
 
-def answer(call):
-    """Of a connection that nobody opened."""
+def answer(call, status="connecting"):
+    """Of a connection that nobody opened, and whose client has a status."""
     link = Link.__new__(Link)
-    link._address = Address("tcp://10.0.0.1:1")
+    link._address, link._client = Address("tcp://10.0.0.1:1"), SimpleNamespace(status=status)
     return link.answer(call)
 
 
@@ -52,6 +56,19 @@ def test_a_result_that_cannot_be_fetched_is_a_lost_scheduler(status, error):
     """However the connection ended, it is said in the same words."""
     with pytest.raises(SchedulerLostError, match=r"tcp://10\.0\.0\.1:1 does not answer any more"):
         answer(Ended(status, error))
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        ("pending", FutureCancelledError("job 3", "unknown")),
+        ("cancelled", ValueError("never asked for")),
+    ],
+)
+def test_a_call_that_somebody_took_back_is_no_lost_scheduler(status, error):
+    """While the scheduler answers it was another client; that is said, with the call."""
+    with pytest.raises(ReleasedError, match=r"tcp://10\.0\.0\.1:1 took back job 3: end that"):
+        answer(Ended(status, error), "running")
 
 
 @pytest.mark.parametrize("error", [CLOSED, FileNotFoundError("bars"), TimeoutError("vendor")])
@@ -91,3 +108,80 @@ def test_a_port_that_says_nothing_is_no_scheduler(monkeypatch):
         address = parse_address(f"tcp://127.0.0.1:{silent.getsockname()[1]}")
         with bounded_time(60), pytest.raises(SchedulerLostError, match="silent for 1 s"):
             hosts.Link(address)
+
+
+@contextmanager
+def listening(greetings):
+    """A port that speaks as a scheduler does for so many messages, and then says nothing more."""
+    loop, begun, address = asyncio.new_event_loop(), threading.Event(), []
+
+    async def serve():
+        heard = 0
+        over = asyncio.Event()
+
+        async def handle(comm):
+            nonlocal heard
+            with suppress(CommClosedError):
+                while True:
+                    await comm.read()
+                    heard += 1
+                    if heard <= greetings:
+                        await comm.write({"type": "Scheduler", "workers": {}})
+
+        async with listen("tcp://127.0.0.1:0", handle) as listener:
+            address.extend([listener.contact_address, lambda: loop.call_soon_threadsafe(over.set)])
+            begun.set()
+            await over.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    assert begun.wait(60)
+    try:
+        yield address[0]
+    finally:
+        address[1]()
+        thread.join()
+        loop.close()
+
+
+@pytest.mark.parametrize("greetings", [0, 1, 2])
+def test_a_scheduler_that_falls_silent_after_its_greeting_is_lost(monkeypatch, greetings):
+    """Whether it answers no question at all, the first one, or all but taking us in."""
+    monkeypatch.setattr(hosts, "CALL_S", 1.0)
+    refused = pytest.raises(SchedulerLostError, match=r"silent for 1 s|Timed out")
+    with listening(greetings) as address, bounded_time(60), refused:
+        hosts.Link(parse_address(address))
+
+
+@pytest.mark.slow
+def test_a_worker_is_no_scheduler():
+    """Its address is refused at once, and what listens there is named."""
+    with closing(Link(parse_address("local:1"))) as link:
+        wait_for(link.workers)
+        (worker,) = link.workers()
+        with pytest.raises(SchedulerLostError, match="a worker listens there"):
+            Link(parse_address(worker.address))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", ["workers", "asked_of", "send_away", "cancel", "close"])
+def test_a_scheduler_that_falls_silent_later_holds_up_no_question(tmp_path, monkeypatch, question):
+    """Each has an end; only who needs the answer fails."""
+    with begun(tmp_path, workers=0) as others:
+        link = Link(parse_address(str(others.file)))
+        call = link.begin(os.getpid)
+        questions = {
+            "workers": link.workers,
+            "asked_of": link.asked_of,
+            "send_away": lambda: link.send_away("tcp://127.0.0.1:1"),
+            "cancel": lambda: link.cancel([call]),
+            "close": lambda: None,
+        }
+        monkeypatch.setattr(hosts, "CALL_S", 1.0)
+        others.scheduler.send_signal(signal.SIGSTOP)
+        with bounded_time(60), closing(link):
+            if question == "workers":
+                with pytest.raises(SchedulerLostError):
+                    link.workers()
+            else:
+                questions[question]()

@@ -1,0 +1,172 @@
+"""Another client of the same scheduler that takes back, or answers, what is not its own."""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from distributed import Client
+
+from optimizer.cluster import cluster as cluster_module
+from optimizer.cluster import jobs
+from optimizer.cluster.address import parse_address
+from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.hosts import Link
+from optimizer.cluster.jobs import Asked, done
+from optimizer.cluster.keeping import Parcel
+from optimizer.cluster.measuring import measured
+from optimizer.cluster.sharded import on_workers
+from optimizer.cluster.work import Found
+from optimizer.errors import LostError, ReleasedError
+from tests.support.clusters import Hung, begun, search_on_seven, searched
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory):
+    """A scheduler with two workers, for all tests."""
+    with begun(tmp_path_factory.mktemp("hosts")) as hosts:
+        yield hosts
+
+
+@pytest.fixture
+def cluster(hosts):
+    """As a person joins it."""
+    with Cluster(parse_address(str(hosts.file))) as cluster:
+        yield cluster
+
+
+class Stranger:
+    """A client that does something to the first calls of each name, as soon as they are sent.
+
+    Args:
+        hosts: Whose scheduler.
+        action: Of the scheduler, with the client and the key.
+        times: How many calls of a name.
+    """
+
+    def __init__(self, hosts, action, times=1):
+        self.client = Client(scheduler_file=str(hosts.file), set_as_default=False)
+        self._action, self._times, self.met = action, times, Counter()
+
+    def meet(self, link, ticket):
+        """Act on one call."""
+        name = str(ticket.key).rpartition("|")[0]
+        if self.met[name] < self._times:
+            self.met[name] += 1
+            given = {"action": self._action, "key": ticket.key, "client": link._client.id}
+            self.client.run_on_scheduler(_act, **given)
+
+
+async def _act(action, key, client, dask_scheduler):
+    """On the scheduler: once it has the call, and has said so."""
+    while key not in dask_scheduler.tasks or dask_scheduler._active_graph_updates:
+        await asyncio.sleep(0.01)
+    if action == "release":
+        # What a client of another process may send with the name of this one.
+        dask_scheduler.client_releases_keys([key], client)
+    if action == "cancel":
+        dask_scheduler.stimulus_cancel([key], client, force=True, reason="", msg="")
+
+
+@pytest.fixture
+def stranger(hosts, monkeypatch):
+    """Begin with a client that meets all calls from then on."""
+    strangers, begin = [], Link.begin
+
+    def begun_and_met(link, *arguments, **options):
+        ticket = begin(link, *arguments, **options)
+        for stranger in strangers:
+            stranger.meet(link, ticket)
+        return ticket
+
+    monkeypatch.setattr(Link, "begin", begun_and_met)
+    yield lambda *options: strangers.append(Stranger(hosts, *options)) or strangers[-1]
+    for stranger in strangers:
+        stranger.client.close()
+
+
+def asked(count, what="sleep"):
+    """Jobs that each take a while."""
+    parcel = Parcel(Hung())
+    return [Asked(n, f"job {n}", parcel, (what, 1.5)) for n in range(count)]
+
+
+@pytest.mark.parametrize("action", ["release", "cancel"])
+def test_a_job_that_another_client_takes_back_is_done(cluster, stranger, action):
+    """Whether the scheduler tells us or not, and as often as three times."""
+    other = stranger(action, jobs.MOST_RELEASES)
+    assert sorted(one.index for one in done(cluster, asked(3))) == [0, 1, 2]
+    assert other.met == {f"job {n}": jobs.MOST_RELEASES for n in range(3)}
+
+
+@pytest.mark.parametrize("action", ["release", "cancel"])
+def test_a_job_that_is_always_taken_back_ends_the_batch(cluster, stranger, action):
+    """With its name, the cause and what to do, in one line."""
+    stranger(action, 99)
+    expected = r"another client of the scheduler of --cluster \S+ took back job 0: end that client"
+    with pytest.raises(ReleasedError, match=expected) as caught:
+        list(done(cluster, asked(1)))
+    assert caught.value.exit_code == 4
+    assert isinstance(caught.value, LostError)
+
+
+def test_a_search_whose_calls_are_taken_back_finds_the_same(cluster, stranger):
+    """To the last bit, wherever in it that was."""
+    task = search_on_seven(over_windows="worst")
+    expected = searched(task)
+    other = stranger("release")
+    assert searched(task, on_workers(cluster, task, 3)) == expected
+    assert {"evaluate shard 0", "replay shard 2"} <= set(other.met)
+
+
+def test_a_first_question_that_is_taken_back_is_no_silent_worker(hosts, stranger, monkeypatch):
+    """Who joins is told soon what is wrong, instead of waiting for the end of its patience."""
+    monkeypatch.setattr(cluster_module, "LISTEN_S", 0.2)
+    stranger("release", 99)
+    with pytest.raises(ReleasedError, match="took back call"):
+        Cluster(parse_address(str(hosts.file)))
+
+
+def test_a_measurement_that_is_taken_back_is_no_lost_scheduler(cluster, stranger, monkeypatch):
+    """`doctor` names what happened."""
+    monkeypatch.setattr(cluster_module, "LISTEN_S", 0.2)
+    stranger("release", 99)
+    with pytest.raises(ReleasedError, match="took back measure"):
+        measured(cluster)
+
+
+def test_an_answer_to_another_question_is_not_taken(cluster, monkeypatch):
+    """Of another job, of another setup, or none of ours; the job is begun anew."""
+    answer, strange = Link.answer, iter(["a text", None, 3])
+    told = []
+
+    def answer_strangely(link, ticket, timeout=0):
+        honest = answer(link, ticket, timeout)
+        told.append(next(strange, honest))
+        return told[-1]
+
+    monkeypatch.setattr(Link, "answer", answer_strangely)
+    (result,) = done(cluster, asked(1, "echo"))
+    assert result.result == 1.5
+    assert told[:3] == ["a text", None, 3]
+
+
+@pytest.mark.parametrize("field", ["index", "setup"])
+def test_an_answer_of_another_job_is_never_a_result(cluster, monkeypatch, field):
+    """Who answers it so again and again ends the batch."""
+    answer = Link.answer
+
+    def answer_another(link, ticket, timeout=0):
+        address, found = answer(link, ticket, timeout)
+        other = {"index": 7, "setup": "0" * 64}
+        return address, replace(found, **{field: other[field]}) if _is_result(found) else found
+
+    monkeypatch.setattr(Link, "answer", answer_another)
+    with pytest.raises(ReleasedError, match="answered job 0 with something else"):
+        list(done(cluster, asked(1, "echo")))
+
+
+def _is_result(answer):
+    return isinstance(answer, Found)
