@@ -300,6 +300,11 @@ class StrategySpec:
                     f"{row.kind.name}, got {gene.kind} from {gene.low:g}"
                 )
 
+    @property
+    def own(self) -> dict[str, Indicator]:
+        """A person's own indicators that it reads, by name."""
+        return {row.kind.name: row.kind for row in self.rows if row.kind.is_own}
+
     def _check_own_indicators(self) -> None:
         own: dict[str, Indicator] = {}
         for row in self.rows:

@@ -22,6 +22,7 @@ from optimizer.cluster.made import made_here
 from optimizer.cluster.work import Found, Lacks, Made, Work
 from optimizer.errors import ConfigError
 from optimizer.judging.workers import Runner
+from strategy.narrow import AnyStrategy
 
 MOST_KEPT = 64
 """Setups that a worker keeps; a search on many symbols has a shard or some on each."""
@@ -60,8 +61,8 @@ class Parcel:
             _Packer(into, self.bars).dump(setup)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ConfigError(
-                "other hosts do not have what a strategy's own file defines, such as an indicator "
-                f"({error}): leave --cluster out, and it is computed here"
+                f"other hosts do not have what this program itself defines ({error}): leave "
+                "--cluster out, and it is computed here"
             ) from None
         self.body = into.getvalue()
         if b"__main__" in self.body:
@@ -89,6 +90,19 @@ class Parcel:
             if not (folder / digest).is_file():
                 written(packed(bars), folder)
         return {self.digest: self.body}, str(folder.resolve())
+
+
+def refuse_own_indicators(spec: AnyStrategy) -> None:
+    """Refuse a strategy whose indicators are a person's own: other hosts do not have their code.
+
+    Raises:
+        ConfigError: With the name of one.
+    """
+    if spec.own:
+        raise ConfigError(
+            f"--cluster: own indicator '{min(spec.own)}': its code is yours, and other hosts do "
+            "not have it; leave --cluster out, and it is computed here"
+        )
 
 
 class Keep:

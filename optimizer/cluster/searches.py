@@ -10,11 +10,12 @@ from engine.free_memory import free_host_bytes
 from engine.machine import available_cores
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import Asked, done
-from optimizer.cluster.keeping import Parcel
+from optimizer.cluster.keeping import Parcel, refuse_own_indicators
 from optimizer.cluster.work import Found
 from optimizer.errors import OptimizerError
 from optimizer.judging.places import SearchSetup
 from optimizer.judging.workers import Runner
+from optimizer.session.task import Task
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,14 @@ class ClusterSearches:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+
+    def check(self, task: Task) -> None:
+        """Refuse what workers cannot be given.
+
+        Raises:
+            ConfigError: When its strategy has an indicator of a person's own.
+        """
+        refuse_own_indicators(task.spec)
 
     def executor(
         self,

@@ -28,7 +28,7 @@ from engine.replay.certificate import Replay, certificate_of, joined, pieces_in
 from engine.replay.sample import Piece
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import Asked, done
-from optimizer.cluster.keeping import Parcel
+from optimizer.cluster.keeping import Parcel, refuse_own_indicators
 from optimizer.cluster.shard import (
     Began,
     Begin,
@@ -81,6 +81,7 @@ class ShardedEngine:
     ) -> None:
         self.spec, self.windows, self.series = task.spec, tuple(windows), tuple(series)
         self._cluster, config = cluster, task.config
+        refuse_own_indicators(task.spec)
         # Workers may be other machines, without this user's cache.
         spec = keeping_rows(task.spec, None)
         workers = len(cluster.workers)
@@ -229,6 +230,8 @@ def on_shards(cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENER
     """
 
     def place(task: Task, device: Device) -> Evaluation:
+        # Also where it is searched here: workers are to judge it.
+        refuse_own_indicators(task.spec)
         why = _hinders(task, least_s)
         if not why:
             return on_workers(cluster, task)

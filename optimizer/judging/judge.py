@@ -165,6 +165,8 @@ class _Judge:
         plan = self._plan
         # What does not fit is refused before any work.
         walks, combinations = self._walks(), self._combinations()
+        if walks or combinations or plan.null:
+            self._place.check(self._task)
         looks = check_open(self._whole, self._store, self._result, pick) if plan.is_open else None
         is_named = plan.pick is not None
         parts: dict[str, Any] = {"pick": pick_record(self._task, pick, is_named=is_named)}

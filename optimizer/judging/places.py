@@ -9,6 +9,7 @@ from engine.machine import available_cores
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullSetup
 from optimizer.judging.workers import Executor, Pool, Workers
+from optimizer.session.task import Task
 
 SearchSetup = NullSetup | FoldSetup
 """What repeats the search of a task."""
@@ -19,6 +20,14 @@ PROCESS_S = 0.5
 
 class Place(Protocol):
     """Where searches are made; it decides no result."""
+
+    def check(self, task: Task) -> None:
+        """Refuse a task whose searches cannot be made there, before any work.
+
+        Raises:
+            ConfigError: When they cannot.
+        """
+        ...
 
     def executor(
         self,
@@ -48,6 +57,9 @@ class ThisMachine:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+
+    def check(self, task: Task) -> None:
+        """All searches can be made here."""
 
     def executor(
         self,
