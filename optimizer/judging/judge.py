@@ -9,6 +9,7 @@ from data.bars import Bars
 from engine.batch import Engine
 from engine.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence.causality import causality_seconds
 from optimizer.evidence.figures import undefined
 from optimizer.evidence.sharpe import effective_trials
 from optimizer.evidence.splits import (
@@ -142,7 +143,7 @@ class _Judge:
             replace(self._found, searches=searches, fits=recorded_fits(self._store)),
             self._result,
             self._store.path,
-            seconds=self._null_seconds(),
+            seconds=self._seconds(),
             is_warm_started=self._warm_start is not None,
         )
         self._store.add_evidence(JUDGEMENT, found.payload())
@@ -156,9 +157,12 @@ class _Judge:
             return before.on(markets.windows)
         return self._task.engine()
 
-    def _null_seconds(self) -> float:
-        work, cores = self._task.workload(), self._task.config.threads or available_cores()
-        return null_seconds(work, self._result.evaluated, cores)
+    def _seconds(self) -> float:
+        """About how long it takes to judge by null searches, with the look-ahead check."""
+        task, cores = self._task, self._task.config.threads or available_cores()
+        checked = task.markets.windows if self._found.causal is None else ()
+        look_ahead_s = causality_seconds(map(len, checked), len(self._front))
+        return null_seconds(task.workload(), self._result.evaluated, cores) + look_ahead_s
 
     def _parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """Parts of the judgement by name."""

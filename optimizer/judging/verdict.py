@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.workload import Workload
+from optimizer.evidence.causality import causality_seconds
 from optimizer.evidence.compared import DEFAULT_SEARCHES, Tally, pick_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.unseen import Unseen
@@ -51,7 +52,7 @@ def with_verdict(
         found: The evidence; a verdict that it has is replaced.
         result: Of the run.
         path: The run's.
-        seconds: About how long null searches would take.
+        seconds: About how long it would take to judge it by null searches.
         is_warm_started: Whether the search began with individuals of another.
     """
     null, command = found.null, f"python -m optimizer judge {shlex.quote(str(path))}"
@@ -94,9 +95,10 @@ def verdict_of(result: RunResult, found: Judgement | None) -> VerdictRecord:
     empty, path = Judgement(verdict=VerdictRecord("not_judged", "")), Path(result.path)
     individuals, bars = result.evaluated, result.data.bars
     rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
-    seconds = null_seconds(
-        Workload(individuals * bars, rows * bars), individuals, result.device.threads
-    )
+    work = Workload(individuals * bars, rows * bars)
+    lengths = [one.bars for one in result.data.windows if not one.is_held_out] or [bars]
+    seconds = null_seconds(work, individuals, result.device.threads)
+    seconds += causality_seconds(lengths, len(result.front))
     picked = replace(empty, pick=_strongest(result))
     return with_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
 

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from data.bars import Window
 from engine.batch import Engine
 from engine.ledger import ACCUMULATORS, REASONS
-from optimizer.evidence.causality import begins, cuts, poisoned, same_bits, signals_taken
+from optimizer.evidence.causality import (
+    begins,
+    causality_seconds,
+    cuts,
+    poisoned,
+    same_bits,
+    signals_taken,
+)
 from optimizer.evidence.splits import groups
 from tests.support.evidence import counted_bars, ledger_of
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -122,3 +129,13 @@ def test_signals_taken_are_trades_and_rejections():
     accumulators[1, 2, ACCUMULATORS.index("rejected")] = 2
     accumulators[0, 1, ACCUMULATORS.index("wins")] = 9
     assert signals_taken(accumulators).tolist() == [[0, 0, 0], [0, 0, 7]]
+
+
+def test_the_time_that_cuts_take_grows_with_windows_bars_and_members():
+    """A thousand symbols take a thousand times as long as one; more of anything takes longer."""
+    one = causality_seconds([500], 8)
+    assert causality_seconds([500] * 1000, 8) == pytest.approx(1000 * one)
+    assert one < causality_seconds([5000], 8)
+    assert one < causality_seconds([500], 80)
+    assert causality_seconds([], 8) == 0
+    assert 0 < causality_seconds([500], 0) < one

@@ -1,5 +1,6 @@
 """Whoever reads a bar that comes after is caught and named; the shipped strategies never do."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from data.bars import Window
 from engine.costs import Costs
+from optimizer.evidence.causality import causality_seconds
 from optimizer.judging.causal import causal_record
 from strategy import (
     Comparison,
@@ -152,3 +154,18 @@ def test_how_far_it_is_is_told_after_each_window():
     genomes = random_genomes(spec, 2, seed=5)
     causal_record(task, task.engine(), genomes, lambda *done: told.append(done))
     assert told == [(1, 2), (2, 2)]
+
+
+@pytest.mark.slow
+def test_the_time_it_takes_on_many_symbols_is_foreseen():
+    """Within a factor of six in time of the processor, whatever else a machine does."""
+    series = [replace(planted(i, 300, 8), symbol=f"S{i}") for i in range(100)]
+    task = task_on(*series, min_trades=3)
+    engine, genomes = task.engine(), task.random_individuals(8)
+    engine.evaluate(genomes)
+    began = time.process_time()
+    record = causal_record(task, engine, genomes)
+    took = time.process_time() - began
+    foreseen = causality_seconds([300] * 100, 8)
+    assert took / 6 < foreseen < 6 * took
+    assert record.cuts > 100 * 32

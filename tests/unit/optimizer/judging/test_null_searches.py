@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from engine.workload import Workload
+from optimizer.evidence.causality import causality_seconds
 from optimizer.evidence.compared import tally
 from optimizer.evidence.null import NullMarkets
 from optimizer.judging.judgement import NullKind
@@ -208,7 +209,7 @@ def test_the_time_they_take_is_that_of_cores_wherever_the_run_was_evaluated():
 
 
 def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path):
-    """Whatever its own search took, before it is judged and after."""
+    """Whatever its own search took, and with the look-ahead check of each of its windows."""
     path = recorded_run(tmp_path, planted(7, 6000, 8), judge=False, min_trades=40)
     with RunStore.open(path) as store:
         result = recorded_result(store)
@@ -217,5 +218,13 @@ def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path)
     assert len(said) == 1
     bars, rows = result.data.bars, min(4 * result.evaluated, 4096)
     work = Workload(result.evaluated * bars, rows * bars)
-    seconds = math.ceil(null_seconds(work, result.evaluated, result.device.threads))
+    null_s = null_seconds(work, result.evaluated, result.device.threads)
+    seconds = math.ceil(null_s + causality_seconds([bars], len(result.front)))
     assert f"(about {seconds} s)" in said.pop()
+    one = result.data.windows[0]
+    many = replace(result, data=replace(result.data, windows=(replace(one, bars=500),) * 1000))
+    seconds = math.ceil(null_s + causality_seconds([500] * 1000, len(result.front)))
+    assert f"(about {seconds} s)" in verdict_of(many, None).sentence
+    held_out = replace(one, sample="held out")
+    opened = replace(result, data=replace(result.data, windows=(one, *[held_out] * 1000)))
+    assert verdict_of(opened, None) == verdict_of(result, None)
