@@ -26,7 +26,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from optimizer.keywords import JudgeKeywords, RunKeywords
+from optimizer.keywords import ForecastKeywords, JudgeKeywords, RunKeywords, ScanKeywords
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -106,7 +106,7 @@ def backtest(genes: Mapping[str, float] | None = None, **settings: "Unpack[RunKe
     return trade(settings, genes or {})
 
 
-def forecast(out: str | Path, **settings: object) -> "Forecast":
+def forecast(out: str | Path, **settings: "Unpack[ForecastKeywords]") -> "Forecast":
     """Fit a model walk-forward, keep what it forecasts as a file, and say how good it was.
 
     Args:
@@ -121,11 +121,15 @@ def forecast(out: str | Path, **settings: object) -> "Forecast":
     Raises:
         ConfigError: When a setting is unknown or wrong, or does not fit the bars.
     """
+    from optimizer.report.notebook import LiveLine
     from optimizer.session.forecasting import forecast_by_settings
     from optimizer.session.frames import for_a_while
 
+    line = LiveLine()
     with for_a_while(settings) as given:
-        return forecast_by_settings(Path(out), given)
+        made = forecast_by_settings(Path(out), given, line.train)
+    line.end()
+    return made
 
 
 def judge(
@@ -199,7 +203,7 @@ def scan(
     history: int = 0,
     verify: Literal["sample", "all"] = "sample",
     is_kept: bool = True,
-    **settings: object,
+    **settings: "Unpack[ScanKeywords]",
 ) -> "Scan":
     """Class many symbols by their adaptive trend: long, neutral or short, and since when.
 
@@ -255,5 +259,7 @@ if not IS_PROGRAM:
         (evolve, RunKeywords),
         (backtest, RunKeywords),
         (judge, JudgeKeywords),
+        (forecast, ForecastKeywords),
+        (scan, ScanKeywords),
     ):
         _name_settings(_function, _keywords)

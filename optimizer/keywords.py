@@ -8,6 +8,38 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 
+class BarsKeywords(TypedDict, total=False):
+    """What says which bars, and bars in memory."""
+
+    bars: object
+    data: str | Sequence[str]
+    timeframe: str | None
+    source_timeframe: str | None
+    stamped: Literal["open", "close"]
+    tz: str | None
+    ambiguous: Literal["earlier", "later"] | None
+    dedupe: bool
+    drop_bad_bars: bool
+    sort: bool
+    columns: Mapping[str, str]
+    time_format: str | None
+    decimal: Literal[".", ","] | None
+    tick: float
+    price_offset: float
+    calendar: str | None
+    max_bytes: int | str
+    adjusted: bool
+    accept_missing: bool
+    cache: str | None
+
+
+class DataKeywords(BarsKeywords, total=False):
+    """All fields of `optimizer.config.data.DataSettings`, and bars in memory."""
+
+    aligned_columns: Sequence[str]
+    column_file: str | Sequence[str]
+
+
 class JudgeKeywords(TypedDict, total=False):
     """Settings of a judgement, fields of `optimizer.config.evidence.EvidenceSettings`."""
 
@@ -26,31 +58,9 @@ class JudgeKeywords(TypedDict, total=False):
     trials: int
 
 
-class RunKeywords(JudgeKeywords, total=False):
+class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     """Settings of a run, fields of `optimizer.config.run_config.RunConfig`, and bars in memory."""
 
-    bars: object
-    data: str | Sequence[str]
-    timeframe: str | None
-    source_timeframe: str | None
-    stamped: Literal["open", "close"]
-    tz: str | None
-    ambiguous: Literal["earlier", "later"] | None
-    dedupe: bool
-    drop_bad_bars: bool
-    sort: bool
-    columns: Mapping[str, str]
-    aligned_columns: Sequence[str]
-    column_file: str | Sequence[str]
-    time_format: str | None
-    decimal: Literal[".", ","] | None
-    tick: float
-    price_offset: float
-    calendar: str | None
-    max_bytes: int | str
-    adjusted: bool
-    accept_missing: bool
-    cache: str | None
     start: str | None
     end: str | None
     max_gap: str | None
@@ -103,3 +113,32 @@ class RunKeywords(JudgeKeywords, total=False):
     journal: Literal["wal", "delete"]
     report: bool
     tags: str | Sequence[str]
+
+
+class ScanKeywords(BarsKeywords, total=False):
+    """Settings of a scan, `optimizer.scanning.knobs.SCANNED`, and bars in memory."""
+
+    start: str | None
+    end: str | None
+    threads: int | None
+
+
+class ForecastKeywords(DataKeywords, total=False):
+    """Settings of `optimizer.forecasts.settings.ForecastSettings`, and what says which bars."""
+
+    model: Literal["naive", "ridge", "gru", "tcn", "lstm", "attention"]
+    horizon: int
+    window: int
+    train: int
+    refit: int
+    features: str
+    target: Literal["scaled", "return"]
+    seeds: int
+    seed: int
+    hidden: int
+    steps: int
+    batch: int
+    stack: int
+    is_bf16: bool
+    device: str
+    threads: int

@@ -78,8 +78,7 @@ def _show(forecast: Forecast, path: Path, *, as_json: bool) -> None:
         print_json({"file": str(path), **record.payload()})
         return
     console = stdout()
-    simulated = "On a simulated market: " if record.is_simulated else ""
-    console.say(simulated + record.skill.sentence, "cyan" if record.skill.has_skill else "red")
+    console.say(record.sentence, "cyan" if record.skill.has_skill else "red")
     console.print()
     console.print(_skill_table(record))
     console.print()

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -97,6 +98,11 @@ class ForecastRecord(Payload):
     digest: str = ""
 
     @property
+    def sentence(self) -> str:
+        """What to believe, and of which market."""
+        return ("On a simulated market: " if self.is_simulated else "") + self.skill.sentence
+
+    @property
     def fits(self) -> int:
         """Different forecasts that were fitted on these bars, this one included."""
         return len(self.fitted)
@@ -125,6 +131,15 @@ class Forecast:
     values: Floats
     symbols: tuple[str, ...] = field(repr=False)
     record: ForecastRecord
+
+    def __repr__(self) -> str:
+        settings, rows = self.record.settings, len(self.values)
+        ahead = f"{settings['horizon']} bars ahead"
+        name = f"Forecast({settings['model']}, {ahead}, {rows:,} rows)"
+        return f"{self.record.sentence}\n{name}"
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(line)}</p>" for line in repr(self).splitlines())
 
 
 def make_forecast(

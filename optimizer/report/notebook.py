@@ -15,7 +15,7 @@ from optimizer.session.problem import Evaluator, JustSearched
 from optimizer.session.progress import Progress
 from optimizer.session.task import Task
 from optimizer.session.workflow import Observer
-from optimizer.shown import metric
+from optimizer.shown import counted, metric
 
 FRAME_EVERY_S = 0.2
 
@@ -39,9 +39,10 @@ def render_html(run: Tables, labels: Labels) -> str:
         parts.append(f"<table><tr>{names}</tr><tr>{values}</tr><tr>{notes}</tr></table>")
     front = run.front[[*run.objectives, *run.genes]].head(MOST_ROWS)
     more = f", the first {MOST_ROWS}" if len(run.members) > MOST_ROWS else ""
+    members = f": {counted(len(run.members), 'member')}{more}" if run.is_search else ""
     texts = (", ".join(labels.tags), labels.note)
     said = "".join(f"<br>{escape(text)}" for text in texts if text)
-    parts.append(f"<p>Run {escape(run.id)}: {len(run.members):,} members{more}{said}</p>")
+    parts.append(f"<p>{escape(run.title)}{members}{said}</p>")
     return "".join([*parts, front.to_html(float_format="{:.4g}".format)])
 
 
@@ -82,6 +83,11 @@ class LiveLine:
         if self.is_due() or (self.is_shown and not done):
             count = f" {done:,} of {planned:,}" if planned else ""
             self.show(f"judging: {part}{count}" + (f", {word}" if word and done else ""))
+
+    def train(self, done: int, planned: int) -> None:
+        """Show how far a forecast is, as `optimizer.forecasts.fit.Watch`."""
+        if self.is_due() or (self.is_shown and done == planned):
+            self.show(f"training: {done:,} of {planned:,}")
 
     def _display(self, text: str) -> None:
         ipython: Any = import_module("IPython.display")

@@ -240,6 +240,9 @@ class Single(Run):
         self.judgement, self.verdict = None, alone(is_simulated=self.header.is_simulated)
         self.members = (replace(individual, objectives=objectives),)
 
+    def __repr__(self) -> str:
+        return f"{self.verdict.sentence}\nBacktest({self.id!r})"
+
     @property
     def title(self) -> str:
         """What its page is called."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Column = npt.NDArray[Any]
 
+MOST_ROWS = 20
+"""Symbols that a notebook shows of a scan."""
+
 
 @dataclass(frozen=True, eq=False)
 class SymbolRow:
@@ -159,6 +162,14 @@ class Scan:
     rows_hash: str
     notes: tuple[str, ...]
     rows: Mapping[str, SymbolRow] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"Scan({', '.join(f'{count} {word}' for word, count in self.counts.items())})"
+
+    def _repr_html_(self) -> str:
+        rest = len(self.symbols) - MOST_ROWS
+        table = self.frame().head(MOST_ROWS).to_html(index=False, float_format="{:.4g}".format)
+        return f"<p>{self!r}</p>{table}" + (f"<p>and {rest:,} more</p>" if rest > 0 else "")
 
     @property
     def counts(self) -> dict[str, int]:

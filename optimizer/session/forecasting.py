@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 
+from optimizer.config.data import DataSettings
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.forecasts.column import (
@@ -15,14 +16,18 @@ from optimizer.forecasts.column import (
 from optimizer.forecasts.fit import Watch
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.session.markets import load_series
+from strategy.errors import unknown
 
 
-def forecast_by_settings(out: Path, settings: Mapping[str, object]) -> Forecast:
-    """As `optimizer.forecast`."""
+def forecast_by_settings(out: Path, settings: Mapping[str, object], watch: Watch) -> Forecast:
+    """As `optimizer.forecast`; `watch` is told how far it is."""
     names = {one.name for one in fields(ForecastSettings)}
     own = {name: value for name, value in settings.items() if name in names}
     flags = {name: value for name, value in settings.items() if name not in names}
-    return forecast_to_file(out, flags, ForecastSettings(**own))  # type: ignore[arg-type]
+    for name in flags:
+        if name not in DataSettings.model_fields:
+            raise ConfigError(unknown("setting", name, [*names, *DataSettings.model_fields]))
+    return forecast_to_file(out, flags, ForecastSettings(**own), watch)  # type: ignore[arg-type]
 
 
 def forecast_to_file(

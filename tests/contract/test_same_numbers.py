@@ -7,6 +7,7 @@ import re
 import pytest
 
 from optimizer import load_run
+from optimizer.grades import GRADE_WORDS
 from optimizer.report.charts.chart import words
 from optimizer.runs.result import FIGURES
 from optimizer.shown import metric
@@ -67,3 +68,70 @@ def test_a_member_has_the_same_numbers_everywhere(command, tmp_path, symbols, fl
         assert page[words(name)] == metric(name, strived), name
         line = rf"^ {name}(?: \(worst \w+\))? +{re.escape(metric(name, value))} *$"
         assert re.search(line, shown, re.MULTILINE), name
+
+
+@pytest.fixture(
+    params=[(1, ("--holdout", "20%")), (2, ("--parts", "2")), (3, ("--holdout", "25%"))],
+    ids=["one symbol", "two in parts", "three"],
+)
+def judged(request, command, tmp_path):
+    """A run that was judged, held-out bars opened where there are such; as Python and as JSON."""
+    symbols, flags = request.param
+    data = []
+    for number in range(symbols):
+        data += ["--data", write_market(tmp_path / f"symbol{number}.csv", 4500, seed=number)]
+    opening = ("--open",) if "--holdout" in flags else ()
+    assert command("evolve", *data, *flags, *SEARCH).code == 0
+    assert command("judge", "latest", "--folds", "0", "--blocks", "0", *opening).code == 0
+    return load_run(runs=tmp_path / "runs"), command("runs", "show", "latest", "--json").json
+
+
+def test_the_answer_of_a_run_is_the_same_as_numbers(command, judged):
+    """Grade, pick, strength, trades, return and what was held out: JSON, the list, Python."""
+    run, shown = judged
+    found, judgement = shown["result"], shown["result"]["judgement"]
+    pick, held = judgement["pick"], judgement.get("held_out")
+    member = found["front"][pick["member"]]
+    metrics, grade = member["metrics"], judgement["verdict"]["grade"]
+    assert (run.verdict.grade, run.pick.member) == (grade, pick["member"])
+    assert (run.pick.strength, run.pick.trades) == (pick["strength"], pick["trades"])
+    assert (metrics["strength"], metrics["mean_r"]) == (pick["strength"], pick["mean_r"])
+    (listed,) = command("runs", "list", "--json").json
+    assert (listed["verdict"], listed["strength"]) == (grade, pick["strength"])
+    assert (listed["trades"], listed["total_return"]) == (pick["trades"], metrics["total_return"])
+    trades = run.trades(pick["member"])
+    assert (trades["sample"] == "in").sum() == pick["trades"]
+    unseen = trades[trades["sample"] == "held out"]
+    assert bool(held) == run.has_held_out
+    if held:
+        assert len(unseen) == held["trades"]
+        for name in ("total_return", "max_drawdown", "trades"):
+            value = member["held_out"]["metrics"][name]
+            assert held["members"][pick["member"]]["metrics"][name] == value
+            assert run.front[f"held_out_{name}"][pick["member"]] == value
+        if len(unseen):
+            assert unseen["r"].mean() == pytest.approx(held["mean_r"], rel=1e-12)
+
+
+def test_the_answer_of_a_run_is_the_same_as_text(command, judged):
+    """Each quantity as people read it, on each surface that has it."""
+    run, shown = judged
+    found, judgement = shown["result"], shown["result"]["judgement"]
+    pick, verdict = judgement["pick"], judgement["verdict"]
+    metrics = found["front"][pick["member"]]["metrics"]
+    texts = {name: metric(name, metrics[name]) for name in FIGURES}
+    word, sentence = GRADE_WORDS[verdict["grade"]], verdict["sentence"].partition(" Next: ")[0]
+    called = f"Member {pick['member']}, the strongest of the front: {pick['trades']} trades"
+    list_cells = [word, texts["strength"], texts["total_return"], f"{pick['trades']:,}"]
+    tiles = [word.capitalize(), f"{texts['total_return']} in all", f">{texts['trades']}<"]
+    tiles += [texts[name] for name in ("cagr", "max_drawdown", "exposure", "win_rate", "mean_r")]
+    surfaces = {
+        "terminal": (command("runs", "show", "latest").out, [called, sentence]),
+        "list": (command("runs", "list").out, list_cells),
+        "report": ((run.path / "report.html").read_text(encoding="utf-8"), [called, *tiles]),
+        "notebook": (run._repr_html_(), tiles),
+        "python": (repr(run), [sentence]),
+    }
+    for surface, (text, expected) in surfaces.items():
+        for one in expected:
+            assert one in text, surface

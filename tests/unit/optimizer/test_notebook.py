@@ -3,7 +3,8 @@
 import inspect
 import shutil
 import sys
-from typing import get_type_hints
+from dataclasses import fields
+from typing import get_args, get_type_hints
 
 import nbformat
 import pytest
@@ -11,18 +12,27 @@ from nbclient import NotebookClient
 
 import optimizer
 from optimizer import load_run
+from optimizer.config.data import DataSettings
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
-from optimizer.keywords import JudgeKeywords, RunKeywords
+from optimizer.errors import ConfigError
+from optimizer.forecasts.settings import MODELS, TARGETS, ForecastSettings
+from optimizer.keywords import ForecastKeywords, JudgeKeywords, RunKeywords, ScanKeywords
 from optimizer.report.notebook import LiveLine, is_watched
+from optimizer.scanning.knobs import SCANNED
 from tests.support.judged import judgement, record_judgement
 from tests.support.paths import ROOT
 
 
 def test_keywords_name_every_setting():
-    """Those of a run and of a judgement, and bars in memory; none more."""
+    """Those of a run, a judgement, a scan and a forecast, and bars in memory; none more."""
     assert set(get_type_hints(RunKeywords)) == {*RunConfig.model_fields, "bars"}
     assert set(get_type_hints(JudgeKeywords)) == set(EvidenceSettings.model_fields)
+    assert set(get_type_hints(ScanKeywords)) == {*SCANNED, "bars"}
+    own = {field.name for field in fields(ForecastSettings)}
+    assert set(get_type_hints(ForecastKeywords)) == {*own, *DataSettings.model_fields, "bars"}
+    kinds = get_type_hints(ForecastKeywords)
+    assert (get_args(kinds["model"]), get_args(kinds["target"])) == (MODELS, TARGETS)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +41,10 @@ def test_keywords_name_every_setting():
         (optimizer.evolve, RunKeywords),
         (optimizer.backtest, RunKeywords),
         (optimizer.judge, JudgeKeywords),
+        (optimizer.scan, ScanKeywords),
+        (optimizer.forecast, ForecastKeywords),
     ],
-    ids=["evolve", "backtest", "judge"],
+    ids=["evolve", "backtest", "judge", "scan", "forecast"],
 )
 def test_shells_complete_settings(function, settings):
     """Their names stand in the signature, behind the function's own."""
@@ -59,6 +71,37 @@ def test_a_notebook_shows_a_run_by_its_verdict(example_run, tmp_path):
     assert f"{len(run.members)} members" in shown
 
 
+def test_a_notebook_shows_tags_and_note(example_run, tmp_path):
+    """As text, whatever they hold."""
+    run = load_run(str(shutil.copytree(example_run, tmp_path / "run")))
+    run.label("baseline", note="<b>bold</b>")
+    assert "baseline<br>&lt;b&gt;bold&lt;/b&gt;" in run._repr_html_()
+
+
+def test_a_backtest_is_called_one():
+    """It is no run with members."""
+    single = optimizer.backtest()
+    assert repr(single).endswith("\nBacktest('seller_exhaustion')")
+    shown = single._repr_html_()
+    assert "Backtest of seller_exhaustion" in shown
+    assert "member," not in shown
+    assert "1 members" not in shown
+
+
+def test_a_notebook_shows_a_scan_and_a_forecast(tmp_path):
+    """A line that says what to believe, and a table of the symbols, not all numbers."""
+    scan = optimizer.scan(is_kept=False)
+    assert repr(scan) == "Scan(1 long, 0 short, 0 neutral)"
+    assert "SIMULATED" in scan._repr_html_()
+    forecast = optimizer.forecast(tmp_path / "a.parquet", model="naive", window=8)
+    first, second = repr(forecast).splitlines()
+    assert first == f"On a simulated market: {forecast.record.skill.sentence}"
+    assert second == f"Forecast(naive, 4 bars ahead, {len(forecast.values):,} rows)"
+    assert forecast._repr_html_().startswith("<p>On a simulated market: ")
+    with pytest.raises(ConfigError, match=r"setting 'modle' is unknown.* did you mean 'model'"):
+        optimizer.forecast(tmp_path / "a.parquet", modle="naive")
+
+
 def test_scripts_stay_silent(capsys, monkeypatch):
     """Only a notebook and an interactive session have somebody who watches."""
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
@@ -66,6 +109,7 @@ def test_scripts_stay_silent(capsys, monkeypatch):
     assert not is_watched()
     line = LiveLine()
     line.judge("folds", 0, 6, "")
+    line.train(6, 6)
     line.end()
     assert capsys.readouterr() == ("", "")
 
