@@ -12,6 +12,7 @@ from data.checks import (
     FIRST_S,
     LAST_S,
     NO_TIME,
+    SHOWN,
     UNITS,
     Ints,
     format_time,
@@ -141,13 +142,44 @@ def _read_whole(column: pa.Array, tz: LocalZone | None, place: str) -> tuple[Int
     known = whole.drop_null()
     if len(known) == 0:
         return np.full(len(whole), NO_TIME, dtype=np.int64), ()
+    unused = _unused(tz, "count from 1970 UTC")
     found = _unit_of(array_of(known, NO_TIME))
     if found is None:
-        raise _unknown_unit(place, known[0])
+        time_ns, note = _read_units(array_of(whole, NO_TIME), place)
+        return time_ns, (note, *unused)
     unit, unit_ns = found
     note = f"times are whole numbers, read as {unit} since 1970 UTC"
-    time_ns = pc.multiply(whole, unit_ns)
-    return array_of(time_ns, NO_TIME), (note, *_unused(tz, "count from 1970 UTC"))
+    return array_of(pc.multiply(whole, unit_ns), NO_TIME), (note, *unused)
+
+
+def _read_units(numbers: Ints, place: str) -> tuple[Ints, str]:
+    """Times of numbers [N] whose unit changes from one row to the next, as Binance's did in 2025.
+
+    No number lies between 1980 and 2100 in two units. Each unit must have its rows behind one
+    another, and the order of times must go on where it changes.
+    """
+    unit_ns = np.zeros_like(numbers)
+    for _, each_ns in UNITS:
+        first, last = (edge * (10**9 // each_ns) for edge in (FIRST_S, LAST_S))
+        unit_ns[(numbers >= first) & (numbers < last)] = each_ns
+    rows = np.flatnonzero(numbers != NO_TIME)
+    strange = rows[unit_ns[rows] == 0]
+    if len(strange):
+        raise _unknown_unit(place, int(numbers[strange[0]]))
+    time_ns = np.where(numbers == NO_TIME, NO_TIME, numbers * unit_ns)
+    names = {each_ns: unit for unit, each_ns in UNITS}
+    changes = np.flatnonzero(np.diff(unit_ns[rows])) + 1
+    steps = time_ns[rows[changes]] - time_ns[rows[changes - 1]]
+    goes_on = np.sign(steps) * np.sign(time_ns[rows[-1]] - time_ns[rows[0]]) > 0
+    blocks = [(int(row), names[int(unit_ns[row])]) for row in rows[[0, *changes]]]
+    if len({unit for _, unit in blocks}) < len(blocks) or not goes_on.all():
+        shown = ", ".join(f"{unit} from row {row}" for row, unit in blocks[:SHOWN])
+        raise TableError(
+            f"{place} holds whole numbers of several units since 1970 ({shown}), whose times do "
+            "not go on where the unit changes; write all in one unit"
+        )
+    said = "".join(f", from row {row} on as {unit}" for row, unit in blocks[1:])
+    return time_ns, f"times are whole numbers, read as {blocks[0][1]} since 1970 UTC{said}"
 
 
 def _unknown_unit(place: str, example: object) -> TableError:
