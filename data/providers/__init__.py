@@ -12,8 +12,8 @@ from pathlib import Path
 
 from data.errors import SourceError, near_match
 from data.files import open_ordinary
-from data.providers.columns import part_market
 from data.providers.kinds import HEAD_BYTES, find_source
+from data.providers.markets import part_market
 from data.table import LoadOptions, RawTable
 
 

@@ -12,9 +12,10 @@ from data.bars import LONGEST_SYMBOL
 from data.checks import VALUES, Floats
 from data.errors import TableError
 from data.providers.column_names import number_doubles
-from data.providers.columns import Layout, choose_market, names_of, paired_names, recognise
+from data.providers.columns import Layout, recognise
 from data.providers.kinds import ENDINGS
-from data.providers.mixed_rows import refuse_mixed
+from data.providers.markets import choose_market, names_of, paired_names
+from data.providers.mixed_rows import refuse_mixed, refuse_other_order
 from data.providers.numbers import POINT, find_decimal, read_numbers, refuse_thirty_seconds
 from data.providers.size_caps import refuse_expanded
 from data.providers.source_file import label
@@ -65,7 +66,7 @@ def to_raw(
     arrays = {name: _flat(columns.column(name), name, where) for name in layout.used}
     named = layout.market
     if layout.symbol is not None:
-        arrays, named = _of_market(arrays, layout.symbol, market, where)
+        arrays, named = _of_market(arrays, layout, market, options, where)
     timestamp, time_notes = read_alike(arrays, layout, options, where)
     if layout.symbol is None and others is not None:
         refuse_mixed(timestamp, others, where)
@@ -87,7 +88,10 @@ def to_raw(
     for meaning, name in aligned.items():
         values[meaning] = _read_aligned(arrays[name], name, where, decimal)
     zone = next(filter(None, (named_zone(arrays[name]) for name in layout.times)), "UTC")
-    return RawTable(timestamp, values, named or _stem(path), where, notes=notes, zone=zone)
+    table = RawTable(timestamp, values, named or _stem(path), where, notes=notes, zone=zone)
+    if layout.assumed:
+        refuse_other_order(table, layout.assumed, arrays[layout.times[0]])
+    return table
 
 
 def _read_aligned(column: pa.Array, name: str, where: str, decimal: str) -> Floats:
@@ -120,12 +124,22 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _of_market(
-    arrays: dict[str, pa.Array], name: str, market: str | None, where: str
+    arrays: dict[str, pa.Array],
+    layout: Layout,
+    market: str | None,
+    options: LoadOptions,
+    where: str,
 ) -> tuple[dict[str, pa.Array], str | None]:
     """The rows of one market, and its name."""
-    column = arrays[name].cast(pa.string())
+    column = arrays[layout.symbol or ""].cast(pa.string())
     markets = [one for one in column.unique().to_pylist() if one]
-    chosen = choose_market(markets, market, where)
+    otherwise = ""
+    if market is None and len(markets) > 1:
+        # Contracts that follow one another may be meant as one series.
+        steps = np.diff(read_alike(arrays, layout, options, where)[0])
+        if (steps > 0).all() or (steps < 0).all():
+            otherwise = ", or read all rows as one market with --column symbol=none"
+    chosen = choose_market(markets, market, where, otherwise)
     if market is None or len(markets) < 2:
         return arrays, chosen
     rows = pc.fill_null(pc.equal(column, market), False)

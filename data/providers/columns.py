@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from data.checks import PRICES, VALUES
 from data.errors import TableError, near_match
@@ -26,16 +25,12 @@ NAMELESS = ("", "Unnamed: 0", "index")
 MEANINGS = ("timestamp", "date", "time", *VALUES, "symbol")
 """What a person may say that a column holds."""
 
-NO_VOLUME = "none"
-"""Said of the volume: there is none, and every bar's is zero."""
+NONE = "none"
+"""Said of the volume: there is none, and every bar's is zero; of the symbol: all rows are one
+market's."""
 
-PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
-"""How pandas writes the name of a column that has two, in a Parquet file."""
-
-TICKER, PRICE = "ticker", "price"
-
-ELSEWHERE = "(of another market)"
-"""Stands for the name of a column that is not read."""
+LISTS = {6: "ccxt", 12: "Binance"}
+"""Who lists bars as so many numbers, of which the first are time in ms and values in our order."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +47,8 @@ class Layout:
         tick_volume: Column that counts ticks, for where the volume is zero throughout.
         volumes: Asset to column, where there is a volume in each of the two assets of a pair.
         aligned: Name to column, of further columns that a person asked for.
+        assumed: Names, or places from 1, of the columns of time and values where their order was
+            assumed, and must agree with what they hold; else empty.
     """
 
     times: tuple[str, ...]
@@ -64,6 +61,7 @@ class Layout:
     aligned: tuple[tuple[str, str], ...] = ()
     market: str | None = None
     notes: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -88,7 +86,10 @@ def recognise(
     Raises:
         TableError: When a column is missing or two could be the same thing.
     """
-    said = {meaning: _find(meaning, name, names, where) for meaning, name in (chosen or {}).items()}
+    chosen = chosen or {}
+    assumed = () if chosen.keys() - {"volume", "symbol"} else list_counted(names)
+    chosen = {**dict(zip(("timestamp", *VALUES), assumed, strict=False)), **chosen}
+    said = {meaning: _find(meaning, name, names, where) for meaning, name in chosen.items()}
     beside = {
         name: _find_aligned(name, own, names, where, said) for name, own in (aligned or {}).items()
     }
@@ -105,7 +106,7 @@ def recognise(
             _missing([*missing, *([] if volume is not None else ["volume"])], names, where)
         )
     values = (*(found[role][0] for role in PRICES), volume)
-    symbol = found["symbol"][0] if "symbol" in found else None
+    symbol = next(iter(found.get("symbol", ())), "") or None
     return Layout(
         times[0],
         values,
@@ -120,7 +121,9 @@ def recognise(
             *_stated(beside),
             *_close_stamps(names),
             *_other_volumes(found),
+            *_list_order(names, assumed),
         ),
+        assumed=assumed,
     )
 
 
@@ -130,67 +133,26 @@ def list_names(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
-def part_market(address: str) -> tuple[str, str | None]:
-    """Part ``PATH#MARKET`` into path and market; a file whose own name holds the sign wins.
+def list_counted(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of time and values where names only count columns, as pandas names those of a list.
 
-    >>> part_market("prices.csv#AAPL")
-    ('prices.csv', 'AAPL')
+    >>> list_counted(["0", "1", "2", "3", "4", "5"])
+    ('0', '1', '2', '3', '4', '5')
     """
-    path, sign, market = address.rpartition("#")
-    if not sign or not path or not market or "\0" in address or Path(address).expanduser().exists():
-        return address, None
-    return path, market
-
-
-def choose_market(markets: Sequence[str], chosen: str | None, where: str) -> str | None:
-    """The market of a file that is meant; None where the file names none and none was asked for."""
-    shown = ", ".join(repr(market)[:24] for market in markets[:5])
-    more = f" and {len(markets) - 5} more" if len(markets) > 5 else ""
-    if chosen is not None and chosen not in markets:
-        have = f"it holds {shown}{more}" if markets else "it names none"
-        raise TableError(f"{where}: there is no market {chosen[:40]!r} in this file; {have}")
-    if chosen is None and len(markets) > 1:
-        raise TableError(
-            f"{where}: names {len(markets)} markets ({shown}{more}); name one of them behind the "
-            f"path, such as {where}#{markets[0][:24]}"
-        )
-    return chosen if chosen is not None else next(iter(markets), None)
-
-
-def paired_names(names: Sequence[str]) -> list[tuple[str, str]] | None:
-    """Price and market of each column, where columns have two names.
-
-    The market is empty where a column belongs to all; None for ordinary names.
-    """
-    found = [PAIR.fullmatch(name) for name in names]
-    if not any(found):
-        return None
-    pairs = [
-        (one[1], one[2]) if one else (name, "") for name, one in zip(names, found, strict=True)
-    ]
-    if {"close", "open"} & {market.lower() for _, market in pairs}:
-        pairs = [(market, price) if market else (price, "") for price, market in pairs]
-    return pairs
-
-
-def names_of(
-    pairs: Sequence[tuple[str, str]], chosen: str | None, where: str
-) -> tuple[list[str], str | None]:
-    """One name a column, `ELSEWHERE` for those of other markets, and the market that was chosen."""
-    markets = list(dict.fromkeys(market for _, market in pairs if market))
-    market = choose_market(markets, chosen, where)
-    return [price if own in ("", market) else ELSEWHERE for price, own in pairs], market
+    counted = [name for name in names if bare_name(name).strip() not in (INDEX, *NAMELESS)]
+    is_counted = counted == [str(place) for place in range(len(counted))]
+    return tuple(counted[:6]) if is_counted and len(counted) in LISTS else ()
 
 
 def _find(meaning: str, name: str, names: Sequence[str], where: str) -> str:
-    """The column that a person means; empty for a volume that does not exist."""
+    """The column that a person means; empty for a volume or symbol that there is not."""
     if meaning not in MEANINGS:
         known = ", ".join(MEANINGS)
         hint = near_match(meaning, MEANINGS)
         raise TableError(f"--column {meaning}={name}: '{meaning}' is unknown; known: {known}{hint}")
     if (column := _named(name, names)) is not None:
         return column
-    if meaning == "volume" and name.lower() == NO_VOLUME:
+    if meaning in ("volume", "symbol") and name.lower() == NONE:
         return ""
     raise _no_column(f"--column {meaning}", name, names, where)
 
@@ -341,6 +303,16 @@ def _other_volumes(found: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         return ()
     shown = " or ".join(repr(name) for name in others)
     return (f"volume is read from column {found['volume'][0]!r}, and not from {shown}",)
+
+
+def _list_order(names: Sequence[str], assumed: tuple[str, ...]) -> tuple[str, ...]:
+    """The note about names that only count columns."""
+    if not assumed:
+        return ()
+    program = LISTS[sum(name.isdecimal() for name in names)]
+    return (
+        f"names only count columns: read as {program} lists bars (timestamp, {', '.join(VALUES)})",
+    )
 
 
 def _two_alike(where: str, role: str, columns: list[str]) -> TableError:

@@ -16,10 +16,10 @@ import pyarrow.csv as pa_csv
 from data.errors import SourceError
 from data.providers.arrow_table import to_raw
 from data.providers.column_names import number_doubles
-from data.providers.columns import part_market, recognise
-from data.providers.header import Header, NotUtf8Error, read_header
+from data.providers.columns import recognise
+from data.providers.header import PLACES, Header, NotUtf8Error, read_header
 from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
-from data.providers.mixed_rows import refuse_swapped
+from data.providers.markets import part_market
 from data.providers.size_caps import refuse_rows, refuse_size
 from data.providers.source_file import first_line, label, open_path, unchanged
 from data.table import LoadOptions, RawTable
@@ -65,6 +65,8 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     header = replace(header, names=number_doubles(header.names))
     layout = recognise(header.names, where, options.columns, options.aligned)
     layout = replace(layout, market=header.market, notes=(*notes, *header.notes, *layout.notes))
+    if header.is_guessed:
+        layout = replace(layout, assumed=PLACES)
     rows = max(text.count(b"\n"), text.count(b"\r"))
     refuse_rows(rows, len(layout.used), where, CELL_GROWTH * options.max_bytes)
     try:
@@ -77,7 +79,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in numbers:
         _refuse_cut(columns.column(header.names[-1]), where)
     unread = tuple(name for name in header.names if name not in layout.used)
-    table = to_raw(
+    return to_raw(
         columns,
         layout,
         path,
@@ -85,9 +87,6 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         None if header.market else market,
         others=(lambda: _parse(text, header, unread)) if unread else None,
     )
-    if header.is_guessed:
-        refuse_swapped(table, where)
-    return table
 
 
 def unpack(content: bytes, where: str, max_bytes: int) -> bytes:

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from data.errors import SourceError
 from data.providers.arrow_table import recognise_own, to_raw
-from data.providers.columns import part_market
 from data.providers.kinds import ARROW, ARROW_STREAM, OLD_FEATHER, describe_other
+from data.providers.markets import part_market
 from data.providers.size_caps import refuse_nested, refuse_rows, refuse_size
 from data.providers.source_file import first_line, label, open_path, unchanged
 from data.table import LoadOptions, RawTable

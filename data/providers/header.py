@@ -8,12 +8,17 @@ from dataclasses import dataclass
 
 from data.checks import PRICES, VALUES
 from data.errors import SourceError, TableError
-from data.providers.columns import PRICE, TICKER, list_names, names_of
+from data.providers.column_names import say_column
+from data.providers.columns import list_counted, list_names
+from data.providers.markets import PRICE, TICKER, names_of
 from data.providers.numbers import NUMBER
 
 SEPARATORS = ",;\t|"
 LONGEST_HEADER_BYTES = 1 << 16
 MOST_LINES_ABOVE = 10
+
+PLACES = tuple(str(place) for place in range(1, 7))
+"""Of time and values in a file without a header line, where they are in their usual order."""
 
 UNREADABLE = "\ufffd"
 """Stands where bytes are no UTF-8."""
@@ -71,7 +76,7 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
         names, market = names_of(pairs, market, where)
         depth = 3 if _is_index_line(rows[2]) else 2
         return Header(separator, names, above + depth, market, notes)
-    if _is_row(rows[0]):
+    if _is_row(rows[0]) and not list_counted(rows[0]):
         names, note = _without_header(rows[0], where, is_numbered=is_numbered)
         is_guessed = not is_numbered and names == ["timestamp", *VALUES]
         return Header(separator, names, above, None, (*notes, note), is_guessed=is_guessed)
@@ -163,24 +168,39 @@ def _without_header(row: Sequence[str], where: str, *, is_numbered: bool) -> tup
 def _suggest_places(cells: Sequence[str]) -> str:
     """Which column may hold what: a time, then four prices of which the greatest is the high.
 
+    A word before the time may be the market, and what looks like a clock behind a date is one.
+
     >>> _suggest_places(["AAA", "20240102", "100.0", "100.1", "100.2", "99.9", "406"])[:56]
-    '--column timestamp=2 --column open=3 --column high=5 --c'
+    '--column symbol=1 --column timestamp=2 --column open=3 -'
+    >>> _suggest_places("AAA,D,20240102,093000,9,12,8,11,5,0".split(","))[:56]
+    '--column symbol=1 --column date=3 --column time=4 --colu'
     """
-    times = [place for place, cell in enumerate(cells) if WRITTEN_TIME.match(cell)]
-    time = times[0] if times else 0
-    numbers = [place for place, cell in enumerate(cells) if NUMBER.fullmatch(cell)]
-    places = [place for place in numbers if place > time][:4]
-    prices = [float(cells[place]) for place in places]
-    order = [0, 1, 2, 3]
-    if len(set(prices)) == len(order):
-        high, low = prices.index(max(prices)), prices.index(min(prices))
-        opening, close = (place for place in order if place not in (high, low))
-        order = [opening, high, low, close]
-    elif len(prices) < len(order):
-        places = [time + 1, time + 2, time + 3, time + 4]
-    named = zip(VALUES, [*(places[k] for k in order), places[-1] + 1], strict=True)
-    found = [("timestamp", time), *named]
-    return " ".join(f"--column {name}={place + 1}" for name, place in found)
+    time = next((place for place, cell in enumerate(cells) if WRITTEN_TIME.match(cell)), 0)
+    found = [("symbol", 0)] if time and not NUMBER.fullmatch(cells[0]) else []
+    numbers = [k for k, cell in enumerate(cells) if k > time and NUMBER.fullmatch(cell)]
+    is_date = not EPOCH.fullmatch(cells[time])
+    if is_date and len(cells) > time + len(VALUES) + 1 and CLOCK.fullmatch(cells[time + 1]):
+        found += [("date", time), ("time", time + 1)]
+        numbers = [place for place in numbers if place > time + 1]
+    else:
+        found += [("timestamp", time)]
+    places = numbers[:4] if len(numbers) >= 4 else [found[-1][1] + k for k in range(1, 5)]
+    found += zip(VALUES, [*_order_prices(cells, places), places[-1] + 1], strict=True)
+    return " ".join(say_column(name, str(place + 1)) for name, place in found)
+
+
+def _order_prices(cells: Sequence[str], places: list[int]) -> list[int]:
+    """Places of open, high, low and close, where four numbers show them; else as they stand."""
+    prices = {
+        place: float(cells[place])
+        for place in places
+        if place < len(cells) and NUMBER.fullmatch(cells[place])
+    }
+    if len(set(prices.values())) < len(PRICES):
+        return places
+    high, low = (pick(prices, key=lambda place: prices[place]) for pick in (max, min))
+    opening, close = (place for place in places if place not in (high, low))
+    return [opening, high, low, close]
 
 
 def _known_without_header(cells: Sequence[str]) -> tuple[str, list[str]] | None:

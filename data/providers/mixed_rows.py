@@ -1,14 +1,15 @@
-"""Rows that are bars of something else: of several markets, or with open and close exchanged."""
+"""Rows that are bars of something else: of several markets, or with columns in another order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import Floats, Ints
+from data.checks import PRICES, Floats, Ints
 from data.errors import TableError
 from data.providers.column_names import MARKET_NAMES, plain, say_column
+from data.providers.times import count_unit
 from data.table import RawTable
 
 FEWEST_BARS = 20
@@ -20,8 +21,14 @@ LEAST_SHARED = 0.1
 OFTEN, SELDOM = 0.5, 0.1
 """Shares of bars that open where the bar before closed."""
 
-ORDER = ("timestamp", "close", "high", "low", "open", "volume")
+MOST_ODD = 0.1
+"""Share of rows that may break the law of bars where the order of their columns is the usual."""
+
+SWAPPED = ("timestamp", "close", "high", "low", "open", "volume")
 """How yfinance writes columns."""
+
+COUNTED_FROM = "0"
+"""The first name of columns that are only counted; places are counted from 1."""
 
 
 def refuse_mixed(time_ns: Ints, others: Callable[[], pa.Table], where: str) -> None:
@@ -75,24 +82,67 @@ def _parts_series(market: pa.DictionaryArray, time_ns: Ints, *, is_named: bool) 
     return n_changes == count - 1 and (is_named or are_mixed)
 
 
-def refuse_swapped(table: RawTable, where: str) -> None:
-    """Refuse values without names whose first is the close, though they are bars either way.
+def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array) -> None:
+    """Refuse values in an order that was assumed, where they seem to have another.
+
+    Args:
+        table: Rows as read in the usual order.
+        columns: How a person names the columns of time and values, by name or place.
+        times: The column of times as it is written.
 
     Raises:
         TableError: Naming the order that they seem to have.
     """
+    is_named = columns[0] == COUNTED_FROM
+    reason = _find_other_list(table, times) if is_named else ""
+    order = _guess_order(table)
+    if not reason and (share := _share_swapped(table)):
+        what = "names only count columns" if is_named else "there is no header line"
+        reason = (
+            f"{what}, and read as open, high, low, close {share:.0%} of bars would close where "
+            "the bar before opened; if they are close, high, low, open"
+        )
+        order = SWAPPED
+    if reason:
+        said = " ".join(
+            say_column(meaning, column) for meaning, column in zip(order, columns, strict=True)
+        )
+        raise TableError(f"{table.where}: {reason}: {said}")
+
+
+def _find_other_list(table: RawTable, times: pa.Array) -> str:
+    """Why a list of bars is none of ccxt's or Binance's; empty where it may be one."""
+    unit = count_unit(times)
+    if unit != "ms":
+        reason = f"times are no milliseconds{'' if unit is None else f' but {unit}'}"
+    else:
+        opens, highs, lows, closes = (table.values[name] for name in PRICES)
+        is_odd = (highs < np.maximum(opens, closes)) | (lows > np.minimum(opens, closes))
+        if is_odd.mean() <= MOST_ODD:
+            return ""
+        reason = f"in {is_odd.mean():.0%} of bars a high or low would miss open or close"
+    return f"names only count columns, and {reason}; say which is which, such as"
+
+
+def _guess_order(table: RawTable) -> tuple[str, ...]:
+    """Meanings of the columns in their order: of four prices the greatest is the high."""
+    sums = [float(np.nansum(table.values[name])) for name in PRICES]
+    high, low = sums.index(max(sums)), sums.index(min(sums))
+    others = iter(("open", "close"))
+    prices = (
+        "high" if k == high else "low" if k == low else next(others, "close") for k in range(4)
+    )
+    return ("timestamp", *prices, "volume")
+
+
+def _share_swapped(table: RawTable) -> float:
+    """Share of bars that would close where the bar before opened, 0 unless it is telling."""
     order = np.argsort(table.timestamp, kind="stable")
     opens, closes = (table.values[name][order] for name in ("open", "close"))
     if len(opens) < FEWEST_BARS or _share_meeting(opens, closes) > SELDOM:
-        return
+        return 0.0
     share = _share_meeting(closes, opens)
-    if share >= OFTEN:
-        said = " ".join(f"--column {name}={place}" for place, name in enumerate(ORDER, start=1))
-        raise TableError(
-            f"{where}: there is no header line, and read as open, high, low, close {share:.0%} of "
-            f"bars would close where the bar before opened; if they are close, high, low, open: "
-            f"{said}"
-        )
+    return share if share >= OFTEN else 0.0
 
 
 def _share_meeting(opens: Floats, closes: Floats) -> float:

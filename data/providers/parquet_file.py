@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 
 from data.errors import SourceError
 from data.providers.arrow_table import recognise_own, to_raw
-from data.providers.columns import part_market
 from data.providers.kinds import PARQUET, describe_other
+from data.providers.markets import part_market
 from data.providers.parquet_pages import PageError, decoded_bytes, footer_bytes
 from data.providers.size_caps import refuse_nested, refuse_rows, refuse_size
 from data.providers.source_file import first_line, label, open_path, unchanged

@@ -115,6 +115,16 @@ def _fit(column: pa.Array) -> str:
     )
 
 
+def count_unit(column: pa.Array) -> str | None:
+    """The unit in which the numbers of a column, typed or written, are times; None without one."""
+    try:
+        numbers = array_of(column.cast(pa.float64()).drop_null(), np.nan)
+    except pa.ArrowException:
+        return None
+    unit = _unit_of(numbers)
+    return None if unit is None else unit[0]
+
+
 def _unit_of(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
     """The unit in which all numbers [N] lie between 1980 and 2100, and its nanoseconds."""
     for unit, unit_ns in UNITS:

@@ -1,0 +1,73 @@
+"""Markets of a file that holds several: in its rows, or in columns that have two names."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from data.bars import LONGEST_SYMBOL
+from data.errors import TableError
+
+PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
+"""How pandas writes the name of a column that has two, in a Parquet file."""
+
+TICKER, PRICE = "ticker", "price"
+
+ELSEWHERE = "(of another market)"
+"""Stands for the name of a column that is not read."""
+
+
+def part_market(address: str) -> tuple[str, str | None]:
+    """Part ``PATH#MARKET`` into path and market; a file whose own name holds the sign wins.
+
+    >>> part_market("prices.csv#AAPL")
+    ('prices.csv', 'AAPL')
+    """
+    path, sign, market = address.rpartition("#")
+    if not sign or not path or not market or "\0" in address or Path(address).expanduser().exists():
+        return address, None
+    return path, market
+
+
+def choose_market(
+    markets: Sequence[str], chosen: str | None, where: str, otherwise: str = ""
+) -> str | None:
+    """The market of a file that is meant; None where the file names none and none was asked for.
+
+    `otherwise` ends the error about several, of which a person must name one.
+    """
+    shown = ", ".join(repr(market)[:24] for market in markets[:5])
+    more = f" and {len(markets) - 5} more" if len(markets) > 5 else ""
+    if chosen is not None and chosen not in markets:
+        have = f"it holds {shown}{more}" if markets else "it names none"
+        raise TableError(f"{where}: there is no market {chosen[:40]!r} in this file; {have}")
+    if chosen is None and len(markets) > 1:
+        raise TableError(
+            f"{where}: names {len(markets)} markets ({shown}{more}); name one of them behind the "
+            f"path, such as {where}#{markets[0][:LONGEST_SYMBOL]}{otherwise}"
+        )
+    return chosen if chosen is not None else next(iter(markets), None)
+
+
+def paired_names(names: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Price and market of each column, where columns have two names.
+
+    The market is empty where a column belongs to all; None for ordinary names.
+    """
+    found = [PAIR.fullmatch(name) for name in names]
+    if not any(found):
+        return None
+    pairs = [
+        (one[1], one[2]) if one else (name, "") for name, one in zip(names, found, strict=True)
+    ]
+    if {"close", "open"} & {market.lower() for _, market in pairs}:
+        pairs = [(market, price) if market else (price, "") for price, market in pairs]
+    return pairs
+
+
+def names_of(
+    pairs: Sequence[tuple[str, str]], chosen: str | None, where: str
+) -> tuple[list[str], str | None]:
+    """One name a column, `ELSEWHERE` for those of other markets, and the market that was chosen."""
+    markets = list(dict.fromkeys(market for _, market in pairs if market))
+    market = choose_market(markets, chosen, where)
+    return [price if own in ("", market) else ELSEWHERE for price, own in pairs], market
