@@ -20,6 +20,7 @@ from data.providers.columns import recognise
 from data.providers.header import PLACES, Header, NotUtf8Error, read_header
 from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
 from data.providers.markets import part_market
+from data.providers.other_lines import cut_below, drop_headers
 from data.providers.size_caps import refuse_rows, refuse_size
 from data.providers.source_file import first_line, label, open_path, unchanged
 from data.table import LoadOptions, RawTable
@@ -67,6 +68,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     layout = replace(layout, market=header.market, notes=(*notes, *header.notes, *layout.notes))
     if header.is_guessed:
         layout = replace(layout, assumed=PLACES)
+    text, below = cut_below(text, header)
     rows = max(text.count(b"\n"), text.count(b"\r"))
     refuse_rows(rows, len(layout.used), where, CELL_GROWTH * options.max_bytes)
     try:
@@ -75,6 +77,8 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         raise SourceError(f"{where}: is no readable CSV file ({first_line(error)})") from None
     if not columns.num_rows:
         raise SourceError(f"{where}: there are no bars after the header line")
+    columns, repeated = drop_headers(columns, layout, where, may_drop=options.drop_bad_bars)
+    layout = replace(layout, notes=(*layout.notes, *below, *repeated))
     numbers = (*layout.values, *dict(layout.aligned).values())
     if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in numbers:
         _refuse_cut(columns.column(header.names[-1]), where)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from data.checks import PRICES, VALUES
 from data.errors import SourceError, TableError
-from data.providers.column_names import say_column
+from data.providers.column_names import ROLES, plain, say_column
 from data.providers.columns import list_counted, list_names
 from data.providers.markets import PRICE, TICKER, names_of
 from data.providers.numbers import NUMBER
@@ -117,15 +117,30 @@ def _too_wide(text: bytes, where: str) -> SourceError:
 
 
 def _skipped(lines: Sequence[str], where: str) -> tuple[int, str]:
-    """Lines above the header: where the file is from, remarks, and what separates its cells."""
+    """Lines above the header: where the file is from, remarks, and what separates its cells.
+
+    A title has no form of its own: what is no row stands above the header where a later line
+    names all prices.
+    """
     separator = ""
     for place, line in enumerate(lines):
         bare = line.strip().strip('"')
         if re.fullmatch(r"sep=.", bare, re.IGNORECASE):
             separator = bare[-1]
         elif not (bare.startswith("#") or re.match(r"https?://", bare) or not bare):
-            return place, separator
+            return place + _count_titles(lines[place:]), separator
     raise SourceError(f"{where}: there are no columns in the first {len(lines)} lines")
+
+
+def _count_titles(lines: Sequence[str]) -> int:
+    """Lines before the first that names all prices; none where it, or a row, is the first."""
+    for count, line in enumerate(lines):
+        cells = next(csv.reader([line], delimiter=max(SEPARATORS, key=line.count)), [])
+        if set(PRICES) <= {ROLES.get(plain(cell)) for cell in cells}:
+            return count
+        if cells and (_is_row(cells) or len(cells) > len(PRICES)):
+            return 0
+    return 0
 
 
 def _two_names(rows: Sequence[Sequence[str]]) -> list[tuple[str, str]] | None:
