@@ -39,7 +39,6 @@ FEWEST_FOR_TWO = 199
 """Null searches of which one may do as well: p is (1 + 1) / (199 + 1) then, its limit."""
 
 STEPS = {
-    "invalid": "do not trade it: python -m optimizer parity --run RUN compares every trade.",
     "too_little": "more bars, wider bounds (--bound), or rules that trade more often.",
     "luck": "do not trade it; another idea, or more bars: each search of these counts.",
     "lost": "do not trade it; another idea, or more bars.",
@@ -116,16 +115,28 @@ def words_of_pick(pick: PickRecord) -> str:
 
 def suggest_next(result: RunResult, verdict: VerdictRecord, found: Judgement | None) -> str:
     """The step that follows from a verdict."""
-    judge = f"python -m optimizer judge {shlex.quote(result.path)}"
+    path = shlex.quote(result.path)
+    judge = f"python -m optimizer judge {path}"
     command = verdict.sentence.partition(NEXT)[2]
     if command:
         return command
+    if verdict.grade == "invalid":
+        return f"do not trade it: {_suggest_mending(result, found, path)}."
     if verdict.grade == "weak":
         if result.data.held_out_bars and (found is None or found.held_out is None):
             return f"{judge} --open looks at the held-out bars, once."
         if found is None or found.folds is None:
             return f"{judge} --folds 6 searches again on parts of the bars."
     return STEPS.get(verdict.grade, f"{judge} --null 199")
+
+
+def _suggest_mending(result: RunResult, found: Judgement | None, path: str) -> str:
+    """What to do where engines disagree, or a rule reads later bars."""
+    if result.certificate.mismatches:
+        return f"python -m optimizer parity --run {path} compares every trade"
+    first = "" if found is None or found.causal is None else found.causal.first
+    where = f" ({first})" if first else ""
+    return f"a rule reads later bars{where}; mend it and search again"
 
 
 def words_of_count(result: RunResult, found: Judgement | None) -> str:

@@ -73,7 +73,9 @@ def alone(is_simulated: bool) -> VerdictRecord:
 def _shorten(verdict: VerdictRecord) -> str:
     """The sentence of a verdict without what stands around it: the grade, and the next step."""
     sentence = verdict.sentence.removeprefix(SIMULATED).partition(NEXT)[0]
-    rest = sentence.removeprefix(f"{GRADE_WORDS[verdict.grade].capitalize()}: ")
+    head, colon, rest = sentence.partition(": ")
+    if not (colon and head.lower().startswith(GRADE_WORDS[verdict.grade])):
+        return sentence
     return rest[:1].upper() + rest[1:]
 
 

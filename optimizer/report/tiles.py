@@ -6,6 +6,9 @@ from optimizer.report.tables import Tables
 from optimizer.runs.result import Member
 from optimizer.shown import fraction, metric
 
+CHOSEN = "On the bars that were searched, where every result is chosen to look good:"
+"""What stands above the numbers of a search's pick."""
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -84,5 +87,5 @@ def _against_hold(member: Member) -> Tile | None:
     own, hold = _value(member, "total_return"), _value(member, "buy_and_hold")
     if own is None or hold is None:
         return None
-    points = f"{100 * (own - hold):+,.1f} points"
-    return Tile("Against buy and hold", points, f"which made {fraction(hold)}", _sign(own - hold))
+    points, made = f"{100 * (own - hold):+,.1f}", f"points; holding made {fraction(hold)}"
+    return Tile("Against buy and hold", points, made, _sign(own - hold))

@@ -9,7 +9,7 @@ from tests.golden.test_golden import PLATFORM
 from tests.support.commands import run
 from tests.support.paths import ROOT
 
-PAGE = ROOT / "README.md"
+PAGE, TUTORIAL = ROOT / "README.md", ROOT / "docs" / "tutorial.md"
 SHOWN = re.compile(
     r"```text\n(?P<shown>.*?)```\n\nThat is `python -m optimizer (?P<asked>[^`]+)`", re.S
 )
@@ -42,3 +42,29 @@ def test_the_first_page_shows_what_is_printed(tmp_path, request):
         PAGE.write_text(page, encoding="utf-8")
     else:
         assert known(found["shown"]) == known(printed)
+
+
+@pytest.mark.slow
+@pytest.mark.golden
+def test_the_tutorial_shows_what_is_printed(tmp_path):
+    """Its commands one after the other as they stand; each line that it shows, in its order."""
+    if PLATFORM != WRITTEN_ON:
+        pytest.skip(f"written on {WRITTEN_ON}, this is {PLATFORM}")
+    page, printed, shown = TUTORIAL.read_text(encoding="utf-8"), "", 0
+    for kind, block in re.findall(r"```(bash|text)\n(.*?)```", page, re.S):
+        if kind == "bash":
+            for line in filter(None, block.splitlines()):
+                if line.startswith("python -m optimizer"):
+                    outcome = run(*shlex.split(line)[3:], cwd=tmp_path)
+                    assert outcome.code == 0, outcome.err
+                    printed += outcome.out
+            printed += "".join(path.read_text() for path in tmp_path.glob("*.csv"))
+            continue
+        words, place = " ".join(known(printed).split()), 0
+        for line in known(block).splitlines():
+            expected = " ".join(line.removesuffix("...").split())
+            place = words.find(expected, place)
+            assert place >= 0, line
+            shown += 1
+        printed = ""
+    assert shown > 30

@@ -37,7 +37,7 @@ MOST_OTHER_POINTS = 400
 MOST_SHARPES = 500
 """Points of a line of Sharpe ratios."""
 
-FOLDED, HELD = "tested in folds", "held out"
+FOLDED, HELD = "searched; folds tested here", "held out"
 """Names of parts of the bars."""
 
 SHADES = ("rgba(142, 107, 191, 0.14)", "rgba(217, 130, 43, 0.16)")
@@ -93,7 +93,9 @@ def answer(curve: Curve, hold: Curve, parts: Sequence[Part]) -> Chart:
     ends = [f"the pick ends at {number(float(curve.value[-1]))}{with_held}"]
     ends.append(f"buying and holding at equal volatility at {number(float(hold.value[-1]))}")
     names = list(dict.fromkeys(part.name for part in parts))
-    alt = "; ".join([*ends, *(f"shaded: {', '.join(names)}" for _ in names[:1])])
+    if FOLDED in names:
+        ends.append("where folds were tested, each traded a pick of its own, not this one")
+    alt = "; ".join(ends)
     layout = {
         "xaxis": {"type": "date", "automargin": True},
         "yaxis": axis("equity", tickformat=".2f"),

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from optimizer import load_run
+from optimizer.grades import GRADES
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
+from optimizer.judging.words import suggest_next
 from optimizer.report import gallery
 from optimizer.report.account import Curve, match_volatility
 from optimizer.report.evidence import answer
 from optimizer.report.folds import stitched_curve
+from optimizer.report.page import page_html
 from optimizer.report.tiles import list_tiles
 from optimizer.shown import fraction, metric
 from tests.support.judged import judgement, record_judgement
@@ -35,7 +38,7 @@ def test_tiles_hold_the_numbers_of_the_pick(folded):
     assert tiles["Deepest drawdown"].value == fraction(member.objectives["max_drawdown"])
     assert tiles["Trades"].value == metric("trades", member.metrics["trades"])
     own, hold = member.objectives["total_return"], member.metrics["buy_and_hold"]
-    assert tiles["Against buy and hold"].value == f"{100 * (own - hold):+,.1f} points"
+    assert tiles["Against buy and hold"].value == f"{100 * (own - hold):+,.1f}"
     assert tiles["Return a year"].sign == ("gain" if member.metrics["cagr"] > 0 else "loss")
 
 
@@ -84,7 +87,10 @@ def test_the_equity_of_the_pick_is_shaded_by_folds(folded):
         )
         for one in tests
     ]
-    assert [label["text"] for label in chart.layout["annotations"]] == ["tested in folds"]
+    assert [label["text"] for label in chart.layout["annotations"]] == [
+        "searched; folds tested here"
+    ]
+    assert chart.alt.endswith("each traded a pick of its own, not this one")
 
 
 def test_holding_is_scaled_to_the_volatility_of_the_pick():
@@ -100,7 +106,7 @@ def test_holding_is_scaled_to_the_volatility_of_the_pick():
     assert match_volatility(hold, Curve(times[:1], np.ones(1))) is hold
 
 
-@pytest.mark.parametrize("grade", ["luck", "weak", "lost", "holds", "not_judged"])
+@pytest.mark.parametrize("grade", GRADES)
 def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path, grade):
     """None of them is said twice."""
     shutil.copytree(example_run, tmp_path / grade)
@@ -108,6 +114,28 @@ def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path,
     said = answer(load_run(str(tmp_path / grade)))
     assert said.step
     assert said.step not in said.sentence
-    assert not said.sentence.lower().startswith(f"{said.word.lower()}:")
+    assert not said.sentence.lower().startswith(said.word.lower())
+    assert "RUN" not in said.step
     assert "simulated" not in said.sentence
     assert said.is_simulated
+
+
+def test_what_to_do_with_what_is_not_valid_is_what_helps(example_run, tmp_path):
+    """Where a rule reads later bars it is the rule; where engines disagree all its trades."""
+    path = shutil.copytree(example_run, tmp_path / "run")
+    found = record_judgement(path, judgement("invalid"))
+    run = load_run(str(path))
+    assert answer(run).step == (
+        "do not trade it: a rule reads later bars (SYMBOL, bars from 412 on); mend it and search "
+        "again."
+    )
+    red = replace(run.result, certificate=replace(run.result.certificate, mismatches=1))
+    command = f"python -m optimizer parity --run {path}"
+    assert command in suggest_next(red, run.verdict, found)
+
+
+def test_tiles_say_which_bars_they_are_of(folded):
+    """A gain on the bars that were searched is no gain elsewhere."""
+    page = page_html(folded)
+    place = page.index("On the bars that were searched, where every result is chosen to look good")
+    assert place < page.index('<dl class="tiles">')
