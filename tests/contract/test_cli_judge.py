@@ -181,6 +181,7 @@ def test_judging_renews_the_report(command, run):
     sentence = judged.json["judgement"]["verdict"]["sentence"]
     renewed = (path / "report.html").read_text(encoding="utf-8")
     assert "searches on shuffled bars" not in before
-    assert sentence.partition(" Next")[0] in html.unescape(renewed)
+    # The grade stands above it, and is not said again.
+    assert sentence.partition(": ")[2] in html.unescape(renewed)
     assert "of 1 reached it" in renewed
     assert f"report {path / 'report.html'}" in judged.err
