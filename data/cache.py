@@ -380,7 +380,7 @@ def _series(folder: Path) -> CachedSeries | None:
             said = json.loads((footer.metadata or {})[META])
             bars += footer.num_rows
             name, fetched = str(said["series"]), max(fetched, str(said["fetched_at"]))
-        except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
+        except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, RecursionError):
             unreadable += 1
     return CachedSeries(
         name=name,

@@ -203,7 +203,8 @@ def _asked(question: Callable[[], Answer], request: Request) -> Answer:
             if wait_s is None:
                 raise FetchError(_told(error, request, len(RETRY_AFTER_S))) from None
             time.sleep(wait_s)
-        except ccxt.BaseError as error:
+        except (ccxt.BaseError, RecursionError) as error:
+            # An answer may be nested without an end.
             raise FetchError(_told(error, request, 0)) from None
     raise AssertionError("the last attempt returns or raises")
 

@@ -127,5 +127,5 @@ def _written_in(path: Path) -> str:
             time.sleep(0.02)
     except OSError as error:
         raise ConfigError(f"--cluster {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ConfigError(f"--cluster {path}: is no file that a scheduler wrote") from None

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from data.files import NoFileError, open_ordinary, taking_turns
+from data.files import read_ordinary, taking_turns
 from engine.batch import Engine
 from engine.certificate import data_hash
 from engine.replay.certificate import certify
@@ -18,7 +18,7 @@ from optimizer.judging.judgement import JUDGEMENT, HeldOutRecord, Judgement, num
 from optimizer.judging.pick import Pick
 from optimizer.runs import RunStore
 from optimizer.runs.listing import run_folders
-from optimizer.runs.payload import Payload
+from optimizer.runs.payload import Payload, decode
 from optimizer.runs.result import RunResult, WindowDescription, recorded_result, refuse_red
 from optimizer.search.generation import Floats
 from optimizer.session.exported import newest_front
@@ -30,6 +30,39 @@ from optimizer.written import write_whole
 
 LOOKS = "looks.json"
 """Under the folder of runs: which fronts held-out bars were opened for."""
+
+LARGEST_BYTES = 100_000_000
+"""Of that list; a look at a thousand symbols takes a thousandth of it."""
+
+
+@dataclass(frozen=True)
+class BarsRange(Payload):
+    """Bars of a symbol, by the ISO times of the first and the last."""
+
+    symbol: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotedLook(Payload):
+    """A look in the list of a folder.
+
+    Args:
+        content: Hash of the series.
+        bars: That were held out.
+        front: Hash of the front.
+        when: ISO time.
+        member: Who was the pick; None where that is not known.
+    """
+
+    what: ClassVar[str] = "a look"
+
+    content: str = ""
+    bars: tuple[BarsRange, ...]
+    front: str
+    when: str = ""
+    member: int | None = None
 
 
 @dataclass(frozen=True)
@@ -156,9 +189,7 @@ def known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[L
     """
     bars = bars_of(windows)
     listed = _looks(store.path.parent / LOOKS)
-    found = [
-        Look(look["front"], look.get("member")) for look in listed if overlap(look["bars"], bars)
-    ]
+    found = [Look(look.front, look.member) for look in listed if overlap(look.bars, bars)]
     for folder in run_folders(store.path.parent):
         # A run that cannot be read has shown no held-out bar since.
         with contextlib.suppress(StoreError), RunStore.open(folder) as other:
@@ -198,16 +229,19 @@ def record_look(
     try:
         with taking_turns(runs):
             looks = _looks(path)
-            seen = {look["front"] for look in looks if overlap(look["bars"], bars)}
+            seen = {look.front for look in looks if overlap(look.bars, bars)}
             members = {look.front: look.member for look in known if look.member is not None}
             fronts = dict.fromkeys((front, *(look.front for look in known)))
             new = [one for one in fronts if one not in seen]
             now = datetime.now(UTC).isoformat(timespec="seconds")
             for one in new:
-                noted = {"content": content, "bars": bars, "front": one, "when": now}
-                looks.append({**noted, "member": members.get(one)})
+                member = members.get(one)
+                looks.append(
+                    NotedLook(content=content, bars=bars, front=one, when=now, member=member)
+                )
             if new:
-                write_whole(path, json.dumps(looks, indent=1) + "\n")
+                listed = [look.payload() for look in looks]
+                write_whole(path, json.dumps(listed, indent=1) + "\n")
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from None
     return seen.union(new)
@@ -240,38 +274,35 @@ def _searches_beside(path: Path, result: RunResult) -> int:
     return len(fronts)
 
 
-def bars_of(windows: Iterable[WindowDescription]) -> list[dict[str, str]]:
+def bars_of(windows: Iterable[WindowDescription]) -> tuple[BarsRange, ...]:
     """Which bars windows have, as looks are noted and `overlap` takes them."""
-    return [{"symbol": one.symbol, "first": one.first, "last": one.last} for one in windows]
+    return tuple(BarsRange(one.symbol, one.first, one.last) for one in windows)
 
 
-def overlap(some: Sequence[dict[str, str]], others: Sequence[dict[str, str]]) -> bool:
+def overlap(some: Sequence[BarsRange], others: Sequence[BarsRange]) -> bool:
     """Whether ranges of bars of one symbol share a time; ISO times are in order as texts."""
     return any(
-        one["symbol"] == other["symbol"]
-        and one["first"] <= other["last"]
-        and other["first"] <= one["last"]
+        one.symbol == other.symbol and one.first <= other.last and other.first <= one.last
         for one in some
         for other in others
     )
 
 
-def _searched(result: RunResult) -> list[dict[str, str]]:
+def _searched(result: RunResult) -> tuple[BarsRange, ...]:
     return bars_of(one for one in result.data.windows if not one.is_held_out)
 
 
-def _held_out(result: RunResult) -> list[dict[str, str]]:
+def _held_out(result: RunResult) -> tuple[BarsRange, ...]:
     return bars_of(one for one in result.data.windows if one.is_held_out)
 
 
-def _looks(path: Path) -> list[dict[str, Any]]:
+def _looks(path: Path) -> list[NotedLook]:
     try:
-        with open_ordinary(path) as file:
-            found = json.load(file)
+        looks = decode(read_ordinary(path, LARGEST_BYTES))
+        if not isinstance(looks, list):
+            raise ValueError("it is no list of looks")
+        return [NotedLook.read(look) for look in looks]
     except FileNotFoundError:
         return []
-    except (NoFileError, OSError, ValueError) as error:
+    except (OSError, ValueError, StoreError) as error:
         raise StoreError(f"{path} cannot be read ({error}): it counts looks, restore it") from None
-    if not isinstance(found, list):
-        raise StoreError(f"{path} is no list of looks: it counts them, restore it")
-    return found

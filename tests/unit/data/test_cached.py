@@ -1,6 +1,8 @@
 """What the cache holds, listed without reading it."""
 
-from data.cache import PartBars, SeriesCache, SeriesKey, list_cached
+import pyarrow.parquet as pq
+
+from data.cache import META, PartBars, SeriesCache, SeriesKey, list_cached
 from tests.support.series import MINUTE_NS, NAMES, START_NS, make_columns
 
 KEY = SeriesKey("polygon", "X:ADAUSD", "15m", adjusted=True)
@@ -44,6 +46,15 @@ def test_damage_is_counted(tmp_path):
     cache.set_aside(second)
     (found,) = list_cached(tmp_path)
     assert (found.parts, found.bars, found.unreadable) == (1, 0, 2)
+
+
+def test_nesting_without_an_end_is_damage(tmp_path):
+    """Where a file says what it is of."""
+    (part,) = kept(tmp_path, days=1).parts()
+    table = pq.read_table(part.path)
+    pq.write_table(table.replace_schema_metadata({META: b"[" * 100_000}), part.path)
+    (found,) = list_cached(tmp_path)
+    assert (found.parts, found.unreadable) == (1, 1)
 
 
 def test_other_files_are_left_alone(tmp_path):

@@ -85,7 +85,10 @@ def test_a_refusal_is_not_repeated(exchange, waits):
     assert [wait for wait in waits if wait >= 1] == []
 
 
-@pytest.mark.parametrize("answer", [b"", b"[[17", b"<html>hello</html>"], ids=ascii)
+ANSWERS = [b"", b"[[17", b"<html>hello</html>", b"[" * 100_000]
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=["empty", "cut", "page", "nested"])
 def test_an_answer_that_is_none_is_refused(exchange, waits, answer):
     """A cut page and a page of another kind are no bars."""
     exchange.faults = [(200, answer)] * 20

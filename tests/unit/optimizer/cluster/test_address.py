@@ -84,7 +84,10 @@ def test_a_file_that_is_being_written_is_waited_for(tmp_path, part):
         writer.join()
 
 
-@pytest.mark.parametrize("content", ["", "{", "{}", "[]", '"x"', '{"address": 3}', "\x00"])
+OTHERS = ["", "{", "{}", "[]", '"x"', '{"address": 3}', "\x00", "[" * 100_000]
+
+
+@pytest.mark.parametrize("content", OTHERS, ids=range(len(OTHERS)))
 def test_other_files_are_refused(tmp_path, monkeypatch, content):
     """In one line."""
     monkeypatch.setattr(address, "WRITING_S", 0.1)

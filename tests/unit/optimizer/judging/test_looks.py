@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from optimizer.errors import ConfigError
+from optimizer.errors import ConfigError, StoreError
 from optimizer.judging import opened as opened_module
 from optimizer.judging.opened import LOOKS, bars_of
 from optimizer.judging.verdict import picked
@@ -38,6 +38,7 @@ def test_a_copy_counts_the_looks_that_it_knows_of(path, tmp_path, is_first):
     if not is_first:
         judged(path, is_open=True)
     bars = bars_of(one for one in recorded(path).data.windows if one.is_held_out)
+    bars = [one.payload() for one in bars]
     looks.write_text(json.dumps([{"content": "", "bars": bars, "front": "another"}]))
     assert judged(path, is_open=True).held_out.looks == 2
     copy = shutil.copytree(path, tmp_path / "elsewhere" / "copy")
@@ -46,6 +47,34 @@ def test_a_copy_counts_the_looks_that_it_knows_of(path, tmp_path, is_first):
     assert {one["front"] for one in listed} == {"another", recorded(path).front_hash}
     looks.unlink()
     assert judged(path, is_open=True).held_out.looks == 2
+
+
+STRANGE = (
+    "[1]",
+    "[{}]",
+    '[{"front": "a", "bars": 5}]',
+    '[{"front": "a", "bars": [[1, 2, 3]]}]',
+    '[{"front": 3, "bars": []}]',
+    "{}",
+    "[" * 100_000,
+)
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
+def test_a_list_that_is_none_of_looks_is_refused(path, text):
+    """In one line; whoever sends a folder of runs sends its list as well."""
+    (path.parent / LOOKS).write_text(text)
+    with pytest.raises(StoreError, match=r"looks\.json cannot be read .*: it counts looks"):
+        judged(path, is_open=True)
+
+
+def test_a_list_of_looks_without_an_end_takes_no_memory(path, monkeypatch):
+    """A sparse file may have any size."""
+    monkeypatch.setattr(opened_module, "LARGEST_BYTES", 1000)
+    with open(path.parent / LOOKS, "wb") as file:
+        file.truncate(10**10)
+    with pytest.raises(StoreError, match="is larger than 1,000 bytes"):
+        judged(path, is_open=True)
 
 
 def test_a_look_of_a_version_that_named_no_fronts_counts(path):
