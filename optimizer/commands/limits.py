@@ -1,7 +1,10 @@
-"""Limits that a system sets to a process: which one an error is about, and what raises it."""
+"""Limits and settings of a process that libraries fail on: which one, and what to do about it."""
 
 import errno
+import os
 import resource
+import traceback
+from pathlib import Path
 
 THREADS = (
     "can't start new thread",
@@ -9,29 +12,51 @@ THREADS = (
     "resource temporarily unavailable",
 )
 MEMORY = ("failed to map segment", "cannot allocate memory", "std::bad_alloc")
-"""What libraries say, in small letters."""
+UNLOADED = "load shared object"
+"""What libraries say, in small letters; the last for want of memory, or of a library."""
+
+SETTINGS = {"numba": "NUMBA_", "llvmlite": "LLVMLITE_", "numpy": "NPY_", "pyarrow": "ARROW_"}
+"""Variables of each library that it reads when it is imported."""
 
 
 def explain_limit(error: BaseException) -> str | None:
-    """Words for an error of a limit of the system, None for any other.
+    """Words for an error of a limit of the system or of a library's setting, None for any other.
 
     Libraries name no limit: numpy, pyarrow and numba each have another exception and other words.
     """
     text = str(error).lower()
     number = error.errno if isinstance(error, OSError) else None
+    memory = _name_limits(resource.RLIMIT_AS, "v")
     is_short = isinstance(error, MemoryError) or number == errno.ENOMEM
+    is_short = is_short or (bool(memory) and UNLOADED in text)
     if is_short or any(words in text for words in MEMORY):
         return (
-            f"there is not enough memory for this{_name_limits(resource.RLIMIT_AS, 'v')}, ask for "
-            f"less ({str(error) or 'no size given'})"
+            f"there is not enough memory for this{memory}, ask for less "
+            f"({str(error) or 'no size given'})"
         )
     if number == errno.EAGAIN or any(words in text for words in THREADS):
         processes = _name_limits(resource.RLIMIT_NPROC, "u")
-        memory = _name_limits(resource.RLIMIT_AS, "v")
         return (
             "the system starts no further thread or process for this user"
             f"{processes or memory or ': end others'} ({error})"
         )
+    if number in (errno.EMFILE, errno.ENFILE):
+        files = _name_limits(resource.RLIMIT_NOFILE, "n")
+        return f"this process may have no further file open{files} ({error})"
+    return _explain_setting(error)
+
+
+def _explain_setting(error: BaseException) -> str | None:
+    """Words for what a library was told by the environment and does not take."""
+    named = [name for name in os.environ if name in str(error)]
+    for frame in traceback.extract_tb(error.__traceback__):
+        library = next((one for one in SETTINGS if one in Path(frame.filename).parts), None)
+        if library is None:
+            continue
+        if frame.name == "<module>":
+            named += [name for name in os.environ if name.startswith(SETTINGS[library])]
+        if names := [name for name in dict.fromkeys(named) if name.startswith(SETTINGS[library])]:
+            return f"{library} cannot be used with {', '.join(names)} as set: unset it ({error})"
     return None
 
 

@@ -5,6 +5,7 @@ One SQLite database per run, so that two runs never wait for each other. Each wr
 Source: SQLite's documentation, "Write-Ahead Logging" and "PRAGMA synchronous".
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -357,8 +358,19 @@ def _own_schema(version: int) -> frozenset[tuple[str, str, str]]:
         return _schema(connection)
 
 
+def _can_open() -> bool:
+    """Whether this process may open one more file; SQLite does not tell."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        return False
+    return True
+
+
 def _advice(error: sqlite3.Error) -> str:
     text = str(error)
+    if "unable to open" in text and not _can_open():
+        return ": this process may have no further file open, raise ulimit -n"
     if "unable to open" in text or "readonly" in text:
         return ": copy the run's whole directory to a place that can be written"
     if "no such table" in text or "no such column" in text:

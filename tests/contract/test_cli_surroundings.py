@@ -72,9 +72,14 @@ def limit_memory():
     ("surroundings", "said"),
     [
         ({"env": {"NUMBA_DISABLE_JIT": "1"}}, "NUMBA_DISABLE_JIT is set, and without its compiler"),
+        ({"env": {"NUMBA_NUM_THREADS": "0"}}, "numba cannot be used with NUMBA_NUM_THREADS as set"),
+        (
+            {"env": {"NUMBA_CACHE_LOCATOR_CLASSES": "none"}},
+            "numba cannot be used with NUMBA_CACHE_LOCATOR_CLASSES as set: unset it",
+        ),
         ({"preexec_fn": limit_memory}, "ulimit -v allows this process 1,200 MB, and compiled"),
     ],
-    ids=["setting", "memory"],
+    ids=["setting", "threads", "locators", "memory"],
 )
 def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, said):
     """Before anything is recorded; it is no defect of ours, and nothing hangs."""
@@ -93,13 +98,19 @@ def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, said):
         (MemoryError("Unable to allocate 9 TiB"), "not enough memory .*9 TiB"),
         (ImportError("a.so: failed to map segment from shared object"), "ulimit -v allows 7 MB"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "ulimit -v allows 7 MB: raise it"),
+        (OSError("Could not find/load shared object file 'a.so'"), "ulimit -v allows 7 MB: raise"),
+        (OSError(errno.EMFILE, "Too many open files"), "no further file open .*ulimit -n allows 7"),
         (ValueError("anything else"), None),
         (OSError(errno.ENOENT, "No such file"), None),
     ],
 )
 def test_an_error_of_a_limit_names_it(monkeypatch, error, said):
     """In whatever words a library says it; other errors are none."""
-    limits = {resource.RLIMIT_NPROC: (7, 7), resource.RLIMIT_AS: (7_000_000, 7_000_000)}
+    limits = {
+        resource.RLIMIT_NPROC: (7, 7),
+        resource.RLIMIT_AS: (7_000_000, 7_000_000),
+        resource.RLIMIT_NOFILE: (7, 7),
+    }
     monkeypatch.setattr(resource, "getrlimit", limits.get)
     explained = explain_limit(error)
     assert explained is None if said is None else re.search(said, explained)
@@ -118,3 +129,16 @@ def test_a_judge_on_a_full_disk_says_how_to_go_on(command, market):
     again = command(*words, "--json")
     assert again.code == 0, again.err
     assert again.json["judgement"]["null"]["shuffled"]["run"] > 0
+
+
+def limit_files():
+    """Give a process fewer files than a run needs, beside those that Python has open."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+
+
+@pytest.mark.slow
+def test_too_few_files_are_named(tmp_path, market):
+    """Also where SQLite says no more than that it cannot open one."""
+    refused = run("evolve", "--data", market, *SMALL, cwd=tmp_path, preexec_fn=limit_files)
+    assert refused.code in (2, 4)
+    assert "ulimit -n" in refused.err.splitlines()[-1]
