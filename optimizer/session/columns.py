@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -245,7 +246,16 @@ def _own_copy(copy: Path, name: str) -> Path:
 
 
 def _is_same(path: Path, copy: Path) -> bool:
-    return path.is_file() and _content(path) == _content(copy)
+    try:
+        content = _content(copy)
+    except OSError as error:
+        raise StoreError(
+            f"{copy} cannot be read ({error.strerror}): delete it, and {path} is read while it is "
+            "what it was"
+        ) from None
+    with suppress(OSError):
+        return _content(path) == content
+    return False
 
 
 def _content(path: Path) -> bytes:

@@ -110,3 +110,19 @@ def test_rows_of_an_earlier_result_do_not_stay(command, search):
     with RunStore.open(run) as store:
         listed = recorded_rows.recorded_rows(store).rows
     assert {file.stem for file in (run / "rows").iterdir()} == set(listed)
+
+
+def test_a_copy_without_an_end_is_named(command, search):
+    """It is no fault of the output; the file that was named serves while it is there."""
+    assert search().code == 0
+    (run,) = Path("runs").iterdir()
+    copy = run / "columns" / "rate.csv"
+    with open(copy, "r+b") as file:
+        file.truncate(10**11)
+    for words in (("runs", "verify"), ("judge", "--null", "0"), ("evolve", "--generations", "3")):
+        named = ("--resume", run.name) if words[0] == "evolve" else (run.name,)
+        refused = command(*words, *named)
+        assert refused.code == 4, refused.err
+        assert f"{copy} cannot be read (is larger than " in refused.err
+    copy.unlink()
+    assert command("runs", "verify", run.name).code == 0

@@ -307,8 +307,12 @@ CODES = (0, 2, 3, 4, 5)
 READERS = (
     ("runs", "list"), ("runs", "list", "--json"), ("runs", "show", "RUN"),
     ("runs", "show", "latest", "--json"), ("runs", "show", "RUN", "--member", "0"),
-    ("runs", "show", "RUN", "--judgement"), ("runs", "source", "RUN"),
-    ("runs", "export", "RUN", "--to", "OUT.csv"), ("runs", "export", "RUN", "--to", "OUT.parquet"),
+    ("runs", "show", "RUN", "--importance"), ("runs", "source", "RUN"),
+    ("runs", "export", "RUN", "OUT.csv"), ("runs", "export", "RUN", "OUT.parquet"),
+    ("runs", "export", "RUN", "OUT.journal"),
+    ("runs", "export", "--what", "individuals", "RUN", "OUT.json"),
+    ("runs", "export", "--what", "generations", "RUN", "OUT.csv"),
+    ("runs", "export", "--as", "backtesting.py", "--member", "0", "RUN", "OUT.py"),
     ("runs", "compare", "RUN", "sound"), ("runs", "verify", "RUN"),
     ("report", "RUN"), ("judge", "RUN", "--null", "0", "--quiet"),
     ("backtest", "RUN", "--member", "0"),
@@ -327,13 +331,14 @@ def limited_memory(more=MOST_BYTES):
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def read_hostile(watch, commands=READERS, longest_s=LONGEST_S):
+def read_hostile(watch, commands=READERS, longest_s=LONGEST_S, codes=CODES):
     """Read a changed run by many commands; what none of them may do, a line each.
 
     Args:
         watch: Over this process.
         commands: To run, where ``runs`` holds the runs ``changed`` and ``sound``.
         longest_s: What each may take.
+        codes: With which each may end.
     """
     faults = []
     for command in commands:
@@ -356,7 +361,7 @@ def read_hostile(watch, commands=READERS, longest_s=LONGEST_S):
         faults += [f"{' '.join(command)}: {fault}" for fault in watch.faults]
         if took > longest_s:
             faults.append(f"{' '.join(command)}: takes {took:.1f} s")
-        if code not in CODES or "Traceback" in err or "defect of" in err:
+        if code not in codes or "Traceback" in err or "defect of" in err:
             faults.append(f"{' '.join(command)}: {code} {err[-300:]}")
         if command[:2] == ("runs", "list") and (code or "sound" not in out):
             faults.append(f"{' '.join(command)}: does not list the sound run: {code} {err[-200:]}")
