@@ -39,6 +39,9 @@ COLOURS = {
 }
 """Of each grade; never the only sign of it."""
 
+DROPPED = ("invalid", "luck", "lost")
+"""Grades after which held-out bars have nothing left to say: each look at them counts."""
+
 
 def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, object]:
     """A result behind its judgement; where there is none, the verdict says so, and the pick.
@@ -62,7 +65,7 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
         is_whole: Whether to print all members, not `tables.SHOWN_MEMBERS` of them.
     """
     console, data = stdout(), result.data
-    pick = picked(result, judgement)
+    pick, grade = picked(result, judgement), verdict_of(result, judgement).grade
     if result.resumed:
         console.say(f"run {result.run} had {result.resumed}; this is its result")
     simulated = ", a SIMULATED market" if data.is_simulated else ""
@@ -77,7 +80,8 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
     _say_diversity(console, result)
     console.print()
     if result.front:
-        _print_front(console, result, None if pick is None else pick.member, is_whole=is_whole)
+        chosen = None if pick is None else pick.member
+        _print_front(console, result, chosen, grade, is_whole=is_whole)
     else:
         _say_empty(console, result)
     if result.regret is not None:
@@ -122,7 +126,9 @@ def print_verdict(console: Lines, verdict: VerdictRecord) -> None:
         console.say(f"  {reason}")
 
 
-def _print_front(console: Lines, result: RunResult, pick: int | None, *, is_whole: bool) -> None:
+def _print_front(
+    console: Lines, result: RunResult, pick: int | None, grade: str, *, is_whole: bool
+) -> None:
     """Members and their genes, what was held out, and the first member window by window."""
     most, data = len(result.front) if is_whole else SHOWN_MEMBERS, result.data
     members = choose_members(result.front, result.objectives, pick, most)
@@ -141,10 +147,7 @@ def _print_front(console: Lines, result: RunResult, pick: int | None, *, is_whol
         console.print(held_out_table(members, result.objectives))
     elif data.held_out_bars:
         console.print()
-        console.say(
-            f"{counted(data.held_out_bars, 'bar')} held out, which nobody has looked at: "
-            f"python -m optimizer judge {shlex.quote(result.path)} --open"
-        )
+        console.say(_words_of_closed(result, grade))
     if len({window.label for window in data.windows}) > 1:
         metrics = [parse_objective(name).metric for name in result.objectives if name != MISSED]
         by_window = {name: members[0].by_window.get(name, ()) for name in ("trades", *metrics)}
@@ -155,6 +158,14 @@ def _print_front(console: Lines, result: RunResult, pick: int | None, *, is_whol
         if windows:
             console.print()
             console.print(windows_table(windows, by_window, title))
+
+
+def _words_of_closed(result: RunResult, grade: str) -> str:
+    """How many bars are held out, and whether to look at them: of a front to drop, no."""
+    closed = f"{counted(result.data.held_out_bars, 'bar')} held out, which nobody has looked at"
+    if grade in DROPPED:
+        return f"{closed}; keep them closed for another search"
+    return f"{closed}: python -m optimizer judge {shlex.quote(result.path)} --open"
 
 
 def _seconds(result: RunResult) -> str:

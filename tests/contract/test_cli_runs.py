@@ -131,6 +131,17 @@ def test_each_width_has_status_bars_and_tags(command, result, monkeypatch, width
     assert lines[2] == f"{path.name}: {tags}{note}"
 
 
+@pytest.mark.parametrize("grade", ["luck", "lost", "invalid", "weak", "holds"])
+def test_held_out_bars_are_offered_where_they_can_say_something(command, recordings, grade):
+    """A look at them counts for each later search; of a front to drop it would be spent."""
+    run = recordings.copy(*SMALL, "--holdout", "20%")
+    record_judgement(Path(run["path"]), judgement(grade))
+    is_dropped = grade in ("luck", "lost", "invalid")
+    shown = command("runs", "show", "latest").out
+    assert ("looked at; keep them closed for another search" in shown) == is_dropped
+    assert ("--open" in shown) != is_dropped
+
+
 def test_several_symbols_are_listed_by_the_first(command, tmp_path):
     """With how many more there are; each finds the run."""
     data = [
