@@ -69,8 +69,8 @@ def choose(run: Tables, member: int | None) -> Chosen:
     for o, objective in enumerate(run.objectives):
         roles.setdefault(int(run.minimised[:, o].argmin()), []).append(f"best {words(objective)}")
     first = run.knee()
-    if run.judgement is not None and run.judgement.pick is not None:
-        first = run.judgement.pick.member
+    if run.pick is not None:
+        first = run.pick.member
         roles.setdefault(first, []).insert(0, "the pick, which the verdict is about")
     first = first if member is None else run.check_member(member)
     shown = min(len(run.members), MOST_MEMBERS)

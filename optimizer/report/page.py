@@ -50,7 +50,7 @@ LEVEL = 6
 def write_report(run: Tables, path: Path | None = None, member: int | None = None) -> Path:
     """Write a run's report; into the run's own directory unless told else.
 
-    It opens at the pick, or at the knee where that is not known, unless a member is named.
+    It opens at the pick, or at the knee of a run that is not finished, unless a member is named.
 
     Raises:
         ConfigError: When there is no such member, or a backtest is to be written to no place.

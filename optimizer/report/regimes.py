@@ -31,12 +31,15 @@ class Regimes:
     series: tuple[Ints, ...]
 
     def tabulate(self, trades: Trades) -> pd.DataFrame:
-        """Trades, mean R and sum of R, a row a trend and volatility; NaN without trades."""
+        """Trades, mean R and sum of R, a row a trend and volatility; NaN without trades.
+
+        Those on held-out bars are left out: what is shown beside each other was searched together.
+        """
         regime = np.array(
             [self.series[s][bar] for s, bar in zip(trades.series, trades.signal_bar, strict=True)],
             np.int64,
         )
-        is_known = regime != UNKNOWN
+        is_known = (regime != UNKNOWN) & ~trades.is_held_out
         cells = len(TRENDS) * len(VOLATILITIES)
         count = np.bincount(regime[is_known], minlength=cells)
         sum_r = np.bincount(regime[is_known], weights=trades.r[is_known], minlength=cells)

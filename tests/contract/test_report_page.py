@@ -57,7 +57,7 @@ def shown_metrics(run, member):
 
 def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
     """Every row of the table says what the frame says: times, prices, reason, R and costs."""
-    trades = run.trades(run.knee())
+    trades = run.trades(run.pick.member)
     with opened(chromium, page_file) as found:
         titles = found.texts("#trade-table thead th")
         rows = []
@@ -83,7 +83,7 @@ def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
 
 def test_trades_can_be_filtered_and_chosen(chromium, run, page_file):
     """A filter leaves what it names; a chosen row is drawn bar by bar."""
-    trades = run.trades(run.knee())
+    trades = run.trades(run.pick.member)
     gains = trades[trades["r"] > 0]
     with opened(chromium, page_file) as found:
         found.page.select_option("#f-result", "gain")

@@ -327,8 +327,20 @@
   function showEquity() {
     const chart = merged(data.shared.equity, data.details[member].charts.equity);
     if (!byId("hold").checked) chart.data = chart.data.filter((trace) => trace.name !== "buy and hold");
-    chart.layout.yaxis = { ...chart.layout.yaxis, type: byId("log").checked ? "log" : "linear" };
+    const isLog = byId("log").checked;
+    // A mark at each digit of a wide range would cover the next one.
+    const dtick = isLog && reach(chart.data) > 3 ? "D2" : undefined;
+    chart.layout.yaxis = { ...chart.layout.yaxis, type: isLog ? "log" : "linear", dtick };
     show(document.querySelector('figure[data-chart="equity"]'), chart);
+  }
+
+  function reach(traces) {
+    let low = Infinity, high = 0;
+    for (const trace of traces) {
+      if (trace.yaxis === "y2") continue;
+      for (const value of trace.y) if (value > 0) { low = Math.min(low, value); high = Math.max(high, value); }
+    }
+    return high / low;
   }
 
   function showPrice() {

@@ -15,6 +15,7 @@ from optimizer.report import gallery
 from optimizer.report.account import Curve, match_volatility
 from optimizer.report.evidence import answer
 from optimizer.report.folds import stitched_curve
+from optimizer.report.model import choose
 from optimizer.report.page import page_html
 from optimizer.report.tiles import list_tiles
 from optimizer.shown import fraction, metric
@@ -139,3 +140,14 @@ def test_tiles_say_which_bars_they_are_of(folded):
     page = page_html(folded)
     place = page.index("On the bars that were searched, where every result is chosen to look good")
     assert place < page.index('<dl class="tiles">')
+
+
+def test_a_page_opens_at_the_pick(example_run):
+    """Judged or not: the candidate below is the one that the first screen speaks of."""
+    run = load_run(example_run)
+    assert run.judgement is None
+    chosen = choose(run, None)
+    assert chosen.first == run.pick.member
+    assert chosen.roles[chosen.first].startswith("the pick, which the verdict is about")
+    other = (run.pick.member + 1) % len(run.members)
+    assert choose(run, other).first == other

@@ -72,6 +72,22 @@ def test_every_trade_with_a_regime_is_in_the_table(example_run):
     traded = table[table["trades"] > 0]
     assert np.allclose(traded["mean_r"] * traded["trades"], traded["sum_r"])
     nobody = run.market_regimes.tabulate(
-        replace(trades, r=np.empty(0), series=trades.series[:0], signal_bar=trades.signal_bar[:0])
+        replace(
+            trades,
+            r=np.empty(0),
+            series=trades.series[:0],
+            signal_bar=trades.signal_bar[:0],
+            is_held_out=trades.is_held_out[:0],
+        )
     )
     assert nobody["mean_r"].isna().all()
+
+
+def test_trades_on_held_out_bars_are_in_no_regime(example_run):
+    """The table is of the bars that were searched, also once held-out ones were opened."""
+    run = load_run(example_run)
+    trades, table = run.trade_columns(0), run.regimes(0)
+    last = np.arange(len(trades.r)) >= len(trades.r) - 5
+    rest = run.market_regimes.tabulate(replace(trades, is_held_out=last))
+    assert rest["trades"].sum() == table["trades"].sum() - 5
+    assert rest["sum_r"].sum() == pytest.approx(table["sum_r"].sum() - trades.r[last].sum())
