@@ -23,6 +23,8 @@ SESSION_BREAK_NS = 30 * MINUTE_NS
 """Bars further apart belong to two sessions; shorter bars alone show at which end they are
 stamped."""
 
+NEW_YORK_CLOSE_NS = 16 * 60 * MINUTE_NS
+
 LEAST_SESSIONS, MOST_SESSIONS_FRAC = 3, 2 / 3
 
 
@@ -184,6 +186,8 @@ def _hint_closes(timestamp: Ints, timeframe_ns: int) -> tuple[str, ...]:
     New York's bars of five minutes are stamped 09:30 to 15:55 at their open, and 09:35 to 16:00 at
     their close.
     """
+    if timeframe_ns == DAY_NS:
+        return _hint_day_closes(timestamp)
     if timeframe_ns >= SESSION_BREAK_NS:
         return ()
     breaks = np.flatnonzero(np.diff(timestamp) > SESSION_BREAK_NS)
@@ -195,4 +199,14 @@ def _hint_closes(timestamp: Ints, timeframe_ns: int) -> tuple[str, ...]:
     return (
         f"sessions such as that from {first} to {last} look as if bars were stamped at their "
         "close: --stamped close reads them so",
+    )
+
+
+def _hint_day_closes(timestamp: Ints) -> tuple[str, ...]:
+    """A note where days of the week alone are stamped 16:00, as GOOGLEFINANCE does."""
+    is_weekday = np.is_busday(timestamp.astype("datetime64[ns]").astype("datetime64[D]"))
+    if not (timestamp % DAY_NS == NEW_YORK_CLOSE_NS).all() or not is_weekday.all():
+        return ()
+    return (
+        "days are stamped 16:00, when exchanges of New York close: --stamped close reads them so",
     )

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.bars import LONGEST_SYMBOL
-from data.checks import VALUES, Floats
+from data.checks import PRICES, VALUES, Floats
 from data.errors import TableError
 from data.providers.column_names import number_doubles
 from data.providers.columns import Layout, recognise
@@ -23,6 +23,9 @@ from data.providers.time_columns import read_alike
 from data.providers.times import named_zone
 from data.providers.volumes import read_volume
 from data.table import LoadOptions, RawTable
+
+BILLION, GRID = 10**9, 10**4
+"""Prices of a unit or more in billionths, and a hundred thousandth, of which such are multiples."""
 
 
 def recognise_own(
@@ -81,7 +84,7 @@ def to_raw(
         if name
     }
     volume, volume_notes = read_volume(arrays, layout, values, named, where, decimal)
-    notes = (*layout.notes, *time_notes, *volume_notes)
+    notes = (*layout.notes, *time_notes, *volume_notes, *_note_billionths(values))
     if decimal != POINT:
         notes = (*notes, "numbers are read with a decimal comma")
     values = {**values, "volume": volume}
@@ -92,6 +95,17 @@ def to_raw(
     if layout.assumed:
         refuse_other_order(table, layout.assumed, arrays[layout.times[0]])
     return table
+
+
+def _note_billionths(values: dict[str, Floats]) -> tuple[str, ...]:
+    """A note where prices look counted in billionths, as Databento does unless it is asked not."""
+    prices = [values[name][np.isfinite(values[name])] for name in PRICES]
+    if any(len(one) == 0 or one.min() < BILLION or (one % GRID).any() for one in prices):
+        return ()
+    return (
+        f"prices such as {prices[0][0]:.0f} look counted in billionths, as Databento does: "
+        "to_csv(pretty_px=True) and to_parquet write them plain",
+    )
 
 
 def _read_aligned(column: pa.Array, name: str, where: str, decimal: str) -> Floats:

@@ -32,8 +32,23 @@ AT_PLACE = re.compile(r" \(column ([0-9]+)\)$")
 SAYS_OPEN = re.compile(r"open|start|begin|bucket")
 """Within the name of a column of times: that bars open at them."""
 
-PERIOD_STARTS = ("time_period_start", "period_start", "interval_start", "bar_start", "bucket")
-"""Names of when a bar begins, whatever else says when something was first traded in it."""
+PERIOD_STARTS = (
+    "time_period_start", "period_start", "interval_start", "bar_start", "bucket",
+    "candle_date_time_utc",
+)  # fmt: skip
+"""Names of when a bar begins, whatever else says when something was first or last traded in it."""
+
+LOCAL_ZONES = {
+    "eet": "EET", "cet": "CET", "wet": "WET", "msk": "Europe/Moscow", "bst": "Europe/London",
+    "est": "America/New_York", "edt": "America/New_York", "et": "America/New_York",
+    "cst": "America/Chicago", "pst": "America/Los_Angeles", "ist": "Asia/Kolkata",
+    "jst": "Asia/Tokyo", "kst": "Asia/Seoul", "hkt": "Asia/Hong_Kong", "sgt": "Asia/Singapore",
+    "aest": "Australia/Sydney", "aedt": "Australia/Sydney",
+}  # fmt: skip
+"""Short names of zones, with one that each may stand for: which, a person must say."""
+
+OF_ZONE = re.compile(rf"_\(?({'|'.join(LOCAL_ZONES)})\)?$")
+"""The zone at the end of a name of times, as in ``Time (EET)``."""
 
 MARKET_NAMES = frozenset(
     (
@@ -49,8 +64,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "time_open", "open_timestamp", "timestamp_utc", "datetime_utc", "start", "start_time",
         "unix", "unix_time", "unix_timestamp", "unix_timestamp_utc", "epoch",
         "gmt_time", "time_utc",
-        "utc_time", "utc", "date_utc", "window_start", "ts_event", "local_time", "time_gmt",
+        "utc_time", "utc", "date_utc",  "window_start", "ts_event", "local_time", "time_gmt",
         "time_(utc)", "date/time", "datum/zeit", "candle_begin_time", "start_at", "begins_at",
+        "begin", "begin_time", "starts_at", "time_left",
         *PERIOD_STARTS,
     ),
     "date": (
@@ -63,7 +79,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "время", "时间", "時刻", "時間", "saat", "시간",
     ),
     "close_time": (
-        "close_time", "closetime", "time_close", "close_timestamp", "end", "end_time",
+        "close_time", "closetime", "time_close", "close_timestamp", "end", "end_time", "time_right",
+        "ends_at",
     ),
     "open": (
         "open", "o", "open_price", "price_open", "opening_price", "first", "openprice",
@@ -82,7 +99,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "close": (
         "close", "c", "close_price", "price_close", "closing_price", "last", "price", "close_last",
-        "close/last", "closeprice", "last_price", "settle",
+        "close/last", "closeprice", "last_price", "settle", "latest",
         "schluss", "schlusskurs", "letzter", "cloture", "fermeture", "clot", "dernier", "cierre",
         "ultimo", "fechamento", "chiusura", "zamkniecie", "slot", "slotkoers", "закрытие", "закр",
         "цена", "收盘", "收盘价", "終値", "kapanis", "simdi", "종가",
@@ -90,8 +107,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "volume": (
         "volume", "vol", "v", "base_volume", "volume_base", "volume_(base)", "basevolume", "qty",
         "total_volume", "amount_base", "volumen", "volum", "umsatz", "stuck", "wolumen", "hacim",
-        "объем", "成交量", "出来高", "거래량", "volume_traded", "traded_volume", "share_volume",
+        "объем", "成交量", "出来高", "거래량", "volume_traded", "traded_volume",  "share_volume",
         "shares_traded", "total_traded_quantity", "ttl_trd_qnty",
+        "stucke", "stuecke", "volumefrom", "volume_from", "base_vol",
     ),
     "tick_volume": ("tick_volume", "tickvol", "tickvolume", "ticks", "up_ticks"),
     "symbol": (
@@ -144,6 +162,34 @@ def plain(name: str) -> str:
     kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
     found = re.sub(r"[\s.\-]+", "_", unicodedata.normalize("NFC", kept))
     return found.replace("\u0142", "l").replace("\u0131", "i")
+
+
+def find_role(name: str) -> str | None:
+    """What a column holds by its name; None where that is not known.
+
+    >>> find_role("Close Price"), find_role("Time (EET)"), find_role("mood")
+    ('close', 'time', None)
+    """
+    return ROLES.get(plain(name)) or ROLES.get(OF_ZONE.sub("", plain(name)))
+
+
+def find_local_zone(name: str) -> str | None:
+    """The zone that the name of a column of times may mean, as ``Time (EET)`` does."""
+    match = OF_ZONE.search(plain(name))
+    return None if match is None else LOCAL_ZONES[match[1]]
+
+
+def is_alike(name: str, role: str) -> bool:
+    """Whether the first or last word of a name is one for what a column may hold.
+
+    >>> is_alike("BidOpen", "open"), is_alike("mid.o", "open"), is_alike("open_interest", "high")
+    (True, True, False)
+    """
+    if find_role(name) is not None:
+        return False
+    words = plain(name).split("_")
+    roles = ("timestamp", "date", "time") if role == "timestamp" else (role,)
+    return len(words) > 1 and (ROLES.get(words[-1]) in roles or ROLES.get(words[0]) in roles)
 
 
 def is_volume_of_asset(name: str) -> bool:

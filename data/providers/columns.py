@@ -8,9 +8,10 @@ from data.checks import PRICES, VALUES
 from data.errors import TableError, near_match
 from data.providers.column_names import (
     PERIOD_STARTS,
-    ROLES,
     SAYS_OPEN,
     bare_name,
+    find_role,
+    is_alike,
     is_volume_of_asset,
     plain,
     say_column,
@@ -28,6 +29,29 @@ MEANINGS = ("timestamp", "date", "time", *VALUES, "symbol")
 NONE = "none"
 """Said of the volume: there is none, and every bar's is zero; of the symbol: all rows are one
 market's."""
+
+AT_CLOSE = "whose bars are stamped at their close: --stamped close reads them so"
+OF_PROGRAMS = (
+    (
+        "nautilus_trader",
+        ("ts_event", "ts_init"),
+        "whose bars are stamped at their close unless it was set otherwise: --stamped close reads "
+        "them so",
+    ),
+    ("BitMEX", ("homeNotional", "foreignNotional"), AT_CLOSE),
+    ("TradeStation", ("Up", "Down"), AT_CLOSE),
+    (
+        "HTX",
+        ("amount", "vol", "count"),
+        "whose 'vol' is in the quoted asset: --column volume=amount reads the traded one",
+    ),
+    (
+        "Poloniex",
+        ("quoteVolume", "weightedAverage"),
+        "whose 'volume' is in money: --column volume=quoteVolume reads what was traded",
+    ),
+)
+"""Programs, columns that they alone write together, and what these mean."""
 
 LISTS = {6: "ccxt", 12: "Binance"}
 """Who lists bars as so many numbers, of which the first are time in ms and values in our order."""
@@ -119,7 +143,7 @@ def recognise(
         notes=(
             *_passed_over([name for name in names if name not in beside.values()]),
             *_stated(beside),
-            *_close_stamps(names),
+            *_program_notes(names),
             *_other_volumes(found),
             *_list_order(names, assumed),
         ),
@@ -165,7 +189,7 @@ def _find_aligned(
     column = _named(own, names)
     if column is None:
         raise _no_column(flag, own, names, where)
-    role, roles = ROLES.get(plain(column)), [ROLES.get(plain(one)) for one in names]
+    role, roles = find_role(column), [find_role(one) for one in names]
     if role in MEANINGS and role not in said and roles.count(role) == 1:
         shown = flag if own == name else f"{flag}={own}"
         raise TableError(f"{where}: {shown}: column {column!r} is the {role} of the bars")
@@ -201,7 +225,7 @@ def _no_column(flag: str, name: str, names: Sequence[str], where: str) -> TableE
 def _by_role(names: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in names:
-        role = ROLES.get(plain(name))
+        role = find_role(name)
         if role is not None:
             found.setdefault(role, []).append(name)
     assets = [name for name in names if is_volume_of_asset(name)]
@@ -286,13 +310,13 @@ def _passed_over(names: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _close_stamps(names: Sequence[str]) -> tuple[str, ...]:
-    """A note where the names are those of a program that stamps bars at their close."""
-    if not {"ts_event", "ts_init"} <= {plain(name) for name in names}:
-        return ()
-    return (
-        "columns 'ts_event' and 'ts_init' are as nautilus_trader writes them, whose bars are "
-        "stamped at their close unless it was set otherwise: --stamped close reads them so",
+def _program_notes(names: Sequence[str]) -> tuple[str, ...]:
+    """What is known of files of a program that its columns alone do not show."""
+    own = {plain(name) for name in names}
+    return tuple(
+        f"columns {' and '.join(map(repr, columns))} are as {program} writes them, {note}"
+        for program, columns, note in OF_PROGRAMS
+        if own >= {plain(name) for name in columns}
     )
 
 
@@ -324,10 +348,9 @@ def _two_alike(where: str, role: str, columns: list[str]) -> TableError:
 
 def _missing(missing: list[str], names: Sequence[str], where: str) -> str:
     header = " (is there a header line?)" if any(_is_number(name) for name in names) else ""
-    last = missing[-1]
-    none = " (or --column volume=none)" if last == "volume" else ""
-    alike = [name for name in names if plain(name).startswith(f"{last}_")]
-    said = say_column(last, alike[0] if alike else "NAME")
+    none = " (or --column volume=none)" if "volume" in missing else ""
+    alike = {role: [name for name in names if is_alike(name, role)] for role in missing}
+    said = " ".join(say_column(role, next(iter(alike[role]), "NAME")) for role in missing)
     return (
         f"{where}: no column is named {' or '.join(missing)}{header}; "
         f"columns are {list_names(names)}; say which it is with {said}{none}"

@@ -10,6 +10,8 @@ DATE = r"^[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9]{1,4}$"
 TIME_OF_DAY = r"^[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?(?: ?[AaPp]\.?[Mm]\.?)?$"
 DIGITS = r"^[0-9]{1,9}$"
 
+WHOLE_TIME = r"^\s*(?:[0-9]{12}|[0-9]{14}|[0-9]{17}|[0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2}[ T].*)\s*$"
+
 MINUTES = r"^([01][0-9]|2[0-3])([0-5][0-9])$"
 SECONDS = r"^([01][0-9]|2[0-3])([0-5][0-9])([0-5][0-9])$"
 MILLISECONDS = r"^([01][0-9]|2[0-3])([0-5][0-9])([0-5][0-9])([0-9]{3})$"
@@ -28,6 +30,8 @@ def join_date_and_time(columns: dict[str, pa.Array], where: str) -> pa.Array:
     """
     (first, dates), (second, times) = columns.items()
     days = _write_days(dates)
+    if days is not None and _begin_with(times, days):
+        return times
     if days is not None and pa.types.is_timestamp(times.type):
         own = times.cast(pa.date32()).cast(pa.string())
         bare, own = (pc.replace_substring(text, "-", "") for text in (days, own))
@@ -41,6 +45,17 @@ def join_date_and_time(columns: dict[str, pa.Array], where: str) -> pa.Array:
             f"time with --column timestamp={first} or --column timestamp={second}"
         )
     return pc.binary_join_element_wise(days, clock, " ")
+
+
+def _begin_with(times: pa.Array, days: pa.Array) -> bool:
+    """Whether times are written whole, on these days: 20240102093500000 on 2024-01-02."""
+    if _is_whole(times):
+        times = times.cast(pa.int64()).cast(pa.string())
+    if not pa.types.is_string(times.type) or not _all_match(times, WHOLE_TIME):
+        return False
+    own, bare = (pc.replace_substring_regex(text, "[-/.]", "") for text in (times, days))
+    own = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(own), 0, 8)
+    return bool(pc.all(pc.equal(own, bare), min_count=0).as_py())
 
 
 def _write_days(dates: pa.Array) -> pa.Array | None:

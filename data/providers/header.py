@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from data.checks import PRICES, VALUES
 from data.errors import SourceError, TableError
-from data.providers.column_names import ROLES, plain, say_column
+from data.providers.column_names import find_role, say_column
 from data.providers.columns import list_counted, list_names
 from data.providers.markets import PRICE, TICKER, names_of
 from data.providers.numbers import NUMBER
@@ -127,7 +127,7 @@ def _skipped(lines: Sequence[str], where: str) -> tuple[int, str]:
         bare = line.strip().strip('"')
         if re.fullmatch(r"sep=.", bare, re.IGNORECASE):
             separator = bare[-1]
-        elif not (bare.startswith("#") or re.match(r"https?://", bare) or not bare):
+        elif not (bare.startswith(("#", "$")) or re.match(r"https?://", bare) or not bare):
             return place + _count_titles(lines[place:]), separator
     raise SourceError(f"{where}: there are no columns in the first {len(lines)} lines")
 
@@ -136,7 +136,7 @@ def _count_titles(lines: Sequence[str]) -> int:
     """Lines before the first that names all prices; none where it, or a row, is the first."""
     for count, line in enumerate(lines):
         cells = next(csv.reader([line], delimiter=max(SEPARATORS, key=line.count)), [])
-        if set(PRICES) <= {ROLES.get(plain(cell)) for cell in cells}:
+        if set(PRICES) <= {find_role(cell) for cell in cells}:
             return count
         if cells and (_is_row(cells) or len(cells) > len(PRICES)):
             return 0

@@ -19,10 +19,7 @@ LEAST_SHARED = 0.1
 """Share of rows that repeat a time where several markets stand beside each other."""
 
 OFTEN, SELDOM = 0.5, 0.1
-"""Shares of bars that open where the bar before closed."""
-
-MOST_ODD = 0.1
-"""Share of rows that may break the law of bars where the order of their columns is the usual."""
+"""Shares of bars that open where the bar before closed, or that break the law of bars."""
 
 SWAPPED = ("timestamp", "close", "high", "low", "open", "volume")
 """How yfinance writes columns."""
@@ -94,7 +91,7 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
         TableError: Naming the order that they seem to have.
     """
     is_named = columns[0] == COUNTED_FROM
-    reason = _find_other_list(table, times) if is_named else ""
+    reason = _find_other_order(table, times, is_named=is_named)
     order = _guess_order(table)
     if not reason and (share := _share_swapped(table)):
         what = "names only count columns" if is_named else "there is no header line"
@@ -110,18 +107,22 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
         raise TableError(f"{table.where}: {reason}: {said}")
 
 
-def _find_other_list(table: RawTable, times: pa.Array) -> str:
-    """Why a list of bars is none of ccxt's or Binance's; empty where it may be one."""
-    unit = count_unit(times)
+def _find_other_order(table: RawTable, times: pa.Array, *, is_named: bool) -> str:
+    """Why rows are not in the usual order, or a list is none of ccxt's; empty where they may be."""
+    unit = count_unit(times) if is_named else "ms"
     if unit != "ms":
         reason = f"times are no milliseconds{'' if unit is None else f' but {unit}'}"
     else:
         opens, highs, lows, closes = (table.values[name] for name in PRICES)
         is_odd = (highs < np.maximum(opens, closes)) | (lows > np.minimum(opens, closes))
-        if is_odd.mean() <= MOST_ODD:
+        # A flat bar breaks no law in any order.
+        share = is_odd.sum() / max((highs != lows).sum(), 1)
+        if share < OFTEN:
             return ""
-        reason = f"in {is_odd.mean():.0%} of bars a high or low would miss open or close"
-    return f"names only count columns, and {reason}; say which is which, such as"
+        reason = f"in {share:.0%} of bars a high or low would miss open or close"
+    what = "names only count columns, and" if is_named else "there is no header line, and read as"
+    order = "" if is_named else " open, high, low, close, volume"
+    return f"{what}{order} {reason}; say which is which, such as"
 
 
 def _guess_order(table: RawTable) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from data.checks import VALUES
 from data.errors import TableError
-from data.providers.column_names import ROLES, bare_name, plain
+from data.providers.column_names import bare_name, find_role
 from data.providers.columns import Layout
 from data.providers.header import Header
 
@@ -102,7 +102,7 @@ def _names_columns(row: pa.Table, layout: Layout) -> bool:
     """Whether each value of a row is the name of its column, or one for what it holds."""
     cells = {name: row.column(name)[0].as_py().strip() for name in layout.values if name}
     return all(
-        cells[name] == bare_name(name).strip() or ROLES.get(plain(cells[name])) == meaning
+        cells[name] == bare_name(name).strip() or find_role(cells[name]) == meaning
         for meaning, name in zip(VALUES, layout.values, strict=True)
         if name
     )

@@ -18,6 +18,7 @@ from data.checks import (
     format_time,
 )
 from data.errors import TableError
+from data.providers.column_names import find_local_zone
 from data.providers.day_times import join_date_and_time
 from data.providers.numbers import array_of
 from data.providers.written_times import ZONE_UTC, find_zone_behind, read_written
@@ -47,6 +48,12 @@ def read_times(
     time_ns, notes = _read(columns, tz, where, time_format)
     # A column that is called so says in which zone its times are.
     is_said = any(UTC_NAME.search(name.lower()) for name in columns)
+    for name in columns if AS_UTC in notes else ():
+        if (zone := find_local_zone(name)) is not None:
+            raise TableError(
+                f"{where}: column {name!r} names a zone that its times do not, and short names do "
+                f"not tell whether summer is counted; say which clock it is, such as --tz {zone}"
+            )
     return time_ns, tuple(note for note in notes if not (is_said and note == AS_UTC))
 
 

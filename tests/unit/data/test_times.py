@@ -345,7 +345,7 @@ def test_date_and_time_of_day_are_joined():
 
 @pytest.mark.parametrize(
     ("date", "time"),
-    [("2024-03-01", "2024-03-01T12:00"), ("2024-03-01 10:00", "12:00"), ("x", "y")],
+    [("2024-03-02", "2024-03-01T12:00"), ("2024-03-01 10:00", "12:00"), ("x", "y")],
 )
 def test_date_and_time_that_do_not_belong_together_are_refused(date, time):
     """Both columns are named."""
