@@ -36,6 +36,9 @@ COMMAND = re.compile(
 )
 """A command to copy in a line for people: words, flags, and names with a digit or a dot."""
 
+UNIT = re.compile(r"(?<=\d) (?=(?:s|min|h|R|bp|[KMG]B)\b)")
+"""The blank between a number and its unit."""
+
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 SENT_AGAIN_S = 0.01
@@ -138,8 +141,13 @@ def tell(text: str) -> None:
 
 
 def wrapped(text: str, width: int) -> str:
-    """The same in lines of whole words; a command to copy stays in one piece, however long."""
-    whole = COMMAND.sub(lambda found: found[0].replace(" ", "\0"), text)
+    """The same in lines of whole words; a command to copy and a number with its unit stay whole.
+
+    >>> print(wrapped("it takes about 27 s", 18))
+    it takes about
+      27 s
+    """
+    whole = UNIT.sub("\0", COMMAND.sub(lambda found: found[0].replace(" ", "\0"), text))
     lines = []
     for line in whole.split("\n"):
         indent = " " * (len(line) - len(line.lstrip()) + 2)

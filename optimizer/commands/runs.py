@@ -30,7 +30,7 @@ from optimizer.session.exported import (
 )
 from optimizer.session.genes_file import chosen_member
 from optimizer.session.importance import METHOD, importance_in
-from optimizer.shown import counted
+from optimizer.shown import counted, number
 from optimizer.written import write_whole
 
 STUDY = ".journal"
@@ -58,7 +58,7 @@ def show_command(name: str, runs: Path, *, is_whole: bool, as_json: bool) -> Non
             "status": store.status,
             "strategy": store.header.get("strategy"),
             "data": store.header.get("data"),
-            "generations": f"{len(summaries) - 1} of {store.planned}",
+            "generations": f"{number(max(len(summaries) - 1, 0))} of {number(store.planned)}",
             "front": summaries[-1].front if summaries else 0,
             "go on with": resume_command(store.path),
         }

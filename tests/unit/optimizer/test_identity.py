@@ -330,6 +330,7 @@ HARMLESS = {
     "budget": 10**6,
     "journal": "delete",
     "report": False,
+    "tags": ["baseline"],
     "generations": 3,
     "max_evaluations": 300,
     "max_seconds": 3.0,
