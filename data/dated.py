@@ -131,7 +131,7 @@ def _table(path: str) -> tuple[pa.Table, list[str]]:
     try:
         with unchanged(Path(path), LARGEST_SOURCE_BYTES) as content:
             return read(content, path)
-    except (pa.ArrowException, *UNPACKING, PageError) as error:
+    except (pa.ArrowException, *UNPACKING, PageError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {first_line(error)}") from None
 
 

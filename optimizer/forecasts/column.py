@@ -357,7 +357,7 @@ def _opened(path: Path) -> "Iterator[tuple[pq.ParquetFile, bytes]]":
             yield file, content
     except DataError as error:
         raise ConfigError(str(error)) from None
-    except (pa.ArrowException, PageError, OSError) as error:
+    except (pa.ArrowException, PageError, OSError, UnicodeDecodeError) as error:
         told = error.strerror if isinstance(error, OSError) else None
         raise ConfigError(f"{path} cannot be read: {told or str(error).splitlines()[0]}") from None
 

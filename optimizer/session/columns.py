@@ -230,8 +230,8 @@ def kept_columns(files: Sequence[str], run: Path, *, may_read: bool = True) -> l
 
 def _copy(run: Path, name: str, path: str) -> Path:
     folder = run / COLUMN_FOLDER
-    if folder.is_symlink():
-        raise StoreError(f"{folder} is a link, and is not followed")
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise StoreError(f"{folder} is a link or no folder, and is not followed: move it away")
     return folder / f"{name}{Path(path).suffix}"
 
 

@@ -193,7 +193,7 @@ def write_rows(
     known = dict(recorded_rows(store).rows)
     new: list[RowRecord] = []
     why, folder = "", store.path / ROW_FOLDER
-    taken = sum(file.stat().st_size for file in folder.glob("*.row") if file.stem in known)
+    taken = sum(file.lstat().st_size for file in folder.glob("*.row") if file.stem in known)
     for own_series, own, values in _calls(spec, series, genomes):
         if (name := _name_of(own, own_series, values)) in known:
             continue

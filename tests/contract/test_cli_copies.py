@@ -126,3 +126,26 @@ def test_a_copy_without_an_end_is_named(command, search):
         assert f"{copy} cannot be read (is larger than " in refused.err
     copy.unlink()
     assert command("runs", "verify", run.name).code == 0
+
+
+def test_a_file_in_place_of_the_copies_is_named(command, search):
+    """Going on with the run does not fail on it."""
+    assert search().code == 0
+    (run,) = Path("runs").iterdir()
+    (run / "columns").rename(run / "columns-before")
+    (run / "columns").write_text("")
+    refused = command("evolve", "--resume", run.name, "--generations", "3")
+    assert refused.code == 4
+    assert f"{run}/columns is a link or no folder, and is not followed" in refused.error
+
+
+def test_a_row_that_became_a_link_is_no_defect(command, search):
+    """Also where more rows are to be written beside it."""
+    assert search("--holdout", "20%").code == 0
+    (run,) = Path("runs").iterdir()
+    row = next((run / "rows").glob("*.row"))
+    row.unlink()
+    row.symlink_to("nowhere")
+    opened = command("judge", run.name, "--open", "--null", "0", "--folds", "0")
+    assert opened.code == 0, opened.err
+    assert row.is_symlink()

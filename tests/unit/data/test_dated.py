@@ -105,6 +105,21 @@ def test_what_is_no_such_file_is_refused(tmp_path, text, message):
         read_dated(written(tmp_path, text))
 
 
+@pytest.mark.parametrize("name", ["rates.csv", "rates.parquet"])
+def test_a_name_of_a_column_that_is_no_text_is_refused(tmp_path, name):
+    """In one line, as what else cannot be read; also where nobody reads that column."""
+    path = tmp_path / name
+    if name.endswith("csv"):
+        path.write_text("known_at,value,qzqzqz\n1970-01-02T00:00Z,1,2\n")
+    else:
+        times = pa.array([DAY_NS], pa.timestamp("ns", "UTC"))
+        table = pa.table({"known_at": times, "value": [1.0], "qzqzqz": [2.0]})
+        pq.write_table(table, path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"qzqzqz", b"q\xf6qz\xffz"))
+    with pytest.raises(DataError, match=rf"{name} cannot be read: 'utf-8'"):
+        read_dated(str(path))
+
+
 def test_a_missing_file_is_named():
     """By its path."""
     with pytest.raises(DataError, match=r"there is no file 'none.csv'"):

@@ -15,6 +15,7 @@ from optimizer.cluster.hosts import Link
 from optimizer.cluster.jobs import Asked, done
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.measuring import measured
+from optimizer.cluster.searches import in_order
 from optimizer.cluster.sharded import on_workers
 from optimizer.cluster.work import Found
 from optimizer.errors import LostError, ReleasedError
@@ -119,6 +120,18 @@ def test_a_search_whose_calls_are_taken_back_finds_the_same(cluster, stranger):
     other = stranger("release")
     assert searched(task, on_workers(cluster, task, 3)) == expected
     assert {"evaluate shard 0", "replay shard 2"} <= set(other.met)
+
+
+def test_a_restart_of_the_cluster_by_another_client_changes_nothing(tmp_path):
+    """It has the scheduler forget all calls, and begins all workers anew."""
+    with begun(tmp_path) as hosts, Cluster(parse_address(str(hosts.file))) as cluster:
+        expected = [one.result for one in in_order(done(cluster, asked(6, "echo")))]
+        running = done(cluster, asked(6))
+        next(running)
+        with Client(scheduler_file=str(hosts.file), set_as_default=False) as other:
+            other.restart(timeout=120)
+        assert len(list(running)) == 5
+        assert [one.result for one in in_order(done(cluster, asked(6, "echo")))] == expected
 
 
 def test_a_first_question_that_is_taken_back_is_no_silent_worker(hosts, stranger, monkeypatch):
