@@ -74,7 +74,7 @@ def open_times(
     """
     is_stated = table.timeframe_ns is not None
     if options.stamped == "open":
-        return timestamp, () if is_stated else _hint_closes(timestamp, timeframe_ns)
+        return timestamp, () if is_stated else _hint_closes(timestamp, timeframe_ns, table.zone)
     if is_stated:
         raise TimeframeError(
             f"{table.where}: states that its bars are stamped at their open; leave --stamped out"
@@ -180,14 +180,14 @@ def _whole_closes(timestamp: Ints) -> tuple[Ints, tuple[str, ...]]:
     return timestamp + moment_ns, notes
 
 
-def _hint_closes(timestamp: Ints, timeframe_ns: int) -> tuple[str, ...]:
+def _hint_closes(timestamp: Ints, timeframe_ns: int, zone: str) -> tuple[str, ...]:
     """A note where sessions begin a bar late and end on the half hour, as stamps at the close do.
 
     New York's bars of five minutes are stamped 09:30 to 15:55 at their open, and 09:35 to 16:00 at
     their close.
     """
     if timeframe_ns == DAY_NS:
-        return _hint_day_closes(timestamp)
+        return _hint_day_closes(timestamp if zone == "UTC" else to_local(timestamp, zone))
     if timeframe_ns >= SESSION_BREAK_NS:
         return ()
     breaks = np.flatnonzero(np.diff(timestamp) > SESSION_BREAK_NS)
@@ -202,10 +202,10 @@ def _hint_closes(timestamp: Ints, timeframe_ns: int) -> tuple[str, ...]:
     )
 
 
-def _hint_day_closes(timestamp: Ints) -> tuple[str, ...]:
-    """A note where days of the week alone are stamped 16:00, as GOOGLEFINANCE does."""
-    is_weekday = np.is_busday(timestamp.astype("datetime64[ns]").astype("datetime64[D]"))
-    if not (timestamp % DAY_NS == NEW_YORK_CLOSE_NS).all() or not is_weekday.all():
+def _hint_day_closes(local_ns: Ints) -> tuple[str, ...]:
+    """A note where days of the week alone are stamped 16:00 [T], as GOOGLEFINANCE does."""
+    is_weekday = np.is_busday(local_ns.astype("datetime64[ns]").astype("datetime64[D]"))
+    if not (local_ns % DAY_NS == NEW_YORK_CLOSE_NS).all() or not is_weekday.all():
         return ()
     return (
         "days are stamped 16:00, when exchanges of New York close: --stamped close reads them so",

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from data.checks import NO_TIME, Ints, format_time
 from data.errors import TableError
-from data.providers.column_names import SAYS_OPEN, plain, say_column
+from data.providers.column_names import SAYS_OPEN, find_role, plain, say_column
 from data.providers.columns import Layout
 from data.providers.times import read_times
 from data.table import LoadOptions
@@ -75,7 +75,7 @@ def _find_end(
     names: Names, time_ns: Ints, closes: Mapping[str, Ints], options: LoadOptions, where: str
 ) -> End | None:
     """The end of bars at which times [N] lie, by what they hold, a column of closes, or a name."""
-    if len(time_ns) > 1 and before_minute(time_ns)[0]:
+    if find_role(names[0]) == "close_time" or (len(time_ns) > 1 and before_minute(time_ns)[0]):
         return "close"
     for name, close_ns in closes.items():
         both = (time_ns != NO_TIME) & (close_ns != NO_TIME)
@@ -113,6 +113,8 @@ def _refuse_end(
         return TableError(
             f"{column} says when bars open; leave --stamped out, or {_say(names)} lets it be closes"
         )
+    if find_role(names[0]) == "close_time":
+        return TableError(f"{column} says when bars close; --stamped close reads it so")
     if not before_minute(time_ns)[0]:
         return TableError(
             f"{column} holds the times of column {next(iter(closes))!r}, at which bars close; "

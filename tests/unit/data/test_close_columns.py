@@ -111,3 +111,13 @@ def test_dates_and_times_of_day_are_compared_as_one(tmp_path):
         load_bars(spec)
     said = options_in(str(caught.value), stamped="open")
     assert load_bars(spec, said).timestamp[0] == NEXT_NS
+
+
+@pytest.mark.parametrize("name", ["close_time", "end"])
+def test_a_column_of_closes_that_a_person_names_is_no_open(tmp_path, name):
+    """The half of a remedy is refused with the other half."""
+    spec = write(tmp_path, (name, CLOSES))
+    with pytest.raises(DataError, match="says when bars close; --stamped close") as caught:
+        load_bars(spec, LoadOptions(columns={"timestamp": name}))
+    said = options_in(str(caught.value), columns={"timestamp": name})
+    assert load_bars(spec, said).timestamp[0] == FIRST_NS

@@ -56,6 +56,14 @@ def test_whole_prices_of_a_dear_market_are_not_noted(tmp_path):
     assert not any("billionths" in note for note in load_bars(write(tmp_path, text)).notes)
 
 
+def test_days_at_the_close_of_new_york_are_noted_on_its_clock(tmp_path):
+    """Whatever the hour in UTC."""
+    rows = [f"2024-01-0{i} 16:00,10,12,9,11,5" for i in range(1, 6)]
+    spec = write(tmp_path, "\n".join(["time,open,high,low,close,volume", *rows, ""]))
+    notes = load_bars(spec, LoadOptions(tz="America/New_York")).notes
+    assert any("days are stamped 16:00" in note for note in notes)
+
+
 @pytest.mark.parametrize("clock", ["15:00", "16:00"])
 @pytest.mark.parametrize("first", [1, 6])
 def test_days_at_other_hours_or_of_weekends_are_not_taken_for_closes(tmp_path, clock, first):
