@@ -26,6 +26,7 @@ DATES = TIME_MS.astype("datetime64[ms]").astype("datetime64[s]").astype(str)
 COLUMNS = {
     "time": TIME_MS,
     "close_time": TIME_MS + HOUR_MS - 1,
+    "later": TIME_MS + 7 * HOUR_MS,
     "day": [date[:10] for date in DATES],
     "clock": [date[11:] for date in DATES],
     "open": OPEN,
@@ -59,7 +60,7 @@ LAYOUTS = (
 """Files by what each column holds and is called."""
 
 NAMES = st.one_of(
-    st.sampled_from([name for names in ALIASES.values() for name in names]),
+    st.sampled_from(list(ALIASES.values())).flatmap(st.sampled_from),
     st.sampled_from(["Adj Close", "vwap", "Volume USDT", "x", "", "1", "close.1", "Unnamed: 0"]),
 )
 CHANGES = st.sampled_from(["drop", "rename", "double", "rename double"])
@@ -78,7 +79,7 @@ def changed_files(draw):
         table[place] = (draw(NAMES), table[place][1])
         return table
     name = table[place][0] if change == "double" else draw(NAMES)
-    other = draw(st.sampled_from(list(COLUMNS)))
+    other = draw(st.one_of(st.just("later"), st.sampled_from(list(COLUMNS))))
     table.insert(draw(st.integers(0, len(table))), (name, other))
     return table
 

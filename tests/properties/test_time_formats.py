@@ -19,7 +19,13 @@ CLOCKS = (
     ["I", "M", "S", "p"], ["H", "M", "S", "z"], ["H", "M", "S", "f", "z"], ["H", "f"],
 )  # fmt: skip
 SEPARATORS = st.sampled_from(["", "", "", "-", "/", ".", ":", " ", "  ", "T", ",", "%%", "(", "0"])
-MOMENTS = st.datetimes(dt.datetime(1970, 1, 1), dt.datetime(2068, 12, 31))
+MOMENTS = st.one_of(
+    st.datetimes(dt.datetime(1969, 1, 1), dt.datetime(2068, 12, 31)),
+    st.datetimes(dt.datetime(1969, 1, 1), dt.datetime(1969, 12, 31)),
+    st.datetimes(dt.datetime(2068, 1, 1), dt.datetime(2068, 12, 31)),
+)
+"""All that two digits of a year can say, and often the first and the last of them."""
+
 ZONES = st.sampled_from([dt.UTC, dt.timezone(dt.timedelta(hours=-5, minutes=-30))])
 FIRST_NS, LAST_NS = -2_208_988_800 * 10**9, 4_102_444_800 * 10**9
 """1900 and 2100."""
