@@ -8,7 +8,7 @@ from typing import Any
 
 from optimizer.report.evidence import answer
 from optimizer.report.tables import Tables
-from optimizer.report.tiles import CHOSEN, list_tiles
+from optimizer.report.tiles import describe_tiles, list_tiles
 from optimizer.runs import RunStore
 from optimizer.runs.labels import Labels
 from optimizer.session.problem import Evaluator, JustSearched
@@ -36,7 +36,7 @@ def render_html(run: Tables, labels: Labels) -> str:
         names = "".join(f"<th>{escape(tile.name)}</th>" for tile in tiles)
         values = "".join(f"<td>{escape(tile.value)}</td>" for tile in tiles)
         notes = "".join(f"<td>{escape(tile.note)}</td>" for tile in tiles)
-        parts.append(f"<p>{CHOSEN}</p>" if run.is_search else "")
+        parts.append(f"<p>{escape(describe_tiles(run))}</p>")
         parts.append(f"<table><tr>{names}</tr><tr>{values}</tr><tr>{notes}</tr></table>")
     front = run.front[[*run.objectives, *run.genes]].head(MOST_ROWS)
     more = f", the first {MOST_ROWS}" if len(run.members) > MOST_ROWS else ""

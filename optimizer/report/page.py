@@ -24,7 +24,7 @@ from optimizer.report.facts import cautions, data_facts, search_facts
 from optimizer.report.glossary import anchor, terms
 from optimizer.report.model import MOST_MEMBERS, choose, member_rows, page_data
 from optimizer.report.tables import Tables
-from optimizer.report.tiles import CHOSEN, list_tiles
+from optimizer.report.tiles import describe_tiles, list_tiles
 from optimizer.runs.files import REPORT
 from optimizer.shown import HELD_OUT, counted
 from optimizer.written import write_whole
@@ -183,7 +183,7 @@ def _static(run: Tables) -> Mapping[str, object]:
         "data": run.header.data,
         "answer": answer(run),
         "tiles": list_tiles(run),
-        "tiles_caption": CHOSEN if run.is_search else "",
+        "tiles_caption": describe_tiles(run),
         "fold_columns": FOLD_COLUMNS,
         "grave": [caution for caution in warnings if caution.is_grave],
         "mild": [caution for caution in warnings if not caution.is_grave],

@@ -6,7 +6,7 @@ from optimizer.report.tables import Tables
 from optimizer.runs.result import Member
 from optimizer.shown import fraction, metric
 
-CHOSEN = "On the bars that were searched, where every result is chosen to look good:"
+CHOSEN = "On the bars that were searched, where every result is chosen to look good."
 """What stands above the numbers of a search's pick."""
 
 
@@ -22,6 +22,13 @@ class Tile:
     value: str
     note: str
     sign: str = ""
+
+
+def describe_tiles(run: Tables) -> str:
+    """What stands above the numbers: which bars they are of, and how much R is."""
+    share = run.header.costs.get("risk_fraction")
+    risk = f"R is what a trade puts at risk, {fraction(share)} of the account." if share else ""
+    return " ".join(filter(None, (CHOSEN if run.is_search else "", risk)))
 
 
 def list_tiles(run: Tables) -> list[Tile]:

@@ -138,7 +138,10 @@ def test_what_to_do_with_what_is_not_valid_is_what_helps(example_run, tmp_path):
 def test_tiles_say_which_bars_they_are_of(folded):
     """A gain on the bars that were searched is no gain elsewhere."""
     page = page_html(folded)
-    place = page.index("On the bars that were searched, where every result is chosen to look good")
+    place = page.index(
+        "On the bars that were searched, where every result is chosen to look good. R is what a "
+        "trade puts at risk, 1.00% of the account."
+    )
     assert place < page.index('<dl class="tiles">')
 
 
