@@ -77,7 +77,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         raise SourceError(f"{where}: is no readable CSV file ({first_line(error)})") from None
     if not columns.num_rows:
         raise SourceError(f"{where}: there are no bars after the header line")
-    columns, repeated = drop_headers(columns, layout, where, may_drop=options.drop_bad_bars)
+    columns, repeated = drop_headers(columns, layout, header, where, may_drop=options.drop_bad_bars)
     layout = replace(layout, notes=(*layout.notes, *below, *repeated))
     numbers = (*layout.values, *dict(layout.aligned).values())
     if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in numbers:

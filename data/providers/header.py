@@ -41,6 +41,7 @@ class Header:
     Args:
         skip: Lines before the first row.
         market: The market that the header names, or None.
+        lines: Cells of the lines that name the columns.
         is_guessed: Whether values without names are taken in their usual order.
     """
 
@@ -50,6 +51,7 @@ class Header:
     market: str | None = None
     notes: tuple[str, ...] = ()
     is_guessed: bool = False
+    lines: tuple[list[str], ...] = ()
 
 
 def read_header(text: bytes, where: str, market: str | None, *, is_numbered: bool) -> Header:
@@ -75,7 +77,7 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     if len(rows) == 3 and (pairs := _two_names(rows)) is not None:
         names, market = names_of(pairs, market, where)
         depth = 3 if _is_index_line(rows[2]) else 2
-        return Header(separator, names, above + depth, market, notes)
+        return Header(separator, names, above + depth, market, notes, lines=tuple(rows[:depth]))
     if _is_row(rows[0]) and not list_counted(rows[0]):
         names, note = _without_header(rows[0], where, is_numbered=is_numbered)
         is_guessed = not is_numbered and names == ["timestamp", *VALUES]
@@ -85,7 +87,7 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     if len(rows) == 1:
         line = ascii(lines[above].strip()[:80])
         raise SourceError(f"{where}: there are no bars after the header line, {line}")
-    return Header(separator, rows[0], above + 1, None, notes)
+    return Header(separator, rows[0], above + 1, None, notes, lines=(rows[0],))
 
 
 def _is_row(cells: Sequence[str]) -> bool:

@@ -1,15 +1,15 @@
 """Lines of a text file that are no rows: below them, and a header line that comes again."""
 
 import csv
-import io
 import re
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.checks import VALUES
 from data.errors import TableError
-from data.providers.column_names import bare_name, find_role
+from data.providers.column_names import find_role
 from data.providers.columns import Layout
 from data.providers.header import Header
 
@@ -28,8 +28,10 @@ def cut_below(text: bytes, header: Header) -> tuple[bytes, tuple[str, ...]]:
     notes: list[str] = []
     while len(notes) < MOST_LINES_BELOW:
         start, stop = _find_last_line(text, end)
+        if stop - start > COMPARED_BYTES:
+            break
         line = text[start:stop].decode(errors="replace").strip()
-        cells = next(csv.reader(io.StringIO(line), delimiter=header.separator), [])
+        cells = _split_cells(line, header.separator)
         if not _has_words_alone(cells, len(header.names)) or _is_like_rows(cells[0], text, header):
             break
         notes.append(f"a line below the rows is passed over: {line[:80]!r}")
@@ -38,19 +40,28 @@ def cut_below(text: bytes, header: Header) -> tuple[bytes, tuple[str, ...]]:
 
 
 def drop_headers(
-    columns: pa.Table, layout: Layout, where: str, *, may_drop: bool
+    columns: pa.Table, layout: Layout, header: Header, where: str, *, may_drop: bool
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """Rows of text without those that name the columns again, and a note about them.
 
     Raises:
         TableError: When there are such rows, and a person did not ask to drop bad ones.
     """
-    first = pc.utf8_trim_whitespace(columns.column(layout.values[0]))
-    may_be = pc.or_(pc.ascii_is_alpha(first), pc.equal(first, layout.values[0]))
+    own = [
+        {name: cells[header.names.index(name)].strip() for name in columns.column_names}
+        for cells in header.lines
+        if len(cells) == len(header.names)
+    ]
+    time, opening = layout.times[0], layout.values[0]
+    times, opens = (pc.utf8_trim_whitespace(columns.column(name)) for name in (time, opening))
+    words = pc.unique(opens.filter(pc.ascii_is_alpha(opens))).to_pylist()
+    titles = pa.array([word for word in words if find_role(word) == "open"], pa.string())
+    names = pa.array([cells[time] for cells in own if cells[time]], pa.string())
+    may_be = pc.or_(pc.is_in(opens, titles), pc.is_in(times, names))
     rows = [
         row
         for row in pc.indices_nonzero(may_be).to_pylist()
-        if _names_columns(columns.slice(row, 1), layout)
+        if _names_columns(columns.slice(row, 1), layout, own)
     ]
     if not rows:
         return columns, ()
@@ -59,9 +70,10 @@ def drop_headers(
             f"{where}: row {rows[0]} names the columns again, as where files were joined; "
             "--drop-bad-bars drops such rows"
         )
-    keep = pc.invert(pc.is_in(pa.array(range(columns.num_rows)), pa.array(rows)))
+    keep = np.ones(columns.num_rows, dtype=np.bool_)
+    keep[rows] = False
     count = "1 row that names" if len(rows) == 1 else f"{len(rows)} rows that name"
-    return columns.filter(keep), (f"dropped {count} the columns again",)
+    return columns.filter(pa.array(keep)), (f"dropped {count} the columns again",)
 
 
 def _find_last_line(text: bytes, end: int) -> tuple[int, int]:
@@ -87,7 +99,7 @@ def _is_like_rows(cell: str, text: bytes, header: Header) -> bool:
     ]
     own = _shape(cell)
     rows = (line.decode(errors="replace") for line in lines)
-    others = (next(csv.reader([row], delimiter=header.separator), []) for row in rows)
+    others = (_split_cells(row, header.separator) for row in rows)
     whole = [cells for cells in others if len(cells) == len(header.names) and any(cells[1:])]
     return any(_shape(cells[0]).startswith(own) for cells in whole)
 
@@ -98,11 +110,16 @@ def _shape(cell: str) -> str:
     return re.sub(r"[0-9]+", "0", words)
 
 
-def _names_columns(row: pa.Table, layout: Layout) -> bool:
-    """Whether each value of a row is the name of its column, or one for what it holds."""
-    cells = {name: row.column(name)[0].as_py().strip() for name in layout.values if name}
-    return all(
-        cells[name] == bare_name(name).strip() or find_role(cells[name]) == meaning
-        for meaning, name in zip(VALUES, layout.values, strict=True)
-        if name
-    )
+def _names_columns(row: pa.Table, layout: Layout, own: list[dict[str, str]]) -> bool:
+    """Whether a row is a line of the header, or names what each column of values holds."""
+    cells = {name: row.column(name)[0].as_py().strip() for name in row.column_names}
+    meant = zip(VALUES, layout.values, strict=True)
+    return cells in own or all(find_role(cells[name]) == role for role, name in meant if name)
+
+
+def _split_cells(line: str, separator: str) -> list[str]:
+    """The cells of a line; none where it is no line of a table."""
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return []

@@ -119,3 +119,28 @@ def test_a_header_in_another_order_is_never_dropped(tmp_path):
     other = "Time,Open,High,Low,Volume,Last"
     with pytest.raises(DataError):
         volumes(write(tmp_path, HEADER, *ROWS[:2], other, *ROWS[2:]), drop_bad_bars=True)
+
+
+def test_a_header_of_several_lines_that_comes_again_is_dropped_whole(tmp_path):
+    """As yfinance writes it: names, tickers, and the name of the index."""
+    header = ["Price,Close,High,Low,Open,Volume", "Ticker,X,X,X,X,X", "Date,,,,,"]
+    rows = [f"2024-01-0{i},11,12,9,10,{i}" for i in range(1, 6)]
+    spec = write(tmp_path, *header, *rows[:3], *header, *rows[3:])
+    with pytest.raises(DataError, match="row 3 names the columns again") as caught:
+        load_bars(spec)
+    bars = load_bars(spec, options_in(str(caught.value)))
+    assert bars.volume.tolist() == [1, 2, 3, 4, 5]
+    assert "dropped 3 rows that name the columns again" in bars.notes
+
+
+@pytest.mark.parametrize("last", ["a b" * 200_000, "Down\rloaded from a vendor", "\0 a word", '"'])
+def test_last_lines_that_are_no_text_are_refused_in_our_words(tmp_path, last):
+    """Too long, broken, or never closed."""
+    with pytest.raises(DataError):
+        load_bars(write(tmp_path, HEADER, *ROWS, last))
+
+
+def test_lines_that_end_as_on_old_machines_are_read(tmp_path):
+    """A carriage return alone, which no line feed follows."""
+    (tmp_path / "bars.csv").write_bytes("\r".join([HEADER, *ROWS, ""]).encode())
+    assert volumes(str(tmp_path / "bars.csv"))[0] == [1, 2, 3, 4, 5]
