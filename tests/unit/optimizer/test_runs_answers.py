@@ -46,3 +46,20 @@ def test_parts_of_another_shape_are_left_out(odd):
     strange = {"genes": odd, "metrics": {"strength": odd, "total_return": odd}, "by_window": odd}
     found = read_answer(HEADER, {"data": {"windows": odd}, "front": [strange]}, None)
     assert (found.symbols, found.total_return) == ((), 5.0 if odd == 5 else None)
+
+
+@pytest.mark.parametrize(
+    ("header", "symbols"),
+    [
+        ({"symbols": ["A", "B"], "data": "2 symbols 15m"}, ("A", "B")),
+        ({"data": "BTC/USDT 15m"}, ("BTC/USDT",)),
+        ({"data": "2 symbols 15m"}, ()),
+        ({"data": "A 15m, 1h"}, ()),
+        ({"data": "sample"}, ()),
+        ({"symbols": 3, "data": 4}, ()),
+        ({}, ()),
+    ],
+)
+def test_a_run_without_a_result_names_its_symbols(header, symbols):
+    """As its header says; one of an older version where it is one."""
+    assert read_answer(header, None, None).symbols == symbols
