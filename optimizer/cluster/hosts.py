@@ -309,9 +309,13 @@ def _require_answer(address: str, security: Security) -> None:
         if known["type"] in ("Worker", "Nanny"):
             raise OSError(f"a {known['type'].lower()} listens there")
 
-    # In a thread of its own: a notebook has a loop that runs already.
-    with ThreadPoolExecutor(1) as pool:
+    # In a thread of its own: a notebook has a loop that runs already. Who is stopped meanwhile does
+    # not wait for its end.
+    pool = ThreadPoolExecutor(1)
+    try:
         pool.submit(asyncio.run, asyncio.wait_for(greet(), CALL_S)).result()
+    finally:
+        pool.shutdown(wait=False)
 
 
 def _name_of(key: object) -> str:

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -204,6 +205,20 @@ def test_a_client_that_is_killed_goes_on(hosts, gate, recorded, alone, tmp_path)
     found = run(*flags, "--json", cwd=tmp_path)
     assert found.code == 0, found.err
     assert found.json["judgement"]["null"] == alone
+
+
+def test_a_command_that_asks_a_silent_port_can_be_stopped(tmp_path):
+    """At once, as one that waits for nobody."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with start("doctor", "--cluster", address, cwd=tmp_path) as process:
+            connection, _ = silent.accept()
+            with connection:
+                began = time.monotonic()
+                process.send_signal(signal.SIGTERM)
+                process.wait()
+                assert time.monotonic() - began < SOON_S
+    assert process.returncode == 130
 
 
 def test_ctrl_c_ends_the_command_and_its_workers(recorded, tmp_path):
