@@ -75,6 +75,7 @@ def killed_by_and_by(seconds):
     return thread
 
 
+@pytest.mark.timeout(1200)
 def test_workers_killed_in_the_middle_change_nothing(kills, monkeypatch):
     """Of a piece of work, and of a generation; two in a row."""
     # A result whose worker is gone is asked for again after so long.
@@ -82,7 +83,7 @@ def test_workers_killed_in_the_middle_change_nothing(kills, monkeypatch):
     task = search_on_seven(over_windows="worst", generations=20)
     expected = searched(task)
     with Cluster(parse_address("local:2")) as cluster:
-        for seconds in [0.1 + 0.2 * number for number in range(1, kills)]:
+        for seconds in [0.1 + 1.2 * number / kills for number in range(1, kills)]:
             thread = killed_by_and_by(seconds)
             assert searched(task, on_workers(cluster, task, 3)) == expected
             thread.join()
