@@ -10,7 +10,9 @@ from optimizer.errors import OptimizerError, ParityError
 from optimizer.evidence.verdict import RULES_VERSION
 from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.runs import RunStore
+from optimizer.runs.files import OWNER
 from optimizer.runs.labels import Labels, label_problems, read_labels
+from optimizer.runs.lock import read_owner
 from optimizer.runs.result import RunResult, recorded_result
 from optimizer.search.evolution import front_hash
 from optimizer.session.exported import newest_front
@@ -107,11 +109,21 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
             problems, unchecked = [*problems, *found], [*unchecked, *rows]
     regret = OF_A_RESULT if result and result.regret else ()
     return Checked(
-        tuple(problems),
+        (*problems, *_note_problems(store)),
         tuple(unchecked),
         certificate,
         bool(individuals),
         (*ANYWAY, *_of_a_person(store), *regret, *_of(judgement)),
+    )
+
+
+def _note_problems(store: RunStore) -> tuple[str, ...]:
+    """Why nobody can tell whether the last rows of a run are gone; empty where that is known."""
+    if read_owner(store.path) is not None:
+        return ()
+    return (
+        f"{OWNER} is gone or damaged, which counts all rows, so that some may miss at "
+        "the end: copy the run again, whole",
     )
 
 
