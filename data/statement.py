@@ -1,7 +1,7 @@
-"""What a kept Parquet file states of its bars beside their columns: their duration and zone."""
+"""What a kept Parquet file states of its bars beside their columns: duration, zone and notes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from data.bars import Bars
@@ -9,6 +9,9 @@ from data.table import RawTable
 
 META = b"exhaustion-optimizer bars"
 """Name of the statement in the metadata of a file."""
+
+NOTES = b"exhaustion-optimizer notes"
+"""Name of notes about columns that were left out of a file."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,22 @@ def state_bars(bars: Bars) -> dict[bytes, bytes]:
     first_ns, last_ns = (int(bars.timestamp[place]) for place in (0, -1))
     statement = Statement(bars.timeframe_ns, bars.zone, len(bars), first_ns, last_ns)
     return {META: json.dumps(asdict(statement)).encode()}
+
+
+def state_notes(notes: Sequence[str]) -> dict[bytes, bytes]:
+    """Notes about what is not in a file, as its metadata."""
+    return {NOTES: json.dumps(notes).encode()} if notes else {}
+
+
+def with_notes(table: RawTable, metadata: Mapping[bytes, bytes] | None) -> RawTable:
+    """Rows of a file with the notes that its metadata holds."""
+    try:
+        notes = json.loads((metadata or {}).get(NOTES, b"[]"))
+    except (ValueError, RecursionError):
+        return table
+    notes = notes if isinstance(notes, list) else []
+    lines = [note for note in notes if isinstance(note, str) and note.isprintable()]
+    return replace(table, notes=(*table.notes, *lines))
 
 
 def with_statement(table: RawTable, metadata: Mapping[bytes, bytes] | None) -> RawTable:

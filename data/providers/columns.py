@@ -190,7 +190,9 @@ def _find_aligned(
     if column is None:
         raise _no_column(flag, own, names, where)
     role, roles = find_role(column), [find_role(one) for one in names]
-    if role in MEANINGS and role not in said and roles.count(role) == 1:
+    # Beside a column of whole times, days and times of day may be anything.
+    is_beside = role in ("date", "time") and "timestamp" in roles
+    if role in MEANINGS and role not in said and roles.count(role) == 1 and not is_beside:
         shown = flag if own == name else f"{flag}={own}"
         raise TableError(f"{where}: {shown}: column {column!r} is the {role} of the bars")
     return column

@@ -34,24 +34,36 @@ def refuse_mixed(time_ns: Ints, others: Callable[[], pa.Table], where: str) -> N
     Raises:
         TableError: Naming that column, and how to read one market.
     """
+    if (parted := find_markets(time_ns, others)) is not None:
+        name, markets = parted
+        raise TableError(
+            f"{where}: column {name!r} {show_markets(markets)}; name one of them, such as "
+            f"{where}#{markets[0]} {say_column('symbol', name)}"
+        )
+
+
+def find_markets(time_ns: Ints, others: Callable[[], pa.Table]) -> tuple[str, list[object]] | None:
+    """The column that parts rows into series, and its values; None where the rows are of one.
+
+    `others` are columns that may part them, read only where times [N] do not go one way.
+    """
     steps = np.diff(time_ns)
     if (steps > 0).all() or (steps < 0).all():
-        return
+        return None
     parted = {}
     table = others()
     for name in table.column_names:
         market = pc.dictionary_encode(table.column(name).combine_chunks())
         if _parts_series(market, time_ns, is_named=plain(name) in MARKET_NAMES):
             parted[name] = market.dictionary.to_pylist()
-    if parted:
-        name = min(parted, key=lambda name: len(parted[name]))
-        markets = parted[name]
-        shown = ", ".join(repr(str(market))[:24] for market in markets[:3])
-        more = ", ..." if len(markets) > 3 else ""
-        raise TableError(
-            f"{where}: column {name!r} parts the rows into {len(markets)} markets ({shown}{more}); "
-            f"name one of them, such as {where}#{markets[0]} {say_column('symbol', name)}"
-        )
+    return min(parted.items(), key=lambda one: len(one[1]), default=None)
+
+
+def show_markets(markets: Sequence[object]) -> str:
+    """How a message says that a column names several markets."""
+    shown = ", ".join(repr(str(market))[:24] for market in markets[:3])
+    more = ", ..." if len(markets) > 3 else ""
+    return f"parts the rows into {len(markets)} markets ({shown}{more})"
 
 
 def _parts_series(market: pa.DictionaryArray, time_ns: Ints, *, is_named: bool) -> bool:

@@ -12,7 +12,7 @@ from data.providers.markets import part_market
 from data.providers.parquet_pages import PageError, decoded_bytes, footer_bytes
 from data.providers.size_caps import refuse_nested, refuse_rows, refuse_size
 from data.providers.source_file import first_line, label, open_path, unchanged
-from data.statement import with_statement
+from data.statement import with_notes, with_statement
 from data.table import LoadOptions, RawTable
 
 BINARY = "BYTE_ARRAY"
@@ -47,7 +47,8 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         reason = first_line(error)
         raise SourceError(f"{where}: is no readable Parquet file ({reason})") from None
     named = columns.rename_columns(list(layout.used))
-    return with_statement(to_raw(named, layout, path, options, market), schema.metadata)
+    table = with_notes(to_raw(named, layout, path, options, market), schema.metadata)
+    return with_statement(table, schema.metadata)
 
 
 def _read_places(

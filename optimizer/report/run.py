@@ -1,6 +1,7 @@
 """A run, or one individual, with everything that can be asked of it; runs compared."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +30,6 @@ from optimizer.runs.labels import Labels, change_labels, read_labels
 from optimizer.runs.result import RunHeader, refuse_red
 from optimizer.search.generation import Floats
 from optimizer.session.causal import prove_one, prove_shown
-from optimizer.session.frames import with_frames
 from optimizer.session.genes_file import genome_of
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
@@ -173,15 +173,16 @@ def evolve(settings: Mapping[str, object]) -> Run:
     >>> evolve({"population": 8, "generations": 1, "runs": tempfile.mkdtemp()}).status
     'finished'
     """
-    config, line = make_config(_as_configured(settings), where="evolve"), LiveLine()
-    watcher = LineWatcher(line)
-    result = start_run(config, watcher, lambda: False)
-    refuse_red(result.certificate)
-    path = Path(result.path)
-    if config.judge is not False:
-        judge_run(path, plan_of(config), {}, line.judge, watcher.just)
-    line.end()
-    return Run(path)
+    with _as_configured(settings) as given:
+        config, line = make_config(given, where="evolve"), LiveLine()
+        watcher = LineWatcher(line)
+        result = start_run(config, watcher, lambda: False)
+        refuse_red(result.certificate)
+        path = Path(result.path)
+        if config.judge is not False:
+            judge_run(path, plan_of(config), {}, line.judge, watcher.just)
+        line.end()
+        return Run(path)
 
 
 def judge(
@@ -208,13 +209,14 @@ def judge(
 
 def backtest(settings: Mapping[str, object], genes: Mapping[str, float]) -> "Single":
     """Backtest one individual; see `optimizer.backtest`."""
-    task = prepare(make_config(_as_configured(settings), where="backtest"))
-    genome = genome_of(task.spec.layout, genes)
-    check_genome_fits(task, genome)
-    prove_one(task, genome)
-    found = Single(task, genome)
-    prove_shown(task.spec, task.markets, genome[None], found.engine.ledgers(genome[None]))
-    return found
+    with _as_configured(settings) as given:
+        task = prepare(make_config(given, where="backtest"))
+        genome = genome_of(task.spec.layout, genes)
+        check_genome_fits(task, genome)
+        prove_one(task, genome)
+        found = Single(task, genome)
+        prove_shown(task.spec, task.markets, genome[None], found.engine.ledgers(genome[None]))
+        return found
 
 
 class Single(Run):
@@ -253,12 +255,17 @@ class Single(Run):
         return self.source or "this backtest"
 
 
-def _as_configured(settings: Mapping[str, object]) -> dict[str, object]:
+def _as_configured(
+    settings: Mapping[str, object],
+) -> AbstractContextManager[dict[str, object]]:
     """Settings in which a strategy has a name, and bars in memory are a file."""
-    found = dict(settings)
-    if "strategy" in found:
-        found["strategy"] = _strategy_named(found["strategy"])
-    return with_frames(found, Path(str(found.get("runs", "runs"))))
+    # Only now: few runs are of bars in memory.
+    from optimizer.session.frames import frames_as_files
+
+    named = dict(settings)
+    if "strategy" in named:
+        named["strategy"] = _strategy_named(named["strategy"])
+    return frames_as_files(named, Path(str(named.get("runs", "runs"))))
 
 
 def _strategy_named(spec: object) -> str:
@@ -321,10 +328,9 @@ def check_strategy(spec: AnyStrategy, individuals: int = 20, **settings: object)
     The strategy is known by its name afterwards; `settings` are fields of `RunConfig`. Returns
     individuals, their trades, mismatches (there must be none), and the first of them in words.
     """
-    given = _as_configured({**settings, "strategy": spec})
-    config = make_config(given, where="check_strategy")
-    task = prepare(config, for_search=True)
-    found = certify(task.engine(device="cpu"), task.random_individuals(individuals), threads=1)
+    with _as_configured({**settings, "strategy": spec}) as given:
+        task = prepare(make_config(given, where="check_strategy"), for_search=True)
+        found = certify(task.engine(device="cpu"), task.random_individuals(individuals), threads=1)
     return pd.Series(
         {
             "individuals": found.individuals,

@@ -22,7 +22,7 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore
 from optimizer.runs.files import COLUMN_FOLDER
 from optimizer.runs.store import ONCE
-from optimizer.session.sources import load_options
+from optimizer.session.sources import FRAME, load_options
 from optimizer.written import write_whole
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy, place_in
@@ -103,15 +103,17 @@ def require_columns(spec: AnyStrategy, series: Sequence[Bars], config: RunConfig
 
 def _flag_for(name: str, bars: Bars, config: RunConfig) -> str:
     """The flag that would read a column which a strategy asks for."""
+    beside, flag = f"--column-file {name}=FILE", f"--aligned-column {name}"
+    known = "each of its numbers was known when its bar closed"
+    if FRAME.fullmatch(bars.source):
+        # Its file holds the columns that were asked for, and no other.
+        return f"{flag} to read it from the frame, if it has one and {known}, or {beside}"
     asked = {"aligned_columns": [*config.aligned_columns, name]}
     try:
         load_bars(bars.source, load_options(config.model_copy(update=asked)))
     except (DataError, ConfigError):
-        return f"--column-file {name}=FILE"
-    return (
-        f"--aligned-column {name} to read it from the bars' own file, if each of its numbers was "
-        "known when its bar closed"
-    )
+        return beside
+    return f"{flag} to read it from the bars' own file, if {known}"
 
 
 def require_same_columns(run: str, recorded: RunConfig, present: RunConfig) -> None:

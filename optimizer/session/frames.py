@@ -6,81 +6,87 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from optimizer.errors import ConfigError
+from data.errors import DataError
+from optimizer.config.run_config import make_config
+from optimizer.errors import ConfigError, OptimizerError
+from optimizer.session.frame_markets import list_markets
+from optimizer.session.frame_table import tabulate_bars
+from optimizer.session.sources import FRAME, load_options
 from optimizer.written import write_whole
 
-EARLIEST = 10**7
-"""Smaller whole numbers in an index count rows; those of days are such as 20240131."""
+READING = ("columns", "aligned_columns", "tz", "ambiguous", "time_format")
+"""Settings that say how columns of a frame are read."""
 
 
 def with_frames(settings: Mapping[str, object], folder: Path) -> dict[str, object]:
     """Settings in which frames are files.
 
     Args:
-        settings: Where ``bars`` is a frame, or symbols with a frame each, in place of ``data``.
-        folder: Where frames are kept: once, by what they hold.
+        settings: Where ``bars`` is a frame, symbols with a frame each, or groups of rows, in place
+            of ``data``.
+        folder: Where frames are kept: once, by the columns that are read of them.
 
     Raises:
         ConfigError: When ``bars`` is something else, or ``data`` is given too.
+        DataError: When columns of a frame cannot be recognised.
     """
-    found = dict(settings)
-    if "bars" not in found:
-        return found
-    bars = found.pop("bars")
-    named = bars if isinstance(bars, Mapping) else {"": bars}
-    # Frames of polars and of pyarrow can give one of pandas.
-    given = {
-        symbol: one.to_pandas() if hasattr(one, "to_pandas") else one
-        for symbol, one in named.items()
-    }
-    frames = {symbol: one for symbol, one in given.items() if isinstance(one, pd.DataFrame)}
-    if "data" in found or not frames or len(frames) < len(given):
-        raise ConfigError(
-            "bars is a frame of pandas or polars, or symbols with a frame each, and given in "
-            "place of data"
-        )
-    found["data"] = [_file_of(one, str(symbol), folder) for symbol, one in frames.items()]
-    return found
+    with frames_as_files(settings, folder) as given:
+        return given
+
+
+@contextmanager
+def frames_as_files(settings: Mapping[str, object], folder: Path) -> Iterator[dict[str, object]]:
+    """Settings in which frames are files; errors within name the frames as they were passed.
+
+    Raises:
+        ConfigError: As of `with_frames`.
+    """
+    given = {name: value for name, value in settings.items() if name != "bars"}
+    if "bars" not in settings:
+        yield given
+        return
+    if "data" in given:
+        raise ConfigError("bars is given in place of data: leave one of them out")
+    reading = {name: given[name] for name in READING if name in given}
+    options = load_options(make_config(reading, where="bars"))
+    markets = list_markets(settings["bars"], options)
+    paths = [_keep(tabulate_bars(market, options), folder) for market in markets]
+    names = {path.stem: market.name for path, market in zip(paths, markets, strict=True)}
+    given["data"] = [f"parquet:{path}" for path in paths]
+    try:
+        yield given
+    except (DataError, OptimizerError) as error:
+        error.args = (*(_name_frames(part, names) for part in error.args),)
+        raise
 
 
 @contextmanager
 def for_a_while(settings: Mapping[str, object]) -> Iterator[dict[str, object]]:
     """Settings in which frames are files, as long as these are read."""
-    with TemporaryDirectory() as folder:
-        yield with_frames(settings, Path(folder))
+    with TemporaryDirectory() as folder, frames_as_files(settings, Path(folder)) as given:
+        yield given
 
 
-def _file_of(bars: pd.DataFrame, symbol: str, folder: Path) -> str:
-    """Where a frame of bars is kept, as a source."""
-    frame = _with_times(bars)
-    frame = frame.assign(symbol=symbol) if symbol else frame
-    # The hash of pandas is of values alone: not of their names, nor of the zone of a time.
-    named = repr(list(frame.dtypes.items())).encode()
+def _keep(table: pa.Table, folder: Path) -> Path:
+    """Write a table into a folder, under a name that is of its content, unless it is there."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    content = sink.getvalue().to_pybytes()
+    path = folder / f"bars-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
     try:
-        content = named + pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
-        path = folder / f"bars-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            # Half a file would be taken for the whole one by the next process.
-            write_whole(path, frame.to_parquet(index=False))
-    except (TypeError, ValueError) as error:
-        told = " ".join(str(error).split())
-        raise ConfigError(f"bars holds what is no number, text or time: {told}") from None
-    return f"parquet:{path}"
+        folder.mkdir(parents=True, exist_ok=True)
+        is_kept = path.is_file() and path.read_bytes() == content
+    except OSError as error:
+        raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
+    if not is_kept:
+        write_whole(path, content)
+    return path
 
 
-def _with_times(bars: pd.DataFrame) -> pd.DataFrame:
-    """Bars with the times of their index as a column, unless they have such a column."""
-    if (again := bars.columns[bars.columns.duplicated()]).size:
-        raise ConfigError(f"bars has two columns '{again[0]}': leave one")
-    if bars.index.nlevels > 1:
-        raise ConfigError(
-            "bars has an index of several levels; give a frame a symbol, as in "
-            "bars={'AAA': frame.loc['AAA']}"
-        )
-    index = bars.index
-    counts_rows = pd.api.types.is_integer_dtype(index.dtype) and bool((index < EARLIEST).all())
-    is_said = "timestamp" in bars.columns or counts_rows
-    return bars if is_said else bars.reset_index(names="timestamp")
+def _name_frames(text: object, names: Mapping[str, str]) -> object:
+    if not isinstance(text, str):
+        return text
+    return FRAME.sub(lambda file: names.get(file[1], file[0]), text)

@@ -1,5 +1,6 @@
 """The sources that a configuration names, and how it wants them read."""
 
+import re
 from collections import Counter
 from dataclasses import fields
 
@@ -8,6 +9,9 @@ from data.table import FetchOptions
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from strategy.kinds import ROW_NAMES
+
+FRAME = re.compile(r"(?:parquet:)?[^\s'\"]*\b(bars-[0-9a-f]{16})\.parquet")
+"""A source, or a path, of which `frames.with_frames` made the file of a frame."""
 
 
 def named_specs(config: RunConfig) -> tuple[str, ...]:

@@ -1,0 +1,122 @@
+"""An index of times beside columns whose names sound like times: which of them is the time."""
+
+import numpy as np
+import pandas as pd
+
+from data.checks import NO_TIME, Ints, format_time
+from data.providers.column_names import bare_name, find_role
+from data.table import LoadOptions
+from data.timeframe import DAY_NS
+from optimizer.errors import ConfigError
+from optimizer.session.frame_columns import FrameColumns, has_times
+
+TIMESTAMP = "timestamp"
+
+CLOSE = "close_time"
+
+TIMES = (TIMESTAMP, "date", "time")
+"""What a column may be said to hold in place of an index of times."""
+
+
+def name_index(frame: pd.DataFrame, options: LoadOptions) -> str:
+    """The column as which an index of times is read; empty where there is none.
+
+    It keeps its name where that says what it holds.
+    """
+    names = [str(name).lower() for name in frame.columns]
+    if not _is_time(frame, names, options):
+        return ""
+    own = str(frame.index.name)
+    said = options.columns.get(TIMESTAMP, "")
+    if said.lower() in (own.lower(), TIMESTAMP) and said.lower() not in names:
+        return said
+    name = own if _find_role(own) else TIMESTAMP
+    # A person may say that the column of that name holds the times.
+    return "" if is_overruled(options) and name.lower() in names else name
+
+
+def is_overruled(options: LoadOptions) -> bool:
+    """Whether a person says which columns hold the times."""
+    return not options.columns.keys().isdisjoint(TIMES)
+
+
+def list_closes(columns: FrameColumns, options: LoadOptions) -> list[str]:
+    """Columns that say when bars close, by which the reader knows an index of closes."""
+    return [
+        name
+        for name in columns
+        if _find_role(name) == CLOSE and columns.find_times((name,), options) is not None
+    ]
+
+
+def refuse_other_times(columns: FrameColumns, index: str, options: LoadOptions) -> None:
+    """Refuse columns that could be the time of a bar as well as the index, and differ from it.
+
+    Days beside an index are no times of bars, nor are times of day.
+
+    Raises:
+        ConfigError: Naming them, and how to pass either.
+    """
+    own = columns.find_times((index,), options)
+    if own is None:
+        return
+    times = _list_times(columns, index, options)
+    differing = [name for name, other in times.items() if _find_difference(own, other) is not None]
+    if not differing:
+        return
+    name = differing[0]
+    row = _find_difference(own, times[name]) or 0
+    rest = [other for other in times if _find_difference(times[name], times[other]) is not None]
+    further = f".drop(columns={_list_labels(rest)})" if rest else ""
+    raise ConfigError(
+        f"{columns.where}: its index and its column {bare_name(name)!r} could both be the time of "
+        f"a bar, and differ: row {row} has {format_time(int(own[row]))} and "
+        f"{format_time(int(times[name][row]))}; pass frame.drop(columns={_list_labels(differing)}) "
+        f"or frame.set_index({bare_name(name)!r}){further}"
+    )
+
+
+def _is_time(frame: pd.DataFrame, names: list[str], options: LoadOptions) -> bool:
+    """Whether an index holds times, or texts where nothing else can be the time."""
+    if has_times(frame.index, options):
+        return True
+    is_text = frame.index.dtype == object or pd.api.types.is_string_dtype(frame.index.dtype)
+    return (
+        is_text
+        and not is_overruled(options)
+        and not any(_find_role(name) in TIMES for name in names)
+    )
+
+
+def _find_role(name: str) -> str:
+    """The time that a name sounds like, of bars that open or close; empty for other names."""
+    role = find_role(name) or ""
+    return role if role in (*TIMES, CLOSE) else ""
+
+
+def _list_times(columns: FrameColumns, index: str, options: LoadOptions) -> dict[str, Ints]:
+    """Times [N] of columns that sound like the time of a bar and hold such."""
+    taken = {index, *options.columns.values(), *options.aligned.values()}
+    times = {}
+    for name in columns:
+        role = _find_role(name)
+        if role not in TIMES or name in taken:
+            continue
+        time_ns = columns.find_times((name,), options)
+        if time_ns is not None and (role == TIMESTAMP or _has_clock(time_ns)):
+            times[name] = time_ns
+    return times
+
+
+def _list_labels(names: list[str]) -> str:
+    return repr(list(map(bare_name, names)))
+
+
+def _has_clock(time_ns: Ints) -> bool:
+    return bool((time_ns[time_ns != NO_TIME] % DAY_NS).any())
+
+
+def _find_difference(one: Ints, other: Ints) -> int | None:
+    """The first row in which two columns hold different times."""
+    rows = np.flatnonzero((one != other) & (one != NO_TIME) & (other != NO_TIME))
+    return int(rows[0]) if len(rows) else None
