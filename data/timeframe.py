@@ -49,7 +49,9 @@ def before_minute(time_ns: npt.NDArray[np.int64]) -> tuple[int, str]:
     """
     known = time_ns[time_ns != NO_TIME]
     for moment_ns, name in MOMENTS:
-        if len(known) and not ((known + moment_ns) % MINUTE_NS).any():
+        # The first time rules out most, of however many.
+        is_first = len(known) and (known[0] + moment_ns) % MINUTE_NS == 0
+        if is_first and not ((known + moment_ns) % MINUTE_NS).any():
             return moment_ns, name
     return 0, ""
 

@@ -1,5 +1,6 @@
 """Bars from a Parquet file; what its pages unpack to is known before a row is read."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,24 +43,17 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
             own = list(schema.names)
             names, layout, market = recognise_own(own, options, market, where)
             used = [names.index(name) for name in layout.used]
-            columns = _read_places(file, content, used, where, options.max_bytes)
+            named = list(dict.fromkeys(own[place] for place in used))
+            columns = read_capped(file, content, named, where, options.max_bytes)
+            # By a name all columns are read that are called so.
+            places = [place for name in named for place, one in enumerate(own) if one == name]
+            columns = columns.select([places.index(place) for place in used])
     except (pa.ArrowException, OSError, UnicodeError, PageError) as error:
         reason = first_line(error)
         raise SourceError(f"{where}: is no readable Parquet file ({reason})") from None
-    named = columns.rename_columns(list(layout.used))
-    table = with_notes(to_raw(named, layout, path, options, market), schema.metadata)
+    columns = columns.rename_columns(list(layout.used))
+    table = with_notes(to_raw(columns, layout, path, options, market), schema.metadata)
     return with_statement(table, schema.metadata)
-
-
-def _read_places(
-    file: pq.ParquetFile, content: bytes, used: list[int], where: str, max_bytes: int
-) -> pa.Table:
-    """The columns of these places, in this order: by a name all that are called so are read."""
-    own = file.schema_arrow.names
-    names = list(dict.fromkeys(own[place] for place in used))
-    places = [place for name in names for place, one in enumerate(own) if one == name]
-    columns = read_capped(file, content, names, where, max_bytes)
-    return columns.select([places.index(place) for place in used])
 
 
 def open_capped(content: bytes, where: str, max_bytes: int) -> pq.ParquetFile:
@@ -91,13 +85,14 @@ def read_capped(
         LimitError: When they would take more than `max_bytes`.
         PageError, pa.ArrowException, OSError: When they are damaged.
     """
-    fields = [field for name in used for field in file.schema_arrow if field.name == name]
+    schema = list(file.schema_arrow)
+    fields = [field for name in used for field in schema if field.name == name]
     refuse_nested(fields, where)
     refuse_rows(file.metadata.num_rows, len(fields), where, max_bytes)
     unpacked = decoded_bytes(content, file.metadata.schema, set(used))
     if unpacked > max_bytes:
         raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
-    if not _has_long_numbers(file, used):
+    if not _has_long_numbers(file, fields):
         columns = file.read(columns=used)
         # Text that is no text would be noticed only where somebody looks at it.
         columns.validate(full=True)
@@ -107,10 +102,7 @@ def read_capped(
     return pa.Table.from_batches(file.iter_batches(few, columns=used), pa.schema(fields))
 
 
-def _has_long_numbers(file: pq.ParquetFile, used: list[str]) -> bool:
+def _has_long_numbers(file: pq.ParquetFile, fields: Sequence[pa.Field]) -> bool:
+    numbers = {field.name for field in fields if not pa.types.is_dictionary(field.type)}
     leaves = map(file.schema.column, range(file.metadata.num_columns))
-    texts = [f.name for f in file.schema_arrow if pa.types.is_dictionary(f.type)]
-    return any(
-        leaf.path in used and leaf.physical_type == BINARY and leaf.path not in texts
-        for leaf in leaves
-    )
+    return any(leaf.path in numbers and leaf.physical_type == BINARY for leaf in leaves)
