@@ -23,10 +23,11 @@ def harm_files(run, seed):
     names = [*(str(file.relative_to(run)) for file in files), *BESIDE]
     for name in dice.sample(names, dice.randint(1, 3)):
         path = run / name
+        if not path.parent.is_dir():
+            continue
         content = path.read_bytes() if path in files and path.is_file() else b"known_at,value\n"
         remove(path)
-        if path.parent.is_dir():
-            _put(path, content, dice)
+        _put(path, content, dice)
 
 
 def remove(path):
