@@ -20,7 +20,7 @@ def harm_files(run, seed):
     """Change one to three files of a run, or what lies at their names; the same for a seed."""
     dice = random.Random(seed)
     files = sorted(file for file in run.rglob("*") if file.is_file() and file.name != "run.sqlite")
-    names = [*(str(file.relative_to(run)) for file in files), *BESIDE]
+    names = list(dict.fromkeys([*(str(file.relative_to(run)) for file in files), *BESIDE]))
     for name in dice.sample(names, dice.randint(1, 3)):
         path = run / name
         if not path.parent.is_dir():
