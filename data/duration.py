@@ -10,8 +10,8 @@ from data.timeframe import (
     MINUTE_NS,
     MOST_SHORT_STEPS_FRAC,
     SECOND_NS,
-    before_minute,
     check_spacing,
+    find_lead,
     format_timeframe,
     infer_timeframe,
     is_short_day,
@@ -175,7 +175,7 @@ def _trust(where: str, timestamp: Ints, wanted_ns: int) -> tuple[int, tuple[str,
 
 def _whole_closes(timestamp: Ints) -> tuple[Ints, tuple[str, ...]]:
     """Times of closes [T]; those that name the last moment inside a bar are put at its end."""
-    moment_ns, name = before_minute(timestamp)
+    moment_ns, name = find_lead(timestamp)
     notes = (f"closes end a {name} before the minute: it is added",) if moment_ns else ()
     return timestamp + moment_ns, notes
 

@@ -42,7 +42,7 @@ class Gaps:
     longest_at: int
 
 
-def before_minute(time_ns: npt.NDArray[np.int64]) -> tuple[int, str]:
+def find_lead(time_ns: npt.NDArray[np.int64]) -> tuple[int, str]:
     """By how much all times [N] lie before a whole minute, as 23:59:59.999 does; else 0.
 
     Missing ones do not count.

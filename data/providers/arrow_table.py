@@ -100,7 +100,7 @@ def to_raw(
 def _note_billionths(values: dict[str, Floats]) -> tuple[str, ...]:
     """A note where prices look counted in billionths, as Databento does unless it is asked not."""
     prices = [values[name][np.isfinite(values[name])] for name in PRICES]
-    if any(len(one) == 0 or one.min() < BILLION or (one % GRID).any() for one in prices):
+    if any(len(known) == 0 or known.min() < BILLION or (known % GRID).any() for known in prices):
         return ()
     return (
         f"prices such as {prices[0][0]:.0f} look counted in billionths, as Databento does: "

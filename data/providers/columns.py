@@ -143,8 +143,8 @@ def recognise(
         notes=(
             *_passed_over([name for name in names if name not in beside.values()]),
             *_stated(beside),
-            *_program_notes(names),
-            *_other_volumes(found),
+            *_list_program_notes(names),
+            *_list_other_volumes(found),
             *_list_order(names, assumed),
         ),
         assumed=assumed,
@@ -312,7 +312,7 @@ def _passed_over(names: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _program_notes(names: Sequence[str]) -> tuple[str, ...]:
+def _list_program_notes(names: Sequence[str]) -> tuple[str, ...]:
     """What is known of files of a program that its columns alone do not show."""
     own = {plain(name) for name in names}
     return tuple(
@@ -322,7 +322,7 @@ def _program_notes(names: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _other_volumes(found: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def _list_other_volumes(found: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """A note where volumes in assets stand beside the volume that is read."""
     others = [name for name in found.get("asset volume", ()) if name not in found.get("volume", ())]
     if "volume" not in found or not others:

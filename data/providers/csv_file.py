@@ -20,7 +20,7 @@ from data.providers.columns import recognise
 from data.providers.header import PLACES, Header, NotUtf8Error, read_header
 from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
 from data.providers.markets import part_market
-from data.providers.other_lines import cut_below, drop_headers
+from data.providers.other_lines import cut_remarks, drop_headers
 from data.providers.size_caps import refuse_rows, refuse_size
 from data.providers.source_file import first_line, label, open_path, unchanged
 from data.table import LoadOptions, RawTable
@@ -68,7 +68,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     layout = replace(layout, market=header.market, notes=(*notes, *header.notes, *layout.notes))
     if header.is_guessed:
         layout = replace(layout, assumed=PLACES)
-    text, below = cut_below(text, header)
+    text, below = cut_remarks(text, header)
     rows = max(text.count(b"\n"), text.count(b"\r"))
     refuse_rows(rows, len(layout.used), where, CELL_GROWTH * options.max_bytes)
     try:

@@ -30,7 +30,7 @@ def join_date_and_time(columns: dict[str, pa.Array], where: str) -> pa.Array:
     """
     (first, dates), (second, times) = columns.items()
     days = _write_days(dates)
-    if days is not None and _begin_with(times, days):
+    if days is not None and _has_whole_times(times, days):
         return times
     if days is not None and pa.types.is_timestamp(times.type):
         own = times.cast(pa.date32()).cast(pa.string())
@@ -47,7 +47,7 @@ def join_date_and_time(columns: dict[str, pa.Array], where: str) -> pa.Array:
     return pc.binary_join_element_wise(days, clock, " ")
 
 
-def _begin_with(times: pa.Array, days: pa.Array) -> bool:
+def _has_whole_times(times: pa.Array, days: pa.Array) -> bool:
     """Whether times are written whole, on these days: 20240102093500000 on 2024-01-02."""
     if _is_whole(times):
         times = times.cast(pa.int64()).cast(pa.string())

@@ -193,17 +193,17 @@ def _suggest_places(cells: Sequence[str]) -> str:
     '--column symbol=1 --column date=3 --column time=4 --colu'
     """
     time = next((place for place, cell in enumerate(cells) if WRITTEN_TIME.match(cell)), 0)
-    found = [("symbol", 0)] if time and not NUMBER.fullmatch(cells[0]) else []
+    meant = [("symbol", 0)] if time and not NUMBER.fullmatch(cells[0]) else []
     numbers = [k for k, cell in enumerate(cells) if k > time and NUMBER.fullmatch(cell)]
     is_date = not EPOCH.fullmatch(cells[time])
     if is_date and len(cells) > time + len(VALUES) + 1 and CLOCK.fullmatch(cells[time + 1]):
-        found += [("date", time), ("time", time + 1)]
+        meant += [("date", time), ("time", time + 1)]
         numbers = [place for place in numbers if place > time + 1]
     else:
-        found += [("timestamp", time)]
-    places = numbers[:4] if len(numbers) >= 4 else [found[-1][1] + k for k in range(1, 5)]
-    found += zip(VALUES, [*_order_prices(cells, places), places[-1] + 1], strict=True)
-    return " ".join(say_column(name, str(place + 1)) for name, place in found)
+        meant += [("timestamp", time)]
+    places = numbers[:4] if len(numbers) >= 4 else [meant[-1][1] + k for k in range(1, 5)]
+    meant += zip(VALUES, [*_order_prices(cells, places), places[-1] + 1], strict=True)
+    return " ".join(say_column(name, str(place + 1)) for name, place in meant)
 
 
 def _order_prices(cells: Sequence[str], places: list[int]) -> list[int]:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from data.checks import PRICES, Floats, Ints
 from data.errors import TableError
 from data.providers.column_names import MARKET_NAMES, plain, say_column
-from data.providers.times import count_unit
+from data.providers.times import find_unit
 from data.table import RawTable
 
 FEWEST_BARS = 20
@@ -105,7 +105,7 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
     is_named = columns[0] == COUNTED_FROM
     reason = _find_other_order(table, times, is_named=is_named)
     order = _guess_order(table)
-    if not reason and (share := _share_swapped(table)):
+    if not reason and (share := _find_swapped_share(table)):
         what = "names only count columns" if is_named else "there is no header line"
         reason = (
             f"{what}, and read as open, high, low, close {share:.0%} of bars would close where "
@@ -121,7 +121,7 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
 
 def _find_other_order(table: RawTable, times: pa.Array, *, is_named: bool) -> str:
     """Why rows are not in the usual order, or a list is none of ccxt's; empty where they may be."""
-    unit = count_unit(times) if is_named else "ms"
+    unit = find_unit(times) if is_named else "ms"
     if unit != "ms":
         reason = f"times are no milliseconds{'' if unit is None else f' but {unit}'}"
     else:
@@ -148,7 +148,7 @@ def _guess_order(table: RawTable) -> tuple[str, ...]:
     return ("timestamp", *prices, "volume")
 
 
-def _share_swapped(table: RawTable) -> float:
+def _find_swapped_share(table: RawTable) -> float:
     """Share of bars that would close where the bar before opened, 0 unless it is telling."""
     order = np.argsort(table.timestamp, kind="stable")
     opens, closes = (table.values[name][order] for name in ("open", "close"))

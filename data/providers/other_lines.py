@@ -18,7 +18,7 @@ COMPARED_BYTES = 1 << 14
 """Of the head and the end of a file, whose rows a line below them must not be like."""
 
 
-def cut_below(text: bytes, header: Header) -> tuple[bytes, tuple[str, ...]]:
+def cut_remarks(text: bytes, header: Header) -> tuple[bytes, tuple[str, ...]]:
     """A file's text without the last lines that are no rows, and a note for each.
 
     Such a line has words in its first cell and nothing behind it, or fewer cells than there are
@@ -61,7 +61,7 @@ def drop_headers(
     rows = [
         row
         for row in pc.indices_nonzero(may_be).to_pylist()
-        if _names_columns(columns.slice(row, 1), layout, own)
+        if _is_header(columns.slice(row, 1), layout, own)
     ]
     if not rows:
         return columns, ()
@@ -97,20 +97,20 @@ def _is_like_rows(cell: str, text: bytes, header: Header) -> bool:
         *text[:COMPARED_BYTES].split(b"\n")[header.skip :],
         *text[-COMPARED_BYTES:].split(b"\n")[1:-1],
     ]
-    own = _shape(cell)
+    own = _find_shape(cell)
     rows = (line.decode(errors="replace") for line in lines)
     others = (_split_cells(row, header.separator) for row in rows)
     whole = [cells for cells in others if len(cells) == len(header.names) and any(cells[1:])]
-    return any(_shape(cells[0]).startswith(own) for cells in whole)
+    return any(_find_shape(cells[0]).startswith(own) for cells in whole)
 
 
-def _shape(cell: str) -> str:
+def _find_shape(cell: str) -> str:
     """A cell with one letter for each word and one digit for each number."""
     words = re.sub(r"[^\W\d_]+", "a", " ".join(cell.split()))
     return re.sub(r"[0-9]+", "0", words)
 
 
-def _names_columns(row: pa.Table, layout: Layout, own: list[dict[str, str]]) -> bool:
+def _is_header(row: pa.Table, layout: Layout, own: list[dict[str, str]]) -> bool:
     """Whether a row is a line of the header, or names what each column of values holds."""
     cells = {name: row.column(name)[0].as_py().strip() for name in row.column_names}
     meant = zip(VALUES, layout.values, strict=True)

@@ -12,7 +12,7 @@ from data.providers.column_names import SAYS_OPEN, find_role, plain, say_column
 from data.providers.columns import Layout
 from data.providers.times import read_times
 from data.table import LoadOptions
-from data.timeframe import before_minute
+from data.timeframe import find_lead
 
 Names = tuple[str, ...]
 """A column of times, or one of dates and one of times of day."""
@@ -46,7 +46,9 @@ def read_alike(
         names: _find_end(names, time_ns, closes, options, where)
         for names, (time_ns, _) in times.items()
     }
-    wanted = {names: one for names, one in times.items() if ends[names] in (None, options.stamped)}
+    wanted = {
+        names: read for names, read in times.items() if ends[names] in (None, options.stamped)
+    }
     if not wanted:
         raise _refuse_end(layout.times, times[layout.times][0], closes, options, where)
     others = " and ".join(repr(names[0]) for names in times if names not in wanted)
@@ -59,23 +61,23 @@ def read_alike(
 
 def _read_closes(read: Callable[[Names], Read], names: Names) -> dict[str, Ints]:
     """Times at which bars close [N], by column, on whole minutes where they lie a moment before."""
-    found = {}
+    closes = {}
     for name in names:
         try:
             time_ns, _ = read((name,))
         except TableError:
             # A column that is called so may hold something else.
             continue
-        moment_ns, _ = before_minute(time_ns)
-        found[name] = np.where(time_ns == NO_TIME, NO_TIME, time_ns + moment_ns)
-    return found
+        moment_ns, _ = find_lead(time_ns)
+        closes[name] = np.where(time_ns == NO_TIME, NO_TIME, time_ns + moment_ns)
+    return closes
 
 
 def _find_end(
     names: Names, time_ns: Ints, closes: Mapping[str, Ints], options: LoadOptions, where: str
 ) -> End | None:
     """The end of bars at which times [N] lie, by what they hold, a column of closes, or a name."""
-    if find_role(names[0]) == "close_time" or (len(time_ns) > 1 and before_minute(time_ns)[0]):
+    if find_role(names[0]) == "close_time" or (len(time_ns) > 1 and find_lead(time_ns)[0]):
         return "close"
     for name, close_ns in closes.items():
         both = (time_ns != NO_TIME) & (close_ns != NO_TIME)
@@ -101,7 +103,7 @@ def _agree(times: Mapping[Names, Read], where: str) -> Read:
                 f"{format_time(other_ns[i])}; say which with {_say(first)} or {_say(names)}"
             )
     # The column that needs fewest words leaves least to doubt.
-    return min(times.values(), key=lambda one: len(one[1]))
+    return min(times.values(), key=lambda read: len(read[1]))
 
 
 def _refuse_end(
@@ -115,7 +117,7 @@ def _refuse_end(
         )
     if find_role(names[0]) == "close_time":
         return TableError(f"{column} says when bars close; --stamped close reads it so")
-    if not before_minute(time_ns)[0]:
+    if not find_lead(time_ns)[0]:
         return TableError(
             f"{column} holds the times of column {next(iter(closes))!r}, at which bars close; "
             f"--stamped close reads them so, and {_say(names)} as opens"
@@ -140,4 +142,4 @@ def _refuse_late(names: Names, name: str, time_ns: Ints, close_ns: Ints, where: 
 def _say(names: Names) -> str:
     """The options that say which column holds the time, or which two."""
     meanings = ("timestamp",) if len(names) == 1 else ("date", "time")
-    return " ".join(say_column(*one) for one in zip(meanings, names, strict=True))
+    return " ".join(map(say_column, meanings, names))

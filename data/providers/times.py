@@ -122,7 +122,7 @@ def _fit(column: pa.Array) -> str:
     )
 
 
-def count_unit(column: pa.Array) -> str | None:
+def find_unit(column: pa.Array) -> str | None:
     """The unit in which the numbers of a column, typed or written, are times; None without one."""
     try:
         numbers = array_of(column.cast(pa.float64()).drop_null(), np.nan)
