@@ -10,8 +10,8 @@ from data.table import RawTable
 META = b"exhaustion-optimizer bars"
 """Name of the statement in the metadata of a file."""
 
-NOTES = b"exhaustion-optimizer notes"
-"""Name of notes about columns that were left out of a file."""
+FRAME = b"exhaustion-optimizer frame"
+"""Name of what is known of a frame beside the columns that its file holds."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ def state_bars(bars: Bars) -> dict[bytes, bytes]:
     return {META: json.dumps(asdict(statement)).encode()}
 
 
-def state_notes(notes: Sequence[str]) -> dict[bytes, bytes]:
-    """Notes about what is not in a file, as its metadata."""
-    return {NOTES: json.dumps(notes).encode()} if notes else {}
+def state_frame(symbol: str, notes: Sequence[str]) -> dict[bytes, bytes]:
+    """The symbol of a frame and notes about what its file leaves out, as metadata of the file."""
+    return {FRAME: json.dumps({"symbol": symbol, "notes": list(notes)}).encode()}
 
 
-def with_notes(table: RawTable, metadata: Mapping[bytes, bytes] | None) -> RawTable:
-    """Rows of a file with the notes that its metadata holds."""
+def read_frame(metadata: Mapping[bytes, bytes] | None) -> tuple[str | None, tuple[str, ...]]:
+    """The symbol and the notes that the metadata of a file states, None and empty without any."""
     try:
-        notes = json.loads((metadata or {}).get(NOTES, b"[]"))
-    except (ValueError, RecursionError):
-        return table
-    notes = notes if isinstance(notes, list) else []
-    lines = [note for note in notes if isinstance(note, str) and note.isprintable()]
-    return replace(table, notes=(*table.notes, *lines))
+        stated = json.loads((metadata or {}).get(FRAME, b"{}"))
+        symbol, notes = stated.get("symbol"), stated.get("notes", [])
+        lines = tuple(note for note in notes if isinstance(note, str) and note.isprintable())
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        return None, ()
+    return symbol if isinstance(symbol, str) else None, lines
 
 
 def with_statement(table: RawTable, metadata: Mapping[bytes, bytes] | None) -> RawTable:

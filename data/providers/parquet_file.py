@@ -1,6 +1,7 @@
 """Bars from a Parquet file; what its pages unpack to is known before a row is read."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from data.providers.markets import part_market
 from data.providers.parquet_pages import PageError, decoded_bytes, footer_bytes
 from data.providers.size_caps import refuse_nested, refuse_rows, refuse_size
 from data.providers.source_file import first_line, label, open_path, unchanged
-from data.statement import with_notes, with_statement
+from data.statement import read_frame, with_statement
 from data.table import LoadOptions, RawTable
 
 BINARY = "BYTE_ARRAY"
@@ -52,7 +53,10 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         reason = first_line(error)
         raise SourceError(f"{where}: is no readable Parquet file ({reason})") from None
     columns = columns.rename_columns(list(layout.used))
-    table = with_notes(to_raw(columns, layout, path, options, market), schema.metadata)
+    symbol, notes = read_frame(schema.metadata)
+    if layout.symbol is None and layout.market is None:
+        layout = replace(layout, market=symbol)
+    table = to_raw(columns, replace(layout, notes=(*layout.notes, *notes)), path, options, market)
     return with_statement(table, schema.metadata)
 
 

@@ -9,7 +9,7 @@ from data.checks import VALUES
 from data.providers.column_names import find_role
 from data.providers.columns import Layout, recognise
 from data.providers.mixed_rows import find_markets, show_markets
-from data.statement import state_notes
+from data.statement import state_frame
 from data.table import LoadOptions
 from optimizer.errors import ConfigError
 from optimizer.session.frame_columns import FrameColumns, list_texts
@@ -56,10 +56,12 @@ def tabulate_bars(market: MarketFrame, options: LoadOptions) -> pa.Table:
     if layout.symbol is None:
         _refuse_mixed(columns, layout, options)
     arrays = {name: columns[actual] for name, actual in names.items()}
-    arrays[options.columns.get(SYMBOL, SYMBOL)] = _repeat(symbol, len(market.frame))
+    if layout.symbol is not None and SYMBOL in options.columns:
+        # The reader is told to look for it.
+        arrays[options.columns[SYMBOL]] = _repeat(symbol, len(market.frame))
     read = recognise(list(arrays), market.name, options.columns, options.aligned)
     notes = (*market.notes, *(note for note in layout.notes if note not in read.notes))
-    return pa.table(arrays).replace_schema_metadata(state_notes(notes))
+    return pa.table(arrays).replace_schema_metadata(state_frame(symbol, notes))
 
 
 def _list_named(columns: FrameColumns, options: LoadOptions) -> list[str]:

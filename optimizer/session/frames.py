@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.errors import DataError
+from data.errors import DataError, SourceError
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.session.frame_markets import list_markets
@@ -19,6 +19,9 @@ from optimizer.written import write_whole
 
 READING = ("columns", "aligned_columns", "tz", "ambiguous", "time_format")
 """Settings that say how columns of a frame are read."""
+
+DIGEST = b"exhaustion-optimizer digest"
+"""Name of the hash of a frame in the metadata of its file."""
 
 
 def with_frames(settings: Mapping[str, object], folder: Path) -> dict[str, object]:
@@ -58,6 +61,9 @@ def frames_as_files(settings: Mapping[str, object], folder: Path) -> Iterator[di
     given["data"] = [f"parquet:{path}" for path in paths]
     try:
         yield given
+    except SourceError:
+        # It is the file that cannot be read.
+        raise
     except (DataError, OptimizerError) as error:
         error.args = (*(_name_frames(part, names) for part in error.args),)
         raise
@@ -72,18 +78,30 @@ def for_a_while(settings: Mapping[str, object]) -> Iterator[dict[str, object]]:
 
 def _keep(table: pa.Table, folder: Path) -> Path:
     """Write a table into a folder, under a name that is of its content, unless it is there."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    content = sink.getvalue().to_pybytes()
-    path = folder / f"bars-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, table.schema) as batches:
+        batches.write_table(table)
+    digest = hashlib.sha256(stream.getvalue()).hexdigest()
+    path = folder / f"bars-{digest[:16]}.parquet"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        is_kept = path.is_file() and path.read_bytes() == content
     except OSError as error:
         raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
-    if not is_kept:
-        write_whole(path, content)
+    if not _states(path, digest.encode()):
+        stated = {**table.schema.metadata, DIGEST: digest.encode()}
+        file = pa.BufferOutputStream()
+        # The reader finds damage by the sums of pages.
+        pq.write_table(table.replace_schema_metadata(stated), file, write_page_checksum=True)
+        write_whole(path, file.getvalue().to_pybytes())
     return path
+
+
+def _states(path: Path, digest: bytes) -> bool:
+    """Whether a file is whole, and of no other program, which would leave the digest out."""
+    try:
+        return path.is_file() and (pq.read_metadata(path).metadata or {}).get(DIGEST) == digest
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def _name_frames(text: object, names: Mapping[str, str]) -> object:

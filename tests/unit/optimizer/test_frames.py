@@ -449,14 +449,37 @@ def test_errors_name_what_was_passed(tmp_path):
     assert refused(tmp_path, FRAME.iloc[::-1]).startswith("bars: ")
 
 
-def test_a_file_that_is_damaged_is_written_anew(tmp_path, plain):
-    """The name of a kept frame is that of its content."""
+def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path, plain):
+    """Cut short, or saved by another program; other damage is an error that names the file."""
     (source,) = with_frames({"bars": FRAME}, tmp_path)["data"]
     path = tmp_path / source.rpartition("/")[2]
     content = path.read_bytes()
-    path.write_bytes(content[:-9])
-    assert read(tmp_path, FRAME)["bars"].content_hash == plain.content_hash
-    assert path.read_bytes() == content
+    pd.read_parquet(path).assign(close=OTHER["close"].to_numpy()).to_parquet(path)
+    edited = path.read_bytes()
+    for other in (content[:-9], content[:99], b"", edited):
+        path.write_bytes(other)
+        assert read(tmp_path, FRAME)["bars"].content_hash == plain.content_hash
+        assert path.read_bytes() == content
+    path.write_bytes(content[:700] + bytes(9) + content[709:])
+    with pytest.raises(DataError, match=path.name):
+        read(tmp_path, FRAME)
+
+
+def test_rows_of_several_contracts_are_one_market_where_a_person_says_so(tmp_path, plain):
+    """Under the key, or as bars; their names differ in a column that is not read then."""
+    frame = FRAME.assign(symbol=["ESH4"] * 30 + ["ESM4"] * 30)
+    assert "parts the rows into 2 markets" in refused(tmp_path, {"ES": frame})
+    settings = {"columns": {"symbol": "none"}}
+    for bars, symbol in (({"ES": frame}, "ES"), (frame, "bars")):
+        assert read(tmp_path, bars, **settings)[symbol].content_hash == plain.content_hash
+
+
+def test_the_key_says_which_volume_is_that_of_the_base(tmp_path, plain):
+    """As a column of symbols does in a file."""
+    volumes = {"Volume USDT": FRAME["close"], "Volume BTC": FRAME["volume"]}
+    frame = FRAME.drop(columns="volume").assign(**volumes)
+    assert "could both be volume" in refused(tmp_path, frame)
+    assert read(tmp_path, {"BTC/USDT": frame})["BTC/USDT"].content_hash == plain.content_hash
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path):
