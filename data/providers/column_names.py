@@ -119,6 +119,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Names by meaning: lower case, without accents, with `_` for spaces, dots and dashes."""
 
+TIMES = ("timestamp", "date", "time", "close_time")
+"""What of these are times."""
+
 ROLES = {name: role for role, names in ALIASES.items() for name in names}
 
 
@@ -167,10 +170,11 @@ def plain(name: str) -> str:
 def find_role(name: str) -> str | None:
     """What a column holds by its name; None where that is not known.
 
-    >>> find_role("Close Price"), find_role("Time (EET)"), find_role("mood")
+    >>> find_role("Close Price"), find_role("Time (EET)"), find_role("close_est")
     ('close', 'time', None)
     """
-    return ROLES.get(plain(name)) or ROLES.get(OF_ZONE.sub("", plain(name)))
+    role = ROLES.get(OF_ZONE.sub("", plain(name)))
+    return role if role in TIMES else ROLES.get(plain(name))
 
 
 def find_local_zone(name: str) -> str | None:

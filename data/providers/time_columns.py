@@ -40,7 +40,7 @@ def read_alike(
             {name: arrays[name] for name in names}, options.zone, where, options.time_format
         )
 
-    times = {names: read(names) for names in (layout.times, *layout.same_times)}
+    times = _read_each(read, (layout.times, *layout.same_times))
     closes = _read_closes(read, layout.closes)
     ends = {
         names: _find_end(names, time_ns, closes, options, where)
@@ -57,6 +57,20 @@ def read_alike(
         return time_ns, notes
     end = "close" if options.stamped == "open" else "open"
     return time_ns, (*notes, f"column {others} is not read: it says when bars {end}")
+
+
+def _read_each(read: Callable[[Names], Read], columns: tuple[Names, ...]) -> dict[Names, Read]:
+    """Times of each column that may hold them; of one that does not, the error names the others."""
+    times = {}
+    for names in columns:
+        try:
+            times[names] = read(names)
+        except TableError as error:
+            others = " or ".join(_say(other) for other in columns if other != names)
+            if not others:
+                raise
+            raise TableError(f"{error}; {others} reads times without it") from None
+    return times
 
 
 def _read_closes(read: Callable[[Names], Read], names: Names) -> dict[str, Ints]:

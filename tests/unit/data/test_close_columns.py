@@ -1,5 +1,7 @@
 """A column of closes beside the times of bars: which end of a bar each says."""
 
+import re
+
 import pytest
 
 from data import load_bars
@@ -121,3 +123,23 @@ def test_a_column_of_closes_that_a_person_names_is_no_open(tmp_path, name):
         load_bars(spec, LoadOptions(columns={"timestamp": name}))
     said = options_in(str(caught.value), columns={"timestamp": name})
     assert load_bars(spec, said).timestamp[0] == FIRST_NS
+
+
+@pytest.mark.parametrize("left", [["35"] * 4, ["soon"] * 4, ["01/02/2024"] * 4])
+def test_a_column_that_is_called_as_a_time_and_is_none_is_left_out_by_an_option(tmp_path, left):
+    """The message names the column that is one."""
+    spec = write(tmp_path, ("time_left", left), ("timestamp", OPENS))
+    with pytest.raises(
+        DataError, match="--column timestamp=timestamp reads times without"
+    ) as caught:
+        load_bars(spec)
+    (name,) = re.findall(r"--column timestamp=(\w+) reads", str(caught.value))
+    bars = load_bars(spec, LoadOptions(columns={"timestamp": name}))
+    assert bars.timestamp[0] == FIRST_NS
+
+
+def test_an_estimate_is_no_close_on_the_clock_of_new_york(tmp_path):
+    """A short name of a zone ends names of times alone."""
+    text = f"time,open,high,low,close,volume,close_est\n{DAYS[0]},{BARS},7\n{DAYS[1]},{BARS},8\n"
+    (tmp_path / "bars.csv").write_text(text)
+    assert load_bars(str(tmp_path / "bars.csv")).close.tolist() == [11.0, 11.0]
