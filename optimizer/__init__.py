@@ -69,8 +69,9 @@ def evolve(**settings: "Unpack[RunKeywords]") -> "Run":
         settings: Fields of `optimizer.config.run_config.RunConfig`, such as ``population=64``;
             what is not named has its default. ``strategy`` may also be a strategy itself, and
             ``bars``, in place of ``data``, a frame of bars, of pandas or polars, with the columns
-            timestamp (or as its index), open, high, low, close, volume, or symbols with such a
-            frame each; kept under ``runs``.
+            timestamp (or as its index), open, high, low, close, volume, also of several tickers,
+            or symbols with such a frame each, or groups of rows; what is read of them is kept
+            under ``runs``.
 
     Returns:
         The recorded run.

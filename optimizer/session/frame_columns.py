@@ -28,11 +28,12 @@ class FrameColumns(Mapping[str, pa.Array]):
     Args:
         frame: Columns of one level.
         where: How messages call it.
+        code: What messages say makes it of what was passed.
         index: Name under which the index is the first column; empty to leave it out.
     """
 
-    def __init__(self, frame: pd.DataFrame, where: str, index: str) -> None:
-        self.where = where
+    def __init__(self, frame: pd.DataFrame, where: str, code: str, index: str) -> None:
+        self.where, self.code = where, code
         self.doubled: set[str] = set()
         self._arrays: dict[str, pa.Array] = {}
         self._columns = {index: pd.Series(frame.index)} if index else {}

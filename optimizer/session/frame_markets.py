@@ -31,12 +31,14 @@ class MarketFrame:
         name: How messages call it, such as ``bars['AAA']``.
         symbol: Of the market; empty where none was named.
         notes: A line for each assumption that was made so far.
+        code: What makes the frame of what was passed, for messages that say what to pass.
     """
 
     frame: pd.DataFrame
     name: str = "bars"
     symbol: str = ""
     notes: tuple[str, ...] = ()
+    code: str = "frame"
 
 
 def list_markets(bars: object, options: LoadOptions) -> list[MarketFrame]:
@@ -66,7 +68,7 @@ def _list_frames(bars: object) -> Iterator[MarketFrame]:
     """Frames as they were passed; groups of pandas and polars are keys with a frame each."""
     frame = _as_pandas(bars)
     if frame is not None:
-        yield MarketFrame(frame)
+        yield MarketFrame(frame, code=_say_pandas(bars))
         return
     pairs = bars.items() if isinstance(bars, Mapping) else bars
     is_empty = True
@@ -74,7 +76,8 @@ def _list_frames(bars: object) -> Iterator[MarketFrame]:
         frame = _as_pandas(pair[1]) if isinstance(pair, tuple) and len(pair) == 2 else None
         if frame is None:
             raise ConfigError(KIND)
-        yield MarketFrame(frame, f"bars[{_quote(pair[0])}]", _read_symbol(pair[0]))
+        name, symbol = f"bars[{_quote(pair[0])}]", _read_symbol(pair[0])
+        yield MarketFrame(frame, name, symbol, code=_say_pandas(pair[1]))
         is_empty = False
     if is_empty:
         raise ConfigError(KIND)
@@ -84,6 +87,10 @@ def _as_pandas(value: object) -> pd.DataFrame | None:
     """A frame as one of pandas, which those of polars and of pyarrow can give."""
     frame = value.to_pandas() if hasattr(value, "to_pandas") else value
     return frame if isinstance(frame, pd.DataFrame) else None
+
+
+def _say_pandas(value: object) -> str:
+    return "frame" if isinstance(value, pd.DataFrame) else "frame.to_pandas()"
 
 
 def _read_symbol(key: object) -> str:
@@ -114,7 +121,7 @@ def _part_columns(passed: MarketFrame) -> Iterator[MarketFrame]:
     if columns.nlevels > 2:
         raise ConfigError(
             f"{passed.name} has columns of {columns.nlevels} levels; leave two, price and ticker, "
-            "as in frame.droplevel(0, axis=1)"
+            f"as in {passed.code}.droplevel(0, axis=1)"
         )
     levels = [columns.get_level_values(level) for level in (0, 1)]
     prices, tickers = sorted(levels, key=_count_prices, reverse=True)
@@ -147,9 +154,8 @@ def _part_rows(passed: MarketFrame, options: LoadOptions) -> Iterator[MarketFram
     levels = [frame.index.get_level_values(level) for level in range(frame.index.nlevels)]
     others = [level for level, values in enumerate(levels) if not has_times(values, options)]
     if len(levels) > 2 or len(others) != 1:
-        raise ConfigError(
-            f"{passed.name} has an index of several levels; {_say_one_level(frame.index, others)}"
-        )
+        way = _say_one_level(passed.code, frame.index, others)
+        raise ConfigError(f"{passed.name} has an index of several levels; {way}")
     values = levels[others[0]]
     for value, market in _name_markets(passed, list_values(values), "level of markets"):
         rows = frame if value is None else frame.loc[values == value]
@@ -169,15 +175,15 @@ def _drop_key(passed: MarketFrame) -> pd.DataFrame:
     return frame
 
 
-def _say_one_level(index: pd.Index, others: list[int]) -> str:
+def _say_one_level(code: str, index: pd.Index, others: list[int]) -> str:
     """How a frame is left with one level, that of its times; `others` hold none."""
     if not others:
-        return "leave that at which bars open, as in frame.droplevel(1)"
+        return f"leave that at which bars open, as in {code}.droplevel(1)"
     markets = others[:-1] if len(others) == index.nlevels else others
     values = [_quote(index[0][level]) for level in markets]
     if markets == [0]:
-        return f"give a frame a symbol, as in bars={{{values[0]}: frame.loc[{values[0]}]}}"
-    rows = f"frame.xs(({', '.join(values)},), level={markets})"
+        return f"give a frame a symbol, as in bars={{{values[0]}: {code}.loc[{values[0]}]}}"
+    rows = f"{code}.xs(({', '.join(values)},), level={markets})"
     return f"give a frame a symbol, as in bars={{{values[-1]}: {rows}}}"
 
 

@@ -37,7 +37,7 @@ def tabulate_bars(market: MarketFrame, options: LoadOptions) -> pa.Table:
         DataError: When its columns cannot be recognised.
     """
     index = name_index(market.frame, options)
-    columns = FrameColumns(market.frame, market.name, index)
+    columns = FrameColumns(market.frame, market.name, market.code, index)
     chosen, closes = dict(options.columns), []
     if index and not is_overruled(options) and find_role(index) != CLOSE:
         refuse_other_times(columns, index, options)
@@ -87,7 +87,7 @@ def _choose_symbol(
             raise _refuse_several(columns, name, markets)
         if symbol and markets and markets[0] != symbol:
             # What the settings name cannot be left out.
-            dropped = "" if is_said else f", or pass frame.drop(columns={name!r})"
+            dropped = "" if is_said else f", or pass {market.code}.drop(columns={name!r})"
             raise ConfigError(
                 f"{market.name}: its column {name!r} says {markets[0]!r}, and its key {symbol!r}; "
                 f"name it so, as in bars={{{markets[0]!r}: frame}}{dropped}"
@@ -113,7 +113,7 @@ def _refuse_mixed(columns: FrameColumns, layout: Layout, options: LoadOptions) -
 def _refuse_several(columns: FrameColumns, name: str, markets: Sequence[object]) -> ConfigError:
     return ConfigError(
         f"{columns.where}: its column {name!r} {show_markets(markets)}; pass "
-        f"bars=frame.groupby({name!r})"
+        f"bars={columns.code}.groupby({name!r})"
     )
 
 

@@ -71,8 +71,8 @@ def refuse_other_times(columns: FrameColumns, index: str, options: LoadOptions) 
     raise ConfigError(
         f"{columns.where}: its index and its column {bare_name(name)!r} could both be the time of "
         f"a bar, and differ: row {row} has {format_time(int(own[row]))} and "
-        f"{format_time(int(times[name][row]))}; pass frame.drop(columns={_list_labels(differing)}) "
-        f"or frame.set_index({bare_name(name)!r}){further}"
+        f"{format_time(int(times[name][row]))}; pass {columns.code}.drop(columns="
+        f"{_list_labels(differing)}) or {columns.code}.set_index({bare_name(name)!r}){further}"
     )
 
 

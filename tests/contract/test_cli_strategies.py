@@ -10,14 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import optimizer
-from data.errors import DataError
 from optimizer import load_run
 from optimizer.errors import ConfigError
-from optimizer.report import write_report
 from optimizer.runs import RunStore, find_run
 from optimizer.session import kept_rows, recorded_rows
 from optimizer.session.header import recorded_front
@@ -487,66 +484,6 @@ def test_what_is_no_strategy_is_refused_in_memory(given):
         optimizer.backtest(strategy=given)
     with pytest.raises(StrategyError, match=r"there is no file 'nowhere.py'"):
         optimizer.backtest(strategy=Path("nowhere.py"))
-
-
-def test_one_individual_is_backtested_in_memory(command, market, tmp_path, monkeypatch):
-    """A frame of any library that can give one of pandas; the trades are those of the command."""
-    monkeypatch.chdir(tmp_path)
-    frame = pd.read_csv(market.removeprefix("csv:"))
-    genes = {"close_location_min": 0.3, "vol_z_min": 0.5}
-    run = optimizer.backtest(genes, bars=pa.Table.from_pandas(frame))
-    given = [part for name, value in genes.items() for part in ("--set", f"{name}={value}")]
-    found = command("backtest", "--data", market, *given, "--json").json
-    assert run.front["trades"][0] == found["metrics"]["trades"] > 0
-    assert run.trades(0)["r"].sum() == pytest.approx(found["metrics"]["sum_r"], rel=1e-12)
-    with pytest.raises(ConfigError, match="a backtest has no folder of its own: say where"):
-        write_report(run)
-    both = optimizer.backtest(genes, bars={"ONE": frame, "OTHER/USDT": frame})
-    assert both.trades(0)["symbol"].value_counts().to_dict() == dict.fromkeys(
-        ("ONE", "OTHER/USDT"), found["metrics"]["trades"]
-    )
-    with pytest.raises(ConfigError, match="of pandas or polars"):
-        optimizer.backtest(bars=frame.to_numpy())
-
-
-def test_frames_are_told_apart_by_names_and_zones(market, tmp_path, monkeypatch):
-    """The same values under other names are other bars; an index may count rows."""
-    monkeypatch.chdir(tmp_path)
-    frame = pd.read_csv(market.removeprefix("csv:"))
-    times = pd.to_datetime(frame.pop("timestamp")).dt.tz_localize(None) + pd.Timedelta("20000D")
-
-    def hash_of(bars, **settings):
-        task = optimizer.backtest(bars=bars, **settings).task
-        return task.markets.series[0].content_hash
-
-    plain = hash_of(frame.set_axis(times))
-    # The row before the first is gone, as in a frame that was filtered.
-    rows = pd.concat([frame.iloc[:1], frame]).assign(date=[times[0], *times])
-    assert hash_of(rows.reset_index(drop=True).iloc[1:]) == plain
-    aware, tokyo = (times.dt.tz_localize(zone) for zone in ("UTC", "Asia/Tokyo"))
-    assert hash_of(frame.set_axis(aware), tz="Asia/Tokyo") == plain
-    assert hash_of(frame.set_axis(times), tz="Asia/Tokyo") == hash_of(frame.set_axis(tokyo))
-    swapped = frame.rename(columns={"open": "close", "close": "open"})
-    assert hash_of(swapped.set_axis(times)) != plain
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda bars: bars.drop(columns="timestamp"), "no column is named timestamp"),
-        (lambda bars: pd.concat([bars, bars[["close"]]], axis=1), "bars has two columns 'close'"),
-        (lambda bars: pd.concat({"AAA": bars}), "an index of several levels; give a frame a sym"),
-        (lambda bars: None, "bars is a frame of pandas or polars"),
-        (lambda bars: bars.assign(close=[[1]] * len(bars)), "bars: column 'close' holds list"),
-        (lambda bars: bars.assign(open=["a", *[1] * (len(bars) - 1)]), "is no number, text or"),
-    ],
-)
-def test_a_frame_that_is_none_of_bars_is_refused(market, tmp_path, monkeypatch, change, message):
-    """By what it lacks, or has too much of."""
-    monkeypatch.chdir(tmp_path)
-    frame = pd.read_csv(market.removeprefix("csv:"))
-    with pytest.raises((ConfigError, DataError), match=message):
-        optimizer.backtest(bars=change(frame))
 
 
 def test_zones_are_recorded_with_their_version(command, market, pullback):

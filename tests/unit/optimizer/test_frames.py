@@ -318,6 +318,63 @@ def test_rows_of_several_tickers_are_grouped(tmp_path, plain):
         assert sorted(series) == ["AAA", "BBB"]
 
 
+def test_ways_on_are_those_of_the_library_that_made_the_frame(tmp_path, plain):
+    """A frame of polars has other words than one of pandas, which the message makes of it first."""
+    long = pl.from_pandas(LONG.reset_index(names="time"))
+    for frame in (long, long.to_arrow()):
+        message = refused(tmp_path, frame)
+        series = read(tmp_path, evaluate(message.partition("pass bars=")[2], frame))
+        assert series["AAA"].content_hash == plain.content_hash
+    keyed = long.filter(pl.col("Ticker") == "AAA")
+    message = refused(tmp_path, {"ABC": keyed})
+    dropped = evaluate(re.search(r"pass (frame.*)$", message)[1], keyed)
+    assert read(tmp_path, {"ABC": dropped})["ABC"].content_hash == plain.content_hash
+    stamped = pa.Table.from_pandas(FRAME.assign(ts=LATE))
+    for way in re.search(r"pass (frame.+) or (frame.+)$", refused(tmp_path, stamped)).groups():
+        assert len(read(tmp_path, evaluate(way, stamped))["bars"]) == COUNT
+
+
+TRADED = FRAME.iloc[np.flatnonzero(np.random.default_rng(1).uniform(size=COUNT) < 0.4)]
+
+FAULTS = {
+    "newest first": FRAME.iloc[::-1],
+    "a row twice": FRAME.iloc[np.sort(np.r_[0:COUNT, 5])],
+    "a high below the close": FRAME.assign(high=FRAME["high"].where(FRAME.index != INDEX[3], 1.0)),
+    "a price that is missing": FRAME.assign(open=FRAME["open"].where(FRAME.index != INDEX[3])),
+    "prices below zero": FRAME.assign(**(FRAME[["open", "high", "low", "close"]] - 200)),
+    "a thin market": TRADED,
+    "days that could be months": FRAME.set_axis(
+        pd.date_range("2024-01-01", periods=COUNT, freq="h")[:COUNT].strftime("%d/%m/%Y %H:%M")
+    ).iloc[:12],
+    "decimals that could be thousands": FRAME.map(lambda number: f"{number:.3f}".replace(".", ",")),
+    "no volume": FRAME.assign(volume=-1),
+    "closes": FRAME.set_axis(INDEX - pd.Timedelta("1ms")),
+}
+
+FLAGS = {
+    "--sort": {"sort": True},
+    "--dedupe": {"dedupe": True},
+    "--drop-bad-bars": {"drop_bad_bars": True},
+    "--price-offset": {"price_offset": 300.0},
+    "--source-timeframe": {"source_timeframe": "15m"},
+    "--time-format": {"time_format": "%d/%m/%Y %H:%M"},
+    "--decimal": {"decimal": ","},
+    "--column volume=none": {"columns": {"volume": "none"}},
+    "--stamped close": {"stamped": "close"},
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_an_option_that_a_message_names_is_a_setting(tmp_path, name):
+    """Of the same name, with which the frame is read."""
+    message = refused(tmp_path, {"AAA": FAULTS[name]})
+    assert message.startswith("bars['AAA']: ")
+    named = [flag for flag in FLAGS if flag in message]
+    assert named
+    last = named[-1] if name == "prices below zero" else named[0]
+    assert len(read(tmp_path, {"AAA": FAULTS[name]}, **FLAGS[last])["AAA"]) > 10
+
+
 OF_ANOTHER = {
     "column": LONG.iloc[COUNT:],
     "level of tickers": WIDE[["BBB"]],
