@@ -210,9 +210,16 @@ class Link:
             SchedulerLostError: When the scheduler is lost.
         """
         self.require()
-        for ticket in tickets:
-            if ticket.status in ("pending", "lost"):
-                self._client._send_to_scheduler({"op": "report-key", "key": ticket.key})
+        keys = [ticket.key for ticket in tickets if ticket.status in ("pending", "lost")]
+        loop = self._client.loop
+        assert loop is not None, "a client that runs has one"
+        loop.add_callback(self._report, keys)
+
+    def _report(self, keys: Sequence[object]) -> None:
+        # On the loop, where an error would be printed; what is lost meanwhile ends as cancelled.
+        with suppress(OSError, AttributeError):
+            for key in keys:
+                self._client._send_to_scheduler_safe({"op": "report-key", "key": key})
 
     def cancel(self, tickets: "Sequence[Ticket[Any]]") -> None:
         """Take back what has not begun."""
