@@ -48,6 +48,9 @@ def explain_limit(error: BaseException) -> str | None:
 
 def _explain_setting(error: BaseException) -> str | None:
     """Words for what a library was told by the environment and does not take."""
+    if isinstance(error, ImportError | OSError):
+        # It is not whole, whatever it was told.
+        return None
     named = [name for name in os.environ if name in str(error)]
     for frame in traceback.extract_tb(error.__traceback__):
         library = next((one for one in SETTINGS if one in Path(frame.filename).parts), None)

@@ -142,3 +142,17 @@ def test_too_few_files_are_named(tmp_path, market):
     refused = run("evolve", "--data", market, *SMALL, cwd=tmp_path, preexec_fn=limit_files)
     assert refused.code in (2, 4)
     assert "ulimit -n" in refused.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("kind", "is_told"), [(ValueError, True), (ImportError, False)])
+def test_a_setting_is_named_where_it_may_be_the_cause(monkeypatch, tmp_path, kind, is_told):
+    """While a library is imported; not where a part of that library is missing."""
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "0")
+    library = tmp_path / "numba" / "__init__.py"
+    library.parent.mkdir()
+    code = compile(f"raise {kind.__name__}('no')", library, "exec")
+    with pytest.raises(kind) as caught:
+        exec(code)
+    explained = explain_limit(caught.value)
+    assert (explained is not None) == is_told
+    assert not is_told or "NUMBA_NUM_THREADS" in explained
