@@ -9,9 +9,15 @@ import pyarrow as pa
 
 from data.checks import Ints
 from data.errors import TableError
+from data.providers.column_names import find_role
 from data.providers.times import read_times
 from data.table import LoadOptions
 from optimizer.errors import ConfigError
+
+TIMESTAMP, CLOSE = "timestamp", "close_time"
+
+TIMES = (TIMESTAMP, "date", "time")
+"""What a column may be said to hold in place of an index of times."""
 
 EARLIEST = 10**7
 """Smaller whole numbers in an index count rows; those of days are such as 20240131."""
@@ -45,6 +51,9 @@ class FrameColumns(Mapping[str, pa.Array]):
                 self.doubled.add(name)
                 name = f"(column {place + 1}, {name})"
             self._columns[name] = frame.iloc[:, place]
+        own = "" if index or frame.index.name is None else str(frame.index.name)
+        if own and own not in self._columns and find_role(own) not in (*TIMES, CLOSE):
+            self._columns[own] = pd.Series(frame.index)
 
     def __getitem__(self, name: str) -> pa.Array:
         if name not in self._arrays:

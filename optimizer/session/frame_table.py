@@ -12,11 +12,9 @@ from data.providers.mixed_rows import find_markets, show_markets
 from data.statement import state_frame
 from data.table import LoadOptions
 from optimizer.errors import ConfigError
-from optimizer.session.frame_columns import FrameColumns, list_texts
+from optimizer.session.frame_columns import CLOSE, TIMESTAMP, FrameColumns, list_texts
 from optimizer.session.frame_markets import MarketFrame
 from optimizer.session.frame_times import (
-    CLOSE,
-    TIMESTAMP,
     is_overruled,
     list_closes,
     name_index,
@@ -87,7 +85,10 @@ def _choose_symbol(
             raise _refuse_several(columns, name, markets)
         if symbol and markets and markets[0] != symbol:
             # What the settings name cannot be left out.
-            dropped = "" if is_said else f", or pass {market.code}.drop(columns={name!r})"
+            way = f"drop(columns={name!r})"
+            if name == market.frame.index.name:
+                way = "reset_index(drop=True)"
+            dropped = "" if is_said else f", or pass {market.code}.{way}"
             raise ConfigError(
                 f"{market.name}: its column {name!r} says {markets[0]!r}, and its key {symbol!r}; "
                 f"name it so, as in bars={{{markets[0]!r}: frame}}{dropped}"

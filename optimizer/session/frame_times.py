@@ -8,14 +8,7 @@ from data.providers.column_names import bare_name, find_role
 from data.table import LoadOptions
 from data.timeframe import DAY_NS
 from optimizer.errors import ConfigError
-from optimizer.session.frame_columns import FrameColumns, has_times
-
-TIMESTAMP = "timestamp"
-
-CLOSE = "close_time"
-
-TIMES = (TIMESTAMP, "date", "time")
-"""What a column may be said to hold in place of an index of times."""
+from optimizer.session.frame_columns import CLOSE, TIMES, TIMESTAMP, FrameColumns, has_times
 
 
 def name_index(frame: pd.DataFrame, options: LoadOptions) -> str:

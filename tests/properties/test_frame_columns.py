@@ -3,16 +3,41 @@
 import tempfile
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from data import DataError, load_bars
+from data.checks import VALUES
 from data.providers.column_names import ROLES
 from optimizer.errors import ConfigError
 from optimizer.session.frames import with_frames
+from tests.properties.test_data_round_trip import bars_of_any_kind, columns_of
+
+FORMS = {
+    "pandas, times as index": lambda frame: frame.set_index("timestamp"),
+    "pandas, New York": lambda frame: frame.assign(
+        timestamp=frame["timestamp"].dt.tz_convert("America/New_York")
+    ).set_index("timestamp"),
+    "pandas, whole numbers": lambda frame: frame.assign(
+        timestamp=frame["timestamp"].dt.as_unit("ns").astype(np.int64)
+    ),
+    "pandas, nullable": lambda frame: frame.astype(dict.fromkeys(VALUES, "Float64")),
+    "pandas, objects": lambda frame: frame.astype(object),
+    "pandas, of arrow": lambda frame: frame.astype(dict.fromkeys(VALUES, "double[pyarrow]")),
+    "pandas, columns of a ticker": lambda frame: pd.concat(
+        {"TEST": frame.set_index("timestamp")}, axis=1
+    ),
+    "polars": pl.from_pandas,
+    "pyarrow": pa.Table.from_pandas,
+    "duckdb": lambda frame: duckdb.sql("SELECT * FROM frame").df(),
+}
+"""Bars in memory as libraries hold them."""
 
 COUNT = 30
 
@@ -76,3 +101,13 @@ def test_a_changed_column_changes_no_bar(write, frame):
     for name in ("open", "high", "low", "close", "volume"):
         assert getattr(bars, name).tobytes() == FRAME[name].to_numpy().tobytes(), name
     assert bars.timestamp.tolist() == INDEX.as_unit("ns").asi8.tolist()
+
+
+@given(bars=bars_of_any_kind(), form=st.sampled_from(sorted(FORMS)))
+def test_frames_keep_every_bit(bars, form):
+    """Whatever library holds them, and whether times are the index or a column."""
+    times = pd.to_datetime(bars.timestamp, utc=True)
+    frame = FORMS[form](pd.DataFrame({**columns_of(bars), "timestamp": times}))
+    with tempfile.TemporaryDirectory() as folder:
+        (source,) = with_frames({"bars": frame}, Path(folder))["data"]
+        assert load_bars(source).content_hash == bars.content_hash

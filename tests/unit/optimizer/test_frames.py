@@ -309,7 +309,12 @@ def test_rows_of_several_tickers_are_grouped(tmp_path, plain):
         date=lambda rows: rows["t"].dt.strftime("%Y-%m-%d"),
         time=lambda rows: rows.pop("t").dt.strftime("%H:%M"),
     )
-    for frame in (LONG, unknown, LONG.sort_index(), unknown.sort_index(), parted):
+    by_ticker, by_name = (
+        frame.reset_index(names="t").set_index(name)
+        for frame, name in ((LONG, "Ticker"), (unknown, "Name"))
+    )
+    frames = (LONG, unknown, LONG.sort_index(), unknown.sort_index(), parted, by_ticker, by_name)
+    for frame in frames:
         message = refused(tmp_path, frame)
         assert message.startswith("bars: its column")
         assert "parts the rows into 2 markets ('AAA', 'BBB')" in message
@@ -377,6 +382,7 @@ def test_an_option_that_a_message_names_is_a_setting(tmp_path, name):
 
 OF_ANOTHER = {
     "column": LONG.iloc[COUNT:],
+    "column 'Ticker'": LONG.iloc[COUNT:].reset_index(names="t").set_index("Ticker"),
     "level of tickers": WIDE[["BBB"]],
     "level of markets": LEVELS.iloc[COUNT:],
 }
@@ -389,12 +395,12 @@ def test_a_key_that_differs_from_the_frame_is_refused(tmp_path, name):
     message = refused(tmp_path, {"AAA": frame})
     assert message.startswith(f"bars['AAA']: its {name}")
     assert "'BBB'" in message
-    ways = re.findall(r"bars=(\{'BBB': frame\})|(frame\.drop\(.*\))", message)
-    assert len(ways) == (2 if name == "column" else 1)
+    ways = re.findall(r"bars=(\{'BBB': frame\})|(frame\.(?:drop|reset_index)\(.*\))", message)
+    assert len(ways) == (2 if "column" in name else 1)
     for keyed, dropped in ways:
         bars = evaluate(keyed, frame) if keyed else {"AAA": evaluate(dropped, frame)}
         assert len(read(tmp_path, bars)) == 1
-    if name == "column":
+    if "column" in name:
         said = refused(tmp_path, {"AAA": frame}, columns={"symbol": "Ticker"})
         assert "drop" not in said
         assert list(read(tmp_path, {"BBB": frame}, columns={"symbol": "Ticker"})) == ["BBB"]
