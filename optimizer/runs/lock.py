@@ -114,6 +114,8 @@ class OwnerLock:
         Call it after a commit; before one that removes anything, with what that will leave.
         """
         self._owner = replace(self._owner, committed=committed)
+        if os.fstat(self._note).st_nlink == 0:
+            self._renew_note()
         self._write()
 
     def hand_on(self) -> Mapping[str, str]:
@@ -138,6 +140,15 @@ class OwnerLock:
             if descriptor >= 0:
                 os.close(descriptor)
         self._note = self._descriptor = -1
+
+    def _renew_note(self) -> None:
+        """Put a note in the place of one that somebody removed, where the folder still is."""
+        folder = self.find_folder()
+        with contextlib.suppress(OSError, StoreError):
+            if folder is not None:
+                note = self._open_note(folder)
+                os.close(self._note)
+                self._note = note
 
     def _open_note(self, directory: Path) -> int:
         """Descriptor of the note, which a copy by hard links does not share with its original."""

@@ -123,7 +123,7 @@ def _note_problems(store: RunStore) -> tuple[str, ...]:
         return ()
     return (
         f"{OWNER} is gone or damaged, which counts all rows, so that some may miss at "
-        "the end: copy the run again, whole",
+        "the end: copy the run again, whole, or go on with it as it is",
     )
 
 

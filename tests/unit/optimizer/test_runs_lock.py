@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import shutil
 from contextlib import contextmanager
 from time import perf_counter
 
@@ -122,6 +123,24 @@ def test_note_is_one_write_of_a_fixed_size_and_outlives_its_owner(tmp_path):
     again = OwnerLock.acquire(tmp_path)
     assert read_owner(tmp_path).committed == 41
     again.release()
+
+
+def test_a_note_that_is_removed_while_a_run_is_written_comes_again(tmp_path):
+    """With the next one; where the folder itself is gone nothing is written in its place."""
+    run = tmp_path / "run"
+    run.mkdir()
+    lock = OwnerLock.acquire(run)
+    if lock.find_folder() is None:
+        lock.release()
+        pytest.skip("this system does not say where a folder is")
+    (run / OWNER).unlink()
+    lock.note(41)
+    assert read_owner(run).committed == 41
+    shutil.rmtree(run)
+    run.mkdir()
+    lock.note(42)
+    lock.release()
+    assert list(run.iterdir()) == []
 
 
 NONSENSE = [
