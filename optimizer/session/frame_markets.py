@@ -75,18 +75,23 @@ def _list_frames(bars: object) -> Iterator[MarketFrame]:
     for pair in pairs if isinstance(pairs, Iterable) else ():
         frame = _as_pandas(pair[1]) if isinstance(pair, tuple) and len(pair) == 2 else None
         if frame is None:
-            raise ConfigError(KIND)
+            raise ConfigError(f"{KIND}, got {quoted(pair)}")
         name, symbol = f"bars[{_quote(pair[0])}]", _read_symbol(pair[0])
         yield MarketFrame(frame, name, symbol, code=_say_pandas(pair[1]))
         is_empty = False
     if is_empty:
-        raise ConfigError(KIND)
+        raise ConfigError(f"{KIND}, got {quoted(bars)}")
 
 
 def _as_pandas(value: object) -> pd.DataFrame | None:
     """A frame as one of pandas, which those of polars and of pyarrow can give."""
     frame = value.to_pandas() if hasattr(value, "to_pandas") else value
-    return frame if isinstance(frame, pd.DataFrame) else None
+    if not isinstance(frame, pd.DataFrame):
+        return None
+    for axis in (0, 1):
+        if isinstance(labels := frame.axes[axis], pd.MultiIndex) and labels.nlevels == 1:
+            frame = frame.set_axis(labels.get_level_values(0), axis=axis)
+    return frame
 
 
 def _say_pandas(value: object) -> str:
@@ -147,7 +152,9 @@ def _count_prices(names: pd.Index) -> int:
 
 def _part_rows(passed: MarketFrame, options: LoadOptions) -> Iterator[MarketFrame]:
     """Markets of a frame whose index has a time and a market, in either order."""
-    frame = _drop_key(passed) if len(passed.frame) else passed.frame.reset_index(drop=True)
+    if not len(passed.frame):
+        raise ConfigError(f"{passed.name}: there are no bars, the frame has no rows; leave it out")
+    frame = _drop_key(passed)
     if frame.index.nlevels == 1:
         yield replace(passed, frame=frame)
         return

@@ -39,7 +39,7 @@ def tabulate_bars(market: MarketFrame, options: LoadOptions) -> pa.Table:
     chosen, closes = dict(options.columns), []
     if index and not is_overruled(options) and find_role(index) != CLOSE:
         refuse_other_times(columns, index, options)
-        chosen[TIMESTAMP], closes = index, list_closes(columns, options)
+        chosen[TIMESTAMP], closes = index, list_closes(columns, index, options)
     keyed = _list_named(columns, options) if market.symbol else []
     if keyed:
         chosen[SYMBOL] = keyed[0]

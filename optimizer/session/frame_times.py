@@ -33,13 +33,20 @@ def is_overruled(options: LoadOptions) -> bool:
     return not options.columns.keys().isdisjoint(TIMES)
 
 
-def list_closes(columns: FrameColumns, options: LoadOptions) -> list[str]:
-    """Columns that say when bars close, by which the reader knows an index of closes."""
-    return [
-        name
-        for name in columns
-        if _find_role(name) == CLOSE and columns.find_times((name,), options) is not None
-    ]
+def list_closes(columns: FrameColumns, index: str, options: LoadOptions) -> list[str]:
+    """Columns that say when bars close, by which the reader knows an index of closes.
+
+    Days before those of the index are none.
+    """
+    own = columns.find_times((index,), options)
+    closes = []
+    for name in columns:
+        time_ns = columns.find_times((name,), options) if _find_role(name) == CLOSE else None
+        if time_ns is None or own is None:
+            continue
+        if _has_clock(time_ns) or not ((time_ns < own) & (time_ns != NO_TIME)).any():
+            closes.append(name)
+    return closes
 
 
 def refuse_other_times(columns: FrameColumns, index: str, options: LoadOptions) -> None:

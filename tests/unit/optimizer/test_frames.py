@@ -78,6 +78,7 @@ INDEXES = {
     "named Date": INDEX.rename("Date"),
     "named as a price": INDEX.rename("close"),
     "microseconds": INDEX.as_unit("us"),
+    "the only level": pd.MultiIndex.from_arrays([INDEX]),
 }
 
 
@@ -102,6 +103,7 @@ FEATURES = {
     "utc": ["open", "closed"] * (COUNT // 2),
     "tag": np.zeros(COUNT),
     "end": np.arange(COUNT),
+    "end_time": INDEX.normalize(),
     "datetime": INDEX.tz_convert("Asia/Tokyo"),
     "unix": INDEX.as_unit("s").asi8,
     "timestamp": [None] * COUNT,
@@ -457,8 +459,22 @@ def test_columns_of_three_levels_say_how_to_leave_two(tmp_path):
 
 @pytest.mark.parametrize("bars", [None, 3, "bars.csv", {}, [], [FRAME], {"A": 1}, FRAME["close"]])
 def test_what_is_no_frame_is_refused(tmp_path, bars):
-    """By what bars may be."""
-    assert "symbols with a frame each" in refused(tmp_path, bars)
+    """By what bars may be, and what was got."""
+    assert re.search("symbols with a frame each.*, got ", refused(tmp_path, bars))
+
+
+@pytest.mark.parametrize("frame", [FRAME, WIDE, LEVELS, FRAME.reset_index()])
+def test_a_frame_without_rows_is_refused(tmp_path, frame):
+    """Others are read when it is left out, as the message says."""
+    assert "there are no bars" in refused(tmp_path, frame.iloc[:0])
+    message = refused(tmp_path, {"AAA": FRAME, "BBB": OTHER.iloc[:0]})
+    assert message == "bars['BBB']: there are no bars, the frame has no rows; leave it out"
+
+
+def test_columns_of_one_level_are_names(tmp_path, plain):
+    """As pandas leaves them when others are dropped."""
+    frame = FRAME.set_axis(pd.MultiIndex.from_arrays([FRAME.columns]), axis=1)
+    assert read(tmp_path, frame)["bars"].content_hash == plain.content_hash
 
 
 def test_bars_and_data_are_not_both_given(tmp_path):
