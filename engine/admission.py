@@ -11,7 +11,7 @@ from data.bars import Bars, Window
 from engine.compiling.loops import compiled
 from engine.contract import Floats, Ints, Slots
 from engine.errors import EngineError, GenomeError
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 
 Limits = tuple[Floats, Floats, Ints, Ints]
 """Least and most values [G], where values are whole [G], and ordered pairs [N, 2]."""
@@ -19,7 +19,7 @@ Limits = tuple[Floats, Floats, Ints, Ints]
 
 @compiled
 def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordered: Ints) -> bool:
-    """Whether all genomes [P, G] are legal; `StrategySpec.check_genomes` says which is not.
+    """Whether all genomes [P, G] are legal; `Strategy.check_genomes` says which is not.
 
     `least` and `most` are [G], `is_int` [G] is 1 where values must be whole, of `ordered` [N, 2]
     the first column must be below the second. False too where a number is NaN.
@@ -39,7 +39,7 @@ def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordere
 def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots: Slots) -> bool:
     """Look up the slot of each row of each individual; whether all rows are there.
 
-    `genomes` are [P, G], legal; `columns` [R] as `only_columns` says; `tables` R times [largest +
+    `genomes` are [P, G], legal; `columns` [R] as `length_columns` says; `tables` R times [largest +
     1], slot by parameter, -1 where there is none. `slots` [P, R] receives them, -1 for rows that
     are not there.
     """
@@ -54,18 +54,18 @@ def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots:
     return n_missing == 0
 
 
-def load_loops(genomes: Floats, limits: Limits, columns: Ints | None) -> None:
+def load_loops(genomes: Floats, limits: Limits, columns: Ints) -> None:
     """Load both loops, which takes half a second where a process has not used a compiled one yet.
 
-    `genomes` [P, G] are any; `columns` as in `find_slots`, None where that is not used.
+    `genomes` [P, G] are any; `columns` as in `find_slots`, which is not used without any.
     """
     are_legal(genomes, *limits)
-    if columns is not None:
+    if columns.size:
         tables = tuple(np.full(1, -1, np.int32) for _ in columns)
         find_slots(genomes, columns, tables, np.empty((len(genomes), len(columns)), np.int32))
 
 
-def shaped(spec: AnyStrategy, genomes: Floats) -> Floats:
+def shaped(spec: Strategy, genomes: Floats) -> Floats:
     """Genomes [P, G], contiguous and writable, because loops are compiled anew for other arrays.
 
     They are copied where they are otherwise.

@@ -12,12 +12,13 @@ from engine.contract import Form, Ints, Slots, StretchedRows
 from engine.costs import Costs
 from engine.devices import Device, device_of
 from engine.errors import EngineError
+from engine.fast_case import find_fast_case
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.memory_plan import MemoryPlan, row_capacity
 from engine.rows.bank import RowBank
-from engine.rows.plan import Plan, RowGroup, only_columns, parameters_of, plan_chunks, plan_rows
+from engine.rows.plan import Plan, RowGroup, length_columns, plan_chunks, plan_rows
 from strategy.genes import Floats
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 
 PART_INDIVIDUALS = 16_384
 """Individuals that are handed to a device at a time: while it works on a part, the next one is
@@ -65,7 +66,7 @@ class Engine:
 
     def __init__(
         self,
-        spec: AnyStrategy,
+        spec: Strategy,
         series: Sequence[Bars],
         windows: Sequence[Window],
         costs: Costs | None = None,
@@ -84,19 +85,19 @@ class Engine:
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.device, self.device_reason, maker = chosen
-        self._forms = [Form.of(row) for row in spec.rows]
-        self._only_columns = only_columns(spec)
+        self._case = find_fast_case(spec)
+        self._lengths = length_columns(self._case)
         layout = spec.layout
         self._limits = (spec.least, spec.most, layout.is_int.astype(np.int64), layout.ordered)
-        load_loops(layout.defaults[None].copy(), self._limits, self._only_columns)
+        load_loops(layout.defaults[None].copy(), self._limits, self._lengths)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
         self._free_bytes = maker.free_bytes()
         allowed = int(maker.free_share * self._free_bytes) if memory_bytes is None else memory_bytes
         self._room = maker.room(allowed, self._series_bytes)
-        capacity = row_capacity(spec, self._slot_bytes, self._room.rows)
+        capacity = row_capacity(self._case, self._slot_bytes, self._room.rows)
         self._backend = maker(
-            spec,
+            self._case if self._case.is_covered else spec,
             self.series,
             self.costs,
             capacity=capacity,
@@ -256,25 +257,16 @@ class Engine:
 
     def _found(self, genomes: Floats) -> Slots | None:
         """Slots [P, R] when all rows are in the bank, which after a few generations they are."""
-        slots = np.empty((len(genomes), len(self._forms)), np.int32)
-        if self._only_columns is None:
-            for place, form in enumerate(self._forms):
-                # Constants are the same for everybody.
-                asking = genomes if self.spec.rows[place].genes else genomes[:1]
-                parameters = parameters_of(self.spec, place, asking)
-                slots[:, place] = self._bank.find(form, parameters)
-            is_there = bool((slots >= 0).all())
-        else:
-            tables = tuple(self._bank.table(form) for form in self._forms)
-            is_there = find_slots(genomes, self._only_columns, tables, slots)
-        if not is_there:
+        slots = np.empty((len(genomes), len(self._lengths)), np.int32)
+        tables = tuple(self._bank.table(row.form) for row in self._case.rows)
+        if tables and not find_slots(genomes, self._lengths, tables, slots):
             return None
         self._bank.touch(slots)
         return slots
 
     def _filled(self, genomes: Floats) -> Slots | None:
         """Slots [P, R] after all rows were computed; None where they do not fit together."""
-        plan = plan_rows(self.spec, self._checked(genomes))
+        plan = plan_rows(self._case, self._checked(genomes))
         if plan.n_rows > self._bank.capacity:
             return None
         return self._computed(plan)
@@ -288,7 +280,7 @@ class Engine:
         """Evaluate a population whose rows do not fit the bank together."""
         if self._stretched(genomes, out):
             return out
-        for members, plan in plan_chunks(self.spec, genomes, self._bank.capacity, self._chunk):
+        for members, plan in plan_chunks(self._case, genomes, self._bank.capacity, self._chunk):
             slots = self._computed(plan)
             out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
         return out
@@ -298,7 +290,7 @@ class Engine:
 
         Up to `PARTS_THAT_PAY` parts whose rows fit keep rows in the bank for the next call.
         """
-        plan = plan_rows(self.spec, genomes)
+        plan = plan_rows(self._case, genomes)
         if plan.n_rows <= PARTS_THAT_PAY * self._bank.capacity:
             return False
         groups = [(group.form, group.parameters) for group in plan.groups]
@@ -322,7 +314,7 @@ class Engine:
     def _alone(self, genome: Floats) -> tuple[Floats, Slots]:
         """An individual as a population of one [1, G], and its slots [1, R]; all rows are there."""
         genomes = self._checked(shaped(self.spec, np.asarray(genome)[None]))
-        return genomes, self._computed(plan_rows(self.spec, genomes))
+        return genomes, self._computed(plan_rows(self._case, genomes))
 
     def _checked(self, genomes: Floats) -> Floats:
         """The same genomes [P, G], legal."""

@@ -11,7 +11,6 @@ from data.bars import Bars, Window
 from engine.costs import Costs
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATORS, Ledger
-from strategy.spec import Row
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -28,11 +27,6 @@ class Form(NamedTuple):
 
     indicator: str
     source: str
-
-    @classmethod
-    def of(cls, row: Row) -> "Form":
-        """The form that computes a row of a spec."""
-        return cls(row.kind.form, row.reads)
 
 
 class RowRequest(NamedTuple):
@@ -55,7 +49,7 @@ class StretchedRows(NamedTuple):
     Args:
         genomes: [P, G].
         groups: Form and parameters [n, L] of distinct rows; counted through they are 0 .. I - 1.
-        row_of: [P, R] number of each row of the spec.
+        row_of: [P, R] number of each row of the fast case.
     """
 
     genomes: Floats

@@ -9,22 +9,22 @@ from typing import NamedTuple, cast
 
 from engine.contract import BackendMaker
 from engine.errors import DeviceError
+from engine.fast_case import find_fast_case
 from engine.gpus import count_gpus, start_gpus, why_no_cuda
 from engine.workload import Workload
 from strategy.model import Strategy
-from strategy.narrow import AnyStrategy
 
 BACKENDS: dict[str, str] = {
     "cpu": "engine.cpu:CpuBackend",
     "cuda": "engine.cuda:CudaMaker",
 }
-"""Every backend by the name of its device; it is imported when it is asked for."""
+"""Every backend of the fast case by the name of its device, imported when it is asked for."""
 
-IN_WORDS: dict[str, str] = {
+OF_FORMULAS: dict[str, str] = {
     "cpu": "engine.cpu.language:LanguageBackend",
     "cuda": "engine.cuda.language:CudaLanguageMaker",
 }
-"""The same for strategies in words, whose formulas are data."""
+"""The same for strategies that are no fast case, whose formulas are data."""
 
 NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
 """Which GPUs, behind the colon of a device's name."""
@@ -129,12 +129,11 @@ class Device(NamedTuple):
     maker: BackendMaker
 
 
-def device_of(spec: AnyStrategy, device: str, workload: Workload | None = None) -> Device:
+def device_of(spec: Strategy, device: str, workload: Workload | None = None) -> Device:
     """The device that a strategy runs on; arguments and errors as in `choose_backend`."""
-    if isinstance(spec, Strategy):
-        choice = choose_backend(device, workload and workload._replace(in_words=True))
-        maker = _maker(IN_WORDS[choice.name], choice.name, choice.devices)
-    else:
-        choice = choose_backend(device, workload)
+    choice = choose_backend(device, workload)
+    if find_fast_case(spec).is_covered:
         maker = load_backend(choice.name, choice.devices)
+    else:
+        maker = _maker(OF_FORMULAS[choice.name], choice.name, choice.devices)
     return Device(choice.label, choice.reason, maker)

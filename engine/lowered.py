@@ -6,12 +6,12 @@ import numpy as np
 
 from engine.contract import Floats, Form, Ints
 from engine.costs import Costs
+from engine.fast_case import FastCase
 from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
 from engine.rows.coders import Coder, form_of, is_with_gene
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
 from strategy.expressions import Expression, Setting
 from strategy.model import Strategy
-from strategy.spec import StrategySpec
 
 FORMS = {
     BeyondBar: BEYOND_BAR,
@@ -24,14 +24,14 @@ FORMS = {
 
 
 class Entry(NamedTuple):
-    """The entry conjunction as arrays; columns refer to rows of the spec and genes.
+    """The entry conjunction as arrays; columns refer to rows and genes of the fast case.
 
     Args:
         genes: [C, 3] int64: row, gene, 1 for ``>`` and 0 for ``<``; decided on codes.
         scales: [C, 2] float64: low and scale of the row's codes.
         pairs: [D, 3] int64: left row, right row, 1 for ``>`` and 0 for ``<``; decided on codes.
         exact: [E, 3] int64: the same, for rows whose codes have different maps.
-        warm_rows: [L] int64: rows of the spec, the longest of whose warm-ups is an individual's.
+        warm_rows: [L] int64: rows, the longest of whose warm-ups is an individual's.
     """
 
     genes: Ints
@@ -45,7 +45,7 @@ class Exits(NamedTuple):
     """The bracket and the costs as numbers; the first four are columns, not values.
 
     Args:
-        stop_row: Row of the spec that measures the stop's distance.
+        stop_row: Row of the fast case that measures the stop's distance.
         stop_mult: Gene.
         reward: Gene.
         max_hold: Gene.
@@ -92,59 +92,56 @@ def form_of_exit(form: object) -> Lowered:
     return Lowered(number, read)
 
 
-def exits_in_words(spec: Strategy) -> tuple[list[list[Lowered]], list[Setting | None]]:
+def exits_in_words(strategy: Strategy) -> tuple[list[list[Lowered]], list[Setting | None]]:
     """Stop, target and trailing stop of each side, and from which gain on each side's stop follows.
 
     The first has three pairs, of longs and shorts each; the second is one pair.
     """
-    trails = [one if isinstance(one, Trail) else None for one in sides_of(spec.trail)]
+    trails = [one if isinstance(one, Trail) else None for one in sides_of(strategy.trail)]
     followed = [None if one is None else one.form for one in trails]
-    forms = sides_of(spec.stop), sides_of(spec.target), followed
+    forms = sides_of(strategy.stop), sides_of(strategy.target), followed
     lowered = [[form_of_exit(side) for side in pair] for pair in forms]
     return lowered, [None if one is None else one.after for one in trails]
 
 
-def entry_of(spec: StrategySpec, coders: dict[Form, Coder]) -> Entry:
+def entry_of(case: FastCase, coders: dict[Form, Coder]) -> Entry:
     """The entry conjunction as arrays, each comparison where it is decided fastest."""
     gene_rows: list[tuple[int, int, int]] = []
     row_pairs: list[tuple[int, int, int]] = []
     exact: list[tuple[int, int, int]] = []
     scales: list[Coder] = []
-    for comparison in spec.entry:
+    for comparison in case.entry:
         is_greater = int(comparison.relation == ">")
-        left = spec.row_index[comparison.left]
-        left_coder = coders[form_of(spec, comparison.left)]
-        if is_with_gene(spec, comparison):
-            gene_rows.append((left, spec.layout.index(comparison.right), is_greater))
+        left = case.row_index[comparison.left]
+        left_coder = coders[form_of(case, comparison.left)]
+        if is_with_gene(case, comparison):
+            gene_rows.append((left, case.layout.index(comparison.right), is_greater))
             scales.append(left_coder)
             continue
-        pair = (left, spec.row_index[comparison.right], is_greater)
-        is_shared = left_coder == coders[form_of(spec, comparison.right)]
+        pair = (left, case.row_index[comparison.right], is_greater)
+        is_shared = left_coder == coders[form_of(case, comparison.right)]
         (row_pairs if is_shared else exact).append(pair)
     return Entry(
         np.array(gene_rows, np.int64).reshape(-1, 3),
         np.array(scales, np.float64).reshape(-1, 2),
         np.array(row_pairs, np.int64).reshape(-1, 3),
         np.array(exact, np.int64).reshape(-1, 3),
-        np.array(_warm_rows(spec), np.int64),
+        np.array(_warm_rows(case), np.int64),
     )
 
 
-def _warm_rows(spec: StrategySpec) -> list[int]:
-    """Rows that can have a warm-up; one of those that always have the same."""
-    chosen = {
-        (row.kind.warm_up, row.parameters): place
-        for place, row in enumerate(spec.rows)
-        if row.genes or row.warm_up({}) > 0
-    }
+def _warm_rows(case: FastCase) -> list[int]:
+    """Rows that have a warm-up; one of those with the same length."""
+    chosen = {row.length: place for place, row in enumerate(case.rows) if row.length is not None}
     return sorted(chosen.values())
 
 
-def exits_of(spec: StrategySpec, costs: Costs) -> Exits:
+def exits_of(case: FastCase, costs: Costs) -> Exits:
     """The bracket and the costs as numbers."""
-    bracket, layout = spec.bracket, spec.layout
+    bracket, layout = case.bracket, case.layout
+    assert bracket is not None
     return Exits(
-        spec.row_index[bracket.stop_row],
+        case.row_index[bracket.stop_row],
         layout.index(bracket.stop_mult),
         layout.index(bracket.reward),
         layout.index(bracket.max_hold),

@@ -2,13 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from engine.errors import MemoryPlanError
-from strategy.narrow import AnyStrategy
-
-REAL_ROWS = 2**16
-"""Rows of one indicator that are kept at most where a real gene makes them countless."""
+from engine.fast_case import FastCase
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class MemoryPlan:
         )
 
 
-def row_capacity(spec: AnyStrategy, slot_bytes: int, memory_bytes: int) -> int:
+def row_capacity(case: FastCase, slot_bytes: int, memory_bytes: int) -> int:
     """How many rows a bank can hold, no more than a population within the bounds can ask for.
 
     `slot_bytes` is what one slot takes over all series, `memory_bytes` what rows may take.
@@ -65,22 +60,19 @@ def row_capacity(spec: AnyStrategy, slot_bytes: int, memory_bytes: int) -> int:
         MemoryPlanError: When one individual's rows alone do not fit.
     """
     fits = memory_bytes // slot_bytes
-    if fits < len(spec.rows):
+    if fits < len(case.rows):
         raise MemoryPlanError(
-            f"one individual needs {len(spec.rows)} rows of {slot_bytes:,} bytes each, "
-            f"{memory_bytes:,} bytes are allowed; allow at least {len(spec.rows) * slot_bytes:,}"
+            f"one individual needs {len(case.rows)} rows of {slot_bytes:,} bytes each, "
+            f"{memory_bytes:,} bytes are allowed; allow at least {len(case.rows) * slot_bytes:,}"
         )
-    return min(fits, most_rows(spec))
+    return min(fits, most_rows(case))
 
 
-def most_rows(spec: AnyStrategy) -> int:
-    """Distinct rows within the bounds, as far as they are kept; others make the bank turn."""
-    most = 0
-    for row in spec.rows:
-        genes = [spec.layout.gene(name) for name in row.genes]
-        is_whole = all(gene.is_int for gene in genes)
-        most += int(np.prod([g.high - g.low + 1 for g in genes])) if is_whole else REAL_ROWS
-    return max(most, len(spec.rows))
+def most_rows(case: FastCase) -> int:
+    """Distinct rows that a population within the bounds can ask for."""
+    bounds = [case.layout.gene(name) for row in case.rows for name in row.genes]
+    constant = sum(not row.genes for row in case.rows)
+    return constant + sum(int(gene.high - gene.low + 1) for gene in bounds)
 
 
 def _shown(count: int) -> str:

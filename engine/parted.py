@@ -14,17 +14,18 @@ from engine.batch import Engine
 from engine.contract import BackendMaker, Form, Ints
 from engine.costs import Costs
 from engine.devices import Device, device_of
+from engine.fast_case import find_fast_case
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.memory_plan import MemoryPlan
 from strategy.genes import Floats
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 
 LISTED_PAIRS = 16_384
 """Pairs of individual and window whose ledgers are held at once."""
 
 
 def engine_for(
-    spec: AnyStrategy,
+    spec: Strategy,
     series: Sequence[Bars],
     windows: Sequence[Window],
     costs: Costs | None = None,
@@ -41,11 +42,12 @@ def engine_for(
     chosen = device_of(spec, device) if isinstance(device, str) else device
     if chosen.label == "cpu":
         allowed = memory_bytes or int(chosen.maker.free_share * chosen.maker.free_bytes())
-        borders = _borders(spec, series, chosen.maker, allowed)
+        n_rows = len(find_fast_case(spec).rows)
+        borders = _borders(n_rows, series, chosen.maker, allowed)
         if len(borders) > 2:
             # Half for a part and half for rows, whatever is free when the next part is made; more
             # where a part is one series, whose rows need more.
-            most = max(chosen.maker.slot_bytes([bars]) for bars in series) * len(spec.rows)
+            most = max(chosen.maker.slot_bytes([bars]) for bars in series) * n_rows
             room = memory_bytes or max(allowed // 2, min(most, allowed))
             return PartedEngine(spec, series, windows, costs, chosen, borders, threads, room)
     return Engine(
@@ -67,7 +69,7 @@ class PartedEngine(Engine):
 
     def __init__(
         self,
-        spec: AnyStrategy,
+        spec: Strategy,
         series: Sequence[Bars],
         windows: Sequence[Window],
         costs: Costs | None,
@@ -196,7 +198,7 @@ def cut_windows(
 
 
 def _borders(
-    spec: AnyStrategy, series: Sequence[Bars], maker: BackendMaker, memory_bytes: int
+    n_rows: int, series: Sequence[Bars], maker: BackendMaker, memory_bytes: int
 ) -> list[int]:
     """Where parts of series begin and end: all in one where memory holds them and some rows.
 
@@ -204,7 +206,7 @@ def _borders(
     """
 
     def needed(some: Sequence[Bars]) -> int:
-        return maker.series_bytes(some) + len(spec.rows) * maker.slot_bytes(some)
+        return maker.series_bytes(some) + n_rows * maker.slot_bytes(some)
 
     if needed(series) <= memory_bytes:
         return [0, len(series)]

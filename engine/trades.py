@@ -52,6 +52,28 @@ class Bracket(NamedTuple):
     reach: float
 
 
+class Terms(NamedTuple):
+    """What a position asks of every bar: numbers alone, which compiled loops keep at hand.
+
+    Args:
+        side: 1.0 for a long, -1.0 for a short.
+        entry: Price.
+        target: Price.
+        trail: Form of the trailing stop, of `engine.orders`.
+        behind: Distance at which it follows; for `SHARE` a fraction of the best price.
+        follow_gain: Gain from which on it follows, price.
+        even_gain: Gain at which the stop moves to the entry, price; NaN: never.
+    """
+
+    side: float
+    entry: float
+    target: float
+    trail: int
+    behind: float
+    follow_gain: float
+    even_gain: float
+
+
 class Exit(NamedTuple):
     """How a trade ended, with the stop in force there."""
 
@@ -93,22 +115,22 @@ def take_signals(
     """
     # No signal without a bar in the window to be entered on.
     last = max(end - 1 - limits.delay, first)
-    most = int(longs.signals[first:last].sum()) + int(shorts.signals[first:last].sum())
-    whole, numbers = np.empty((5, most), np.int64), np.empty((6, most))
+    # Where both sides signal neither does: the idea contradicts itself.
+    bars = first + np.flatnonzero(longs.signals[first:last] != shorts.signals[first:last])
+    whole, numbers = np.empty((5, len(bars)), np.int64), np.empty((6, len(bars)))
     trades = rejected = 0
-    t = longs_from = shorts_from = first
-    while t < last:
-        side = side_asked(longs, shorts, t)
+    longs_from = shorts_from = first
+    for bar in bars:
+        t = int(bar)
+        side = 1 if longs.signals[t] else -1
         # One position at a time, over both sides.
-        if side == 0 or t < (longs_from if side > 0 else shorts_from):
-            t += 1
+        if t < (longs_from if side > 0 else shorts_from):
             continue
         plan = longs if side > 0 else shorts
         bracket = open_bracket(prices, plan, limits, t)
         # The account stays flat, and the next bar may signal again.
         if not is_worth(plan, limits, bracket):
             rejected += 1
-            t += 1
             continue
         found = find_exit(prices, clock, plan, limits, bracket, end)
         whole[0, trades], whole[1, trades], whole[2, trades] = t, bracket.entry_bar, found.bar
@@ -119,24 +141,13 @@ def take_signals(
         numbers[5, trades] = found.last_stop
         trades += 1
         # A signal on the exit bar is known at its close and counts.
-        t = longs_from = shorts_from = found.bar
+        longs_from = shorts_from = found.bar
         # Flat at that bar's open already, as was known a bar before: the other side may reverse.
-        if found.reason == SIGNAL:
-            t = found.bar - 1
-            if side > 0:
-                shorts_from = t
-            else:
-                longs_from = t
+        if found.reason == SIGNAL and side > 0:
+            shorts_from -= 1
+        elif found.reason == SIGNAL:
+            longs_from -= 1
     return whole, numbers, trades, rejected
-
-
-def side_asked(longs: Plan, shorts: Plan, t: int) -> int:
-    """The side that signals at a bar; neither, 0, where both do: the idea contradicts itself."""
-    if longs.signals[t] and not shorts.signals[t]:
-        return 1
-    if shorts.signals[t] and not longs.signals[t]:
-        return -1
-    return 0
 
 
 def open_bracket(prices: Prices, plan: Plan, limits: Limits, t: int) -> Bracket:
@@ -202,84 +213,95 @@ def find_exit(
     prices: Prices, clock: Clock, plan: Plan, limits: Limits, bracket: Bracket, end: int
 ) -> Exit:
     """Go from the entry bar on to the first exit; the stop moves at closes."""
-    stop, best = bracket.stop, -plan.side * math.inf
-    for j in range(bracket.entry_bar, end):
-        reason, price = exit_at_open(prices, clock, plan, bracket, stop, j)
+    opens, highs, lows, closes = prices
+    exits, local_ns, first = plan.exits, clock.local_ns, bracket.entry_bar
+    terms = terms_of(plan, limits, bracket)
+    stop, best = bracket.stop, -terms.side * math.inf
+    for j in range(first, end):
+        # The side's condition was true at the last close; closes count from the entry bar's on.
+        is_asked = j > first and len(exits) > 0 and exits[j - 1]
+        # Another session than the entry's: the minute to leave at had no bar.
+        is_later = len(local_ns) > 0 and local_ns[j] // DAY_NS != local_ns[first] // DAY_NS
+        # The session's minute has come: by the clock, nobody knows if there is another bar today.
+        is_over = len(local_ns) > 0 and local_ns[j] % DAY_NS + clock.bar_ns >= clock.minute_ns
+        # Held for as long as allowed.
+        is_held = limits.max_hold > 0 and j == first + limits.max_hold - 1
+        reason, price = exit_at_open(terms, stop, opens[j], is_asked, is_later)
         if reason == STILL_OPEN:
-            reason, price = exit_within(prices, plan, bracket, stop, j)
+            reason, price = exit_within(terms, stop, highs[j], lows[j])
         if reason == STILL_OPEN:
-            reason, price = exit_at_close(prices, clock, limits, bracket, j, end)
+            reason, price = exit_at_close(closes[j], is_held, is_over, j == end - 1)
         if reason != STILL_OPEN:
             return Exit(j, reason, price, stop)
         # The best price so far; a stop that it moves is in force from the next bar on.
-        best = max(best, prices.high[j]) if plan.side > 0 else min(best, prices.low[j])
-        stop = moved_stop(plan, limits, bracket, stop, best)
+        best = max(best, highs[j]) if terms.side > 0 else min(best, lows[j])
+        stop = moved_stop(terms, stop, best)
     # Not reached: a window's last bar ends every trade.
-    return Exit(end - 1, END, prices.close[end - 1], stop)
+    return Exit(end - 1, END, closes[end - 1], stop)
+
+
+def terms_of(plan: Plan, limits: Limits, bracket: Bracket) -> Terms:
+    """What a position asks of every bar."""
+    is_share = plan.trail.form == SHARE
+    return Terms(
+        plan.side,
+        bracket.entry,
+        bracket.target,
+        plan.trail.form,
+        plan.trail.number if is_share else bracket.reach,
+        plan.after * bracket.risk,
+        limits.break_even * bracket.risk,
+    )
 
 
 def exit_at_open(
-    prices: Prices, clock: Clock, plan: Plan, bracket: Bracket, stop: float, j: int
+    terms: Terms, stop: float, opened: float, is_asked: bool, is_later: bool
 ) -> tuple[int, float]:
-    """What ends a trade at the open of bar j."""
-    # The side's condition was true at the last close; closes count from the entry bar's on.
-    if j > bracket.entry_bar and len(plan.exits) > 0 and plan.exits[j - 1]:
-        return SIGNAL, prices.open[j]
-    # Another session than the entry's: the minute to leave at had no bar.
-    if len(clock.local_ns) > 0:
-        entered = clock.local_ns[bracket.entry_bar] // DAY_NS
-        if clock.local_ns[j] // DAY_NS != entered:
-            return SESSION, prices.open[j]
+    """What ends a trade at a bar's open."""
+    if is_asked:
+        return SIGNAL, opened
+    if is_later:
+        return SESSION, opened
     # An open at or beyond the stop fills at that open.
-    if plan.side * prices.open[j] <= plan.side * stop:
-        return STOP_GAP, prices.open[j]
+    if terms.side * opened <= terms.side * stop:
+        return STOP_GAP, opened
     return STILL_OPEN, 0.0
 
 
-def exit_within(
-    prices: Prices, plan: Plan, bracket: Bracket, stop: float, j: int
-) -> tuple[int, float]:
-    """What ends a trade between open and close of bar j."""
-    worst, best = prices.low[j], prices.high[j]
-    if plan.side < 0:
-        worst, best = best, worst
+def exit_within(terms: Terms, stop: float, high: float, low: float) -> tuple[int, float]:
+    """What ends a trade between a bar's open and its close."""
+    worst, best = (low, high) if terms.side > 0 else (high, low)
     # The stop comes before the target: within a bar the worse of the two is assumed.
-    if plan.side * worst <= plan.side * stop:
+    if terms.side * worst <= terms.side * stop:
         return STOP, stop
     # An open beyond the target still fills at the target, the cautious choice.
-    if plan.side * best >= plan.side * bracket.target:
-        return TARGET, bracket.target
+    if terms.side * best >= terms.side * terms.target:
+        return TARGET, terms.target
     return STILL_OPEN, 0.0
 
 
-def exit_at_close(
-    prices: Prices, clock: Clock, limits: Limits, bracket: Bracket, j: int, end: int
-) -> tuple[int, float]:
-    """What ends a trade at the close of bar j."""
-    # Held for as long as allowed.
-    if limits.max_hold > 0 and j == bracket.entry_bar + limits.max_hold - 1:
-        return TIME, prices.close[j]
-    # The session's minute has come: by the clock, nobody knows whether there is another bar today.
-    if len(clock.local_ns) > 0 and clock.local_ns[j] % DAY_NS + clock.bar_ns >= clock.minute_ns:
-        return SESSION, prices.close[j]
+def exit_at_close(closed: float, is_held: bool, is_over: bool, is_last: bool) -> tuple[int, float]:
+    """What ends a trade at a bar's close."""
+    if is_held:
+        return TIME, closed
+    if is_over:
+        return SESSION, closed
     # The window ends.
-    if j == end - 1:
-        return END, prices.close[j]
+    if is_last:
+        return END, closed
     return STILL_OPEN, 0.0
 
 
-def moved_stop(plan: Plan, limits: Limits, bracket: Bracket, stop: float, best: float) -> float:
+def moved_stop(terms: Terms, stop: float, best: float) -> float:
     """The stop from the next bar on; it is never loosened."""
-    side, gone = plan.side, plan.side * (best - bracket.entry)
+    side, gone = terms.side, terms.side * (best - terms.entry)
     # It follows the best price, at a distance or at a share of that price.
-    if plan.trail.form != NONE and gone >= plan.after * bracket.risk:
-        behind = bracket.reach
-        if plan.trail.form == SHARE:
-            behind = best * plan.trail.number
+    if terms.trail != NONE and gone >= terms.follow_gain:
+        behind = best * terms.behind if terms.trail == SHARE else terms.behind
         stop = tighter(side, stop, best - side * behind)
     # Once so much is gained it stands at the entry.
-    if gone >= limits.break_even * bracket.risk:
-        stop = tighter(side, stop, bracket.entry)
+    if gone >= terms.even_gain:
+        stop = tighter(side, stop, terms.entry)
     return stop
 
 

@@ -12,15 +12,15 @@ CORE_RATE = 0.85e9
 """Individual-bars per second of a core, rows there: 0.8 to 0.9 G on sixteen cores of an EPYC at
 512 to 100,000 individuals on 35,040 and 350,400 bars."""
 
-CORE_RATE_IN_WORDS = 0.4e9
-"""The same of strategies in words: 512 individuals of nine examples made 0.08 to 0.62 G, half of
-them 0.21 or more, on a core on which seller exhaustion made 0.40 G."""
+CORE_RATE_OF_FORMULAS = 0.4e9
+"""The same of other strategies: 512 individuals of nine examples made 0.08 to 0.62 G, half of them
+0.21 or more, on a core on which seller exhaustion made 0.40 G."""
 
 GPU_RATE = 100e9
 """The same of a GPU: 78 G at 512 individuals on 35,040 bars, 890 G at 100,000, on an H200."""
 
-GPU_RATE_IN_WORDS = 4e9
-"""The same of strategies in words: 3 to 9 G at 512 individuals on 35,040 bars, on an H200."""
+GPU_RATE_OF_FORMULAS = 4e9
+"""The same of other strategies: 3 to 9 G at 512 individuals on 35,040 bars, on an H200."""
 
 CORE_ROW_RATE = 0.2e9
 """Bars of rows per second and core: 1,561 rows of 35,040 bars in 130 ms on two cores of an EPYC."""
@@ -36,25 +36,25 @@ class Workload(NamedTuple):
         individual_bars: Individuals to evaluate times bars of all windows.
         row_bars: Indicator rows to compute at most, times bars of all series.
         threads: Cores of the CPU that it may use; all when None.
-        in_words: Whether it is a strategy in words; the host computes most rows of one.
+        is_fast_case: Whether fast kernels know the strategy; else the host computes most rows.
     """
 
     individual_bars: float
     row_bars: float
     threads: int | None = None
-    in_words: bool = False
+    is_fast_case: bool = True
 
     @property
     def cpu_s(self) -> float:
         """About so many seconds on its cores."""
-        rate = CORE_RATE_IN_WORDS if self.in_words else CORE_RATE
+        rate = CORE_RATE if self.is_fast_case else CORE_RATE_OF_FORMULAS
         cores = self.threads or available_cores()
         return (self.individual_bars / rate + self.row_bars / CORE_ROW_RATE) / cores
 
     @property
     def gpu_s(self) -> float:
         """About so many on a GPU that has been started."""
-        rate = GPU_RATE_IN_WORDS if self.in_words else GPU_RATE
+        rate = GPU_RATE if self.is_fast_case else GPU_RATE_OF_FORMULAS
         return self.individual_bars / rate + self.row_bars / GPU_ROW_RATE
 
     @property
@@ -67,10 +67,8 @@ class Workload(NamedTuple):
 
         >>> [str(Workload(bars, 0)) for bars in (35_040, 1_960_000_000, 12_345_678_901_234)]
         ['0.035 M individual-bars', '2 G individual-bars', '12,346 G individual-bars']
-        >>> str(Workload(35_040, 0, in_words=True))
-        '0.035 M individual-bars in words'
         """
         scale, unit = (1e9, "G") if self.individual_bars >= 1e8 else (1e6, "M")
         count = self.individual_bars / scale
         shown = f"{count:.2g}" if count < 10 else f"{count:,.0f}"
-        return f"{shown} {unit} individual-bars{' in words' if self.in_words else ''}"
+        return f"{shown} {unit} individual-bars"

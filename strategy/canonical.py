@@ -1,5 +1,7 @@
 """Trees as canonical data: what JSON can hold, and back again."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import fields
 
@@ -111,3 +113,22 @@ def _named(
     if encoded(own[name]) != data:
         raise StrategyError(f"own indicator '{name}' has another text or other libraries now")
     return own[name]
+
+
+def describe_gene(gene: Gene) -> dict[str, object]:
+    """All of a gene that decides which genomes there are, ready for JSON."""
+    return {
+        "name": gene.name,
+        "kind": gene.kind,
+        "low": float(gene.low),
+        "high": float(gene.high),
+        "default": float(gene.default),
+        "is_length": gene.is_length,
+        "positive": gene.positive,
+    }
+
+
+def hash_description(described: Mapping[str, object]) -> str:
+    """SHA-256, hexadecimal, of what is ready for JSON, as canonical JSON."""
+    text = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -5,7 +5,7 @@ of it. With `not` moved to the comparisons this three-valued logic needs two val
 what is not known is never true.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -91,6 +91,15 @@ class Within(OverBars):
     """True where a condition was true at any of the newest `bars` bars."""
 
     written: ClassVar[str] = "within"
+
+
+def split_conjunction(condition: Condition | None) -> Iterator[Condition]:
+    """Parts that must all be true; none of a side that there is not."""
+    if isinstance(condition, AllOf):
+        for part in condition.conditions:
+            yield from split_conjunction(part)
+    elif condition is not None:
+        yield condition
 
 
 def negated(condition: Condition) -> Condition:

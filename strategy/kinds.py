@@ -14,7 +14,7 @@ from strategy.indicators.adaptive_trend import (
 from strategy.indicators.bar_columns import close_location, hl2, hlc3, ohlc4, true_range
 from strategy.indicators.dema import dema
 from strategy.indicators.directional import adx, minus_di, plus_di
-from strategy.indicators.ema import ema_over_holes
+from strategy.indicators.ema import ema
 from strategy.indicators.extremes import highest, lowest
 from strategy.indicators.hma import hma, whole_root
 from strategy.indicators.kama import kama
@@ -97,7 +97,7 @@ _BAR, _MOVED = ("high", "low", "close"), ("high", "low", "true_range")
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("ema", ema_over_holes, _BARS, one_less),
+        Kind("ema", ema, _BARS, one_less),
         Kind("rma", rma, _WINDOW, one_less),
         Kind("sma", sma, _WINDOW, one_less),
         Kind("ema_mean", ema_mean, _WINDOW, one_less),

@@ -1,11 +1,11 @@
-"""A strategy of the wider language as plain data: both sides, their conditions, stops and exits."""
+"""A strategy as plain data: both sides, their conditions, stops and exits."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
-from strategy.canonical import encoded
+from strategy.canonical import describe_gene, encoded, hash_description
 from strategy.conditions import Condition
 from strategy.errors import GeneError, StrategyError, unknown
 from strategy.exits import STOPS, TARGETS, SessionExit, Trail, check_form, positive_genes
@@ -25,7 +25,6 @@ from strategy.nodes import Node, check_extent, walk
 from strategy.own import OwnIndicator
 from strategy.places import Source
 from strategy.rows import reach_of, warm_up_of
-from strategy.spec import Comparison, Row, described_gene, digest_of
 
 PARTS = (
     "long",
@@ -119,16 +118,6 @@ class Strategy(Node):
         _ = self.own
 
     @property
-    def rows(self) -> tuple[Row, ...]:
-        """Rows that are computed for a whole population first: none, they are read as they come."""
-        return ()
-
-    @property
-    def entry(self) -> tuple[Comparison, ...]:
-        """Comparisons that kernels decide: none."""
-        return ()
-
-    @property
     def goes_short(self) -> bool:
         """Whether it can be short."""
         return self.short is not None
@@ -214,7 +203,7 @@ class Strategy(Node):
         return {
             "version": self.version,
             "timeframe_s": self.timeframe_s,
-            "genes": [described_gene(gene) for gene in self.layout.genes],
+            "genes": [describe_gene(gene) for gene in self.layout.genes],
             "constraints": sorted([pair.left, pair.right] for pair in self.layout.constraints),
             **{name: encoded(getattr(self, name)) for name in PARTS},
             "warm_up_bars": self.warm_up(self.layout.decode(self.layout.defaults)),
@@ -223,7 +212,7 @@ class Strategy(Node):
     @cached_property
     def digest(self) -> str:
         """SHA-256, hexadecimal, of `described` as canonical JSON."""
-        return digest_of(self.described)
+        return hash_description(self.described)
 
     def for_timeframe(self, timeframe_s: float) -> "Strategy":
         """The same strategy for bars of so many seconds.
@@ -251,6 +240,17 @@ class Strategy(Node):
         """Bars before one that any of its rows may depend on within the bounds; see `reach_of`."""
         reach = partial(reach_of, timeframe_ns=timeframe_ns)
         return max((self._longest(part, reach) for part in self._parts()), default=0)
+
+    def place_of(self, *genes: str) -> str:
+        """How a message ends that is about some genes, or about none: ``(FILE:LINE)``.
+
+        It is where the first of them is written that is, else the strategy; a blank stands before
+        it. Empty for a strategy that is in no file.
+        """
+        values = [node for node in walk(self) if isinstance(node, GeneValue)]
+        places = (node.place for node in values if node.gene.name in genes)
+        place = next(places, "") or self.place
+        return f" ({place})" if place else ""
 
     def check_genomes(self, genomes: Floats) -> None:
         """Refuse genomes [P, G] that no engine may run; bounds are the search's concern.

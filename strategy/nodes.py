@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, TypeVar
 
 from strategy.errors import StrategyError
@@ -36,10 +36,11 @@ class Node:
         given = ((legal, getattr(self, name)) for name, legal in self.numbers.items())
         return tuple((legal, one) for legal, one in given if one is not None)
 
-    @property
+    @cached_property
     def parts(self) -> "tuple[Node, ...]":
         """The nodes that it holds, in the order of its fields."""
-        values = [getattr(self, one.name) for one in fields(self) if one.compare]
+        kind: Any = type(self)
+        values = [getattr(self, name) for name in _names_compared(kind)]
         spread = [value if isinstance(value, tuple) else (value,) for value in values]
         return tuple(part for values in spread for part in values if isinstance(part, Node))
 
@@ -78,15 +79,32 @@ def walk(node: Node | None) -> Iterator[Node]:
 
 def changed(node: Kind, change: Callable[[Node], Node]) -> Kind:
     """The same tree with every node replaced by what `change` makes of it, leaves first."""
-    given = {one.name: getattr(node, one.name) for one in fields(node)}
+    if not node.parts:
+        return change(node)  # type: ignore[return-value]
+    kind: Any = type(node)
+    given = {name: getattr(node, name) for name in _names(kind)}
     made = {name: _changed(value, change) for name, value in given.items()}
     is_same = all(made[name] is value for name, value in given.items())
-    return change(node if is_same else type(node)(**made))  # type: ignore[return-value]
+    return change(node if is_same else kind(**made))  # type: ignore[return-value]
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a type, which a cache takes
+    """Names of the fields of a kind of node."""
+    return tuple(one.name for one in fields(kind))
+
+
+@cache
+def _names_compared(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - likewise
+    """Names of the fields that tell nodes of a kind apart."""
+    return tuple(one.name for one in fields(kind) if one.compare)
 
 
 def _changed(value: object, change: Callable[[Node], Node]) -> object:
     if isinstance(value, Node):
         return changed(value, change)
     if isinstance(value, tuple) and any(isinstance(part, Node) for part in value):
-        return tuple(_changed(part, change) for part in value)
+        made = tuple(_changed(part, change) for part in value)
+        is_same = all(new is old for new, old in zip(made, value, strict=True))
+        return value if is_same else made
     return value

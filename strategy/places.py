@@ -41,10 +41,15 @@ INSTALLED = {"site-packages", "dist-packages"}
 
 
 def here() -> str:
-    """File and line of whoever called into this package, be it through a library."""
+    """File and line of whoever called into this package, be it through a library.
+
+    Empty for what ships, which Python's import calls.
+    """
     frame = sys._getframe()
     while _is_between(frame) and frame.f_back:
         frame = frame.f_back
+    if frame.f_code.co_filename.startswith("<frozen "):
+        return ""
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 

@@ -17,7 +17,6 @@ from strategy.expressions import Call, Higher
 from strategy.files import made_again
 from strategy.genes import Floats, Ints
 from strategy.model import Strategy
-from strategy.narrow import AnyStrategy
 from strategy.nodes import Node
 from strategy.own import OwnIndicator
 from strategy.rows import Rows, bound, whole
@@ -42,7 +41,7 @@ Asked = dict[OwnCall, list[Ints]]
 """Calls of indicators, and the bars [S] at which individuals signal that read them."""
 
 
-def prove_bounds(strategy: AnyStrategy, markets: Iterable[Bars]) -> int:
+def prove_bounds(strategy: Strategy, markets: Iterable[Bars]) -> int:
     """Prove for the default genes, and for each gene at its bounds.
 
     Returns:
@@ -51,13 +50,11 @@ def prove_bounds(strategy: AnyStrategy, markets: Iterable[Bars]) -> int:
     Raises:
         IndicatorError: Naming function, parameters, and the first bar that differs.
     """
-    if not isinstance(strategy, Strategy):
-        return 0
     return prove_individuals(strategy, markets, list(_corners(strategy)))
 
 
 def prove_individuals(
-    strategy: AnyStrategy,
+    strategy: Strategy,
     markets: Iterable[Bars],
     individuals: Sequence[Genes],
     signals: Sequence[Sequence[Ints]] | None = None,
@@ -73,7 +70,7 @@ def prove_individuals(
     Returns:
         As `prove_bounds`, which raises the same.
     """
-    if not isinstance(strategy, Strategy) or not strategy.own:
+    if not strategy.own:
         return 0
     n_proved = 0
     nothing = [np.empty(0, np.int64)] * len(individuals)

@@ -4,10 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from strategy.canonical import decoded
+from strategy.conditions import AllOf, Compare, split_conjunction
 from strategy.errors import StrategyError
+from strategy.exits import BeyondBar, RMultiple
+from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
 from strategy.genes import Gene, GenomeLayout, LessThan
 from strategy.model import PARTS, Strategy
 from strategy.own import OwnIndicator
+from strategy.rules import STRATEGIES
+from strategy.wording import written
 
 
 def from_described(
@@ -53,6 +58,65 @@ def _from_described(
         version=told["version"],
         layout=GenomeLayout(tuple(genes.values()), pairs),
     )
+
+
+def renew_description(described: Mapping[str, object]) -> Mapping[str, object]:
+    """What is recorded of a strategy, as this version would record it.
+
+    Version 0.2.0 had two types of strategies: one was rows, comparisons and a bracket by name.
+
+    Raises:
+        StrategyError: When it reads an indicator in Python of the type that is no more, or is no
+            strategy at all.
+    """
+    if "bracket" not in described:
+        return described
+    try:
+        return _renewed(described).described
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        wrong = f"{type(error).__name__}: {error}"
+        raise StrategyError(f"what is recorded is no strategy: {wrong}") from None
+
+
+def _renewed(told: Any) -> Strategy:  # noqa: ANN401 - it may be anything
+    genes = {one["name"]: GeneValue(_gene(one)) for one in told["genes"]}
+    rows = {name: _former_row(row, genes) for name, row in told["rows"].items()}
+    comparisons = []
+    for text in told["conditions"]:
+        left, relation, right = text.split(" ")
+        other = rows[right] if right in rows else genes[right]
+        comparisons.append(Compare(rows[left], relation, other))
+    # The order that they were written in was not recorded; it decides nothing.
+    published = STRATEGIES.get(told["name"])
+    parts = () if published is None else split_conjunction(published.long)
+    order = {written(part): place for place, part in enumerate(parts)}
+    comparisons.sort(key=lambda one: order.get(written(one), len(order)))
+    bracket, pairs = told["bracket"], [pair.split(" < ") for pair in told["constraints"]]
+    layout = GenomeLayout(
+        tuple(value.gene for value in genes.values()),
+        tuple(LessThan(left, right) for left, right in pairs),
+    )
+    return Strategy(
+        told["name"],
+        "",
+        long=AllOf(tuple(comparisons)),
+        stop=BeyondBar(Arithmetic("*", genes[bracket["stop_mult"]], rows[bracket["stop_row"]])),
+        target=RMultiple(genes[bracket["reward"]]),
+        max_hold=genes[bracket["max_hold"]],
+        timeframe_s=float(told["timeframe_s"]),
+        version=told["version"],
+        layout=layout,
+    )
+
+
+def _former_row(row: Mapping[str, Any], genes: Mapping[str, GeneValue]) -> Expression:
+    name = str(row["indicator"])
+    if "definition" in row:
+        raise StrategyError(f"indicator '{name}' is one of a type that this version does not know")
+    if name == "level":
+        return Column(row["reads"])
+    settings = [genes[one] if isinstance(one, str) else Number(one) for one in row["parameters"]]
+    return Call(name, None if name == "atr" else Column(row["reads"]), tuple(settings))
 
 
 def _gene(told: Mapping[str, Any]) -> Gene:

@@ -102,7 +102,7 @@ def warm_up_of(tree: Node, genes: Genes) -> int:
 
     It comes from parameters alone: a row may know its first value later than that.
     """
-    return _warm_up(bound(tree, genes))
+    return _warm_up(tree, genes)
 
 
 def reach_of(tree: Node, genes: Genes, timeframe_ns: int) -> int:
@@ -111,12 +111,12 @@ def reach_of(tree: Node, genes: Genes, timeframe_ns: int) -> int:
     As `warm_up_of`, with rows of higher bars counted in bars of the series, and those of a session
     as a day.
     """
-    return _warm_up(bound(tree, genes), timeframe_ns)
+    return _warm_up(tree, genes, timeframe_ns)
 
 
-def check_spans(strategy: object, timeframe_ns: int) -> None:
-    """Refuse a strategy in words with higher bars that bars of this length do not divide."""
-    for node in walk(strategy if isinstance(strategy, Node) else None):
+def check_spans(strategy: Node, timeframe_ns: int) -> None:
+    """Refuse a strategy with higher bars that bars of this length do not divide."""
+    for node in walk(strategy):
         if isinstance(node, Higher):
             _check_span(node.minutes, timeframe_ns)
 
@@ -155,9 +155,18 @@ class Rows:
             return tree.value
         if isinstance(tree, Column) and tree.name not in COMPUTED_COLUMNS:
             return self._column(tree)
-        if isinstance(tree, Arithmetic) and not holds_row(tree):
-            return float(self._joined(tree))
-        return self.kept.get((*self.place, tree), lambda: canonical(self._computed(tree)))
+        if isinstance(tree, Arithmetic):
+            # Made anew sooner than found: with a real gene in it nobody else will ask for it.
+            return self._canonical(tree) if holds_row(tree) else float(self._joined(tree))
+        return self.kept.get((*self.place, tree), lambda: self._canonical(tree))
+
+    def _canonical(self, tree: Expression) -> Floats:
+        row = self._computed(tree)
+        # A loop has just made it, for nobody else; a person's own row may be kept elsewhere too.
+        row = row if row.flags.writeable and row.base is None else row.copy()
+        self.run(make_canonical)(row)
+        row.flags.writeable = False
+        return row
 
     def _computed(self, tree: Expression) -> Floats:
         if isinstance(tree, Column):
@@ -177,8 +186,9 @@ class Rows:
         """One operation at each bar, rounded once; NaN where the result is not finite."""
         sides = [self.of(one) for one in (tree.left, tree.right) if one is not None]
         with np.errstate(all="ignore"):
-            found = np.asarray(_OPERATIONS[tree.operation](*sides), np.float64)
-        return np.where(np.isfinite(found), found, math.nan)
+            joined = np.asarray(_OPERATIONS[tree.operation](*sides), np.float64)
+        unknown = ~np.isfinite(joined)
+        return np.where(unknown, math.nan, joined) if unknown.any() else joined
 
     def _called(self, call: Call) -> Floats:
         parameters = [whole(one) for one in call.parameters]
@@ -252,11 +262,10 @@ def whole(setting: Setting) -> int:
     return int(setting.value)
 
 
-def canonical(row: Floats) -> Floats:
-    """A row in which no zero has a sign and every NaN is the same."""
-    found = row + 0.0
-    found[np.isnan(found)] = math.nan
-    return found
+def make_canonical(row: Floats) -> None:
+    """Take the sign from every zero of a row [T], and make every NaN the same."""
+    for t in range(len(row)):
+        row[t] = math.nan if math.isnan(row[t]) else row[t] + 0.0
 
 
 _OPERATIONS: Mapping[str, Callable[..., Floats]] = {
@@ -271,12 +280,20 @@ _OPERATIONS: Mapping[str, Callable[..., Floats]] = {
 }
 
 
-def _warm_up(tree: Node, timeframe_ns: int | None = None) -> int:
+def value_of(setting: Node, genes: Genes) -> float:
+    """The value of a constant or a gene."""
+    if isinstance(setting, GeneValue):
+        return float(genes[setting.gene.name])
+    assert isinstance(setting, Number)
+    return setting.value
+
+
+def _warm_up(tree: Node, genes: Genes, timeframe_ns: int | None = None) -> int:
     if isinstance(tree, Higher | Clock):
-        return 0 if timeframe_ns is None else _reach_by_clock(tree, timeframe_ns)
-    below = max((_warm_up(part, timeframe_ns) for part in tree.parts), default=0)
+        return 0 if timeframe_ns is None else _reach_by_clock(tree, genes, timeframe_ns)
+    below = max((_warm_up(part, genes, timeframe_ns) for part in tree.parts), default=0)
     if isinstance(tree, Call):
-        parameters = [whole(one) for one in tree.parameters]
+        parameters = [int(value_of(one, genes)) for one in tree.parameters]
         own = tree.indicator
         if isinstance(own, OwnIndicator):
             return own.warm_up_of(parameters)
@@ -284,14 +301,14 @@ def _warm_up(tree: Node, timeframe_ns: int | None = None) -> int:
     if isinstance(tree, Compare):
         return below + tree.bars_ago
     if isinstance(tree, OverBars):
-        return below + whole(tree.bars) - 1
+        return below + int(value_of(tree.bars, genes)) - 1
     return below
 
 
-def _reach_by_clock(tree: Higher | Clock, timeframe_ns: int) -> int:
+def _reach_by_clock(tree: Higher | Clock, genes: Genes, timeframe_ns: int) -> int:
     if isinstance(tree, Higher):
         span = tree.minutes * MINUTE_NS
-        return -(-(_warm_up(tree.inner) + 1) * span // timeframe_ns)
+        return -(-(_warm_up(tree.inner, genes) + 1) * span // timeframe_ns)
     is_of_session = tree.name not in ("minute_of_day", "day_of_week")
     return DAY_NS // timeframe_ns if is_of_session else 0
 

@@ -12,17 +12,16 @@ from engine.costs import Costs
 from engine.cpu.codes import HIGHEST_CODE
 from engine.cpu.evaluate import evaluate, signal_bars
 from engine.cpu.filling import RowFiller
-from engine.cpu.rows import KINDS
 from engine.cpu.threads import Threads
 from engine.cpu.types import NO_TRADES, Floats, Ints, Listed, Market, Slots
 from engine.errors import DeviceError
+from engine.fast_case import FastCase
 from engine.free_memory import free_host_bytes
 from engine.ledger import ACCUMULATOR_INDEX, Ledger
 from engine.lowered import entry_of, exits_of
 from engine.rows.coders import coders_of
-from engine.rows.defined import Definitions
+from engine.rows.plan import list_warm_ups
 from engine.rows.sources import sources_of
-from strategy.spec import StrategySpec
 
 TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
 
@@ -35,7 +34,7 @@ class CpuBackend(Backend):
     """Evaluates populations on the processor's cores.
 
     Args:
-        spec: The strategy.
+        case: The strategy.
         series: Bars that windows refer to by number.
         costs: Costs and risk rules.
         capacity: Slots for rows; a slot holds one row of every series.
@@ -51,7 +50,7 @@ class CpuBackend(Backend):
 
     def __init__(
         self,
-        spec: StrategySpec,
+        case: FastCase,
         series: Sequence[Bars],
         costs: Costs,
         *,
@@ -60,11 +59,10 @@ class CpuBackend(Backend):
         threads: int | None = None,
     ) -> None:
         self.threads = checked_threads(threads)
-        self._spec = spec
-        coders = coders_of(spec, HIGHEST_CODE)
-        self._entry = entry_of(spec, coders)
-        self._exits = exits_of(spec, costs)
-        self._definitions = Definitions(spec, series, self.threads)
+        self._case = case
+        coders = coders_of(case, HIGHEST_CODE)
+        self._entry = entry_of(case, coders)
+        self._exits = exits_of(case, costs)
         self._warm_ups = np.zeros(capacity, np.int64)
         self._markets = [_market_of(bars, self._warm_ups) for bars in series]
         sources = [sources_of(bars) for bars in series]
@@ -77,7 +75,7 @@ class CpuBackend(Backend):
     def charged(self, costs: Costs) -> "CpuBackend":
         """The same with other costs; rows serve both."""
         other = copy(self)
-        other._exits = exits_of(self._spec, costs)
+        other._exits = exits_of(self._case, costs)
         return other
 
     @staticmethod
@@ -102,11 +100,8 @@ class CpuBackend(Backend):
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows of any forms into their slots, in every series."""
-        slots, bars = self._definitions.warm_ups(requests, self._longest)
+        slots, bars = list_warm_ups(requests, self._longest)
         self._warm_ups[slots] = bars
-        defined = [request for request in requests if request.form.indicator not in KINDS]
-        for slot, series, values in self._definitions.compute(defined):
-            self._markets[series].rows[slot] = values
         self._filler.fill(requests)
 
     def begin(

@@ -14,7 +14,6 @@ from engine.cpu.rows import (
     EMA,
     EMA_LANES,
     END,
-    GIVEN,
     KIND,
     KINDS,
     LEAD,
@@ -32,8 +31,8 @@ from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints, Market
 from engine.rows.coders import Coder, FixedCoder, coder_maps
 
-COSTS = np.zeros(GIVEN + 1)
-COSTS[[LEVEL, SMA, ZSCORE, GIVEN]] = 1.5, 2.7, 4.4, 0.5
+COSTS = np.zeros(ZSCORE + 1)
+COSTS[[LEVEL, SMA, ZSCORE]] = 1.5, 2.7, 4.4
 """Nanoseconds of a core for a bar of a row, so that what takes long is begun first."""
 
 PART_BARS = 2**15
@@ -92,7 +91,7 @@ class RowFiller:
         ]
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Compute rows in every series, but those of indicators that are none of `KINDS`."""
+        """Compute rows in every series."""
         lengths = {columns.n_bars for columns in self._columns}
         works = {n_bars: self._work_of(requests, n_bars) for n_bars in lengths}
         calls = [
@@ -126,11 +125,11 @@ class RowFiller:
         """Whole rows as tasks [n, 8], bars left out."""
         form, parameters, slots = request
         rows = np.zeros((len(slots), 8), np.int64)
-        kind = KINDS.get(form.indicator, GIVEN)
+        kind = KINDS[form.indicator]
         rows[:, KIND] = kind
         rows[:, SOURCE] = self._names.index(form.source)
         rows[:, CODER] = self._coder_of.get(form, -1)
-        rows[:, LENGTH] = 1 if kind in (LEVEL, GIVEN) else parameters[:, 0]
+        rows[:, LENGTH] = 1 if kind == LEVEL else parameters[:, 0]
         rows[:, SLOT] = slots
         return rows
 

@@ -30,9 +30,6 @@ from engine.cpu.types import Codes, Floats, Ints
 
 LEVEL, EMA, SMA, ZSCORE = range(4)
 
-GIVEN = 4
-"""A row that lies in its slot already and needs its codes only."""
-
 KINDS = {"level": LEVEL, "ema": EMA, "sma": SMA, "zscore": ZSCORE}
 """Form of an indicator that has a compiled form here to its number."""
 
@@ -116,7 +113,7 @@ def _fill(
     step = CODED_BARS
     if kind == EMA:
         _begin(columns, tasks, first, last, alphas, averages, starts, places, begun)
-    elif kind != LEVEL and kind != GIVEN:
+    elif kind != LEVEL:
         step = LANES * window
     coded = 0
     for done in range(0, bars, step):
@@ -127,7 +124,7 @@ def _fill(
             # No sign to look at, so that it is copied four at a time.
             for k in range(np.uint64(done), np.uint64(until)):
                 rows[np.uint64(place) + k] = values[np.uint64(start) + k]
-        elif kind != GIVEN and window <= n_bars:
+        elif window <= n_bars:
             _rolling(values, start + done, (source + 1) * n_bars, source * n_bars, window,
                      kind == ZSCORE, columns.is_tame[source] == 1, left, rows,
                      place - start)  # fmt: skip

@@ -18,7 +18,7 @@ from engine.contract import (
 from engine.costs import Costs
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.faults import device_errors
-from engine.cuda.filling import FORMS, RowFiller, scratch_bytes
+from engine.cuda.filling import RowFiller, scratch_bytes
 from engine.cuda.lists import LISTED_BYTES, CandidateLists, packing_of
 from engine.cuda.market import BYTES_OF_A_BAR, HIGHEST_CODE, DeviceMarket, axis_of
 from engine.cuda.places import Admission
@@ -26,12 +26,11 @@ from engine.cuda.stages import Rules, Stages
 from engine.cuda.stretches import Stretches
 from engine.cuda.types import Lists, Prices
 from engine.cuda.waiting import on_device, overwrite, to_device, to_host
+from engine.fast_case import FastCase
 from engine.ledger import Ledger
 from engine.lowered import entry_of, exits_of
-from engine.machine import available_cores
 from engine.rows.coders import coders_of
-from engine.rows.defined import Definitions
-from strategy.spec import StrategySpec
+from engine.rows.plan import list_warm_ups
 
 LIST_BYTES = 2**33
 """Most room for the lists of the individuals that are evaluated together."""
@@ -41,14 +40,13 @@ class CudaBackend(Backend):
     """Evaluates populations on one GPU.
 
     Args:
-        spec: The strategy.
+        case: The strategy.
         series: Bars that windows refer to by number.
         costs: Costs and risk rules.
         capacity: Slots for rows; a slot holds one row of every series.
         work_bytes: Room for the lists of the individuals that are evaluated together.
-        threads: Cores for rows that the host computes; all when None.
+        threads: Not used: the host computes no rows.
         torch_device: Name of the device to torch.
-        definitions: What indicators say of themselves, where devices share it.
 
     Raises:
         DeviceError: When the bars of all series together are too many for 32-bit bar numbers; from
@@ -61,7 +59,7 @@ class CudaBackend(Backend):
     @device_errors
     def __init__(
         self,
-        spec: StrategySpec,
+        case: FastCase,
         series: Sequence[Bars],
         costs: Costs,
         *,
@@ -69,14 +67,13 @@ class CudaBackend(Backend):
         work_bytes: int,
         threads: int | None = None,
         torch_device: str = "cuda",
-        definitions: Definitions | None = None,
     ) -> None:
         self.threads = threads or 1
         self._device = torch.device(torch_device)
-        self._coders = coders_of(spec, HIGHEST_CODE)
-        entry, exits = entry_of(spec, self._coders), exits_of(spec, costs)
+        self._coders = coders_of(case, HIGHEST_CODE)
+        entry, exits = entry_of(case, self._coders), exits_of(case, costs)
         self._delay = exits.delay
-        packing = packing_of(spec, entry)
+        packing = packing_of(case, entry)
         rules = Rules(entry, exits, packing)
         self._market = DeviceMarket(series, set(self._coders.values()), self._device)
         self._filler = RowFiller(self._market, self._coders)
@@ -85,17 +82,14 @@ class CudaBackend(Backend):
         self._codes = torch.zeros(shape, dtype=torch.uint8, device=self._device)
         memory, whole = (self._rows, self._codes), self._market.whole
         self._candidates = CandidateLists(packing, *memory, whole)
-        self._admission = Admission(spec, packing, capacity, self._device)
-        self._definitions = definitions or Definitions(spec, series, threads or available_cores())
+        self._admission = Admission(case, packing, capacity, self._device)
         self._warm_ups_here = np.zeros(capacity, np.int32)
         self._warm_ups = to_device(self._warm_ups_here, self._device)
         stages = Stages(rules, self._market, *memory, whole, self._warm_ups)
         self._dispatch = Dispatch(
-            self._market, stages, self._candidates, self._admission, spec, work_bytes
+            self._market, stages, self._candidates, self._admission, case, work_bytes
         )
-        self._stretches = Stretches(
-            rules, self._market, self._filler, memory, self._definitions, work_bytes
-        )
+        self._stretches = Stretches(rules, self._market, self._filler, memory, work_bytes)
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -124,14 +118,12 @@ class CudaBackend(Backend):
             self._candidates.forget(np.concatenate([request.slots for request in requests]))
             self._admission.note(requests)
             whole = self._market.whole
-            defined = [request for request in requests if request.form.indicator not in FORMS]
             try:
                 plan = self._filler.planned(requests, whole)
-                slots, bars = self._definitions.warm_ups(requests, self._market.longest)
+                slots, bars = list_warm_ups(requests, self._market.longest)
                 self._warm_ups_here[slots] = bars
                 overwrite(self._warm_ups, self._warm_ups_here)
-                given = self._definitions.compute(defined)
-                self._filler.run(plan, self._rows, self._codes, whole, given=given)
+                self._filler.run(plan, self._rows, self._codes, whole)
             except Exception:
                 # The device must not find rows that were not written.
                 self._admission.clear()

@@ -17,7 +17,7 @@ from engine.cuda.stages import Stages
 from engine.cuda.types import Prices
 from engine.cuda.waiting import on_device, to_host, wait_for_launches
 from engine.cuda.workspace import Workspace
-from strategy.spec import StrategySpec
+from engine.fast_case import FastCase
 
 LOG = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Dispatch:
         stages: What is launched.
         candidates: Lists that the stages read.
         admission: Launched first where nobody else has looked slots up.
-        spec: The strategy.
+        case: The strategy.
         work_bytes: Room for the lists of the individuals that are evaluated together.
     """
 
@@ -56,13 +56,13 @@ class Dispatch:
         stages: Stages,
         candidates: CandidateLists,
         admission: Admission,
-        spec: StrategySpec,
+        case: FastCase,
         work_bytes: int,
     ) -> None:
         self._market, self._stages = market, stages
         self._candidates, self._admission = candidates, admission
         self._device = market.device
-        self._n_genes, self._n_rows = len(spec.layout), len(spec.rows)
+        self._n_genes, self._n_rows = len(case.layout), len(case.rows)
         self._lanes = [Lane(self._device) for _ in range(N_LANES)]
         self._turns = itertools.cycle(self._lanes)
         self._lists: tuple[Workspace, Prices] | None = None

@@ -1,10 +1,9 @@
 """Stage 1: the launches that fill slots with rows and their codes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-import numpy as np
 import torch
 
 from engine.compiling.launch import launch
@@ -12,9 +11,7 @@ from engine.contract import Form, Ints, RowRequest
 from engine.cuda import tables
 from engine.cuda.market import HIGHEST_CODE, DeviceMarket, Stretch
 from engine.cuda.rows import code_kernel, ema_kernel, mend_kernel, rolling_kernel
-from engine.cuda.waiting import overwrite
 from engine.rows.coders import Coder
-from engine.rows.defined import DefinedRow
 
 MENDED_BARS = 32
 """Bars of an EMA that are computed again before they are compared."""
@@ -86,8 +83,7 @@ class RowFiller:
     def planned(self, requests: Sequence[RowRequest], stretch: Stretch) -> RowPlan:
         """Bring what is to be computed to the device.
 
-        Of rows of an indicator that is none of `FORMS` only codes are. `stretch` is the bars, or
-        the first of several parts.
+        `stretch` is the bars, or the first of several parts.
         """
         market, numbers = self._market, self._market.source_numbers
         averages = [r for r in requests if r.form.indicator == "ema"]
@@ -133,7 +129,6 @@ class RowFiller:
         codes: torch.Tensor,
         stretch: Stretch,
         state: torch.Tensor | None = None,
-        given: Iterable[DefinedRow] = (),
     ) -> None:
         """Compute rows as far as a stretch of bars reaches.
 
@@ -143,7 +138,6 @@ class RowFiller:
             codes: The same shape, receives 0 for NaN, else 1 .. highest.
             stretch: The bars.
             state: As the part before left it, or as `state_of` gave it; None for all bars.
-            given: Rows that are computed on the host meanwhile; only for all bars.
         """
         market = self._market
         # An average waits for itself; sums of blocks keep the device busy beside it.
@@ -158,9 +152,6 @@ class RowFiller:
             rows[slot].copy_(market.columns[begin : begin + stretch.n_bars])
         if self._beside is not None:
             torch.cuda.current_stream(market.device).wait_stream(self._beside)
-        for slot, series, values in given:
-            begin = int(market.starts[series])
-            overwrite(rows[slot, begin : begin + len(values)], np.array(values, order="C"))
         if plan.coded.numel():
             grid = (-(-stretch.n_bars // CODED_BARS), plan.coded.shape[1] // tables.CODED_ROWS)
             launch(code_kernel, grid, market.maps, plan.coded, rows, codes, stretch.first,

@@ -12,8 +12,8 @@ from engine.contract import Floats, Ints, Slots
 from engine.cuda.candidates import candidate_kernel
 from engine.cuda.market import HIGHEST_CODE, INDEX_BARS, Stretch
 from engine.cuda.waiting import overwrite, to_device, to_host
+from engine.fast_case import FastCase
 from engine.lowered import Entry
-from strategy.spec import StrategySpec
 
 MOST_PACKED = 4
 """Comparisons whose codes share a word."""
@@ -34,8 +34,8 @@ class Packing(NamedTuple):
     Args:
         order: [C] places of all gene comparisons in the entry, the packed ones first.
         n_packed: How many are packed.
-        rows: [N] row of the spec that each packed comparison reads.
-        lead: Row of the spec whose slot names an individual's list; -1 when one list serves all.
+        rows: [N] row of the fast case that each packed comparison reads.
+        lead: Row whose slot names an individual's list; -1 when one list serves all.
         genes: [N] gene of each packed comparison.
         is_greater: [N] whether the row must be greater.
         bounds: [N] the gene's bound that the weakest individual has.
@@ -50,13 +50,13 @@ class Packing(NamedTuple):
     bounds: Floats
 
 
-def packing_of(spec: StrategySpec, entry: Entry) -> Packing:
+def packing_of(case: FastCase, entry: Entry) -> Packing:
     """Choose the comparisons to pack: those whose rows need no gene but one common whole one.
 
     The gene that most rows share leads.
     """
-    asked = [spec.rows[row].genes for row in entry.genes[:, 0].tolist()]
-    whole = [names for names in asked if len(names) == 1 and spec.layout.gene(names[0]).is_int]
+    asked = [case.rows[row].genes for row in entry.genes[:, 0].tolist()]
+    whole = [names for names in asked if len(names) == 1 and case.layout.gene(names[0]).is_int]
     common = Counter(whole).most_common(1)
     leading = common[0][0] if common else ()
     packed = [c for c, names in enumerate(asked) if names in ((), leading)][:MOST_PACKED]
@@ -64,7 +64,7 @@ def packing_of(spec: StrategySpec, entry: Entry) -> Packing:
     leads = [int(entry.genes[c, 0]) for c in packed if asked[c]]
     chosen = entry.genes[packed].reshape(-1, 3)
     is_greater = chosen[:, 2] == 1
-    genes = [spec.layout.genes[g] for g in chosen[:, 1].tolist()]
+    genes = [case.layout.genes[g] for g in chosen[:, 1].tolist()]
     return Packing(
         order=np.array(packed + loose, np.int64),
         n_packed=len(packed),

@@ -11,8 +11,8 @@ from engine.cuda.admission import admission_kernel
 from engine.cuda.lists import CandidateLists, Packing
 from engine.cuda.waiting import overwrite, to_device
 from engine.cuda.workspace import Workspace
-from engine.rows.plan import only_columns
-from strategy.spec import StrategySpec
+from engine.fast_case import FastCase
+from engine.rows.plan import length_columns
 
 LANES = 128
 """Individuals of a program, a lane each."""
@@ -28,29 +28,28 @@ class Admission:
     """Knows on the device which row lies in which slot, and launches the check.
 
     Args:
-        spec: The strategy.
+        case: The strategy.
         packing: Which comparisons candidates carry.
         capacity: Slots for rows.
         device: Where tensors lie.
-
     """
 
     def __init__(
-        self, spec: StrategySpec, packing: Packing, capacity: int, device: torch.device
+        self, case: FastCase, packing: Packing, capacity: int, device: torch.device
     ) -> None:
-        columns = only_columns(spec)
-        self._is_possible = columns is not None and bool((columns >= -1 - LONGEST).all())
-        self._lengths = tuple(columns.tolist()) if columns is not None else ()
-        self._forms = [Form.of(row) for row in spec.rows]
+        columns = length_columns(case)
+        self._is_possible = bool((columns >= -1 - LONGEST).all())
+        self._lengths = tuple(columns.tolist())
+        self._forms = [row.form for row in case.rows]
         # Parameters within the bounds, as far as a table pays.
-        most = [spec.layout.high[c] if c >= 0 else -1 - c for c in self._lengths]
+        most = [case.layout.high[c] if c >= 0 else -1 - c for c in self._lengths]
         self._width = int(min(max(most, default=0), LONGEST)) + 1
         self._owner: list[tuple[Form, int] | None] = [None] * capacity
         self._device = device
-        self._here = np.full((len(spec.rows), self._width), -1, np.int32)
+        self._here = np.full((len(case.rows), self._width), -1, np.int32)
         self.places = torch.full(self._here.shape, -1, dtype=torch.int32, device=device)
-        layout = spec.layout
-        self._limits = to_device(np.stack([spec.least, layout.most]), device)
+        layout = case.layout
+        self._limits = to_device(np.stack([case.strategy.least, case.strategy.most]), device)
         self._bounds = to_device(packing.bounds, device)
         self._whole = tuple(np.flatnonzero(layout.is_int).tolist())
         self._ordered = tuple(layout.ordered.reshape(-1).tolist())

@@ -12,10 +12,8 @@ from engine.contract import Backend, Floats, RowRequest, Slots, StretchedRows
 from engine.costs import Costs
 from engine.cuda.backend import CudaBackend
 from engine.cuda.faults import device_errors
+from engine.fast_case import FastCase
 from engine.ledger import Ledger
-from engine.machine import available_cores
-from engine.rows.defined import Definitions
-from strategy.spec import StrategySpec
 
 FEWEST_PAIRS = 8192
 """Pairs of individual and window below which a second device costs more than it saves."""
@@ -25,7 +23,7 @@ class SeveralGpus(Backend):
     """A population split over devices, merged in the order of individuals.
 
     Args:
-        parts: One backend a device, with the same series, spec, costs and capacity.
+        parts: One backend a device, with the same series, case, costs and capacity.
         fewest: Pairs that a device gets at least.
     """
 
@@ -151,7 +149,7 @@ class CudaMaker(GpuMaker):
 
     def __call__(
         self,
-        spec: StrategySpec,
+        case: FastCase,
         series: Sequence[Bars],
         costs: Costs,
         *,
@@ -160,19 +158,15 @@ class CudaMaker(GpuMaker):
         threads: int | None = None,
     ) -> Backend:
         """Load series onto every device, with room for `capacity` slots on each."""
-        definitions = Definitions(
-            spec, series, threads or available_cores(), readers=len(self.devices)
-        )
         parts: list[Backend] = [
             CudaBackend(
-                spec,
+                case,
                 series,
                 costs,
                 capacity=capacity,
                 work_bytes=work_bytes,
                 threads=threads,
                 torch_device=f"cuda:{number}",
-                definitions=definitions,
             )
             for number in self.devices
         ]

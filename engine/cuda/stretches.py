@@ -14,14 +14,14 @@ import torch
 from data.bars import Window
 from engine.contract import Floats, Ints, RowRequest, StretchedRows
 from engine.cuda.dispatch import first_capacity, longer
-from engine.cuda.filling import FORMS, RowFiller, RowPlan
+from engine.cuda.filling import RowFiller, RowPlan
 from engine.cuda.lists import CandidateLists
 from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
 from engine.cuda.stages import Rules, Stages
 from engine.cuda.waiting import to_host
 from engine.cuda.workspace import Workspace
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.rows.defined import Definitions
+from engine.rows.plan import list_warm_ups
 
 Memory = tuple[torch.Tensor, torch.Tensor]
 """Values float64 and codes uint8, of one shape."""
@@ -51,7 +51,6 @@ class Stretches:
         market: The series.
         filler: Computes rows of them.
         memory: Values and codes of all slots; what they hold is lost.
-        definitions: Of the strategy's indicators.
         work_bytes: Room for the lists of the individuals that are evaluated together.
     """
 
@@ -61,25 +60,20 @@ class Stretches:
         market: DeviceMarket,
         filler: RowFiller,
         memory: Memory,
-        definitions: Definitions,
         work_bytes: int,
     ) -> None:
         self._rules, self._market, self._filler, self._memory = rules, market, filler, memory
-        self._definitions, self._work_bytes = definitions, work_bytes
+        self._work_bytes = work_bytes
 
     def can_hold(self, rows: StretchedRows) -> bool:
-        """Whether the memory holds a block of bars of each row, and kernels compute all of them.
-
-        The host computes a row whole; once for each chunk of individuals is then less work.
-        """
-        is_ours = all(form.indicator in FORMS for form, _ in rows.groups)
-        return is_ours and self._bars_of(rows) >= INDEX_BARS
+        """Whether the memory holds a block of bars of each row."""
+        return self._bars_of(rows) >= INDEX_BARS
 
     def evaluate(self, rows: StretchedRows, windows: Sequence[Window], out: Floats) -> None:
         """Evaluate individuals into out [P, W, A]; memory can hold the rows that they read."""
         n_bars = self._bars_of(rows)
         requests = _requests(rows)
-        _, warm_ups = self._definitions.warm_ups(requests, self._market.longest)
+        _, warm_ups = list_warm_ups(requests, self._market.longest)
         accounts = self._opened(len(rows.genomes), windows, warm_ups)
         plan = self._filler.planned(requests, Stretch(0, n_bars, is_part=True))
         state = self._filler.state_of(plan)

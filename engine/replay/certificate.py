@@ -12,15 +12,14 @@ from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.compiling.forms import CompiledForm
 from engine.contract import Ints
-from engine.language_reference import reference_of
 from engine.ledger import Ledger
 from engine.machine import available_cores, versions
-from engine.reference import as_it_reads
+from engine.reference import Reference, as_it_reads
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.replay.sample import Piece, chosen_pieces, compare_sample
 from engine.replay.threads import replaying
 from strategy.genes import Floats
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 
 REPLAYED_PAIRS = 2048
 """Pairs of individual and window whose ledgers are held at a time, of each engine."""
@@ -114,7 +113,7 @@ def _replay(
 ) -> Replay:
     """The same for an engine that has all windows at hand."""
     form = CompiledForm()
-    reference = reference_of(engine.spec, engine.series, engine.windows, engine.costs, form=form)
+    reference = Reference(engine.spec, engine.series, engine.windows, engine.costs, form=form)
     for genome in genomes[:1]:
         # All loops are compiled before threads ask for them, and it is known which cannot be.
         reference.replay(genome, [0])
@@ -137,7 +136,7 @@ def _replay(
 
 
 def certificate_of(
-    spec: AnyStrategy,
+    spec: Strategy,
     windows: Sequence[Window],
     content: str,
     device: str,
@@ -186,7 +185,7 @@ def certificate_of(
 
 
 def _replays(
-    spec: AnyStrategy, windows: Sequence[Window], genomes: Floats, some: Some
+    spec: Strategy, windows: Sequence[Window], genomes: Floats, some: Some
 ) -> Iterator[Replay]:
     """Replays of consecutive individuals, as many at a time as ledgers fit memory."""
     pieces = chosen_pieces(spec, windows, genomes)
@@ -208,7 +207,7 @@ def _usable_threads(engine: Engine) -> int:
     return min(most, max(2, longest // BARS_OF_A_THREAD))
 
 
-def _first_of(problems: dict[tuple[int, int], str], spec: AnyStrategy, genomes: Floats) -> str:
+def _first_of(problems: dict[tuple[int, int], str], spec: Strategy, genomes: Floats) -> str:
     """The first problem in full, with the genes of its individual; empty when there is none."""
     if not problems:
         return ""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from engine.language_reference import AnyReference
 from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
+from engine.reference import Reference
 from strategy.genes import Floats
 
 
@@ -47,7 +47,7 @@ def compare_accumulators(expected: Sequence[float] | Floats, actual: Floats) -> 
     return ""
 
 
-def compare_forms(expected: AnyReference, actual: AnyReference, genome: Floats) -> str:
+def compare_forms(expected: Reference, actual: Reference, genome: Floats) -> str:
     """The first difference between two forms of the reference, for one individual [G].
 
     `expected` runs in plain Python, `actual` compiled, on the same strategy, series, windows and

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.language_reference import AnyReference, reference_of
-from engine.reference import Form
+from engine.reference import Form, Reference
 from engine.replay.parity import compare_forms
 from strategy.genes import Floats
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 
 MEMBERS = 4
 """Individuals of a sample at most: the first, the last and some between."""
@@ -35,7 +34,7 @@ class Piece(NamedTuple):
 
 
 def compare_sample(
-    reference: AnyReference, genomes: Floats, pieces: Sequence[Piece], plain: Form
+    reference: Reference, genomes: Floats, pieces: Sequence[Piece], plain: Form
 ) -> dict[tuple[int, int], str]:
     """How the compiled reference and its plain form differ on pieces of individuals [N, G].
 
@@ -46,7 +45,7 @@ def compare_sample(
         bars = _bars_of(reference.series, reference.windows[w], count)
         windows = [Window.whole(bars)]
         first, second = (
-            reference_of(reference.spec, [bars], windows, reference.costs, form=form)
+            Reference(reference.spec, [bars], windows, reference.costs, form=form)
             for form in (plain, reference.form)
         )
         problem = compare_forms(first, second, genomes[i])
@@ -55,9 +54,7 @@ def compare_sample(
     return problems
 
 
-def chosen_pieces(
-    spec: AnyStrategy, windows: Sequence[Window], genomes: Floats
-) -> tuple[Piece, ...]:
+def chosen_pieces(spec: Strategy, windows: Sequence[Window], genomes: Floats) -> tuple[Piece, ...]:
     """Individuals, each with a window of its own and as many of its first bars as time allows."""
     picks = np.unique(np.linspace(0, max(len(genomes) - 1, 0), MEMBERS).astype(int))
     left, found = BARS, []

@@ -6,6 +6,7 @@ memory holds them.
 """
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,10 +15,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.language_reference import AnyReference
 from engine.ledger import Ledger
+from engine.reference import Reference
+from strategy.expressions import Call, GeneValue
 from strategy.genes import Floats
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
+from strategy.nodes import walk
 
 TASKS_PER_THREAD = 8
 """Parts that the work is cut into for each thread, so that all of them end at about one time."""
@@ -35,9 +38,7 @@ class Replayed(NamedTuple):
 
 
 @contextmanager
-def replaying(
-    reference: AnyReference, genomes: Floats, threads: int
-) -> Iterator[Iterator[Replayed]]:
+def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[Iterator[Replayed]]:
     """Replay individuals [N, G] in all windows, in an order that shares rows.
 
     The reference is shared by all threads; with 1 the caller's own does the work, as it asks. To
@@ -65,9 +66,11 @@ def replaying(
             pool.shutdown(cancel_futures=True)
 
 
-def sharing_order(spec: AnyStrategy, genomes: Floats) -> Indices:
+def sharing_order(spec: Strategy, genomes: Floats) -> Indices:
     """An order [N] of individuals [N, G] in which those with the same rows are neighbours."""
-    readers = {name: sum(name in row.genes for row in spec.rows) for name in spec.row_genes}
+    calls = {node for node in walk(spec) if isinstance(node, Call)}
+    given = [setting for call in calls for setting in call.parameters]
+    readers = Counter(one.gene.name for one in given if isinstance(one, GeneValue))
     # The last key of a lexical sort comes first: the length that most rows have.
     keys = sorted(readers, key=lambda name: (readers[name], spec.layout.index(name)))
     if not keys:
@@ -75,9 +78,7 @@ def sharing_order(spec: AnyStrategy, genomes: Floats) -> Indices:
     return np.lexsort([genomes[:, spec.layout.index(name)] for name in keys])
 
 
-def _tasks(
-    reference: AnyReference, genomes: Floats, threads: int
-) -> list[tuple[list[int], Indices]]:
+def _tasks(reference: Reference, genomes: Floats, threads: int) -> list[tuple[list[int], Indices]]:
     """The windows of a series, with a part of the individuals; series after series."""
     of_series: dict[int, list[int]] = {}
     for number, window in enumerate(reference.windows):

@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.compiling.loops import compiled
 from engine.contract import Floats, Form
-from strategy.spec import Comparison, StrategySpec
+from engine.fast_case import Comparison, FastCase
 
 SPREADS = 4.0
 """Half the width of a wandering map, in mean distances from the slow average."""
@@ -40,26 +40,26 @@ class WanderingCoder(NamedTuple):
 Coder = FixedCoder | WanderingCoder
 
 
-def coders_of(spec: StrategySpec, highest: int) -> dict[Form, Coder]:
+def coders_of(case: FastCase, highest: int) -> dict[Form, Coder]:
     """Choose a coder with codes up to `highest` for each form that the entry compares.
 
     Two forms share one where their rows are compared with each other.
     """
     coders: dict[Form, Coder] = {}
     bounds: dict[Form, tuple[float, float]] = {}
-    for comparison in spec.entry:
-        if is_with_gene(spec, comparison):
-            gene = spec.layout.gene(comparison.right)
-            form = form_of(spec, comparison.left)
+    for comparison in case.entry:
+        if is_with_gene(case, comparison):
+            gene = case.layout.gene(comparison.right)
+            form = form_of(case, comparison.left)
             low, high = bounds.get(form, (gene.low, gene.high))
             bounds[form] = (min(low, gene.low), max(high, gene.high))
     for form, (low, high) in bounds.items():
         scale = (highest - 1) / (high - low) if high > low else 1.0
         coders[form] = FixedCoder(float(low), scale)
-    longest = int(max((gene.high for gene in spec.layout.genes if gene.is_length), default=2))
-    for comparison in spec.entry:
-        if not is_with_gene(spec, comparison):
-            left, right = form_of(spec, comparison.left), form_of(spec, comparison.right)
+    longest = int(max((gene.high for gene in case.layout.genes if gene.is_length), default=2))
+    for comparison in case.entry:
+        if not is_with_gene(case, comparison):
+            left, right = form_of(case, comparison.left), form_of(case, comparison.right)
             coder = coders.get(left, coders.get(right, WanderingCoder(left.source, longest)))
             coders.setdefault(left, coder)
             coders.setdefault(right, coder)
@@ -78,14 +78,14 @@ def coder_maps(coder: Coder, sources: dict[str, Floats], highest: int) -> tuple[
     return low, scale
 
 
-def is_with_gene(spec: StrategySpec, comparison: Comparison) -> bool:
+def is_with_gene(case: FastCase, comparison: Comparison) -> bool:
     """Whether the right side of a comparison is a gene."""
-    return comparison.right in spec.layout.names
+    return comparison.right in case.layout.names
 
 
-def form_of(spec: StrategySpec, row: str) -> Form:
+def form_of(case: FastCase, row: str) -> Form:
     """Form of a row by its name."""
-    return Form.of(spec.rows[spec.row_index[row]])
+    return case.rows[case.row_index[row]].form
 
 
 @compiled

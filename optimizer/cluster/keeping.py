@@ -22,7 +22,7 @@ from optimizer.cluster.made import made_here
 from optimizer.cluster.work import Found, Lacks, Made, Work
 from optimizer.errors import ConfigError
 from optimizer.judging.workers import Runner
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 
 MOST_KEPT = 64
 """Setups that a worker keeps; a search on many symbols has a shard or some on each."""
@@ -92,7 +92,7 @@ class Parcel:
         return {self.digest: self.body}, str(folder.resolve())
 
 
-def refuse_own_indicators(spec: AnyStrategy) -> None:
+def refuse_own_indicators(spec: Strategy) -> None:
     """Refuse a strategy whose indicators are a person's own: other hosts do not have their code.
 
     Raises:

@@ -16,7 +16,7 @@ from engine.replay.certificate import replay
 from engine.replay.sample import Piece
 from optimizer.cluster.searches import threads_of
 from optimizer.search.generation import Floats
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Shard:
         beside: Shards of one worker.
     """
 
-    spec: AnyStrategy
+    spec: Strategy
     series: tuple[Bars, ...]
     costs: Costs
     device: str

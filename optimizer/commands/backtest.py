@@ -8,8 +8,8 @@ import numpy as np
 
 from engine.certificate import data_hash
 from engine.intrabar import Intrabar, intrabar_of
-from engine.language_reference import LanguageReference, reference_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
+from engine.reference import Reference
 from optimizer.commands.console import csv_text, print_json, stderr, stdout
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.notes import COMPILES, note, telling
@@ -40,7 +40,6 @@ from optimizer.session.markets import Markets
 from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from optimizer.shown import counted, fraction, number
 from optimizer.written import write_whole
-from strategy.model import Strategy
 
 BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
 """Metrics that are shown window by window."""
@@ -182,11 +181,9 @@ def _doubtful_lines(
 
 def _count_contradictions(task: Task, genome: Floats) -> int:
     """Bars searched on at which both sides signal; a strategy of one side has none."""
-    if not (isinstance(task.spec, Strategy) and task.spec.long and task.spec.short):
+    if not (task.spec.long and task.spec.short):
         return 0
-    reference = task.reference_on(task.markets.windows)
-    assert isinstance(reference, LanguageReference)
-    return reference.contradictions(genome)
+    return task.reference_on(task.markets.windows).contradictions(genome)
 
 
 def _page(task: Task, genome: Floats, whose: str) -> str:
@@ -229,7 +226,7 @@ def _run(task: Task, genome: Floats, engine: str) -> tuple[tuple[Ledger, ...], F
     """The ledgers [W] and the accumulators [W, A] of one individual, in all windows."""
     markets = task.markets
     if engine == "reference":
-        reference = reference_of(task.spec, markets.series, markets.all_windows, task.costs)
+        reference = Reference(task.spec, markets.series, markets.all_windows, task.costs)
         ledgers = tuple(reference.trades(genome))
         return ledgers, np.array([reference.fold(ledger) for ledger in ledgers])
     batch = task.full_engine(device=engine)

@@ -9,7 +9,8 @@ import numpy as np
 
 from data import Bars
 from engine.compiling.forms import CompiledForm
-from engine.language_reference import LanguageReference
+from engine.fast_case import find_fast_case
+from engine.reference import Reference
 from engine.replay.certificate import certify
 from optimizer.commands.console import Lines, plain_table, stdout
 from optimizer.commands.data import price_chart
@@ -22,11 +23,10 @@ from optimizer.runs.result import refuse_red
 from optimizer.session.causal import prove_front
 from optimizer.session.task import Task, prepare
 from optimizer.shown import counted, number
-from strategy.conditions import AllOf, Condition
+from strategy.conditions import Condition, split_conjunction
 from strategy.expressions import GeneValue
 from strategy.files import load_strategy
 from strategy.model import PARTS, Strategy
-from strategy.narrow import NarrowSpec, in_words
 from strategy.nodes import walk
 from strategy.rows import first_value, warm_up_of
 from strategy.rules import is_file
@@ -52,19 +52,17 @@ def check_command(address: str, flags: Mapping[str, object]) -> None:
         raise ConfigError(f"'{address}' is no file of a strategy: name one, such as {such}")
     load_strategy(address)
     task = prepare(resolve_config(None, {**flags, "strategy": address}), for_search=True)
-    spec, console = task.spec, stdout()
-    origin = in_words(spec)
-    if origin is None:
-        raise ConfigError(f"{address}: only a strategy in words can be checked")
-    console.say(f"{origin.name}: {origin.summary}")
-    how = "kernels of its own" if isinstance(spec, NarrowSpec) else "kernels that read it as data"
-    console.say(f"{counted(len(origin.layout), 'gene')}; evaluated by {how}")
-    _print_parts(console, origin)
-    print_genes(console, origin)
+    strategy, console = task.spec, stdout()
+    console.say(f"{strategy.name}: {strategy.summary}")
+    is_fast = find_fast_case(strategy).is_covered
+    how = "kernels of its own" if is_fast else "kernels that read it as data"
+    console.say(f"{counted(len(strategy.layout), 'gene')}; evaluated by {how}")
+    _print_parts(console, strategy)
+    print_genes(console, strategy)
     for bars in task.markets.searched:
-        _print_rows(console, origin, bars)
-        _print_conditions(console, origin, bars)
-    _print_trades(console, task, origin)
+        _print_rows(console, strategy, bars)
+        _print_conditions(console, strategy, bars)
+    _print_trades(console, task, strategy)
 
 
 def _print_parts(console: Lines, strategy: Strategy) -> None:
@@ -79,7 +77,7 @@ def _print_parts(console: Lines, strategy: Strategy) -> None:
 def _print_rows(console: Lines, strategy: Strategy, bars: Bars) -> None:
     """Every row with the default genes: when it is known, and how often it then is not."""
     genes = strategy.layout.decode(strategy.layout.defaults)
-    found = LanguageReference(strategy, [bars], [], form=CompiledForm()).rows(genes, 0)
+    found = Reference(strategy, [bars], [], form=CompiledForm()).rows(genes, 0)
     headings = ("warm-up", "first value", "then unknown")
     table = plain_table("row", *headings, right=headings, is_folded=True)
     warm_ups = {written(one): warm_up_of(one, genes) for one in strategy.expressions}
@@ -93,14 +91,14 @@ def _print_rows(console: Lines, strategy: Strategy, bars: Bars) -> None:
 
 def _print_conditions(console: Lines, strategy: Strategy, bars: Bars) -> None:
     """How often each part of the conditions holds with the default genes, and which never can."""
-    reference = LanguageReference(strategy, [bars], [], form=CompiledForm())
+    reference = Reference(strategy, [bars], [], form=CompiledForm())
     genes = strategy.layout.decode(strategy.layout.defaults)
     table = plain_table(
         "", "condition", "bars on which it holds", right=("bars on which it holds",)
     )
     never = []
     for side in SIDES:
-        for condition in split_condition(getattr(strategy, side)):
+        for condition in split_conjunction(getattr(strategy, side)):
             count = int(reference.truth(condition, genes, 0).sum())
             table.add_row(side, written(condition), f"{count:,} of {len(bars):,}")
             if not count:
@@ -118,15 +116,6 @@ def _print_conditions(console: Lines, strategy: Strategy, bars: Bars) -> None:
             how += ", nor at the bounds of its genes"
         colour = "yellow" if count else "red"
         console.say(f"{side}: {written(condition)} never holds{how}", style=colour)
-
-
-def split_condition(condition: Condition | None) -> Iterator[Condition]:
-    """Parts that must all be true; none of a side that there is not."""
-    if isinstance(condition, AllOf):
-        for part in condition.conditions:
-            yield from split_condition(part)
-    elif condition is not None:
-        yield condition
 
 
 def _corners(strategy: Strategy, condition: Condition) -> Iterator[Mapping[str, float]]:
@@ -164,7 +153,7 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
             f"{ledger.rejected} rejected; {ends_of([ledger])}"
         )
         if strategy.goes_short and strategy.long is not None:
-            reference = LanguageReference(strategy, [bars], [replace(window, series=0)])
+            reference = Reference(strategy, [bars], [replace(window, series=0)])
             both = counted(reference.contradictions(genome), "bar")
             console.say(f"{both} where both sides signal, which neither trades")
     console.say(certificate_line(certificate))

@@ -14,7 +14,7 @@ from optimizer.shown import number
 from optimizer.written import write_whole
 from strategy import STRATEGIES, words
 from strategy.kinds import COLUMNS, KINDS
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 
 BEGINNING = '''"""{title}: say here in a sentence what it waits for.
 
@@ -116,7 +116,7 @@ def is_module(name: str) -> bool:
     return name in known or PathFinder.find_spec(name, folders) is not None
 
 
-def print_genes(console: Lines, spec: AnyStrategy) -> None:
+def print_genes(console: Lines, spec: Strategy) -> None:
     """Print the genes of a strategy and their bounds."""
     bounds = ("low", "default", "high")
     table = plain_table("  gene", *bounds, "unit", right=bounds)

@@ -20,7 +20,7 @@ import numpy as np
 from data.bars import Bars, Role, Window
 from data.windows import groups
 from optimizer.errors import ConfigError
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 
 DEFAULT_FOLDS, DEFAULT_TRAIN_GROUPS = 6, 3
 DEFAULT_GROUPS, DEFAULT_TESTS = 8, 2
@@ -54,12 +54,12 @@ class Split:
         return tuple(window for windows in self.tests for window in windows)
 
 
-def default_purge(spec: AnyStrategy) -> int:
+def default_purge(spec: Strategy) -> int:
     """Longest time that a trade may take within the bounds, bars; 0 where there is no limit."""
     return spec.longest_hold or 0
 
 
-def default_embargo(spec: AnyStrategy, timeframe_ns: int) -> int:
+def default_embargo(spec: Strategy, timeframe_ns: int) -> int:
     """Bars before one that a row may depend on within the bounds, at all corners of its genes."""
     return spec.longest_reach(timeframe_ns)
 

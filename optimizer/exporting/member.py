@@ -6,14 +6,9 @@ from dataclasses import dataclass
 
 from engine.costs import Costs
 from optimizer.errors import ConfigError
-from strategy.conditions import AllOf, Compare
-from strategy.exits import BeyondBar, RMultiple
-from strategy.expressions import Arithmetic, Call, Column, GeneValue, Number, Setting
-from strategy.indicators import Indicator
+from strategy.expressions import Number, Setting
 from strategy.model import Strategy
-from strategy.narrow import AnyStrategy, in_words
 from strategy.rows import bound
-from strategy.spec import Row, StrategySpec
 
 
 @dataclass(frozen=True)
@@ -73,45 +68,3 @@ class ExportedMember:
         yield "".join(one if one.isprintable() else " " for one in told)
         yield self.title
         yield "Genes: " + ", ".join(f"{name} {value:g}" for name, value in self.genes.items())
-
-
-def as_strategy(spec: AnyStrategy) -> Strategy:
-    """A strategy in words that trades as the given one."""
-    found = in_words(spec)
-    if found is not None:
-        return found
-    assert isinstance(spec, StrategySpec)
-    rows = {row.name: _row(spec, row) for row in spec.rows}
-    bracket = spec.bracket
-
-    def valued(name: str) -> GeneValue:
-        return GeneValue(spec.layout.gene(name))
-
-    def compared(left: str, relation: str, right: str) -> Compare:
-        other = rows[right] if right in rows else valued(right)
-        return Compare(rows[left], ">" if relation == ">" else "<", other)
-
-    parts = tuple(compared(one.left, one.relation, one.right) for one in spec.entry)
-    return Strategy(
-        spec.name,
-        spec.summary,
-        long=AllOf(parts),
-        stop=BeyondBar(Arithmetic("*", valued(bracket.stop_mult), rows[bracket.stop_row])),
-        target=RMultiple(valued(bracket.reward)),
-        max_hold=valued(bracket.max_hold),
-        layout=spec.layout,
-    )
-
-
-def _row(spec: StrategySpec, row: Row) -> Column | Call:
-    """A row of the narrow shape as an expression."""
-    if isinstance(row.indicator, Indicator):
-        raise ConfigError(f"own indicator '{row.kind.name}': its code is yours and is not exported")
-    if row.indicator == "level":
-        return Column(row.reads)
-    parameters = tuple(
-        GeneValue(spec.layout.gene(one)) if isinstance(one, str) else Number(float(one))
-        for one in row.parameters
-    )
-    source = None if row.kind.fixed_source else Column(row.source)
-    return Call(row.indicator, source, parameters)

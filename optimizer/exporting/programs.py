@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from optimizer.exporting.member import ExportedMember, as_strategy
+from optimizer.exporting.member import ExportedMember
 from optimizer.exporting.pine import pine_of
 from optimizer.exporting.scripts import script_of
 from optimizer.search.generation import Floats
@@ -30,5 +30,5 @@ def program_of(task: Task, genome: Floats, title: str, platform: str) -> str:
         raise StrategyError(unknown("platform", platform, list(ENDINGS)))
     genes = task.spec.layout.decode(np.asarray(genome))
     bar_ns = task.markets.series[0].timeframe_ns
-    member = ExportedMember(title, as_strategy(task.spec), genes, task.costs, bar_ns)
+    member = ExportedMember(title, task.spec, genes, task.costs, bar_ns)
     return pine_of(member) if platform == "pine" else script_of(member, platform)

@@ -9,10 +9,8 @@ from data import Bars, Window
 from data.checks import Flags
 from engine.batch import Engine
 from engine.compiling.forms import CompiledForm
-from engine.contract import Form
-from engine.language_reference import LanguageReference
 from engine.ledger import Ledger
-from engine.rows.plan import parameters_of
+from engine.reference import Reference
 from optimizer.evidence.causality import (
     MOST_MEMBERS,
     begins,
@@ -24,7 +22,6 @@ from optimizer.evidence.causality import (
 from optimizer.judging.judgement import CausalRecord
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
-from strategy.model import Strategy
 
 
 def causal_record(
@@ -134,22 +131,14 @@ def _engine(task: Task, series: Sequence[Bars], windows: Sequence[Window], delay
 def _reader(task: Task, window: Window, end: int, genome: Floats) -> str:
     """What in a member reads the bars from a cut on: its rows that are others before it."""
     bars = task.markets.series[window.series]
-    rows = [_rows(task, one, end, genome) for one in (bars, bars.until(end), poisoned(bars, end))]
+    rows = [_rows(task, one, genome) for one in (bars, bars.until(end), poisoned(bars, end))]
     names = [
         f"'{name}'" for name in rows[0] if len({found[name][:end].tobytes() for found in rows}) > 1
     ]
     return f"row {' and '.join(names)}" if names else "no row, but the trades"
 
 
-def _rows(task: Task, bars: Bars, end: int, genome: Floats) -> dict[str, Floats]:
-    """Rows [T] that a member reads of some bars, as the strategy names or writes them."""
-    spec = task.spec
-    if isinstance(spec, Strategy):
-        reference = LanguageReference(spec, [bars], [], form=CompiledForm())
-        return reference.rows(spec.layout.decode(genome), 0)
-    engine = _engine(task, (bars,), (Window(0, 0, end),), 0)
-    found = {}
-    for place, row in enumerate(spec.rows):
-        (given,) = parameters_of(spec, place, genome[None])
-        found[row.name] = engine.row(Form.of(row), given)
-    return found
+def _rows(task: Task, bars: Bars, genome: Floats) -> dict[str, Floats]:
+    """Rows [T] that a member reads of some bars, as the strategy writes them."""
+    reference = Reference(task.spec, [bars], [], form=CompiledForm())
+    return reference.rows(task.spec.layout.decode(genome), 0)

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from engine.compiling.forms import CompiledForm
-from engine.language_reference import reference_of
 from engine.ledger import Ledger, Trade
+from engine.reference import Reference
 from optimizer.report.trades import collect_trades, trades_frame
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
@@ -34,7 +34,7 @@ class Apart:
         markets = task.markets
         self._number = window
         self._engine = task.full_engine(device="cpu")
-        self._reference = reference_of(
+        self._reference = Reference(
             task.spec, markets.series, [self.window], task.costs, form=CompiledForm()
         )
 
@@ -54,18 +54,15 @@ class Apart:
         return pd.DataFrame(columns, index=pd.DatetimeIndex(index, name="time"))
 
     def entry(self) -> pd.DataFrame:
-        """A row a bar: whether each comparison of the entry holds, and whether all do.
+        """A row a bar: whether each condition of entries and exits holds, parts before the whole.
 
-        Of a strategy in words: whether each of its conditions is true. ``signal`` also asks that
-        the warm-up is over and a bar follows.
+        ``signal`` also asks that the warm-up is over and a bar follows.
         """
         index = self.rows().index
         kept = slice(self.window.start, self.window.end)
         found = pd.DataFrame({"bar": np.arange(kept.start, kept.stop)}, index=index)
         for text, holds in self._reference.conditions(self.genes, self.window.series).items():
             found[text] = holds[kept]
-        if self.task.spec.entry:
-            found["all"] = found.iloc[:, 1:].all(axis=1)
         found["signal"] = found["bar"].isin(self.signals())
         return found
 

@@ -38,10 +38,9 @@ from optimizer.session.points import find_points, measure_points, wants_more
 from optimizer.session.recorded_code import trust_run
 from optimizer.session.task import Task, check_genome_fits, prepare
 from optimizer.session.workflow import start_run
-from strategy import STRATEGIES, StrategyError, StrategySpec, load_strategy, register
+from strategy import STRATEGIES, StrategyError, load_strategy, register
 from strategy.errors import quoted
 from strategy.model import Strategy
-from strategy.narrow import AnyStrategy, at_its_narrowest
 
 
 class Run(Tables):
@@ -272,7 +271,7 @@ def _strategy_named(spec: object) -> str:
     """The name or file of a strategy; one in memory gets a name that no other one has."""
     if isinstance(spec, str | Path):
         return str(spec)
-    if not isinstance(spec, StrategySpec | Strategy):
+    if not isinstance(spec, Strategy):
         raise ConfigError(
             "strategy is the name or the file of a strategy, or what strategy(...) made, got "
             f"{quoted(spec)}"
@@ -283,15 +282,14 @@ def _strategy_named(spec: object) -> str:
     unlike = f"{spec.name or 'strategy'}_{spec.digest[:8]}"
     for name in filter(None, (spec.name, unlike)):
         named = replace(spec, name=name)
-        known = at_its_narrowest(named) if isinstance(named, Strategy) else named
-        if STRATEGIES.get(name, known).digest == known.digest:
+        if STRATEGIES.get(name, named).digest == named.digest:
             break
-    return register(known).name
+    return register(named).name
 
 
-def _address_of(spec: StrategySpec | Strategy) -> str | None:
+def _address_of(spec: Strategy) -> str | None:
     """Where a strategy stands as it is, so that a run of it goes on in any process; else None."""
-    if not isinstance(spec, Strategy) or spec.source is None:
+    if spec.source is None:
         return None
     address = f"{spec.source.path}:{spec.name}"
     try:
@@ -322,7 +320,7 @@ def compare_runs(**runs: Run) -> pd.DataFrame:
     return compare({name: run.minimised for name, run in runs.items()})
 
 
-def check_strategy(spec: AnyStrategy, individuals: int = 20, **settings: object) -> pd.Series:
+def check_strategy(spec: Strategy, individuals: int = 20, **settings: object) -> pd.Series:
     """Try a strategy before a search: random individuals, in reference and engine.
 
     The strategy is known by its name afterwards; `settings` are fields of `RunConfig`. Returns

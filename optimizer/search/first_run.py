@@ -5,7 +5,7 @@ import numpy as np
 from data import Window, load_bars
 from engine.compiling.forms import CompiledForm
 from engine.costs import Costs
-from engine.language_reference import reference_of
+from engine.reference import Reference
 from optimizer.config.search import SearchSettings
 from optimizer.search.compiled.blocks import rank_in_blocks
 from optimizer.search.compiled.sorting import orders_of
@@ -19,7 +19,7 @@ def main() -> None:
     """Compile the loops of the search, and then those of the reference."""
     _search()
     bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
-    reference = reference_of(spec, [bars], [Window.whole(bars)], Costs(), form=CompiledForm())
+    reference = Reference(spec, [bars], [Window.whole(bars)], Costs(), form=CompiledForm())
     reference.accumulators(spec.layout.defaults)
 
 

@@ -8,32 +8,32 @@ from optimizer.errors import ConfigError
 from optimizer.session.markets import Markets
 from strategy import Gene, GenomeLayout
 from strategy.errors import GeneError, StrategyError
-from strategy.narrow import AnyStrategy, place_in
+from strategy.model import Strategy
 
 
-def bounded(spec: AnyStrategy, bounds: Mapping[str, tuple[float, float]]) -> AnyStrategy:
+def bounded(spec: Strategy, bounds: Mapping[str, tuple[float, float]]) -> Strategy:
     """The strategy with other bounds; an error names every gene whose bounds are wrong."""
     problems: list[str] = []
     for name, pair in bounds.items():
         try:
             GenomeLayout((spec.layout.gene(name),)).with_bounds({name: pair})
         except GeneError as error:
-            problems.append(f"{error}{place_in(spec, name)}")
+            problems.append(f"{error}{spec.place_of(name)}")
     if problems:
         raise GeneError("; ".join(problems))
     try:
         return spec.with_bounds(bounds)
     except StrategyError as error:
         # What reads a gene knows its least.
-        raise GeneError(f"{error}{place_in(spec, *bounds)}") from None
+        raise GeneError(f"{error}{spec.place_of(*bounds)}") from None
 
 
-def bars_needed(spec: AnyStrategy) -> int:
+def bars_needed(spec: Strategy) -> int:
     """Bars that every genome within the bounds can trade on."""
     return spec.warm_up({gene.name: gene.high for gene in spec.layout.genes}) + 2
 
 
-def check_bounds_fit(spec: AnyStrategy, markets: Markets) -> None:
+def check_bounds_fit(spec: Strategy, markets: Markets) -> None:
     """Refuse bounds of which some ask for more history than there is."""
     n_bars, shown = fewest_bars(markets)
     layout = spec.layout
@@ -58,7 +58,7 @@ def check_bounds_fit(spec: AnyStrategy, markets: Markets) -> None:
         raise ConfigError(
             f"{shown} are too few for windows that long: {named}; the largest legal value "
             f"is {', '.join(map(str, sorted(set(most.values()))))}: {' '.join(bounds)}"
-            + place_in(spec, *(gene.name for gene in most))
+            + spec.place_of(*(gene.name for gene in most))
         )
 
 
@@ -69,9 +69,9 @@ def _largest_that_fits(gene: Gene, missing: Callable[..., int]) -> int:
     return values.start + fitting - 1
 
 
-def too_few_bars(spec: AnyStrategy, shown: str, least: int) -> str:
+def too_few_bars(spec: Strategy, shown: str, least: int) -> str:
     """What to say where a strategy needs more bars than there are, whatever is searched."""
-    return f"{shown}, need at least {least} (longest window {least - 1}){place_in(spec)}"
+    return f"{shown}, need at least {least} (longest window {least - 1}){spec.place_of()}"
 
 
 def fewest_bars(markets: Markets) -> tuple[int, str]:

@@ -6,17 +6,16 @@ import numpy as np
 
 from engine.ledger import REASONS, Bars64, Ledger
 from optimizer.search.generation import Floats
-from optimizer.session.kept_rows import has_own
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 from strategy.proofs import prove_individuals
 
 
 def prove_front(task: Task, genomes: Floats) -> None:
     """Prove it for a front [F, G] on the bars that were searched; see `prove_shown`."""
     # Without anything to prove no ledger is asked for.
-    if has_own(task.spec):
+    if task.spec.own:
         ledgers = task.engine(device="cpu").ledgers(genomes)
         prove_shown(task.spec, task.closed.markets, genomes, ledgers)
 
@@ -27,7 +26,7 @@ def prove_one(task: Task, genome: Floats) -> None:
 
 
 def prove_shown(
-    spec: AnyStrategy, markets: Markets, genomes: Floats, ledgers: Iterable[Sequence[Ledger]]
+    spec: Strategy, markets: Markets, genomes: Floats, ledgers: Iterable[Sequence[Ledger]]
 ) -> None:
     """Prove it for individuals, also at the bars at which their trades signal, in or out.
 
@@ -40,7 +39,7 @@ def prove_shown(
     Raises:
         IndicatorError: Naming function, parameters, and the first bar that differs.
     """
-    if not has_own(spec):
+    if not spec.own:
         return
     taken = [[_signals(ledger) for ledger in of_one] for of_one in ledgers]
     places = [

@@ -25,7 +25,6 @@ from optimizer.runs.store import ONCE
 from optimizer.session.sources import FRAME, load_options
 from optimizer.written import write_whole
 from strategy.model import Strategy
-from strategy.narrow import AnyStrategy, place_in
 
 log = logging.getLogger(__name__)
 
@@ -85,19 +84,19 @@ def _refuse_changed_forecast(path: Path) -> None:
         read_forecast(path)
 
 
-def require_columns(spec: AnyStrategy, series: Sequence[Bars], config: RunConfig) -> None:
+def require_columns(spec: Strategy, series: Sequence[Bars], config: RunConfig) -> None:
     """Refuse a strategy that reads an extra column which a series has not.
 
     Raises:
         ConfigError: Naming the column, and the flag that reads it.
     """
-    names = spec.extra_columns if isinstance(spec, Strategy) else ()
+    names = spec.extra_columns
     for name in names:
         for bars in series:
             if name not in bars.extra:
                 raise ConfigError(
                     f"strategy '{spec.name}' reads column '{name}', which {bars.symbol} has not: "
-                    f"add {_flag_for(name, bars, config)}{place_in(spec)}"
+                    f"add {_flag_for(name, bars, config)}{spec.place_of()}"
                 )
 
 
@@ -158,9 +157,7 @@ def tell_changed_columns(store: RunStore, series: Sequence[Bars]) -> None:
             log.info("column '%s' has other values than run '%s' recorded", name, store.run_id)
 
 
-def fits_of(
-    spec: AnyStrategy, files: Sequence[str], *, is_beside_counted: bool = True
-) -> list[str]:
+def fits_of(spec: Strategy, files: Sequence[str], *, is_beside_counted: bool = True) -> list[str]:
     """Digests of forecasts that were fitted until those that a strategy reads were chosen.
 
     These are what their records name, and unless asked otherwise what their folders hold on the
@@ -169,7 +166,7 @@ def fits_of(
     # Only now: few runs read a forecast.
     from optimizer.forecasts.column import counted_record, record_of
 
-    names = spec.extra_columns if isinstance(spec, Strategy) else ()
+    names = spec.extra_columns
     read = [Path(path) for name, path, _ in map(_parsed, files) if name in names]
     records = map(counted_record if is_beside_counted else record_of, read)
     return sorted({one for record in records if record is not None for one in record.fitted})

@@ -12,7 +12,7 @@ from optimizer.runs import RunStore
 from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats, Population
 from optimizer.session.exported import newest_front
-from optimizer.session.identity import Identity, different_lines, recorded_identity
+from optimizer.session.identity import Identity, different_lines, recorded_identity, renew_identity
 from optimizer.shown import counted, number
 
 REFERENCE = 1.1
@@ -96,12 +96,18 @@ def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
     ]
 
 
+def _identity_of(store: RunStore) -> Identity | None:
+    """The identity of a run as this version would record it."""
+    identity = recorded_identity(store.header)
+    return None if identity is None else renew_identity(identity, f"run '{store.run_id}'")
+
+
 def _compared(
     store: RunStore, place: int, fronts: Sequence[Population], first: RunStore
 ) -> Compared:
     summaries = list(store.generations())
     own = fronts[place]
-    there, here = (recorded_identity(one.header) for one in (first, store))
+    there, here = (_identity_of(one) for one in (first, store))
     return Compared(
         run=store.run_id,
         status=store.status,

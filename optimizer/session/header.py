@@ -39,7 +39,7 @@ from optimizer.session.recorded_rows import reading_recorded
 from optimizer.session.task import Task, prepare
 from strategy import find_strategy
 from strategy.clock import zone_version
-from strategy.narrow import AnyStrategy, in_words
+from strategy.model import Strategy
 
 OPENED = "opened"
 """Name of the evidence that held-out bars were looked at."""
@@ -80,10 +80,9 @@ def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
     }
 
 
-def _zones_of(spec: AnyStrategy) -> dict[str, str]:
+def _zones_of(spec: Strategy) -> dict[str, str]:
     """Versions of the zones whose time a strategy reads."""
-    origin = in_words(spec)
-    return {name: zone_version(name) for name in (origin.zones if origin else ())}
+    return {name: zone_version(name) for name in spec.zones}
 
 
 PLACES = frozenset({"runs", "cache", "strategy"})

@@ -8,7 +8,7 @@ here the values of those that decide are put together with what was made of the 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from engine import ENGINE_VERSION
@@ -19,6 +19,8 @@ from optimizer.runs import RunStore
 from optimizer.runs.payload import encode
 from optimizer.search import SEARCH_VERSION
 from optimizer.session.task import Task
+from strategy.errors import StrategyError
+from strategy.recorded import renew_description
 
 VALUES = ("strategy", "costs", "goals", "data_hash", "windows", "engine_version")
 """Parts that decide what an individual trades and what it is worth, whoever finds it."""
@@ -51,7 +53,7 @@ class Identity:
     Args:
         settings: Knobs of the search, by value; the seed is one of them.
         goals: Objectives with what they measure and whether more is better, and constraints.
-        strategy: With its bounds, as `StrategySpec.described`.
+        strategy: With its bounds, as `Strategy.described`.
         data_hash: Of all series, as `engine.certificate.data_hash`.
         windows: Each with its series, first bar, the bar after the last, and its role.
         warm_start: Hash of the genomes that the search begins with; None without any.
@@ -157,15 +159,36 @@ def require_identity(store: RunStore) -> Identity:
             "not record all that decides results: what it found can be shown and exported, but it "
             "cannot be resumed, nor its members judged again; start a new run"
         )
-    return found
+    return renew_identity(found, f"run '{store.run_id}'")
+
+
+def renew_identity(identity: Identity, whose: str) -> Identity:
+    """An identity with its strategy as this version would record it; its digest is another one.
+
+    Raises:
+        StoreError: When this version has no such strategy; `whose` begins the message.
+    """
+    try:
+        return replace(identity, strategy=renew_description(identity.strategy))
+    except StrategyError as error:
+        raise StoreError(
+            f"{whose} was recorded by a version with other strategies: {error}; what it found can "
+            "be shown and exported, but it cannot be resumed, nor its members judged again"
+        ) from None
 
 
 def require_same(
-    run: str, recorded: Identity, present: Identity, *, only_values: bool = False
+    run: str,
+    recorded: Identity,
+    present: Identity,
+    *,
+    only_values: bool = False,
+    strategies: tuple[str, str] = ("", ""),
 ) -> None:
     """Refuse to build on a run whose results would be others now.
 
-    `only_values` says that individuals are only judged again, not searched for.
+    `only_values` says that individuals are only judged again, not searched for. `strategies` are
+    the names of both: of two strategies no gene and no condition is compared.
 
     Raises:
         StoreError: Naming each value that differs, as recorded and as it is now, and what to do.
@@ -173,6 +196,8 @@ def require_same(
     if recorded.digest == present.digest:
         return
     found = recorded.differences(present)
+    if "strategy" in found and strategies[0] != strategies[1]:
+        found["strategy"] = different_lines(*strategies, place=("strategy",))
     differing = [part for part in found if not only_values or part in VALUES]
     if differing:
         aim = "its members cannot be judged again" if only_values else "it cannot be resumed"

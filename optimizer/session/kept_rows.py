@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from time import perf_counter
-from typing import TypeGuard
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -26,7 +25,6 @@ from engine.machine import available_cores, describe_processor, versions
 from optimizer.search.generation import Floats
 from strategy.expressions import Call
 from strategy.model import Strategy
-from strategy.narrow import AnyStrategy
 from strategy.nodes import Node, changed
 from strategy.own import OwnIndicator
 from strategy.series import Series
@@ -153,17 +151,12 @@ def row_cache() -> RowCache:
     return _cache_at(Path(user_cache_path(APP)) / FOLDER)
 
 
-def has_own(spec: AnyStrategy) -> TypeGuard[Strategy]:
-    """Whether a strategy reads an indicator of a person's own."""
-    return isinstance(spec, Strategy) and bool(spec.own)
-
-
-def keeping_rows(spec: AnyStrategy, kept: RowCache | None) -> AnyStrategy:
+def keeping_rows(spec: Strategy, kept: RowCache | None) -> Strategy:
     """The strategy with rows of its own indicators kept there, or nowhere."""
     return with_own(spec, lambda own: replace(own, kept=kept))
 
 
-def with_own(spec: AnyStrategy, change: Callable[[OwnIndicator], OwnIndicator]) -> AnyStrategy:
+def with_own(spec: Strategy, change: Callable[[OwnIndicator], OwnIndicator]) -> Strategy:
     """The same strategy, each of its own indicators as `change` makes it."""
 
     def with_changed(node: Node) -> Node:
@@ -171,7 +164,7 @@ def with_own(spec: AnyStrategy, change: Callable[[OwnIndicator], OwnIndicator]) 
             return replace(node, indicator=change(node.indicator))
         return node
 
-    return changed(spec, with_changed) if has_own(spec) else spec
+    return changed(spec, with_changed) if spec.own else spec
 
 
 @cache

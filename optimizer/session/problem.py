@@ -13,7 +13,7 @@ from optimizer.goals.objectives import Goals
 from optimizer.search.compiled.repeats import Seen
 from optimizer.search.generation import Evaluation, Floats
 from strategy import GenomeLayout
-from strategy.narrow import AnyStrategy
+from strategy.model import Strategy
 
 MOST_TRIAL_BYTES = 2**28
 """Trials that take more than this, three million of ten genes, are not kept."""
@@ -30,7 +30,7 @@ class Evaluator(Protocol):
     """What a search asks of an `engine.batch.Engine`, wherever its windows are."""
 
     @property
-    def spec(self) -> AnyStrategy:
+    def spec(self) -> Strategy:
         """The strategy."""
         ...
 

@@ -22,7 +22,7 @@ from optimizer.session.trust import (
 from strategy import STRATEGIES
 from strategy.errors import unknown
 from strategy.files import first_difference, strategies_of, text_of
-from strategy.narrow import AnyStrategy, at_its_narrowest, in_words
+from strategy.model import Strategy
 from strategy.own import OwnIndicator
 from strategy.places import Source
 from strategy.recorded import from_described
@@ -51,10 +51,9 @@ class StrategyFile(Source, Payload):
         return where if self.folder and where.is_file() else None
 
 
-def strategy_file(spec: AnyStrategy) -> StrategyFile | None:
+def strategy_file(spec: Strategy) -> StrategyFile | None:
     """The file that a strategy came from; None of one that came from elsewhere."""
-    origin = in_words(spec)
-    source = None if origin is None else origin.source
+    source = spec.source
     if source is None:
         return None
     return StrategyFile(**asdict(source), summary=spec.summary, folder=str(Path.cwd()))
@@ -81,8 +80,8 @@ def trust_run(path: Path) -> None:
         remember_trusted(store, _recorded_python(store))
 
 
-def recorded_strategy(store: RunStore) -> AnyStrategy | None:
-    """The strategy in words of a run, with its bounds, as the run recorded it.
+def recorded_strategy(store: RunStore) -> Strategy | None:
+    """The strategy of a run, with its bounds, as the run recorded it.
 
     None of one that is known by its name, for which see `published_strategy`.
 
@@ -91,14 +90,14 @@ def recorded_strategy(store: RunStore) -> AnyStrategy | None:
     """
     described, name = require_identity(store).strategy, _recorded_name(store)
     file = recorded_file(store)
-    if "long" not in described or (file is None and name in STRATEGIES):
+    if file is None and name in STRATEGIES:
         return None
     own = _own_indicators(store, file) if file is not None and file.has_functions else {}
     summary = "" if file is None else file.summary
-    return at_its_narrowest(from_described(described, name, summary, own))
+    return from_described(described, name, summary, own)
 
 
-def published_strategy(store: RunStore) -> AnyStrategy:
+def published_strategy(store: RunStore) -> Strategy:
     """The strategy whose name a run recorded, never one of a file.
 
     Raises:
@@ -130,7 +129,7 @@ def changed_file(store: RunStore) -> Path | None:
     return None if differs is None else place
 
 
-def require_same_file(store: RunStore, spec: AnyStrategy) -> None:
+def require_same_file(store: RunStore, spec: Strategy) -> None:
     """Refuse to go on with another strategy, or one whose own functions stand in another text.
 
     Raises:

@@ -19,10 +19,9 @@ from optimizer.runs import RunStore
 from optimizer.runs.files import ROW_FOLDER, open_plain
 from optimizer.runs.payload import Payload
 from optimizer.search.generation import Floats
-from optimizer.session.kept_rows import has_own, row_bytes, with_own
+from optimizer.session.kept_rows import row_bytes, with_own
 from optimizer.written import write_whole
 from strategy.model import Strategy
-from strategy.narrow import AnyStrategy
 from strategy.own import OwnIndicator
 from strategy.proofs import OwnCall, calls_of
 from strategy.series import Series
@@ -129,7 +128,7 @@ def recorded_rows(store: RunStore) -> RecordedRows:
 
 
 def find_differing_rows(
-    store: RunStore, spec: AnyStrategy, series: Sequence[Bars], genomes: Floats
+    store: RunStore, spec: Strategy, series: Sequence[Bars], genomes: Floats
 ) -> list[str]:
     """Recorded rows that this machine computes otherwise, a line each: nobody can tell why.
 
@@ -139,7 +138,7 @@ def find_differing_rows(
         series: Bars that individuals are shown on.
         genomes: [N, G] of these.
     """
-    if not has_own(spec):
+    if not spec.own:
         return []
     recorded, lines = recorded_rows(store), {}
     for own_series, own, values in _calls(spec, series, genomes):
@@ -153,17 +152,15 @@ def find_differing_rows(
     return [*lines.values()]
 
 
-def reading_recorded(spec: AnyStrategy, store: RunStore) -> AnyStrategy:
+def reading_recorded(spec: Strategy, store: RunStore) -> Strategy:
     """The strategy of a run, reading the rows that the run recorded."""
-    if not has_own(spec):
+    if not spec.own:
         return spec
     found = recorded_rows(store)
     return with_own(spec, lambda own: replace(own, recorded=found))
 
 
-def record_rows(
-    store: RunStore, spec: AnyStrategy, series: Sequence[Bars], genomes: Floats
-) -> None:
+def record_rows(store: RunStore, spec: Strategy, series: Sequence[Bars], genomes: Floats) -> None:
     """Write rows, as `write_rows` does, and list them as evidence on the run's result.
 
     Raises:
@@ -175,7 +172,7 @@ def record_rows(
 
 
 def write_rows(
-    store: RunStore, spec: AnyStrategy, series: Sequence[Bars], genomes: Floats
+    store: RunStore, spec: Strategy, series: Sequence[Bars], genomes: Floats
 ) -> Mapping[str, Mapping[str, object]]:
     """Write what own indicators say to individuals that are shown, for replays on any machine.
 
@@ -188,7 +185,7 @@ def write_rows(
     Returns:
         Evidence that lists the rows which the run had not, by its name; empty where it had all.
     """
-    if not has_own(spec):
+    if not spec.own:
         return {}
     known = dict(recorded_rows(store).rows)
     new: list[RowRecord] = []

@@ -10,7 +10,6 @@ from strategy.exits import Share, sides_of
 from strategy.expressions import Call, GeneValue, Number
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
-from strategy.narrow import AnyStrategy, in_words
 from strategy.nodes import Node, walk
 from strategy.wording import written
 
@@ -18,7 +17,7 @@ MOST_NAMED = 3
 
 
 def question_remarks(
-    spec: AnyStrategy, lattice: Lattice | None, timeframe_ns: int, *, is_scaled: bool
+    spec: Strategy, lattice: Lattice | None, timeframe_ns: int, *, is_scaled: bool
 ) -> tuple[str, ...]:
     """A line for each part of a question that is likely to be misread.
 
@@ -28,12 +27,9 @@ def question_remarks(
         timeframe_ns: Duration of a bar.
         is_scaled: Whether lengths were scaled from the duration that the strategy names.
     """
-    strategy = in_words(spec)
-    lines: list[str] = []
-    if strategy is not None:
-        lines += _stops(strategy, spec.layout)
-        if is_scaled:
-            lines += _constants(strategy, timeframe_ns)
+    lines = [*_stops(spec, spec.layout)]
+    if is_scaled:
+        lines += _constants(spec, timeframe_ns)
     return (*lines, *(() if lattice is None else _missed_bounds(lattice)))
 
 

@@ -9,12 +9,13 @@ from engine.batch import Engine
 from engine.compiling.forms import CompiledForm
 from engine.costs import Costs
 from engine.devices import Device, device_of
-from engine.language_reference import AnyReference, reference_of
+from engine.fast_case import find_fast_case
 from engine.ledger import REASONS, Ledger
 from engine.machine import available_cores
 from engine.memory_plan import most_rows
 from engine.metrics import MetricTable, compute_metrics
 from engine.parted import engine_for
+from engine.reference import Reference
 from engine.workload import Workload
 from optimizer.config.data import CostSettings
 from optimizer.config.run_config import RunConfig, flag_of
@@ -41,7 +42,6 @@ from optimizer.session.problem import EngineProblem
 from optimizer.session.remarks import question_remarks
 from strategy import find_strategy
 from strategy.model import Strategy
-from strategy.narrow import AnyStrategy
 from strategy.proofs import prove_bounds
 from strategy.rows import check_spans
 
@@ -67,7 +67,7 @@ class Task:
 
     config: RunConfig
     markets: Markets
-    spec: AnyStrategy
+    spec: Strategy
     costs: Costs
     goals: Goals
     remarks: tuple[str, ...] = ()
@@ -92,13 +92,13 @@ class Task:
         """The same task on the bars that its search may read."""
         return replace(self, markets=self.markets.closed)
 
-    def reference_on(self, windows: Sequence[Window], costs: Costs | None = None) -> AnyReference:
+    def reference_on(self, windows: Sequence[Window], costs: Costs | None = None) -> Reference:
         """The reference for other windows of the bars that a search may read, or other costs.
 
         For one individual it is there at once: its loops were compiled for the certificate.
         """
         series, form = self.markets.searched, CompiledForm()
-        return reference_of(self.spec, series, windows, costs or self.costs, form=form)
+        return Reference(self.spec, series, windows, costs or self.costs, form=form)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -138,13 +138,14 @@ class Task:
         else:
             individuals = config.population * max(config.generations - done, 0)
             individuals = min(individuals, config.max_evaluations or individuals) + config.polish
-        n_rows = min(individuals * len(spec.rows), most_rows(spec))
+        case = find_fast_case(spec)
+        n_rows = min(individuals * len(case.rows), most_rows(case))
         n_bars = sum(len(bars) for bars in self.markets.searched)
         return Workload(
             individuals * self.markets.n_bars,
             n_rows * n_bars,
             config.threads,
-            in_words=isinstance(spec, Strategy),
+            is_fast_case=case.is_covered,
         )
 
     @cached_property
@@ -193,8 +194,8 @@ def prepare(
     config: RunConfig,
     *,
     for_search: bool = False,
-    known: AnyStrategy | None = None,
-    published: AnyStrategy | None = None,
+    known: Strategy | None = None,
+    published: Strategy | None = None,
     may_fetch: bool = True,
 ) -> Task:
     """Load and check everything that a configuration asks for.
@@ -215,7 +216,7 @@ def prepare(
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
     bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
 
-    def spec_for(bars: Bars) -> AnyStrategy:
+    def spec_for(bars: Bars) -> Strategy:
         if known is not None:
             return known
         spec = found.for_timeframe(bars.timeframe_ns / 1e9) if config.scale_lengths else found

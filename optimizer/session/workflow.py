@@ -177,7 +177,8 @@ def resume_run(
         task, warm_start = (task, None) if is_begun else _warm_start(task)
         identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
         tell_changed_columns(store, task.markets.series)
-        require_same(store.run_id, recorded, identity)
+        names = str(store.header.get("strategy")), task.spec.name
+        require_same(store.run_id, recorded, identity, strategies=names)
         # An owner that was killed while it copied them left some out.
         keep_columns(config.column_file, path)
         if finished:

@@ -75,7 +75,8 @@ def header_problems(store: RunStore, whole: Task) -> Iterator[str]:
     """What a header says that is not so; `whole` is the recorded task with all of its bars."""
     recorded = require_identity(store)
     expected = header_of(whole, "", identity_of(whole, recorded.warm_start))
-    for name, said in _without(store.header, CIRCUMSTANCES).items():
+    header = {**store.header, "identity": recorded.as_dict()}
+    for name, said in _without(header, CIRCUMSTANCES).items():
         if name in expected:
             yield from find_differences(f"header.{name}", said, expected[name])
     versions, own = store.header.get("versions"), expected["versions"]

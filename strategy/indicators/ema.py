@@ -1,4 +1,4 @@
-"""Exponential moving average, seeded with the first value."""
+"""Exponential moving average, seeded with the first known value."""
 
 import math
 
@@ -10,37 +10,8 @@ from strategy.genes import Floats
 def ema(values: Floats, span: int) -> Floats:
     """Exponential moving average: y[t] = y[t-1] + alpha * (x[t] - y[t-1]).
 
-    This form keeps a constant series exactly constant.
-
-    Args:
-        values: [T], any unit, finite.
-        span: Bars, at least 1; alpha = 2 / (span + 1).
-
-    Returns:
-        [T], unit of `values`; NaN before `span` bars have been seen.
-
-    Source: house rule; equals pandas ``ewm(span=span, adjust=False).mean()`` up to rounding.
-
-    >>> ema(np.array([1.0, 2.0, 3.0]), 3)
-    array([ nan,  nan, 2.25])
-    """
-    alpha = 2.0 / (span + 1.0)
-    averages = np.empty(len(values))
-    average = values[0]
-    averages[0] = average
-    for t in range(1, len(values)):
-        average = average + alpha * (values[t] - average)
-        averages[t] = average
-    averages[: span - 1] = math.nan
-    return averages
-
-
-# Fast forms of the engines know `ema` alone; a source that may have holes is the host's.
-def ema_over_holes(values: Floats, span: int) -> Floats:
-    """Exponential moving average of values that may have holes.
-
-    It begins at the first known value; without holes it has the bits of `ema`. A value that is
-    not known leaves the average as it was, and the average is not known there.
+    It begins at the first known value. A value that is not known leaves the average as it was, and
+    the average is not known there. This form keeps a constant series exactly constant.
 
     Args:
         values: [T], any unit; NaN where not known.
@@ -51,7 +22,7 @@ def ema_over_holes(values: Floats, span: int) -> Floats:
 
     Source: house rule; equals pandas ``ewm(span=span, adjust=False).mean()`` up to rounding.
 
-    >>> ema_over_holes(np.array([1.0, 2.0, 3.0, np.nan, 3.25]), 3)
+    >>> ema(np.array([1.0, 2.0, 3.0, np.nan, 3.25]), 3)
     array([ nan,  nan, 2.25,  nan, 2.75])
     """
     alpha = 2.0 / (span + 1.0)

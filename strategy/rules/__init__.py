@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from strategy.errors import StrategyError, unknown
-from strategy.narrow import AnyStrategy, at_its_narrowest
+from strategy.model import Strategy
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
 from strategy.rules.forecast_follow import FORECAST_FOLLOW
@@ -21,7 +21,7 @@ def is_file(name: str) -> bool:
     return name.endswith(".py") or name.rpartition(":")[0].endswith(".py")
 
 
-STRATEGIES: dict[str, AnyStrategy] = {
+STRATEGIES: dict[str, Strategy] = {
     spec.name: spec
     for spec in (
         SELLER_EXHAUSTION,
@@ -34,7 +34,7 @@ STRATEGIES: dict[str, AnyStrategy] = {
 }
 
 
-def register(spec: AnyStrategy) -> AnyStrategy:
+def register(spec: Strategy) -> Strategy:
     """Make a strategy of your own known by its name, in this process.
 
     Raises:
@@ -47,10 +47,8 @@ def register(spec: AnyStrategy) -> AnyStrategy:
     return spec
 
 
-def find_strategy(name: str) -> AnyStrategy:
+def find_strategy(name: str) -> Strategy:
     """The strategy of that name as published, or that of a file, ``FILE.py`` or ``FILE.py:NAME``.
-
-    What kernels were made for comes in their narrow shape.
 
     Raises:
         StrategyError: When the name is unknown, or the file makes no such strategy.
@@ -58,7 +56,7 @@ def find_strategy(name: str) -> AnyStrategy:
     if is_file(name):
         from strategy.files import load_strategy
 
-        return at_its_narrowest(load_strategy(name))
+        return load_strategy(name)
     if name not in STRATEGIES:
         raise StrategyError(f"{unknown('strategy', name, list(STRATEGIES))}{_as_file(name)}")
     return STRATEGIES[name]

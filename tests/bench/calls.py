@@ -19,6 +19,7 @@ from data.bars import Bars, Window
 from engine.batch import Engine
 from engine.devices import choose_backend
 from engine.errors import EngineError
+from engine.fast_case import find_fast_case
 from engine.machine import describe_processor, versions
 from engine.reference import Reference
 from engine.replay.certificate import certify
@@ -26,8 +27,8 @@ from engine.rows.plan import plan_rows
 from optimizer.commands.bench import extended, peak_memory_bytes, seconds_of
 from optimizer.config.run_config import resolve_config
 from optimizer.session.task import prepare
+from strategy import Strategy
 from strategy.genes import Floats
-from strategy.spec import StrategySpec
 
 SINGLY = 4
 """Individuals that the reference is timed with; it takes one after another."""
@@ -86,7 +87,7 @@ class Line:
 
 
 def timed(
-    spec: StrategySpec,
+    spec: Strategy,
     bars: Bars,
     draw: Callable[[int], Floats],
     cases: Sequence[Case],
@@ -166,7 +167,7 @@ def _measured(line: Line, engine: Engine, genomes: Floats, result_bytes: int) ->
     from tests.bench.stages import copy_bytes_per_s, peak_device_bytes, stage_seconds
 
     bars, bandwidth = line.case.bars, copy_bytes_per_s(engine)
-    moved = plan_rows(engine.spec, genomes).n_rows * bars + 32 * bars + result_bytes
+    moved = plan_rows(find_fast_case(engine.spec), genomes).n_rows * bars + 32 * bars + result_bytes
     return replace(
         line,
         stages_s=stage_seconds(engine, genomes),

@@ -23,9 +23,10 @@ from engine.contract import Form, RowRequest
 from engine.costs import Costs
 from engine.cpu.backend import CpuBackend
 from engine.cuda import CudaBackend, tables
+from engine.fast_case import find_fast_case
 from optimizer.commands.bench import extended
 from strategy import find_strategy
-from strategy.indicators import INDICATORS
+from strategy.kinds import KINDS
 from tests.support.device_rows import constants, expected_codes, never_mended
 
 SPEC = find_strategy("seller_exhaustion")
@@ -133,7 +134,7 @@ def compared(cpu, cuda, series, requests):
                 different += int((expected_codes(expected, low, scale) != actual).sum())
             if form == EMA and place < 2:
                 values = series[0].close
-                readable = INDICATORS["ema"].loop(values, int(lengths[place, 0]))
+                readable = KINDS["ema"].loop(values, int(lengths[place, 0]))
                 different += count_of_differences(readable, cuda.rows(slot, 0))
     return bars, different
 
@@ -142,8 +143,8 @@ def verified(series, count, device, rng):
     """A CUDA backend whose rows equal the CPU's; ends the program where they do not."""
     capacity = 4 * max(count, FEW) + 1
     common = {"capacity": capacity, "work_bytes": 2**26}
-    cuda = CudaBackend(SPEC, series, Costs(), torch_device=device, **common)
-    cpu = CpuBackend(SPEC, series, Costs(), **common)
+    cuda = CudaBackend(find_fast_case(SPEC), series, Costs(), torch_device=device, **common)
+    cpu = CpuBackend(find_fast_case(SPEC), series, Costs(), **common)
     requests = all_forms(count, rng)
     cpu.fill(requests)
     cuda._rows.fill_(-1.0)

@@ -22,7 +22,7 @@ from optimizer.session.individuals import describe_individuals
 from strategy import STRATEGIES, StrategyError, load_strategy, words
 from strategy.files import strategies_of
 from strategy.kinds import COLUMNS
-from tests.support import in_words
+from strategy.rules import seller_exhaustion
 from tests.support.commands import SMALL
 from tests.support.forging import forge
 
@@ -413,10 +413,10 @@ def test_check_takes_files_only(command, market):
     assert "there is no file" in command("strategies", "check", "x.py", "--data", market).error
 
 
-def test_a_strategy_made_for_kernels_keeps_them(command, market, tmp_path):
-    """Seller exhaustion in words is searched as the published one is, to the same front."""
+def test_a_file_of_what_ships_finds_the_same(command, market, tmp_path):
+    """Seller exhaustion in a person's own file is searched as the published one, to its front."""
     path = tmp_path / "mine.py"
-    path.write_text(Path(in_words.__file__).read_text())
+    path.write_text(Path(seller_exhaustion.__file__).read_text())
     given = ("--strategy", f"{path}:SELLER_EXHAUSTION")
     own = command("evolve", "--data", market, *given, *SMALL, "--json").json
     published = command("evolve", "--data", market, *SMALL, "--json").json

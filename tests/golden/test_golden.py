@@ -17,9 +17,9 @@ import pytest
 from data import Window, load_bars
 from engine import ENGINE_VERSION
 from engine.batch import Engine
-from engine.language_reference import reference_of
 from engine.ledger import ACCUMULATORS
 from engine.metrics import compute_metrics, span_of
+from engine.reference import Reference
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.evolution import evolve, front_hash
 from optimizer.search.generation import final_front
@@ -66,11 +66,11 @@ def backtest_of(name, engine_name):
     spec = STRATEGIES[name]
     series = [bars_of(spec)]
     if engine_name in FORMS:
-        engine = reference_of(spec, series, WINDOWS, form=FORMS[engine_name])
+        engine = Reference(spec, series, WINDOWS, form=FORMS[engine_name])
     else:
         engine = Engine(spec, series, WINDOWS, device=engine_name)
     (ledger,) = engine.trades(spec.layout.defaults)
-    folded = reference_of(spec, series, WINDOWS).fold(ledger)
+    folded = Reference(spec, series, WINDOWS).fold(ledger)
     return {
         "accumulators": dict(zip(ACCUMULATORS, folded.tolist(), strict=True)),
         "first_trade": told(ledger.trade(0)),

@@ -10,8 +10,8 @@ import pytest
 from data import LoadOptions, Window, load_bars
 from engine.batch import Engine
 from engine.compiling.forms import CompiledForm
-from engine.language_reference import LanguageReference
 from engine.ledger import ACCUMULATOR_INDEX
+from engine.reference import Reference
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from strategy.indicators import adaptive_trend as law
 from tests.support.backends import BACKEND_PARAMETERS
@@ -73,7 +73,7 @@ def test_trades_are_those_of_the_law(expected, device, real_folder):
     strategy, bars = STRATEGIES[expected["set"]], bars_of(expected, real_folder)
     windows, genome = [Window.whole(bars)], strategy.layout.defaults
     engine = Engine(strategy, [bars], windows, device=device)
-    reference = LanguageReference(strategy, [bars], windows, form=CompiledForm())
+    reference = Reference(strategy, [bars], windows, form=CompiledForm())
     (ledger,) = reference.trades(genome)
     found = engine.evaluate(genome[None])[0, 0]
     assert not compare_ledgers(ledger, engine.trades(genome)[0])

@@ -9,6 +9,7 @@ from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.batch import Engine
 from engine.costs import Costs
+from engine.fast_case import find_fast_case
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
@@ -151,7 +152,7 @@ def test_more_rows_than_memory_holds_change_no_bit(device):
     bars = make_bars(15, 5000, jump=0.1)
     genomes = random_genomes(SPEC, 60, seed=3)
     roomy = Engine(SPEC, [bars], [Window.whole(bars), Window(0, 700, 3300)], device=device)
-    n_rows = plan_rows(SPEC, genomes).n_rows
+    n_rows = plan_rows(find_fast_case(SPEC), genomes).n_rows
     crowded = engine_with_room_for(n_rows // 5, bars, device)
     for _ in range(2):
         actual = crowded.evaluate(genomes)

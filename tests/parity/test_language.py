@@ -13,17 +13,17 @@ from data import LoadOptions, Window, load_bars
 from engine.batch import Engine
 from engine.compiling.forms import CompiledForm
 from engine.costs import Costs
-from engine.language_reference import LanguageReference
+from engine.fast_case import find_fast_case
 from engine.ledger import ACCUMULATOR_INDEX, REASONS
-from engine.reference import as_it_reads
+from engine.reference import Reference, as_it_reads
 from engine.replay import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
-from strategy import words
+from strategy import STRATEGIES, words
 from strategy.files import strategies_of
-from strategy.narrow import narrowed
-from tests.support import in_words
 from tests.support.aligned import MOODY, moody_bars
+from tests.support.formulas import formula_engine
 from tests.support.random_strategies import drawn_strategy
+from tests.support.strategies import CROSSINGS, LEVELS, LOCATED
 from tests.support.worlds import costs, make_bars, markets, random_genomes, windows_of
 
 EXAMPLES = Path(__file__).parents[1] / "support" / "examples.py"
@@ -31,13 +31,15 @@ NINE = {one.name: one for one in strategies_of(EXAMPLES.read_text(), str(EXAMPLE
 BARS = [make_bars(3, 700, gaps=0.02), make_bars(4, 500, flat=0.1)]
 WINDOWS = [Window.whole(BARS[0]), Window(0, 150, 420), Window.whole(BARS[1], 1)]
 
+FAST = (STRATEGIES["seller_exhaustion"], STRATEGIES["mean_reversion"], CROSSINGS, LOCATED, LEVELS)
+
 LAW = list(csv.DictReader((Path(__file__).parent / "language_values.csv").read_text().splitlines()))
 """Check values: exits are counts in the order of reasons."""
 
 
 def both(strategy, bars, windows, genomes, costs=None, form=None, device="cpu", **options):
     """The first difference between reference and engine; empty when there is none."""
-    reference = LanguageReference(
+    reference = Reference(
         strategy, bars, windows, costs, form=CompiledForm() if form is None else form
     )
     engine = Engine(strategy, bars, windows, costs, device=device, **options)
@@ -170,8 +172,8 @@ def test_arithmetic_is_computed_where_it_is_read(length):
     assert both(ARITHMETIC, [bars], [Window.whole(bars)], genomes) == ""
 
 
-def test_an_average_skips_holes_in_the_narrow_shape_too():
-    """Flat bars have no close location; the average of it goes on, and both shapes say the same."""
+def test_an_average_skips_holes():
+    """Flat bars have no close location; the average of it goes on."""
     strategy = words.strategy(
         "Closes high for long.",
         long=words.ema(words.close_location, words.length("n", 5, 2, 20))
@@ -180,15 +182,11 @@ def test_an_average_skips_holes_in_the_narrow_shape_too():
         target=words.r_multiple(words.gene("reward", 2, 1, 3)),
         max_hold=words.length("hold", 10, 5, 20),
     )
-    narrow = narrowed(strategy)
-    assert narrow is not None
-    bars, genomes = [make_bars(6, 600, flat=0.1)], random_genomes(narrow, 6, seed=5)
-    windows = [Window(0, 0, 600)]
-    fast = Engine(narrow, bars, windows, device="cpu")
-    slow = Engine(strategy, bars, windows, device="cpu")
-    assert fast.evaluate(genomes).tobytes() == slow.evaluate(genomes).tobytes()
-    assert fast.evaluate(genomes)[:, 0, 0].max() > 100
-    assert certify(fast, genomes).mismatches == 0
+    assert not find_fast_case(strategy).is_covered
+    bars, genomes = [make_bars(6, 600, flat=0.1)], random_genomes(strategy, 6, seed=5)
+    engine = Engine(strategy, bars, [Window(0, 0, 600)], device="cpu")
+    assert engine.evaluate(genomes)[:, 0, 0].max() > 100
+    assert certify(engine, genomes).mismatches == 0
 
 
 def test_a_zero_that_is_read_has_no_sign():
@@ -227,32 +225,29 @@ def test_columns_may_lie_between_others():
         assert both(strategy, [apart], WINDOWS[:2], population(strategy, 3, seed=1)) == ""
 
 
-@pytest.mark.parametrize("is_narrow", [True, False], ids=["narrow", "words"])
-def test_other_costs_are_charged_on_the_same_rows(is_narrow):
+@pytest.mark.parametrize("engine_of", [Engine, formula_engine], ids=["fast", "formulas"])
+def test_other_costs_are_charged_on_the_same_rows(engine_of):
     """The bits of an engine with these costs, of the same rows; the first one stays as it was."""
-    strategy = in_words.SELLER_EXHAUSTION
-    strategy = narrowed(strategy) if is_narrow else strategy
+    strategy = STRATEGIES["seller_exhaustion"]
     bars, windows = [make_bars(6, 3000)], [Window(0, 0, 3000)]
     genomes, others = random_genomes(strategy, 12, seed=5), Costs(fee_bp=9, entry_delay=2)
-    engine = Engine(strategy, bars, windows, device="cpu")
+    engine = engine_of(strategy, bars, windows, device="cpu")
     before = engine.evaluate(genomes)
     computed = engine.rows_computed
     charged = engine.charged(others)
-    expected = Engine(strategy, bars, windows, others, device="cpu").evaluate(genomes)
+    expected = engine_of(strategy, bars, windows, others, device="cpu").evaluate(genomes)
     assert charged.evaluate(genomes).tobytes() == expected.tobytes() != before.tobytes()
     assert charged.rows_computed == engine.rows_computed == computed
     assert engine.evaluate(genomes).tobytes() == before.tobytes()
 
 
-@pytest.mark.parametrize("name", ["SELLER_EXHAUSTION", "MEAN_REVERSION"])
-def test_what_kernels_were_made_for_is_the_same_in_words(name):
-    """The narrow shape and the tree give the same bits, and the certificate is green."""
-    strategy = getattr(in_words, name)
-    narrow = narrowed(strategy)
-    assert narrow is not None
-    genomes = random_genomes(narrow, 12, seed=5)
-    bars, windows = [make_bars(6, 3000)], [Window(0, 0, 3000)]
-    fast = Engine(narrow, bars, windows, device="cpu")
-    slow = Engine(strategy, bars, windows, device="cpu")
+@pytest.mark.parametrize("strategy", FAST, ids=lambda strategy: strategy.name)
+def test_the_fast_case_gives_the_bits_of_formulas(strategy):
+    """Whichever kernels run; and the certificate is green with both."""
+    assert find_fast_case(strategy).is_covered
+    genomes = random_genomes(strategy, 12, seed=5)
+    bars, windows = [make_bars(6, 3000, flat=0.02)], [Window(0, 0, 3000)]
+    fast = Engine(strategy, bars, windows, device="cpu")
+    slow = formula_engine(strategy, bars, windows, device="cpu")
     assert fast.evaluate(genomes).tobytes() == slow.evaluate(genomes).tobytes()
     assert certify(slow, genomes).mismatches == certify(fast, genomes).mismatches == 0

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
+from engine.fast_case import find_fast_case
 from engine.orders import BEYOND_BAR, R_MULTIPLE
 from engine.reference import Reference
+from strategy.wording import written
 from tests.support.parity import assert_same_bits
 from tests.support.positions import Ask, asks, by_reference, everywhere, jumping_markets
 from tests.support.references import FORMS
@@ -40,12 +42,11 @@ def test_the_walk_takes_the_trades_of_the_bracket(data, name, bars, charged):
     genome = data.draw(populations(spec, 1))[0]
     window = data.draw(windows_of(bars))
     reference = Reference(spec, [bars], [Window.whole(bars), window], charged)
-    genes, bracket = spec.layout.decode(genome), spec.bracket
-    stop_row = spec.rows[spec.row_index[bracket.stop_row]]
+    genes, bracket = spec.layout.decode(genome), find_fast_case(spec).bracket
     signals = np.zeros(len(bars), np.bool_)
     signals[reference.signals(genome)[0]] = True
     # The last signals of a series have no bar to be entered on in any window.
-    distance = genes[bracket.stop_mult] * reference.row(stop_row, genes)
+    distance = reference.rows(genes, 0)[written(spec.stop.distance)]
     ask = Ask(
         entries=(signals, np.zeros_like(signals)),
         stops=((BEYOND_BAR, 0.0, distance),) * 2,

@@ -1,54 +1,43 @@
 """Each stage of every backend against the reference, alone, so that a failure names its stage."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
 from engine.batch import Engine
-from engine.contract import Form
 from engine.reference import Reference
-from strategy.indicators import INDICATORS, SOURCES
 from tests.support.looping import each
 from tests.support.parity import assert_same_bits
+from tests.support.slot_rows import FORMS, count_lengths, readable_row, readable_source
 from tests.support.worlds import SHORT_SPECS, make_bars, markets, populations, windows_of
 
-FORMS = [
-    Form(INDICATORS[name].form, source)
-    for name in sorted(INDICATORS)
-    for source in ([INDICATORS[name].fixed_source] if INDICATORS[name].fixed_source else SOURCES)
-]
 LENGTHS = (2, 3, 5, 16, 63, 64, 65)
 
 
 def oracle_row(form, bars, length):
     """A row as the readable loops compute it."""
-    function = SOURCES[form.source]
-    columns = (bars.high, bars.low, bars.close)
-    values = function(*columns) if function else getattr(bars, form.source)
-    indicator = INDICATORS[form.indicator]
-    with np.errstate(all="ignore"):
-        return indicator.loop(values, *(length,) * len(indicator.parameters))
+    lengths = (length,) * count_lengths(form)
+    return readable_row(form, readable_source(bars, form.source), *lengths)
 
 
-@pytest.mark.parametrize("form", sorted(set(FORMS)), ids=lambda form: "-".join(form))
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(form))
 @each("length", [1, 2, 63, 64, 65, 300])
 def test_rows_equal_the_readable_loops(device, form, length, poisoned_slots):
     """Every form over every source equals its definition in every bit, on hard bars."""
     bars = make_bars(length, length, tick=0.5, flat=0.3, silent=0.3, jump=0.3)
     engine = Engine(SHORT_SPECS["seller_exhaustion"], [bars], [Window.whole(bars)], device=device)
-    n_lengths = len(INDICATORS[form.indicator].parameters)
+    n_lengths = count_lengths(form)
     for row_length in LENGTHS if n_lengths else (0,):
         actual = engine.row(form, (row_length,) * n_lengths)
         assert_same_bits(oracle_row(form, bars, row_length), actual, f"{form} {row_length}")
 
 
-@given(bars=markets(), length=st.integers(2, 90), form=st.sampled_from(sorted(set(FORMS))))
+@given(bars=markets(), length=st.integers(2, 90), form=st.sampled_from(FORMS))
 def test_rows_equal_the_readable_loops_in_any_world(bars, length, form):
     """Rows equal their definition whatever the market and the length."""
     engine = Engine(SHORT_SPECS["seller_exhaustion"], [bars], [Window.whole(bars)])
-    n_lengths = len(INDICATORS[form.indicator].parameters)
+    n_lengths = count_lengths(form)
     actual = engine.row(form, (length,) * n_lengths)
     assert_same_bits(oracle_row(form, bars, length), actual, f"{form} {length}")
 

@@ -18,10 +18,11 @@ from engine.contract import Form, RowRequest
 from engine.cuda import filling, tables
 from engine.cuda.filling import RowFiller
 from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
+from engine.fast_case import find_fast_case
 from engine.rows.coders import coders_of
-from strategy.indicators import INDICATORS, SOURCES
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_bits
+from tests.support.slot_rows import count_lengths, readable_row, readable_source
 from tests.support.worlds import FIFTEEN_MINUTES_NS, SHORT_SPECS, make_bars
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -58,10 +59,8 @@ def hard_series():
 
 def expected_row(form, bars, length):
     """A row as the readable loops compute it."""
-    function = SOURCES[form.source]
-    values = function(bars.high, bars.low, bars.close) if function else getattr(bars, form.source)
-    indicator = INDICATORS[form.indicator]
-    return indicator.loop(values, *(length,) * len(indicator.parameters))
+    lengths = (length,) * count_lengths(form)
+    return readable_row(form, readable_source(bars, form.source), *lengths)
 
 
 def expected_codes(row, low, scale):
@@ -74,7 +73,7 @@ def requested(forms):
     """Requests for lengths by form, slot after slot."""
     requests, slot = [], 0
     for form, lengths in forms.items():
-        n_parameters = len(INDICATORS[form.indicator].parameters)
+        n_parameters = count_lengths(form)
         table = np.array(lengths, np.float64)[:, None][:, :n_parameters]
         requests.append(RowRequest(form, table, np.arange(slot, slot + len(lengths))))
         slot += len(lengths)
@@ -108,7 +107,7 @@ class World:
     """Series on a device, and rows that are computed of them."""
 
     def __init__(self, series, device):
-        self.series, self.coders = series, coders_of(SPEC, HIGHEST)
+        self.series, self.coders = series, coders_of(find_fast_case(SPEC), HIGHEST)
         coders = set(self.coders.values())
         self.market = DeviceMarket(list(series.values()), coders, torch.device(device))
         self.filler = RowFiller(self.market, self.coders)

@@ -23,6 +23,7 @@ from engine.cuda import CudaBackend, dispatch, places, tables
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.lanes import Lane
 from engine.cuda.stretches import Stretches
+from engine.fast_case import find_fast_case
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from engine.rows.plan import plan_rows
@@ -36,7 +37,6 @@ from tests.support.markets import (
     RUIN_SERIES,
     RUIN_WINDOWS,
 )
-from tests.support.own import LISTED, MIXED
 from tests.support.parity import assert_same_bits, assert_same_trades
 from tests.support.worlds import SHORT_SPECS, loosened, make_bars, random_genomes
 
@@ -99,7 +99,7 @@ def compare_stretches(spec):
     windows = [Window.whole(series[0]), Window(1, 20, 120)]
     # Room for 6 rows of two blocks of bars each: with 7 to 12 a stretch is one block.
     genomes = loosened(spec, random_genomes(spec, 2, seed=4))
-    assert 6 < plan_rows(spec, genomes).n_rows <= 12
+    assert 6 < plan_rows(find_fast_case(spec), genomes).n_rows <= 12
     charged = Costs(risk_fraction=0.9, entry_delay=2)
     host = Engine(spec, series, windows, charged, device="cpu")
     device = Engine(spec, series, windows, charged, device="cuda", memory_bytes=200_000)
@@ -147,30 +147,9 @@ def compare_looked_up(device, genomes, expected):
         assert launches == [False, True], launches
 
 
-def compare_own(spec, *, is_listed):
-    """Rows that the host computes by their definitions, in all slots at once and in few."""
-    series = [make_bars(3, 170, jump=0.1, flat=0.05, gaps=0.05), make_bars(4, 75, tick=0.5)]
-    windows = [Window.whole(series[0]), Window(1, 5, 70)]
-    genomes = random_genomes(spec, 4, seed=1)
-    device = Engine(spec, series, windows, device="cuda")
-    assert_same_trades(Reference(spec, series, windows), device, genomes)
-    with watched() as launches:
-        expected = device.evaluate(genomes)
-    assert launches == [False] * is_listed, launches
-    # Room for hardly more than one individual; such rows are not made in stretches of bars.
-    room = 4 * (len(spec.rows) + 1) * CudaBackend.slot_bytes(series) // 3
-    crowded = Engine(spec, series, windows, device="cuda", memory_bytes=room)
-    assert_same_bits(expected, crowded.evaluate(genomes), "few rows at a time")
-    counts = crowded.rows_computed, device.rows_computed, crowded._bank.capacity
-    assert counts[0] >= counts[1] > counts[2], counts
-    trades = expected[:, :, 0].sum()
-    assert trades > 20, f"{spec.name}: {trades} trades compare little"
-    print(f"{spec.name}: {trades:.0f} trades, every bit equal")
-
-
 def compare_rows(spec, host, device, genome):
     """Every row that a genome asks for, on each series."""
-    for group in plan_rows(spec, genome[None]).groups:
+    for group in plan_rows(find_fast_case(spec), genome[None]).groups:
         for lengths in group.parameters.tolist():
             for number in range(2):
                 expected = host.row(group.form, lengths, number)
@@ -237,8 +216,6 @@ def interpret():
 
 PARTS = {
     "paper": compare_ruin_on_paper,
-    "listed": lambda: compare_own(LISTED, is_listed=True),
-    "mixed": lambda: compare_own(MIXED, is_listed=False),
     "stretches": lambda: compare_stretches(SHORT_SPECS["seller_exhaustion"]),
     **{
         name: partial(compare_shipped, spec, entry_delay)

@@ -9,23 +9,16 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.costs import Costs
-from strategy import Bracket, Comparison, Gene, GenomeLayout, Row, StrategySpec
+from strategy.words import atr, beyond_bar, gene, length, r_multiple, strategy, volume
 
-PAPER_SPEC = StrategySpec(
+PAPER_SPEC = strategy(
+    "Long after a bar of high volume; for tests.",
+    long=volume > gene("volume_min", 50.0, 0.0, 1e9),
+    stop=beyond_bar(gene("stop_mult", 1.0, 0.1, 10.0) * atr(length("atr_window", 2, 2, 50))),
+    target=r_multiple(gene("reward", 2.0, 0.1, 10.0)),
+    max_hold=length("max_hold", 5, 1, 50),
     name="paper",
-    summary="Long after a bar of high volume; for tests.",
-    layout=GenomeLayout(
-        (
-            Gene("atr_window", "int", 2, 50, 2, "bars"),
-            Gene("volume_min", "float", 0.0, 1e9, 50.0),
-            Gene("stop_mult", "float", 0.1, 10.0, 1.0, positive=True),
-            Gene("reward", "float", 0.1, 10.0, 2.0, positive=True),
-            Gene("max_hold", "int", 1, 50, 5, "bars"),
-        )
-    ),
-    rows=(Row("volume", "level", "volume"), Row("atr", "atr", parameters=("atr_window",))),
-    entry=(Comparison("volume", ">", "volume_min"),),
-    bracket=Bracket("atr", "stop_mult", "reward", "max_hold"),
+    order=("atr_window", "volume_min"),
 )
 
 QUIET = (100.0, 101.0, 99.0, 100.0, 1.0)

@@ -1,95 +1,73 @@
 """Strategies that nobody ships, for what those that ship do not ask of an engine."""
 
-from strategy import Bracket, Comparison, Gene, GenomeLayout, Row, StrategySpec
+from strategy.words import (
+    all_of,
+    atr,
+    beyond_bar,
+    close,
+    close_location,
+    ema,
+    gene,
+    length,
+    open,
+    r_multiple,
+    sma,
+    strategy,
+    true_range,
+    volume,
+    zscore,
+)
 
-CROSSINGS = StrategySpec(
+STOP_MULT = gene("stop_mult", 1.0, 0.1, 3.0)
+TARGET = r_multiple(gene("reward", 1.0, 0.3, 4.0))
+MAX_HOLD = length("max_hold", 20, 1, 60)
+
+_FAST, _SLOW = length("fast", 5, 2, 30), length("slow", 20, 2, 60)
+_SCORE = length("score", 15, 2, 50)
+
+CROSSINGS = strategy(
+    "Every form on either side of a comparison, several series; for tests.",
+    long=all_of(
+        sma(close, _FAST) > sma(open, _SLOW),
+        ema(close, _SLOW) < close,
+        sma(close, _FAST) > ema(close, _SLOW),
+        sma(volume, _SCORE) > gene("mean_min", 0.0, -2.0, 60.0),
+        ema(volume, _FAST) > gene("pace_min", 0.0, -2.0, 60.0),
+        zscore(close, _SCORE) < gene("score_max", 2.0, -1.0, 3.0, "std"),
+        zscore(true_range, _SLOW) < zscore(close, _SCORE),
+    ),
+    stop=beyond_bar(STOP_MULT * ema(true_range, length("pace", 8, 2, 20))),
+    target=TARGET,
+    max_hold=MAX_HOLD,
     name="crossings",
-    summary="Every form on either side of a comparison, several series; for tests.",
-    layout=GenomeLayout(
-        (
-            Gene("fast", "int", 2, 30, 5, "bars"),
-            Gene("slow", "int", 2, 60, 20, "bars"),
-            Gene("score", "int", 2, 50, 15, "bars"),
-            Gene("pace", "int", 2, 20, 8, "bars"),
-            Gene("mean_min", "float", -2.0, 60.0, 0.0),
-            Gene("score_max", "float", -1.0, 3.0, 2.0, "std"),
-            Gene("pace_min", "float", -2.0, 60.0, 0.0),
-            Gene("stop_mult", "float", 0.1, 3.0, 1.0, positive=True),
-            Gene("reward", "float", 0.3, 4.0, 1.0, positive=True),
-            Gene("max_hold", "int", 1, 60, 20, "bars"),
-        )
-    ),
-    rows=(
-        Row("close", "level", "close"),
-        Row("fast_mean", "sma", "close", ("fast",)),
-        Row("slow_mean", "sma", "open", ("slow",)),
-        Row("slow_trend", "ema", "close", ("slow",)),
-        Row("volume_mean", "sma", "volume", ("score",)),
-        Row("volume_trend", "ema", "volume", ("fast",)),
-        Row("close_score", "zscore", "close", ("score",)),
-        Row("range_score", "zscore", "true_range", ("slow",)),
-        Row("reach", "ema", "true_range", ("pace",)),
-    ),
-    entry=(
-        Comparison("fast_mean", ">", "slow_mean"),
-        Comparison("slow_trend", "<", "close"),
-        Comparison("fast_mean", ">", "slow_trend"),
-        Comparison("volume_mean", ">", "mean_min"),
-        Comparison("volume_trend", ">", "pace_min"),
-        Comparison("close_score", "<", "score_max"),
-        Comparison("range_score", "<", "close_score"),
-    ),
-    bracket=Bracket("reach", "stop_mult", "reward", "max_hold"),
+    order=("fast", "slow", "score", "pace", "mean_min", "score_max", "pace_min"),
 )
 """Its stop is measured by an EMA."""
 
-LOCATED = StrategySpec(
+_WINDOW = length("window", 10, 2, 40)
+
+LOCATED = strategy(
+    "A score of the close's location, which flat bars do not have; for tests.",
+    long=zscore(close_location, _WINDOW) > gene("score_min", 0.0, -1.0, 2.0, "std"),
+    stop=beyond_bar(STOP_MULT * atr(_WINDOW)),
+    target=TARGET,
+    max_hold=MAX_HOLD,
     name="located",
-    summary="A score of the close's location, which flat bars do not have; for tests.",
-    layout=GenomeLayout(
-        (
-            Gene("window", "int", 2, 40, 10, "bars"),
-            Gene("score_min", "float", -1.0, 2.0, 0.0, "std"),
-            Gene("stop_mult", "float", 0.1, 3.0, 1.0, positive=True),
-            Gene("reward", "float", 0.3, 4.0, 1.0, positive=True),
-            Gene("max_hold", "int", 1, 60, 20, "bars"),
-        )
-    ),
-    rows=(
-        Row("location_score", "zscore", "close_location", ("window",)),
-        Row("atr", "atr", parameters=("window",)),
-    ),
-    entry=(Comparison("location_score", ">", "score_min"),),
-    bracket=Bracket("atr", "stop_mult", "reward", "max_hold"),
 )
 
-LEVELS = StrategySpec(
+_SCORES, _SCORE_MIN = length("score", 15, 2, 100), gene("score_min", -0.5, -1.0, 1.0, "std")
+
+LEVELS = strategy(
+    "Levels on either side of genes, and a stop of one bar's range; for tests.",
+    long=all_of(
+        zscore(volume, _SCORES) > _SCORE_MIN,
+        zscore(true_range, _SCORES) > _SCORE_MIN,
+        close_location < gene("location_max", 0.6, 0.2, 0.9, "fraction of the bar's range"),
+        volume > gene("volume_min", 400.0, 100.0, 1500.0, "units"),
+    ),
+    stop=beyond_bar(STOP_MULT * true_range),
+    target=TARGET,
+    max_hold=MAX_HOLD,
     name="levels",
-    summary="Levels on either side of genes, and a stop of one bar's range; for tests.",
-    layout=GenomeLayout(
-        (
-            Gene("score", "int", 2, 100, 15, "bars"),
-            Gene("score_min", "float", -1.0, 1.0, -0.5, "std"),
-            Gene("location_max", "float", 0.2, 0.9, 0.6, "fraction of the bar's range"),
-            Gene("volume_min", "float", 100.0, 1500.0, 400.0, "units"),
-            Gene("stop_mult", "float", 0.1, 3.0, 1.0, positive=True),
-            Gene("reward", "float", 0.3, 4.0, 1.0, positive=True),
-            Gene("max_hold", "int", 1, 60, 20, "bars"),
-        )
-    ),
-    rows=(
-        Row("volume_score", "zscore", "volume", ("score",)),
-        Row("range_score", "zscore", "true_range", ("score",)),
-        Row("location", "level", "close_location"),
-        Row("volume", "level", "volume"),
-        Row("range", "level", "true_range"),
-    ),
-    entry=(
-        Comparison("volume_score", ">", "score_min"),
-        Comparison("range_score", ">", "score_min"),
-        Comparison("location", "<", "location_max"),
-        Comparison("volume", ">", "volume_min"),
-    ),
-    bracket=Bracket("range", "stop_mult", "reward", "max_hold"),
 )
 """Its scores are low enough to hold at many bars."""

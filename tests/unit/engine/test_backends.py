@@ -58,7 +58,7 @@ def test_auto_says_why_it_takes_the_processor(monkeypatch):
         choose_backend("cuda:0")
 
 
-def test_strategies_in_words_run_where_they_are_asked_to(four_gpus, monkeypatch):
+def test_strategies_run_where_they_are_asked_to(four_gpus, monkeypatch):
     """On GPUs by the same names and the same weighing, or refused; never somewhere else."""
     pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
     strategy = drawn_strategy(1)
@@ -104,14 +104,14 @@ def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, expec
         assert choose_backend(named, workload).name == named
 
 
-def test_auto_knows_what_strategies_in_words_take(four_gpus, monkeypatch):
-    """They take a core twice as long, so that a GPU pays for half as much; that is said."""
+def test_auto_knows_what_other_strategies_take(four_gpus, monkeypatch):
+    """Those that fast kernels do not know take a core longer: a GPU pays for half as much."""
     monkeypatch.setattr(engine.devices, "_maker", lambda *given: None)
     workload = Workload(5e9, 0, 2)
     assert device_of(find_strategy("seller_exhaustion"), "auto", workload).label == "cpu"
-    found = device_of(drawn_strategy(0), "auto", workload)
+    found = device_of(drawn_strategy(0), "auto", workload._replace(is_fast_case=False))
     assert found.label.startswith("cuda")
-    assert found.reason == "5 G individual-bars in words, a GPU pays"
+    assert found.reason == "5 G individual-bars, a GPU pays"
 
 
 def test_more_cores_make_a_gpu_pay_later(four_gpus):

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.contract import Form
+from engine.fast_case import find_fast_case
 from engine.rows.bank import LONGEST_LISTED, RowBank
 from engine.rows.plan import RowGroup, plan_rows
 from tests.support.worlds import SHORT_SPECS, random_genomes
@@ -140,12 +141,13 @@ def test_plan_finds_each_distinct_row_once():
     """The plan's numbers lead back to each individual's own lengths."""
     spec = SHORT_SPECS["seller_exhaustion"]
     genomes = random_genomes(spec, 200, seed=1)
-    plan = plan_rows(spec, genomes)
+    case = find_fast_case(spec)
+    plan = plan_rows(case, genomes)
     rows = [(g.form, tuple(row)) for g in plan.groups for row in g.parameters.tolist()]
     assert len(rows) == len(set(rows)) == plan.n_rows
     for i, genome in enumerate(genomes):
         genes = spec.layout.decode(genome)
-        for r, row in enumerate(spec.rows):
-            expected = (Form.of(row), tuple(genes[name] for name in row.parameters))
+        for r, row in enumerate(case.rows):
+            expected = (row.form, tuple(genes[name] for name in row.genes))
             assert rows[plan.row_of[i, r]] == expected
     assert sorted(plan.order.tolist()) == list(range(200))

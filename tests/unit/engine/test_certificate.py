@@ -14,8 +14,8 @@ from engine.reference import Reference
 from engine.replay import certificate, sample
 from engine.replay.certificate import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
-from strategy.indicators import INDICATORS
 from strategy.indicators.ema import ema
+from strategy.kinds import KINDS
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -93,7 +93,7 @@ def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):
     class WrongForm(CompiledForm):
         def __call__(self, loop):
             right = super().__call__(loop)
-            if loop is not INDICATORS["atr"].loop:
+            if loop is not KINDS["atr"].loop:
                 return right
             # The last bar of a row is read by nobody.
             return lambda values, length: np.append(right(values, length)[:-1], 1.0)
@@ -101,9 +101,8 @@ def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):
     monkeypatch.setattr(certificate, "CompiledForm", WrongForm)
     found = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 6, seed=1))
     assert found.mismatches == sample.MEMBERS
-    assert found.first_mismatch.startswith(
-        "individual 0, window 0: the reference in plain Python and compiled: row atr differs"
-    )
+    where = "individual 0, window 0: the reference in plain Python and compiled: "
+    assert found.first_mismatch.startswith(f"{where}row atr_stop_mult * atr(atr_window) differs")
     assert "genes: {'ema_fast'" in found.first_mismatch
 
 
@@ -114,8 +113,8 @@ def test_what_cannot_be_compiled_is_replayed_as_it_reads(monkeypatch, caplog):
         whole = float(Fraction(span))
         return ema(values, whole) if whole > 1e9 else ema(values, span)
 
-    own = dataclasses.replace(INDICATORS["ema"], loop=own_ema)
-    monkeypatch.setitem(INDICATORS, "ema", own)
+    own = dataclasses.replace(KINDS["ema"], loop=own_ema)
+    monkeypatch.setitem(KINDS, "ema", own)
     found = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 6, seed=1), threads=2)
     assert found.is_green
     assert found.trades > 0

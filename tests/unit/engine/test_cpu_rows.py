@@ -16,8 +16,8 @@ from engine.cpu.lanes import LANES, load, quotient, splat, store
 from engine.cpu.threads import Threads
 from engine.cpu.types import Market
 from engine.rows.coders import FixedCoder, WanderingCoder, coder_maps
-from strategy.indicators import INDICATORS
 from tests.support.parity import assert_same_bits
+from tests.support.slot_rows import count_lengths, readable_row
 from tests.support.worlds import make_bars
 
 EMA, SMA, SCORE = (Form(name, "close") for name in ("ema", "sma", "zscore"))
@@ -50,7 +50,7 @@ class Rows:
             lengths = [length for of_row, length in asked if of_row == form]
             columns = np.array(lengths, np.float64)[:, None]
             slots = np.array([left.pop() for _ in lengths])
-            wanted = len(INDICATORS[form.indicator].parameters)
+            wanted = count_lengths(form)
             requests.append(RowRequest(form, columns[:, :wanted], slots))
             left.reverse()
         self.filler.fill(requests)
@@ -61,8 +61,7 @@ class Rows:
 
     def check(self, form, lengths, slot):
         """A slot holds what the definition says, and its codes."""
-        with np.errstate(all="ignore"):
-            expected = INDICATORS[form.indicator].loop(self.sources[form.source], *lengths)
+        expected = readable_row(form, self.sources[form.source], *lengths)
         assert_same_bits(expected, self.rows[slot], f"{form} {lengths}")
         if form in CODERS:
             low, scale = coder_maps(CODERS[form], self.sources, HIGHEST_CODE)
@@ -96,9 +95,12 @@ HARD = ["walk", "ticks", "constant", "step", "steps_among_noise", "alternating",
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("name", [name for name in HARD if name != "unknown"])
 def test_few_averages_equal_the_recurrence(name, threads):
-    """Stretches that are begun early give what the recurrence gives from bar 0 on."""
+    """Stretches that are begun early give what the recurrence gives from bar 0 on.
+
+    What an average reads here has no holes.
+    """
     rows = Rows(hard_series(name, 4111), threads)
     rows.fill([(EMA, length) for length in (1, 2, 25)])
     rows.fill([(EMA, 12)])

@@ -6,17 +6,18 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from engine.contract import Form, RowRequest  # noqa: E402
+from engine.contract import RowRequest  # noqa: E402
 from engine.costs import Costs  # noqa: E402
 from engine.cuda import CudaBackend  # noqa: E402
 from engine.cuda.lists import Packing  # noqa: E402
 from engine.cuda.places import Admission  # noqa: E402
 from engine.errors import DeviceError  # noqa: E402
+from engine.fast_case import find_fast_case  # noqa: E402
 from tests.support.worlds import SHORT_SPECS, make_bars  # noqa: E402
 
-SPEC = SHORT_SPECS["seller_exhaustion"]
-ROW = next(place for place, row in enumerate(SPEC.rows) if row.parameters)
-FORM = Form.of(SPEC.rows[ROW])
+CASE = find_fast_case(SHORT_SPECS["seller_exhaustion"])
+ROW = next(place for place, row in enumerate(CASE.rows) if row.genes)
+FORM = CASE.rows[ROW].form
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def admission():
     """A table in a host's memory."""
     nothing = np.empty(0)
     packing = Packing(nothing, 0, nothing, -1, nothing, nothing, nothing)
-    return Admission(SPEC, packing, capacity=8, device=torch.device("cpu"))
+    return Admission(CASE, packing, capacity=8, device=torch.device("cpu"))
 
 
 def fill(admission, length, slot):
@@ -54,7 +55,7 @@ def test_a_row_whose_slot_is_taken_is_gone(admission):
 def test_rows_that_were_not_written_are_not_found(monkeypatch):
     """A fill that memory runs out for leaves nothing that the device would take for a row."""
     backend = CudaBackend(
-        SPEC, [make_bars(1, 100)], Costs(), capacity=8, work_bytes=2**20, torch_device="cpu"
+        CASE, [make_bars(1, 100)], Costs(), capacity=8, work_bytes=2**20, torch_device="cpu"
     )
 
     def failing(*_, **__):

@@ -7,15 +7,16 @@ import pytest
 
 from data.bars import Window
 from engine.batch import Engine
-from engine.contract import Form
 from engine.costs import Costs
 from engine.devices import device_of
 from engine.errors import MemoryPlanError
+from engine.fast_case import find_fast_case
 from engine.parted import PartedEngine, engine_for
 from engine.replay.certificate import certify
 from tests.support.worlds import SHORT_SPECS, make_bars
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
+CASE = find_fast_case(SPEC)
 SERIES = [make_bars(seed, 300 + 40 * seed) for seed in range(5)]
 WINDOWS = [Window(s, start, 290) for s in (3, 0, 4, 1, 2) for start in (0, 100)]
 GENOMES = np.stack([SPEC.layout.defaults, SPEC.layout.low, SPEC.layout.high])
@@ -45,8 +46,8 @@ def test_parts_say_what_the_whole_says(windows):
     signals = zip(parted.signals(GENOMES[0]), whole.signals(GENOMES[0]), strict=True)
     assert all(np.array_equal(one, other) for one, other in signals)
     assert sum(len(one) for one in whole.trades(GENOMES[0]))
-    row = SPEC.rows[0]
-    asked = Form.of(row), [10.0] * len(row.genes)
+    row = CASE.rows[0]
+    asked = row.form, [10.0] * len(row.genes)
     for series in range(len(SERIES)):
         assert parted.row(*asked, series).tobytes() == whole.row(*asked, series).tobytes()
 
@@ -108,7 +109,7 @@ def test_memory_decides_on_parts(monkeypatch):
 def test_a_series_alone_has_room_for_its_rows(monkeypatch):
     """Half of what an engine may take is for rows; where they need more, they may take it all."""
     expected = both()[0].evaluate(GENOMES).tobytes()
-    needed = max(map(len, SERIES)) * 9 * len(SPEC.rows)
+    needed = max(map(len, SERIES)) * 9 * len(CASE.rows)
     monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 2 * needed + 2)
     parted = engine_for(SPEC, SERIES, WINDOWS, device="cpu")
     assert parted.n_parts == 5

@@ -1,7 +1,5 @@
 """The oracle: what it keeps changes no answer, what it is given is checked, ruin is an end."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -10,8 +8,6 @@ from engine import reference
 from engine.costs import Costs
 from engine.ledger import ACCUMULATORS
 from engine.reference import Reference
-from strategy.errors import IndicatorError
-from strategy.indicators import INDICATORS
 from tests.support.ledgers import ledger_of, trade_of
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -40,16 +36,6 @@ def test_what_is_kept_changes_no_answer(monkeypatch, kept):
         fresh = Reference(SPEC, SERIES, WINDOWS)
         assert fresh.signals(genome) == one.signals(genome)
         assert_same_bits(fresh.accumulators(genome), one.accumulators(genome), "accumulators")
-
-
-def test_a_row_is_one_number_a_bar(monkeypatch):
-    """What an indicator returns besides is refused, with what it returned."""
-    monkeypatch.setitem(INDICATORS, "ema", replace(INDICATORS["ema"], loop=lambda x, _: x[1:]))
-    one = Reference(SPEC, SERIES[:1], WINDOWS[:1])
-    with pytest.raises(
-        IndicatorError, match=r"ema\(bars=\d+\) must return 400 values .* got float64 \(399,\)"
-    ):
-        one.trades(SPEC.layout.defaults)
 
 
 def test_ruin_ends_an_account():

@@ -12,13 +12,17 @@ import pytest
 from data.bars import Window
 from engine import reference as reference_module
 from engine.parted import engine_for
+from engine.reference import Reference
 from engine.replay import certificate
 from engine.replay.parity import compare_ledgers
 from engine.replay.threads import replaying, sharing_order
-from strategy.errors import IndicatorError
-from strategy.indicators import INDICATORS
+from strategy.errors import StrategyError
+from strategy.expressions import Call
+from strategy.kinds import KINDS
+from strategy.nodes import walk
+from strategy.rows import bound
 from tests.support.parity import assert_same_bits
-from tests.support.references import compiled_reference
+from tests.support.references import FORMS, compiled_reference
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -51,23 +55,18 @@ def test_rows_are_computed_once(threads):
     """However many read them, in whatever thread."""
     genomes = np.repeat(random_genomes(SPEC, 12, seed=1), 10, axis=0)
     genomes[:, SPEC.layout.index("reward_r")] = np.linspace(1.0, 3.0, len(genomes))
-    reference, runs = make_reference(), Counter()
-    form = reference.form
+    form, runs = FORMS["compiled_reference"], Counter()
 
     def counting(loop):
         runs[loop] += 1
         return form(loop)
 
-    reference.form = counting
+    reference = Reference(SPEC, SERIES, WINDOWS, form=counting)
     with replaying(reference, np.random.default_rng(1).permutation(genomes), threads) as replays:
         assert len(list(replays)) == len(genomes) * len(WINDOWS)
-    rows = {(row.indicator, row.reads, *row.parameters): row for row in SPEC.rows}.values()
-    distinct = {
-        (row.indicator, row.reads, *(genome[SPEC.layout.index(name)] for name in row.parameters))
-        for row in rows
-        for genome in genomes
-    }
-    computed = sum(runs[loop] for loop in {INDICATORS[row.indicator].loop for row in rows})
+    calls = {node for node in walk(SPEC) if isinstance(node, Call)}
+    distinct = {bound(call, SPEC.layout.decode(genome)) for call in calls for genome in genomes}
+    computed = sum(runs[loop] for loop in {KINDS[call.indicator].loop for call in calls})
     assert computed == len(distinct) * len(SERIES)
 
 
@@ -117,7 +116,7 @@ def test_what_fails_in_a_thread_is_an_error_here():
     genomes = random_genomes(SPEC, 40, seed=1)
     genomes[7, SPEC.layout.index("z_window")] = 1.0
     with (
-        pytest.raises(IndicatorError, match=r"zscore needs .* got 1"),
+        pytest.raises(StrategyError, match=r"zscore needs .* got 1"),
         replaying(make_reference(), genomes, 3) as replays,
     ):
         list(replays)

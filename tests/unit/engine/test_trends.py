@@ -13,7 +13,7 @@ from data import Window
 from engine.batch import Engine
 from engine.compiling.forms import CompiledForm
 from engine.kept import Kept
-from engine.language_reference import LanguageReference
+from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
 from engine.trends import TrendState, trends
 from strategy.indicators import adaptive_trend as law
@@ -198,7 +198,7 @@ def test_random_genomes_trade_as_in_the_reference(strategy):
     series = [make_bars(3, 2500, tick=0.05, jump=0.03), make_bars(4, 60)]
     windows = [Window.whole(series[0]), Window(0, 900, 2000), Window.whole(series[1], 1)]
     genomes = random_genomes(strategy, 24, seed=1)
-    reference = LanguageReference(strategy, series, windows, form=RUN)
+    reference = Reference(strategy, series, windows, form=RUN)
     trades = 0
     for options in ({}, {"memory_bytes": 2**20}, {"threads": 1}):
         engine = Engine(strategy, series, windows, device="cpu", **options)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.language_reference import reference_of
 from engine.ledger import Trade
+from engine.reference import Reference
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 from optimizer.exporting.programs import program_of
@@ -68,7 +68,7 @@ def test_a_script_asks_for_what_the_reference_takes(strategy, market, monkeypatc
     assert len(signals)
     for name in ("side", "entry", "stop", "target"):
         assert getattr(plan, name)[signals].tolist() == ledger[name].tolist()
-    reference = reference_of(task.spec, task.markets.series, task.markets.windows, task.costs)
+    reference = Reference(task.spec, task.markets.series, task.markets.windows, task.costs)
     (may,) = reference.signals(task.spec.layout.defaults)
     (too_small,) = np.isin(may, np.flatnonzero(plan.side), invert=True).nonzero()
     assert set(np.flatnonzero(plan.side)) <= set(may)

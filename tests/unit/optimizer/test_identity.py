@@ -16,7 +16,10 @@ from optimizer.session.identity import Identity, identity_of, recorded_identity,
 from optimizer.session.task import prepare
 from optimizer.session.workflow import resume_run
 from strategy import STRATEGIES, LessThan
-from strategy.indicators import INDICATORS, Parameter
+from strategy.conditions import AllOf
+from strategy.exits import FromEntry
+from strategy.expressions import Column, GeneValue
+from strategy.nodes import changed
 from tests.support.commands import write_market
 
 OWN = "own"
@@ -87,22 +90,29 @@ def gene(spec, which, **changes):
     return replace(spec, layout=replace(spec.layout, genes=tuple(genes)))
 
 
-def row(spec, which, **changes):
-    """A strategy with a changed row."""
-    rows = (replace(one, **changes) if one.name == which else one for one in spec.rows)
-    return replace(spec, rows=tuple(rows))
-
-
 def condition(spec, place, **changes):
     """A strategy with a changed condition."""
-    entry = list(spec.entry)
-    entry[place] = replace(entry[place], **changes)
-    return replace(spec, entry=tuple(entry))
+    parts = list(spec.long.conditions)
+    parts[place] = replace(parts[place], **changes)
+    return replace(spec, long=AllOf(tuple(parts)))
 
 
-def bracket(spec, **changes):
-    """A strategy with a changed bracket."""
-    return replace(spec, bracket=replace(spec.bracket, **changes))
+def swapped(spec, one, other):
+    """A strategy in which two genes have changed their places."""
+    names = {one: other, other: one}
+
+    def change(node):
+        if isinstance(node, GeneValue) and node.gene.name in names:
+            return GeneValue(spec.layout.gene(names[node.gene.name]))
+        return node
+
+    parts = {part: getattr(spec, part) for part in ("long", "stop", "target", "max_hold")}
+    return replace(spec, **{part: changed(node, change) for part, node in parts.items()})
+
+
+def fast(spec, **changes):
+    """A strategy with a changed average on the left of its first condition."""
+    return condition(spec, 0, left=replace(spec.long.conditions[0].left, **changes))
 
 
 def pairs(spec, *constraints):
@@ -111,53 +121,44 @@ def pairs(spec, *constraints):
 
 
 EDITS = {
-    "relation": (
-        condition(PUBLISHED, 0, relation=">"),
-        "strategy.conditions: recorded 'fast < slow', now 'fast > slow'",
-    ),
+    "relation": (condition(PUBLISHED, 0, relation=">"), "recorded '<', now '>'"),
     "threshold": (
-        condition(PUBLISHED, 1, right="tr_z_min"),
-        "strategy.conditions: recorded 'volume_z > vol_z_min', now 'volume_z > tr_z_min'",
+        swapped(PUBLISHED, "vol_z_min", "tr_z_min"),
+        "recorded 'vol_z_min', now 'tr_z_min'",
     ),
-    "condition_gone": (
-        replace(PUBLISHED, entry=PUBLISHED.entry[1:]),
-        "strategy.conditions: recorded 'fast < slow', now none",
+    "condition": (
+        replace(PUBLISHED, long=AllOf(PUBLISHED.long.conditions * 2)),
+        "strategy.long.1: recorded [['compare'",
     ),
-    "source": (
-        row(PUBLISHED, "fast", source="open"),
-        "strategy.rows.fast.reads: recorded 'close', now 'open'",
-    ),
-    "indicator": (
-        row(PUBLISHED, "fast", indicator="sma"),
-        "strategy.rows.fast.indicator: recorded 'ema', now 'sma'",
-    ),
+    "source": (fast(PUBLISHED, source=Column("open")), "recorded 'close', now 'open'"),
+    "indicator": (fast(PUBLISHED, indicator="sma"), "recorded 'ema', now 'sma'"),
     "length": (
-        row(PUBLISHED, "range_z", parameters=("ema_slow",)),
-        "strategy.rows.range_z.parameters: recorded 'z_window', now 'ema_slow'",
+        swapped(PUBLISHED, "ema_fast", "atr_window"),
+        "recorded 'ema_fast', now 'atr_window'",
     ),
     "warm_up": (
         gene(PUBLISHED, "z_window", default=700),
         "strategy.warm_up_bars: recorded 671, now 699",
     ),
-    "stop": (
-        bracket(PUBLISHED, stop_mult="reward_r", reward="atr_stop_mult"),
-        "strategy.bracket.stop_mult: recorded 'atr_stop_mult', now 'reward_r'",
+    "target": (
+        swapped(PUBLISHED, "reward_r", "atr_stop_mult"),
+        "recorded 'reward_r', now 'atr_stop_mult'",
     ),
-    "stop_row": (
-        bracket(PUBLISHED, stop_row="fast"),
-        "strategy.bracket.stop_row: recorded 'atr', now 'fast'",
+    "stop": (
+        replace(PUBLISHED, stop=FromEntry(PUBLISHED.stop.distance)),
+        "strategy.stop.0: recorded 'beyond_bar', now 'from_entry'",
     ),
     "time_limit": (
-        bracket(PUBLISHED, max_hold="ema_slow"),
-        "strategy.bracket.max_hold: recorded 'max_hold', now 'ema_slow'",
+        swapped(PUBLISHED, "max_hold", "z_window"),
+        "recorded 'max_hold', now 'z_window'",
     ),
     "constraint_gone": (
         pairs(PUBLISHED),
-        "strategy.constraints: recorded 'ema_fast < ema_slow', now none",
+        "strategy.constraints",
     ),
     "constraint": (
         pairs(PUBLISHED, LessThan("atr_window", "ema_slow")),
-        "strategy.constraints: recorded 'ema_fast < ema_slow', now 'atr_window < ema_slow'",
+        "strategy.constraints",
     ),
     "bound": (
         gene(PUBLISHED, "vol_z_min", high=4.5),
@@ -197,13 +198,11 @@ def test_an_edited_strategy_is_another_one(run, own, edit):
         assert "undo the change of the strategy or of its bounds, or start a new run" in text
 
 
-def test_the_order_of_rows_and_conditions_decides_nothing(run, own):
-    """Nor do words for people; what they say is the same strategy."""
-    turned = replace(
-        PUBLISHED, rows=PUBLISHED.rows[::-1], entry=PUBLISHED.entry[::-1], summary="Another."
-    )
-    assert turned.digest == PUBLISHED.digest
-    own(turned)
+def test_words_for_people_decide_nothing(run, own):
+    """Another summary is the same strategy."""
+    told = replace(PUBLISHED, summary="Another.")
+    assert told.digest == PUBLISHED.digest
+    own(told)
     with RunStore.open(run) as store:
         recorded_task(store, {})
 
@@ -211,8 +210,12 @@ def test_the_order_of_rows_and_conditions_decides_nothing(run, own):
 @pytest.mark.parametrize("name", ["threads", "device", "versions", "keep", "notes"])
 def test_a_gene_may_have_the_name_of_a_knob(tmp_path, market, own, name):
     """Its bounds decide results all the same."""
-    unnamed = gene(condition(PUBLISHED, 1, right="tr_z_min"), "vol_z_min", name=name)
-    own(condition(unnamed, 1, right=name))
+    renamed = replace(PUBLISHED.layout.gene("vol_z_min"), name=name)
+    parts = list(PUBLISHED.long.conditions)
+    parts[1] = replace(parts[1], right=GeneValue(renamed))
+    genes = tuple(renamed if one.name == "vol_z_min" else one for one in PUBLISHED.layout.genes)
+    layout = replace(PUBLISHED.layout, genes=genes)
+    own(replace(PUBLISHED, long=AllOf(tuple(parts)), layout=layout, order=()))
     path = record(tmp_path, market.model_copy(update={"strategy": OWN}))
     for text in refusals(path, bounds={name: [0.5, 3.5]}):
         assert f"strategy.genes.{name}.high: recorded 4.0, now 3.5" in text
@@ -224,14 +227,6 @@ def test_another_direction_of_an_objective_is_another_goal(run, monkeypatch):
     monkeypatch.setitem(objectives.OBJECTIVES, "total_return", turned)
     for text in refusals(run):
         assert "objectives.total_return.maximise: recorded True, now False" in text
-
-
-def test_an_indicator_that_needs_more_bars_is_another_one(run, monkeypatch):
-    """It decides which genomes are legal."""
-    longer = replace(INDICATORS["ema"], parameters=(Parameter("bars", least=3),))
-    monkeypatch.setitem(INDICATORS, "ema", longer)
-    for text in refusals(run):
-        assert "strategy.rows.fast.least.0: recorded 1.0, now 3.0" in text
 
 
 def test_another_law_judges_otherwise(run, monkeypatch):

@@ -178,10 +178,10 @@ def test_a_run_compared_with_itself_is_equal(run):
 
 
 def test_a_member_taken_apart_agrees_with_itself(run):
-    """Signals are bars where all comparisons hold; trades are equal in every bit."""
+    """Signals are bars where the condition holds; trades are equal in every bit."""
     apart = run.apart(0, window=1)
     entry, trades = apart.entry(), apart.trades()
-    assert entry.loc[entry["signal"], "all"].all()
+    assert entry.loc[entry["signal"], "long"].all()
     assert set(trades["signal_bar"]) <= set(apart.signals())
     assert trades["same"].all()
     assert len(apart.rows()) == len(run.windows[1])

@@ -6,6 +6,7 @@ import pytest
 
 from data import DataError, Window
 from engine.batch import Engine
+from engine.fast_case import find_fast_case
 from engine.memory_plan import most_rows
 from engine.metrics import compute_metrics, span_of
 from optimizer.config.run_config import RunConfig
@@ -16,16 +17,7 @@ from optimizer.session.task import (
     ledger_rows,
     prepare,
 )
-from strategy import (
-    Bracket,
-    Comparison,
-    Gene,
-    GenomeLayout,
-    Row,
-    StrategyError,
-    StrategySpec,
-    find_strategy,
-)
+from strategy import StrategyError, find_strategy, words
 from tests.support.commands import write_market
 from tests.support.worlds import make_bars, random_genomes
 
@@ -171,20 +163,13 @@ def test_one_genome_is_held_against_the_data(task):
 
 def test_the_fewest_bars_that_are_taken_can_trade():
     """A window of 90 signals on its last bar at the earliest, and enters on the bar after."""
-    bracket = Bracket("atr", "stop", "reward", "hold")
-    genes = [Gene(name, "float", 0.1, 5.0, 1.0, positive=True) for name in ("stop", "reward")]
-    lengths = [Gene("window", "int", 90, 90, 90, "bars"), Gene("hold", "int", 1, 9, 5, "bars")]
-    spec = StrategySpec(
-        name="above_mean",
-        summary="Long above a mean.",
-        layout=GenomeLayout((*lengths, *genes)),
-        rows=(
-            Row("close", "level", "close"),
-            Row("mean", "sma", "close", ("window",)),
-            Row("atr", "atr", parameters=("window",)),
-        ),
-        entry=(Comparison("close", ">", "mean"),),
-        bracket=bracket,
+    window = words.length("window", 90, 90, 90)
+    spec = words.strategy(
+        "Long above a mean.",
+        long=words.close > words.sma(words.close, window),
+        stop=words.beyond_bar(words.gene("stop", 1.0, 0.1, 5.0) * words.atr(window)),
+        target=words.r_multiple(words.gene("reward", 1.0, 0.1, 5.0)),
+        max_hold=words.length("hold", 5, 1, 9),
     )
     trades = {}
     for n_bars in (90, 91):
@@ -287,5 +272,6 @@ def test_the_work_of_a_run_is_known_before_it(market, changes, done, individuals
     task = prepare(config)
     work = task.workload(done)
     assert work.individual_bars == individuals * 2400
-    assert work.row_bars == min(individuals * len(task.spec.rows), most_rows(task.spec)) * 2400
+    case = find_fast_case(task.spec)
+    assert work.row_bars == min(individuals * len(case.rows), most_rows(case)) * 2400
     assert work.threads == 2

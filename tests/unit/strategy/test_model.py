@@ -1,4 +1,4 @@
-"""Strategies as plain data: genes in order, limits, digests, records, narrow shapes."""
+"""Strategies as plain data: genes in order, limits, digests, records, fast cases."""
 # ruff: noqa: F403, F405
 
 import dataclasses
@@ -10,22 +10,20 @@ import numpy as np
 import pytest
 
 from data import Window
-from engine.reference import Reference
+from engine.batch import Engine
+from engine.fast_case import Comparison, find_fast_case
 from strategy import STRATEGIES
 from strategy.errors import GeneError, StrategyError
 from strategy.files import strategies_of, strategy_of
 from strategy.kinds import KINDS
-from strategy.narrow import narrowed
 from strategy.recorded import from_described
-from strategy.spec import Comparison
 from strategy.wording import written
 from strategy.words import *
-from tests.support import examples, in_words, own_words
+from tests.support import examples, own_words
 from tests.support.series import holds as condition_holds
 from tests.support.worlds import make_bars, random_genomes
 
 EXAMPLES = strategies_of(Path(examples.__file__).read_text(encoding="utf-8"), examples.__file__)
-PUBLISHED = strategies_of(Path(in_words.__file__).read_text(encoding="utf-8"), in_words.__file__)
 STOP = share(0.01)
 ABOVE = close > sma(close, length("n", 20, 5, 50))
 
@@ -215,60 +213,20 @@ def test_what_a_strategy_reads_is_listed():
     assert [written(row) for row in made.expressions] == names
 
 
-def renamed(spec, rows):
-    """Its comparisons with the names that another spec has for its rows."""
-    names = {mine.name: other.name for mine, other in zip(spec.rows, rows, strict=True)}
-    return tuple(
-        Comparison(names[one.left], one.relation, names.get(one.right, one.right))
-        for one in spec.entry
-    )
-
-
-@pytest.mark.parametrize("name", [name.lower() for name in PUBLISHED])
-def test_published_strategies_in_words_are_the_published_ones(name):
-    """Genes in order, rows, comparisons, bracket, and every trade."""
-    spec, in_text = STRATEGIES[name], PUBLISHED[name.upper()]
-    found = narrowed(in_text)
-    assert found is not None
-    assert found.layout == spec.layout
-    assert [(r.kind.name, r.reads, r.parameters) for r in found.rows] == [
-        (r.kind.name, r.reads, r.parameters) for r in spec.rows
-    ]
-    assert renamed(found, spec.rows) == spec.entry
-    assert dataclasses.replace(found.bracket, stop_row="atr") == spec.bracket
-    assert found.digest == in_text.digest
-    assert (found.timeframe_s, found.longest_hold) == (spec.timeframe_s, spec.longest_hold)
-    assert found.longest_warm_up == in_text.longest_warm_up == spec.longest_warm_up
-    assert (found.reasons, found.goes_short) == (in_text.reasons, in_text.goes_short)
-    assert found.row_genes == in_text.row_genes == spec.row_genes
-
-
-@pytest.mark.parametrize("name", [name.lower() for name in PUBLISHED])
-def test_published_strategies_in_words_trade_alike(name):
-    """On a market, with shorter lengths, on the reference; and signal alike by their conditions."""
+@pytest.mark.parametrize("name", ["seller_exhaustion", "mean_reversion"])
+def test_a_fast_case_signals_where_the_condition_holds(name):
+    """Once the warm-up is over and a bar follows."""
     spec = STRATEGIES[name].for_timeframe(900 * 16)
-    in_text = PUBLISHED[name.upper()].for_timeframe(900 * 16)
-    found = narrowed(PUBLISHED[name.upper()]).for_timeframe(900 * 16)
-    assert found.layout == spec.layout == in_text.layout
-    assert found.digest == in_text.digest != PUBLISHED[name.upper()].digest
     bars = make_bars(4, 900, jump=0.05)
     for genome in random_genomes(spec, 6, 5):
-        expected, actual = (
-            Reference(one, [bars], [Window.whole(bars)]).trades(genome)[0] for one in (spec, found)
-        )
-        for column_name, values in expected.columns().items():
-            assert values.tobytes() == actual.columns()[column_name].tobytes()
         genes = spec.layout.decode(genome)
-        holds = condition_holds(in_text.long, bars, genes)
-        assert spec.warm_up(genes) == in_text.warm_up(genes)
-        signals = np.flatnonzero(holds[: len(bars) - 1])
-        signals = signals[signals >= in_text.warm_up(genes)]
-        assert [signals.tolist()] == list(
-            Reference(spec, [bars], [Window.whole(bars)]).signals(genome)
-        )
+        signals = np.flatnonzero(condition_holds(spec.long, bars, genes)[: len(bars) - 1])
+        signals = signals[signals >= spec.warm_up(genes)]
+        engine = Engine(spec, [bars], [Window.whole(bars)], device="cpu")
+        assert [signals.tolist()] == [found.tolist() for found in engine.signals(genome)]
 
 
-NARROW = {
+FAST = {
     "long": ABOVE,
     "stop": beyond_bar(gene("room", 2, 1, 4) * atr(14)),
     "target": r_multiple(gene("reward", 2, 1, 4)),
@@ -284,6 +242,7 @@ WIDER = {
     "nested": {"long": close > sma(ema(close, 3), 5)},
     "arithmetic": {"long": close > 2 * open},
     "new_row": {"long": close > rma(close, 5)},
+    "average_over_holes": {"long": ema(close_location, 5) > gene("k", 0.5, 0, 1)},
     "new_column": {"long": close > hl2},
     "extra": {"long": close > column("x")},
     "own": {"long": close > own_words.efficiency(5)},
@@ -305,22 +264,23 @@ WIDER = {
 
 
 @pytest.mark.parametrize("name", WIDER)
-def test_whatever_is_wider_is_not_narrowed(name):
-    """One thing more than the narrow shape has."""
-    assert narrowed(strategy("x", **NARROW)) is not None
-    assert narrowed(strategy("x", **{**NARROW, **WIDER[name]})) is None
+def test_whatever_is_wider_is_no_fast_case(name):
+    """One thing more than fast kernels know."""
+    assert find_fast_case(strategy("x", **FAST)).is_covered
+    wider = find_fast_case(strategy("x", **{**FAST, **WIDER[name]}))
+    assert (wider.is_covered, wider.rows, wider.entry) == (False, (), ())
 
 
-def test_a_narrow_shape_turns_comparisons_round():
+def test_a_fast_case_turns_comparisons_round():
     """A row stands on the left; a product has the same bits in either order."""
     k = gene("k", 2, 1, 4)
-    made = strategy("x", **{**NARROW, "long": (k < close) & (open > k),
+    made = strategy("x", **{**FAST, "long": (k < close) & (open > k),
                             "stop": beyond_bar(atr(14) * gene("room", 2, 1, 4))})  # fmt: skip
-    spec = narrowed(made)
-    assert spec.entry == (Comparison("close", ">", "k"), Comparison("open", ">", "k"))
-    assert (spec.bracket.stop_mult, spec.bracket.stop_row) == ("room", "atr(14)")
-    bounded = spec.with_bounds({"k": (1, 3)})
-    assert bounded.digest == made.with_bounds({"k": (1, 3)}).digest != spec.digest
+    case = find_fast_case(made)
+    assert case.entry == (Comparison("close", ">", "k"), Comparison("open", ">", "k"))
+    assert (case.bracket.stop_mult, case.bracket.stop_row) == ("room", "atr(14)")
+    bounded = find_fast_case(made.with_bounds({"k": (1, 3)}))
+    assert bounded.layout.gene("k").high == 3
 
 
 def test_every_indicator_is_a_word():

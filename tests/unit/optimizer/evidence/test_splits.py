@@ -248,7 +248,7 @@ def test_a_series_without_bars_in_a_group_has_no_window_there():
 def test_default_cuts_are_the_longest_trade_and_the_longest_warm_up(name):
     """No trade that was cut short would have lasted longer, and no genome looks further back."""
     spec = SHORT_SPECS[name]
-    assert default_purge(spec) == spec.layout.gene(spec.bracket.max_hold).high
+    assert default_purge(spec) == spec.layout.gene("max_hold").high
     longest = default_embargo(spec, 900 * 10**9)
     high = spec.warm_up(spec.layout.decode(spec.layout.high))
     low = spec.warm_up(spec.layout.decode(spec.layout.low))

@@ -10,18 +10,9 @@ from data.bars import Window
 from engine.costs import Costs
 from optimizer.evidence.causality import causality_seconds
 from optimizer.judging.causal import causal_record
-from strategy import (
-    Comparison,
-    Gene,
-    GenomeLayout,
-    Indicator,
-    Parameter,
-    Row,
-    find_strategy,
-    words,
-)
+from strategy import find_strategy, words
 from strategy.expressions import Call
-from strategy.language import Term
+from strategy.language import Term, setting_of
 from strategy.own import OwnIndicator
 from tests.support.evidence import planted
 from tests.support.judging import task_on
@@ -30,32 +21,39 @@ from tests.support.worlds import random_genomes
 BARS = planted(7, 700, 8)
 
 
-def peeking(values, bars):
-    """The value of so many bars later; at the end the last one."""
-    found = np.empty(len(values))
-    for t in range(len(values)):
-        found[t] = values[min(t + bars, len(values) - 1)]
-    return found
+def peeking(bars, ahead):
+    """The close of so many bars later; at the end the last one."""
+    later = np.minimum(np.arange(len(bars)) + ahead, len(bars) - 1)
+    return bars.close[later]
 
 
-def centred(values, bars):
-    """What is left when the mean of the whole series is taken away."""
-    found = np.empty(len(values))
-    total = 0.0
-    for t in range(len(values)):
-        total = total + values[t]
-    for t in range(len(values)):
-        found[t] = values[t] - total / len(values)
-    return found
+def centred(bars):
+    """What is left of the close when the mean of the whole series is taken away."""
+    return bars.close - bars.close.mean()
 
 
-def strategy_with(function, bars, above="now"):
-    """The shipped strategy with an entry that reads an indicator of one's own."""
-    spec = find_strategy("seller_exhaustion").for_timeframe(3600.0)
-    own = Indicator("own", function, (Parameter("bars", least=0),), lambda bars: 0)
-    rows = (*spec.rows, Row("ahead", own, "close", (bars,)), Row("now", "level", "close"))
-    entry = (*spec.entry[2:4], Comparison("ahead", ">", above))
-    return replace(spec, name="ahead", rows=rows, entry=entry)
+def own_row(function, *settings):
+    """A row of one's own."""
+    names = tuple(f"setting_{place}" for place in range(len(settings)))
+    own = OwnIndicator("own", names, "0" * 64, function=function, warm_up=lambda *_: 0)
+    return Term(Call(own, None, tuple(map(setting_of, settings))))
+
+
+def strategy_with(row, above=words.close):
+    """A strategy whose entry reads a row of one's own."""
+    score = words.zscore(words.true_range, words.length("z_window", 168, 24, 336))
+    return words.strategy(
+        "Reads a row of one's own.",
+        name="ahead",
+        long=words.all_of(
+            score > words.gene("tr_z_min", 1.2, 0.3, 3.0, "std"),
+            words.close_location > words.gene("close_location_min", 0.6, 0.3, 0.9),
+            row > above,
+        ),
+        stop=words.beyond_bar(words.gene("stop_mult", 0.7, 0.1, 3.0) * words.atr(24)),
+        target=words.r_multiple(words.gene("reward", 2.0, 0.5, 5.0)),
+        max_hold=words.length("max_hold", 24, 1, 96),
+    )
 
 
 def record_of(spec, count=12, **given):
@@ -80,10 +78,10 @@ def test_shipped_strategies_use_no_later_bar(name, delay):
 @pytest.mark.parametrize(
     ("given", "delay"),
     [
-        ((peeking, 1), 0),
-        ((peeking, 1), 1),
-        ((peeking, 40), 0),
-        ((centred, 0, "close_location_min"), 0),
+        ((own_row(peeking, 1),), 0),
+        ((own_row(peeking, 1),), 1),
+        ((own_row(peeking, 40),), 0),
+        ((own_row(centred), words.gene("above", 0.6, 0.3, 0.9)), 0),
     ],
     ids=["next_bar", "next_bar_entered_late", "many_bars", "all_bars"],
 )
@@ -91,7 +89,7 @@ def test_a_look_ahead_is_caught_and_named(given, delay):
     """One bar or many, or the whole series, and however late entries are."""
     record, _, _ = record_of(strategy_with(*given), costs=Costs(entry_delay=delay))
     assert record.mismatches > 0
-    assert "of PLANTED, in row 'ahead' of member" in record.first
+    assert "of PLANTED, in row 'own(" in record.first
 
 
 def test_a_look_ahead_of_a_strategy_in_words_is_named_as_written():
@@ -115,26 +113,20 @@ def test_a_look_ahead_of_a_strategy_in_words_is_named_as_written():
 
 def test_the_same_indicator_without_a_look_ahead_is_not():
     """What differs is the look, not that the indicator is one's own."""
-    record, _, _ = record_of(strategy_with(peeking, 0))
+    record, _, _ = record_of(strategy_with(own_row(peeking, 0)))
     assert record.mismatches == 0
 
 
 def test_one_member_that_looks_ahead_is_found_among_others():
     """By its number, whether its own trades were listed or not."""
-    spec = find_strategy("seller_exhaustion").for_timeframe(3600.0)
-    own = Indicator("own", peeking, (Parameter("bars", least=0),), lambda bars: 0)
-    layout = GenomeLayout(
-        (*spec.layout.genes, Gene("ahead", "int", 0, 3, 0, "steps")), spec.layout.constraints
-    )
-    rows = (*spec.rows, Row("later", own, "close", ("ahead",)), Row("mean", "sma", "close", (5,)))
-    entry = (*spec.entry[2:4], Comparison("later", ">", "mean"))
-    spec = replace(spec, name="one", layout=layout, rows=rows, entry=entry)
+    later = own_row(peeking, words.whole("ahead", 0, 0, 3))
+    spec = strategy_with(later, words.sma(words.close, 5))
     genomes = random_genomes(spec, 80, seed=5)
-    genomes[:, -1] = 0
-    genomes[41, -1] = 2
+    genomes[:, spec.layout.index("ahead")] = 0
+    genomes[41, spec.layout.index("ahead")] = 2
     task = task_on(BARS, spec=spec)
     record = causal_record(task, task.engine(), genomes)
-    assert record.first.endswith("in row 'later' of member 41")
+    assert record.first.endswith("in row 'own(ahead)' of member 41")
     assert 0 < record.mismatches <= record.cuts
 
 
@@ -143,7 +135,7 @@ def test_windows_are_cut_one_after_the_other():
     windows = [Window(0, 50, 300), Window(0, 300, 700)]
     shipped = find_strategy("seller_exhaustion").for_timeframe(3600.0)
     assert record_of(shipped, windows=windows)[0].mismatches == 0
-    record, _, _ = record_of(strategy_with(peeking, 1), windows=windows)
+    record, _, _ = record_of(strategy_with(own_row(peeking, 1)), windows=windows)
     assert record.mismatches > 0
 
 

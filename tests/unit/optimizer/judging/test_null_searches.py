@@ -205,7 +205,7 @@ def test_the_time_they_take_is_that_of_cores_wherever_the_run_was_evaluated():
     work = Workload(1.7e9, 0.1e9, threads=16)
     assert null_seconds(work, 10**6, 1) == pytest.approx(398 * (2 + 0.5 + 1.8))
     assert null_seconds(work, 10**6, 16) == pytest.approx(398 * (2 + 0.5 + 1.8) / 16)
-    assert null_seconds(work._replace(in_words=True), 0, 1) > null_seconds(work, 0, 1)
+    assert null_seconds(work._replace(is_fast_case=False), 0, 1) > null_seconds(work, 0, 1)
 
 
 def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path):

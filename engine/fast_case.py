@@ -1,0 +1,205 @@
+"""The fast case of a strategy: a long on strict comparisons of known rows, left by one bracket.
+
+Some kernels know nothing else, and decide it on codes of one byte. Any other strategy is data to
+the kernels that evaluate expressions. Both say the same in every bit; which of them runs follows
+from the strategy alone.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeVar
+
+from data.checks import VALUES
+from engine.contract import Form
+from strategy.conditions import Compare, Condition, split_conjunction
+from strategy.exits import BeyondBar, RMultiple
+from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
+from strategy.genes import GenomeLayout
+from strategy.model import PARTS, Strategy
+from strategy.nodes import Node
+from strategy.wording import written
+
+Kind = TypeVar("Kind", bound=Node)
+
+INDICATORS = ("ema", "sma", "zscore", "atr")
+"""Indicators that fast kernels know, beside a source as it is; each takes one length."""
+
+HOLED = "close_location"
+"""The source that may have holes, which only `ema` would have to skip."""
+
+SOURCES = (*VALUES, "true_range", HOLED)
+"""What a row of the fast case may read."""
+
+PARTS_IN_USE = {"long", "stop", "target", "max_hold", "delay"}
+"""Parts of a strategy that a fast case may have; it has all of them, without a delay."""
+
+
+class Row(NamedTuple):
+    """A row that a fast case reads.
+
+    Args:
+        name: As the strategy writes it.
+        form: Indicator and source.
+        length: Name of a gene, or a number of bars; None where the indicator takes none.
+    """
+
+    name: str
+    form: Form
+    length: str | int | None = None
+
+    @property
+    def genes(self) -> tuple[str, ...]:
+        """Names of the genes that it takes."""
+        return (self.length,) if isinstance(self.length, str) else ()
+
+
+class Comparison(NamedTuple):
+    """One strict comparison at a bar; false where either side is NaN.
+
+    Args:
+        left: Name of a row.
+        relation: ``">"`` or ``"<"``.
+        right: Name of a row, or of a gene.
+    """
+
+    left: str
+    relation: Literal[">", "<"]
+    right: str
+
+
+class Bracket(NamedTuple):
+    """How a position ends: a stop below the signal bar's low, a target, a time limit.
+
+    Args:
+        stop_row: Row that measures the stop's distance, in price units.
+        stop_mult: Gene that multiplies it.
+        reward: Gene: distance of the target in units of risk (R).
+        max_hold: Gene: number of bars after which the position is closed.
+    """
+
+    stop_row: str
+    stop_mult: str
+    reward: str
+    max_hold: str
+
+
+@dataclass(frozen=True)
+class FastCase:
+    """What fast kernels need to know about a strategy; nothing of one that they do not know.
+
+    Args:
+        strategy: All of it.
+        rows: Rows that it reads, in the order in which they are first read.
+        entry: Comparisons that must all hold at a bar's close to signal.
+        bracket: Its exits; None for a strategy that is no fast case.
+    """
+
+    strategy: Strategy
+    rows: tuple[Row, ...] = ()
+    entry: tuple[Comparison, ...] = ()
+    bracket: Bracket | None = None
+
+    @property
+    def layout(self) -> GenomeLayout:
+        """The genes of the strategy."""
+        return self.strategy.layout
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether fast kernels know all of the strategy."""
+        return self.bracket is not None
+
+    @cached_property
+    def row_index(self) -> dict[str, int]:
+        """Row name to its place in `rows`."""
+        return {row.name: place for place, row in enumerate(self.rows)}
+
+
+class _WiderError(Exception):
+    """The strategy has something that fast kernels do not know."""
+
+
+def find_fast_case(strategy: Strategy) -> FastCase:
+    """The fast case of a strategy; without rows and bracket where there is none.
+
+    It goes long on a conjunction of strict comparisons, each of a row with a row or a gene; its
+    stop is a positive gene times a row beyond the bar, its target a gene times the risk, and a gene
+    in bars limits its time.
+    """
+    try:
+        return _fast_case(strategy)
+    except _WiderError:
+        return FastCase(strategy)
+
+
+def _fast_case(strategy: Strategy) -> FastCase:
+    _need(strategy.delay == Number(0.0))
+    _need({name for name in PARTS if getattr(strategy, name) is not None} == PARTS_IN_USE)
+    rows: dict[str, Row] = {}
+    entry = tuple(_comparison(one, rows) for one in split_conjunction(strategy.long))
+    distance = _as(Arithmetic, _as(BeyondBar, strategy.stop).distance)
+    _need(distance.operation == "*")
+    # A product has the same bits in either order.
+    factor, row = distance.left, distance.right
+    if isinstance(row, GeneValue):
+        factor, row = row, factor
+    reward = _as(RMultiple, strategy.target).multiple
+    bracket = Bracket(_row(row, rows), _gene(factor), _gene(reward), _gene(strategy.max_hold))
+    layout = strategy.layout
+    _need(layout.gene(bracket.stop_mult).positive and layout.gene(bracket.max_hold).is_length)
+    return FastCase(strategy, tuple(rows.values()), entry, bracket)
+
+
+def _comparison(condition: Condition, rows: dict[str, Row]) -> Comparison:
+    compare = _as(Compare, condition)
+    left, relation, right = compare.left, compare.relation, compare.right
+    _need(compare.bars_ago == 0 and relation in (">", "<"))
+    is_greater = relation == ">"
+    if isinstance(left, GeneValue):
+        left, right, is_greater = right, left, not is_greater
+    name = _row(left, rows)
+    other = right.gene.name if isinstance(right, GeneValue) else _row(right, rows)
+    return Comparison(name, ">" if is_greater else "<", other)
+
+
+def _row(expression: Expression | None, rows: dict[str, Row]) -> str:
+    """Name of the row that an expression is, added where it is new."""
+    name = written(_as(Expression, expression))
+    if name not in rows:
+        form, length = _form_and_length(expression)
+        rows[name] = Row(name, form, length)
+    return name
+
+
+def _form_and_length(expression: Expression | None) -> tuple[Form, str | int | None]:
+    if isinstance(expression, Column):
+        return Form("level", _source(expression)), None
+    call = _as(Call, expression)
+    _need(call.indicator in INDICATORS)
+    (setting,) = call.parameters
+    length = setting.gene.name if isinstance(setting, GeneValue) else int(setting.value)
+    if call.indicator == "atr":
+        return Form("sma", "true_range"), length
+    source = _source(_as(Column, call.source))
+    _need(call.indicator != "ema" or source != HOLED)
+    return Form(str(call.indicator), source), length
+
+
+def _source(column: Column) -> str:
+    _need(column.name in SOURCES and not column.is_extra)
+    return column.name
+
+
+def _gene(setting: Node | None) -> str:
+    return _as(GeneValue, setting).gene.name
+
+
+def _as(kind: type[Kind], node: Node | None) -> Kind:
+    if not isinstance(node, kind):
+        raise _WiderError
+    return node
+
+
+def _need(holds: bool) -> None:
+    if not holds:
+        raise _WiderError
