@@ -11,8 +11,19 @@ from optimizer.errors import StoreError
 from optimizer.goals import objectives
 from optimizer.runs import RunStore
 from optimizer.session import identity as identity_module
-from optimizer.session.header import header_of, recorded_task
-from optimizer.session.identity import Identity, identity_of, recorded_identity, require_same
+from optimizer.session.header import (
+    header_of,
+    recorded_config,
+    recorded_task,
+    task_to_resume,
+)
+from optimizer.session.identity import (
+    Identity,
+    identity_of,
+    recorded_identity,
+    require_identity,
+    require_same,
+)
 from optimizer.session.task import prepare
 from optimizer.session.workflow import resume_run
 from strategy import STRATEGIES, LessThan
@@ -21,6 +32,7 @@ from strategy.exits import FromEntry
 from strategy.expressions import Column, GeneValue
 from strategy.nodes import changed
 from tests.support.commands import write_market
+from tests.support.former import describe_former
 
 OWN = "own"
 RUN = "run"
@@ -196,6 +208,21 @@ def test_an_edited_strategy_is_another_one(run, own, edit):
     for text in refusals(run):
         assert line in text
         assert "undo the change of the strategy or of its bounds, or start a new run" in text
+
+
+def test_a_run_of_the_former_type_of_strategies_goes_on(tmp_path, market):
+    """Its members are judged again and it is resumed; what it was searched on decides as before."""
+    task = prepare(market)
+    former = describe_former(task.spec)
+    header = header_of(task, "cpu", replace(identity_of(task, None), strategy=former))
+    RunStore.create(tmp_path / RUN, RUN, header).close()
+    with RunStore.open(tmp_path / RUN / RUN) as store:
+        recorded_task(store, {})
+        task_to_resume(store, recorded_config(store, {}), {})
+        identity = require_identity(store)
+    require_same(RUN, identity, identity_of(task, None))
+    for text in refusals(tmp_path / RUN / RUN, bounds={"reward_r": [1.0, 2.0]}):
+        assert "strategy.genes.reward_r.low: recorded 0.5, now 1.0" in text
 
 
 def test_words_for_people_decide_nothing(run, own):

@@ -1,0 +1,56 @@
+"""What version 0.2.0 recorded of strategies of rows, comparisons and a bracket by name."""
+
+import pytest
+
+from strategy import STRATEGIES
+from strategy.errors import StrategyError
+from strategy.recorded import renew_description
+from tests.support.former import describe_former
+
+
+@pytest.mark.parametrize("seconds", [900, 3600])
+def test_what_was_recorded_is_the_published_strategy(seconds):
+    """To its digest, on the bars that it was scaled to and with the bounds that it was given."""
+    spec = STRATEGIES["seller_exhaustion"].for_timeframe(seconds)
+    spec = spec.with_bounds({"reward_r": (1.0, 3.0)})
+    assert renew_description(describe_former(spec)) == spec.described
+
+
+def test_a_strategy_that_is_not_shipped_keeps_the_order_of_its_conditions():
+    """And its constants; a condition that was turned round is another one."""
+    former = describe_former(STRATEGIES["seller_exhaustion"])
+    former["name"] = "mine"
+    former["rows"]["atr"]["parameters"] = [14.0]
+    former["genes"] = [one for one in former["genes"] if one["name"] != "atr_window"]
+    former["conditions"][1] = "fast > slow"
+    renewed = renew_description(former)
+    comparisons = renewed["long"][1]
+    assert [one[2] for one in comparisons] == [">", ">", ">", ">"]
+    assert comparisons[0][1] == ["column", "close_location", False]
+    assert renewed["stop"][1][3] == ["call", "atr", None, [14.0]]
+
+
+def test_what_is_recorded_today_stays_as_it_is():
+    """Nothing of it is read."""
+    for spec in STRATEGIES.values():
+        assert renew_description(spec.described) is spec.described
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"rows": {"atr": {"indicator": "mine", "definition": "0" * 64}}},
+            "'mine' is one of a type",
+        ),
+        ({"conditions": ["fast slow"]}, "is no strategy: ValueError"),
+        ({"conditions": ["fast < nothing"]}, "is no strategy: KeyError"),
+        ({"bracket": None}, "is no strategy: TypeError"),
+        ({"genes": 3}, "is no strategy: TypeError"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(change, message):
+    """In words: a record may come from anywhere."""
+    former = describe_former(STRATEGIES["seller_exhaustion"]) | change
+    with pytest.raises(StrategyError, match=message):
+        renew_description(former)
