@@ -158,9 +158,9 @@ class World:
 def compare_averages(device):
     """EMAs in short segments, begun early enough and not, checked and not."""
     world = World(hard_series(), device)
-    volume, close, holes = (Form("ema", name) for name in ("volume", "close", "close_location"))
+    volume, close = (Form("ema", name) for name in ("volume", "close"))
     for early, forms, segments in (
-        (1, {volume: (1, 5, 30), close: (3,), holes: (4,)}, 5),
+        (1, {volume: (1, 5, 30), close: (3,)}, 5),
         (1, {volume: (100,)}, 3),
         (20, {volume: (2, 5)}, 5),
     ):
