@@ -354,7 +354,16 @@ class RunHeader(Payload):
         return tuple(gene.name for gene in self.genes)
 
     def natural(self, objectives: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Minimised objectives [..., O] in the sign that people know, and back again."""
+        """Minimised objectives [..., O] in the sign that people know, and back again.
+
+        Raises:
+            StoreError: When they are others than the header names.
+        """
+        if objectives.shape[-1] != len(self.objectives):
+            raise StoreError(
+                f"the header names {counted(len(self.objectives), 'objective')}, and candidates "
+                f"have {objectives.shape[-1]}"
+            )
         signs = np.array([-1.0 if is_maximised(name) else 1.0 for name in self.objectives])
         natural: npt.NDArray[np.float64] = signs * objectives + 0.0
         return natural

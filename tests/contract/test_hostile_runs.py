@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from tests.support.commands import SMALL, write_market
+from tests.support.forging import forge
 from tests.support.hostile import (
     CANARY,
     READERS,
@@ -129,3 +130,14 @@ def test_changed_files_beside_a_run_harm_nobody(own_place, watch, mutations):
             harm_files(own_place / "runs" / "changed", seed)
             faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch, commands)]
     assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("names", [[], ["calmar"]], ids=["none", "one"])
+def test_objectives_that_candidates_do_not_have_are_refused(place, names):
+    """In one line, by whatever turns them into the signs that people know."""
+    forge(place / "runs/changed", "header", lambda told: told["run"].update(objectives=names))
+    for words in (("show", "changed", "--importance"), ("export", "changed", "x.csv")):
+        more = ("--what", "individuals") if words[0] == "export" else ()
+        code, out, err = call("runs", *words, *more)
+        assert (code, out) == (4, ""), err
+        assert f"the header names {len(names)} objective" in err
