@@ -92,7 +92,7 @@ def form_of_exit(form: object) -> Lowered:
     return Lowered(number, read)
 
 
-def exits_in_words(strategy: Strategy) -> tuple[list[list[Lowered]], list[Setting | None]]:
+def lower_exits(strategy: Strategy) -> tuple[list[list[Lowered]], list[Setting | None]]:
     """Stop, target and trailing stop of each side, and from which gain on each side's stop follows.
 
     The first has three pairs, of longs and shorts each; the second is one pair.

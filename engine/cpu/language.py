@@ -1,4 +1,4 @@
-"""The CPU backend of strategies in words: conditions as words of bars, positions of both sides."""
+"""The CPU backend of any strategy: conditions as words of bars, positions of both sides."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -19,7 +19,7 @@ from engine.cpu.types import Floats, Ints, Slots
 from engine.cpu.words import LAST_BIT, Words, bars_of
 from engine.errors import EngineError
 from engine.ledger import Ledger
-from engine.lowered import Lowered, exits_in_words
+from engine.lowered import Lowered, lower_exits
 from engine.orders import MINUTE_NS
 from engine.rows.warm_ups import WarmUps
 from strategy.clock import local_time
@@ -33,7 +33,7 @@ TOGETHER = 256
 
 
 class LanguageBackend(Backend):
-    """Evaluates populations of a strategy in words on CPU cores.
+    """Evaluates populations of any strategy on CPU cores.
 
     Args:
         spec: The strategy.
@@ -133,7 +133,7 @@ class LanguageBackend(Backend):
 
     def rows(self, slot: int, series: int) -> Floats:
         """There are no slots to copy a row from."""
-        raise EngineError("rows of a strategy in words have no slots")
+        raise EngineError("rows of this strategy have no slots")
 
 
 def _charges_of(costs: Costs) -> Charges:
@@ -152,7 +152,7 @@ class _Market:
         self._readings = Readings(
             rows, spec.layout, workers, [one for one in conditions if one is not None]
         )
-        self._exits, self._after = exits_in_words(spec)
+        self._exits, self._after = lower_exits(spec)
         self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, Ints] = {}
 

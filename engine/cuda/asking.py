@@ -1,4 +1,4 @@
-"""What a strategy in words asks of one series, for all individuals of a population at once."""
+"""What a strategy asks of one series, for all individuals of a population at once."""
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from engine.cuda.readings import Part, Readings, Seen
 from engine.cuda.row_store import RowStore
 from engine.cuda.uploads import Uploads
 from engine.cuda.waiting import to_device
-from engine.lowered import exits_in_words
+from engine.lowered import lower_exits
 from engine.orders import MINUTE_NS
 from engine.rows.individuals import Individuals, values_of
 from engine.rows.warm_ups import WarmUps
@@ -63,7 +63,7 @@ class Asking:
         self._readings = Readings(making, spec.layout, formulas, room, device, comparing)
         self._entries = [self._part(one) for one in (spec.long, spec.short)]
         self._exits = [self._part(one) for one in (spec.exit_long, spec.exit_short)]
-        self._forms, self._after = exits_in_words(spec)
+        self._forms, self._after = lower_exits(spec)
         reads = [
             [NOTHING if side.read is None else formulas.span(side.read) for side in pair]
             for pair in self._forms

@@ -1,4 +1,4 @@
-"""The CUDA backend of strategies in words: conditions as words of bars, positions of both sides."""
+"""The CUDA backend of any strategy: conditions as words of bars, positions of both sides."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ class OneSeries(NamedTuple):
 
 
 class CudaLanguageBackend(Backend):
-    """Evaluates populations of a strategy in words on one GPU.
+    """Evaluates populations of any strategy on one GPU.
 
     A thread of its own launches and waits, so that several GPUs work at once.
 
@@ -119,7 +119,7 @@ class CudaLanguageBackend(Backend):
 
     def rows(self, slot: int, series: int) -> Floats:
         """There are no slots to copy a row from."""
-        raise EngineError("rows of a strategy in words have no slots")
+        raise EngineError("rows of this strategy have no slots")
 
     @device_errors
     def _evaluate(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> None:
@@ -214,7 +214,7 @@ class CudaLanguageBackend(Backend):
 
 
 class CudaLanguageMaker(GpuMaker):
-    """Makes a backend of strategies in words on chosen GPUs."""
+    """Makes a backend of any strategy on chosen GPUs."""
 
     def __call__(
         self,

@@ -1,4 +1,4 @@
-"""What individuals of a strategy in words read of one series on the device.
+"""What individuals of a strategy read of one series on the device.
 
 A part of the strategy is computed once for each set of values of its genes: rows as
 `engine.cuda.making` does, comparisons and what joins them on the device.

@@ -15,8 +15,13 @@ MEMORY = ("failed to map segment", "cannot allocate memory", "std::bad_alloc")
 UNLOADED = "load shared object"
 """What libraries say, in small letters; the last for want of memory, or of a library."""
 
-SETTINGS = {"numba": "NUMBA_", "llvmlite": "LLVMLITE_", "numpy": "NPY_", "pyarrow": "ARROW_"}
-"""Variables of each library that it reads when it is imported."""
+SETTINGS = {
+    "numba": ("NUMBA_",),
+    "llvmlite": ("LLVMLITE_",),
+    "numpy": ("NPY_", "SOURCE_DATE_EPOCH"),
+    "pyarrow": ("ARROW_",),
+}
+"""How names of the variables begin that each library reads when it is imported."""
 
 
 def explain_limit(error: BaseException) -> str | None:

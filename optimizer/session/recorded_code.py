@@ -1,6 +1,6 @@
 """The strategy of a run, read from its record; what of it is Python runs only where it is trusted.
 
-No value of a record names a file that is run. A strategy in words is data. Functions of a person's
+No value of a record names a file that is run. A strategy is data. Functions of a person's
 own are made of the text that the record holds, once that text is trusted by its digest.
 """
 

@@ -89,6 +89,15 @@ def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, said):
     assert not list(Path(tmp_path).glob("runs/*"))
 
 
+@pytest.mark.slow
+def test_what_numpy_reads_late_is_named(tmp_path, market):
+    """A part of it that is loaded with the first certificate."""
+    env = {"SOURCE_DATE_EPOCH": "x"}
+    refused = run("evolve", "--data", market, *SMALL, "--no-judge", cwd=tmp_path, env=env)
+    assert refused.code == 2
+    assert "numpy cannot be used with SOURCE_DATE_EPOCH as set: unset it" in refused.err
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [

@@ -123,7 +123,7 @@ def test_memory_plan_is_known_before_work():
     assert str(plan).startswith("1,000 individuals on 300 bars: up to 100 rows")
 
 
-def test_memory_of_a_strategy_in_words_names_no_slots():
+def test_memory_without_a_fast_case_names_no_slots():
     """It has none, so that a line of 0 rows would say nothing."""
     bars = make_bars(1, 200)
     engine = Engine(ADAPTIVE_TREND, [bars], [Window.whole(bars)], memory_bytes=10**8)

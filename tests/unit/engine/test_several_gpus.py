@@ -86,7 +86,7 @@ def test_failure_of_a_part_is_the_callers(split, monkeypatch):
         several.evaluate(random_genomes(SPEC, 40, seed=2))
 
 
-def test_strategies_in_words_are_split_too():
+def test_other_strategies_are_split_too():
     """By the same rule, in the order of individuals."""
     bars = make_bars(6, 400)
     windows = [Window.whole(bars), Window(0, 50, 300)]

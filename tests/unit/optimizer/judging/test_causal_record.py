@@ -92,7 +92,7 @@ def test_a_look_ahead_is_caught_and_named(given, delay):
     assert "of PLANTED, in row 'own(" in record.first
 
 
-def test_a_look_ahead_of_a_strategy_in_words_is_named_as_written():
+def test_a_look_ahead_is_named_as_written():
     """Its row stands in the message as a person would write it; rows that do not look do not."""
 
     def next_close(bars):
