@@ -117,20 +117,16 @@ def plan_of(
     )
 
 
-def clock_of(
-    timestamp: Ints, bar_ns: int, minute: int | None = None, offset_minutes: int | Ints = 0
-) -> Clock:
-    """When positions are left by the clock: at a minute of the day, or never.
+def clock_of(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> Clock:
+    """When positions are left by the clock: at a minute of the local day, or never.
 
     Args:
-        timestamp: [T] when each bar opens, nanoseconds UTC.
         bar_ns: A bar's duration, nanoseconds.
-        minute: 1 to 1,440; None where positions are not left by the clock.
-        offset_minutes: Minutes added to UTC; or [T], those of a zone at each bar.
+        local_ns: [T] when each bar opens by the session's clock, nanoseconds; None where positions
+            are not left by it.
+        minute: 1 to 1,440.
     """
-    if minute is None:
-        return Clock(_fixed(np.empty(0, np.int64), np.int64), 0, int(bar_ns))
-    local = timestamp + np.asarray(offset_minutes, np.int64) * MINUTE_NS
+    local = np.empty(0, np.int64) if local_ns is None else local_ns
     return Clock(_fixed(local, np.int64), minute * MINUTE_NS, int(bar_ns))
 
 

@@ -194,11 +194,10 @@ class Reference:
     def _clock(self, genes: Genes, series: int) -> Clock:
         bars, session = self.series[series], self.spec.session
         if session is None:
-            return clock_of(bars.timestamp, bars.timeframe_ns)
+            return clock_of(bars.timeframe_ns)
+        # Offsets of former times have seconds.
         local = local_time(bars.timestamp, session.offset)
-        shift_minutes = (local - bars.timestamp) // orders.MINUTE_NS
-        minute = int(value_of(session.minute, genes))
-        return clock_of(bars.timestamp, bars.timeframe_ns, minute, shift_minutes)
+        return clock_of(bars.timeframe_ns, local, int(value_of(session.minute, genes)))
 
     def _sides(self, genes: Genes, series: int) -> tuple[Plan, Plan]:
         """What longs do, and what shorts do."""

@@ -142,8 +142,9 @@ CLOCK: dict[str, tuple[Parameter, ...]] = {
     "minute_of_day": (),
     "day_of_week": (),
     "vwap": (),
-    "opening_high": (Parameter("minutes"),),
-    "opening_low": (Parameter("minutes"),),
+    # A session is one day.
+    "opening_high": (Parameter("minutes", most=1440),),
+    "opening_low": (Parameter("minutes", most=1440),),
 }
 """Rows ruled by the clock, each with what it takes beside its offset."""
 

@@ -15,6 +15,7 @@ from engine.orders import (
     BEYOND_BAR,
     FROM_ENTRY,
     LEVEL,
+    MINUTE_NS,
     NONE,
     R_MULTIPLE,
     SHARE,
@@ -59,11 +60,18 @@ class Ask:
     warm_up: int = 0
 
 
+def session_clock(bars, ask):
+    """When a session ends positions, by a minute and an offset in minutes; never without one."""
+    if ask.session is None:
+        return clock_of(bars.timeframe_ns)
+    minute, offset = ask.session
+    return clock_of(bars.timeframe_ns, bars.timestamp + offset * MINUTE_NS, minute)
+
+
 def by_reference(bars, ask, costs, window, form):
     """The ledger of one window [start, end), by the readable walk in one of its forms."""
     prices = Prices(bars.open, bars.high, bars.low, bars.close)
-    minute, offset = ask.session or (None, 0)
-    clock = clock_of(bars.timestamp, bars.timeframe_ns, minute, offset)
+    clock = session_clock(bars, ask)
     longs, shorts = (
         plan_of(
             side,
@@ -107,7 +115,7 @@ def population_of(bars, asks):
     def session(ask):
         if ask.session is None:
             return -1
-        clock = clock_of(bars.timestamp, bars.timeframe_ns, *ask.session)
+        clock = session_clock(bars, ask)
         return placed(sessions, session_exits(clock.local_ns, clock.minute_ns, clock.bar_ns))
 
     parts = [(ask.stops, ask.targets, ask.trails) for ask in asks]

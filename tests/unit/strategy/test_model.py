@@ -283,6 +283,14 @@ def test_a_fast_case_turns_comparisons_round():
     assert bounded.layout.gene("k").high == 3
 
 
+@pytest.mark.parametrize("word", [opening_high, opening_low])
+def test_an_opening_range_lasts_a_day_at_most(word):
+    """A session is no longer, and minutes without end would be beyond all times."""
+    assert simple(long=close > word(1440), stop=STOP)
+    with pytest.raises(StrategyError, match="minutes whole and at least 1 and at most 1440"):
+        simple(long=close > word(1441), stop=STOP)
+
+
 def test_every_indicator_is_a_word():
     """And says what it is."""
     for name, kind in KINDS.items():
