@@ -20,7 +20,7 @@ from engine.folding import accumulators_of, fold_results
 from engine.kept import Kept
 from engine.ledger import Ledger
 from engine.orders import Clock, Limits, Plan, clock_of, form_of, plan_of
-from engine.trades import Prices, ledger_of, take_signals
+from engine.trades import Prices, ledger_of, list_signals, take_signals
 from strategy.clock import local_time
 from strategy.conditions import Condition, split_conjunction
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
@@ -117,12 +117,11 @@ class Reference:
         Ascending bar numbers, whatever the position, one list a window, [W].
         """
         genes = self.spec.layout.decode(genome)
+        limits, warm_up = self._limits(genes), self.spec.warm_up(genes)
         listed = []
         for window in self.windows:
-            longs, shorts = self._sides(genes, window.series)
-            bars = self._signal_bars(genes, window)
-            one_side = longs.signals[bars] != shorts.signals[bars]
-            listed.append((bars.start + np.flatnonzero(one_side)).tolist())
+            sides, first = self._sides(genes, window.series), max(window.start, warm_up)
+            listed.append(list_signals(*sides, limits, first, window.end).tolist())
         return tuple(listed)
 
     def contradictions(self, genome: Floats) -> int:
@@ -131,7 +130,8 @@ class Reference:
         count = 0
         for window in self.windows:
             longs, shorts = self._sides(genes, window.series)
-            bars = self._signal_bars(genes, window)
+            first = max(window.start, self.spec.warm_up(genes))
+            bars = slice(first, max(first, window.end - 1 - self._delay(genes)))
             count += int((longs.signals[bars] & shorts.signals[bars]).sum())
         return count
 
@@ -170,13 +170,9 @@ class Reference:
             prices = self._prices[series]
             for window in of_series:
                 first = max(window.start, warm_up)
-                taken = self._run(take_signals, prices, clock, *sides, limits, first, window.end)
-                yield ledger_of(taken)
-
-    def _signal_bars(self, genes: Genes, window: Window) -> slice:
-        """Bars of a window that may signal: a later one in it has to be there to enter on."""
-        first = max(window.start, self.spec.warm_up(genes))
-        return slice(first, max(first, window.end - 1 - self._delay(genes)))
+                signals = list_signals(*sides, limits, first, window.end)
+                asked = prices, clock, *sides, limits, signals, window.end
+                yield ledger_of(self._run(take_signals, *asked))
 
     def _delay(self, genes: Genes) -> int:
         return int(value_of(self.spec.delay, genes)) + int(self.costs.entry_delay)

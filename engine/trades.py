@@ -99,14 +99,10 @@ def ledger_of(taken: Taken) -> Ledger:
     )  # fmt: skip
 
 
-def take_signals(
-    prices: Prices, clock: Clock, longs: Plan, shorts: Plan, limits: Limits, first: int, end: int
-) -> Taken:
-    """Take signals of both sides, one position at a time.
+def list_signals(longs: Plan, shorts: Plan, limits: Limits, first: int, end: int) -> Ints:
+    """Bars [S] at which one side asks for an entry, ascending.
 
     Args:
-        prices: Of the series.
-        clock: Of the series.
         longs: What longs do.
         shorts: What shorts do.
         limits: The same for both.
@@ -116,11 +112,26 @@ def take_signals(
     # No signal without a bar in the window to be entered on.
     last = max(end - 1 - limits.delay, first)
     # Where both sides signal neither does: the idea contradicts itself.
-    bars = first + np.flatnonzero(longs.signals[first:last] != shorts.signals[first:last])
-    whole, numbers = np.empty((5, len(bars)), np.int64), np.empty((6, len(bars)))
-    trades = rejected = 0
-    longs_from = shorts_from = first
-    for bar in bars:
+    return first + np.flatnonzero(longs.signals[first:last] != shorts.signals[first:last])
+
+
+def take_signals(
+    prices: Prices, clock: Clock, longs: Plan, shorts: Plan, limits: Limits, signals: Ints, end: int
+) -> Taken:
+    """Take signals of both sides, one position at a time.
+
+    Args:
+        prices: Of the series.
+        clock: Of the series.
+        longs: What longs do.
+        shorts: What shorts do.
+        limits: The same for both.
+        signals: [S], as `list_signals` says.
+        end: One past the last bar of the window.
+    """
+    whole, numbers = np.empty((5, len(signals)), np.int64), np.empty((6, len(signals)))
+    trades = rejected = longs_from = shorts_from = 0
+    for bar in signals:
         t = int(bar)
         side = 1 if longs.signals[t] else -1
         # One position at a time, over both sides.
