@@ -43,7 +43,7 @@ STEPS = {
     "luck": "do not trade it; another idea, or more bars: each search of these counts.",
     "lost": "do not trade it; another idea, or more bars.",
     "weak": "wait for new bars, or search with some held out (--holdout 20%).",
-    "holds": "see which checks around it failed, then trade it on paper.",
+    "holds": "see which checks around it failed or were not made, then trade it on paper.",
     "robust": "trade it on paper, on bars that nobody has seen.",
 }
 """What to do after each grade where the run itself does not decide it."""
@@ -127,6 +127,10 @@ def suggest_next(result: RunResult, verdict: VerdictRecord, found: Judgement | N
             return f"{judge} --open looks at the held-out bars, once."
         if found is None or found.folds is None:
             return f"{judge} --folds 6 searches again on parts of the bars."
+    if verdict.grade == "holds" and found is not None and found.robust is not None:
+        checks = found.robust.checks
+        failed = ", ".join(row for row, name in CHECKED.items() if not checks.get(name, False))
+        return f"weigh what did not hold around it ({failed}), then trade it on paper."
     return STEPS.get(verdict.grade, f"{judge} --null 199")
 
 

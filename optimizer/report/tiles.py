@@ -6,7 +6,10 @@ from optimizer.report.tables import Tables
 from optimizer.runs.result import Member
 from optimizer.shown import fraction, metric
 
-CHOSEN = "On the bars that were searched, where every result is chosen to look good."
+CHOSEN = (
+    "Not what to expect: these are the bars that were searched, where every result is chosen to "
+    "look good."
+)
 """What stands above the numbers of a search's pick."""
 
 
@@ -69,12 +72,16 @@ def _growth(member: Member) -> Tile:
 
 def _drawdown(member: Member) -> Tile:
     marked = _value(member, "max_drawdown_marked")
-    note = "between closed trades" if marked is None else f"{fraction(marked)} by bar closes"
+    note = (
+        "between closed trades"
+        if marked is None
+        else f"{fraction(marked)} with open positions, by bar closes"
+    )
     return Tile("Deepest drawdown", _text(member, "max_drawdown"), note)
 
 
 def _trades(member: Member) -> Tile:
-    note = f"{_text(member, 'win_rate')} gain, {_text(member, 'mean_r')} R each"
+    note = f"{_text(member, 'win_rate')} of them gain, {_text(member, 'mean_r')} R a trade"
     return Tile("Trades", _text(member, "trades"), note)
 
 

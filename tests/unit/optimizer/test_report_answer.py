@@ -10,7 +10,7 @@ from optimizer import load_run
 from optimizer.grades import GRADES
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
-from optimizer.judging.words import suggest_next
+from optimizer.judging.words import CHECKED, suggest_next
 from optimizer.report import gallery
 from optimizer.report.account import Curve, match_volatility
 from optimizer.report.evidence import answer
@@ -135,12 +135,24 @@ def test_what_to_do_with_what_is_not_valid_is_what_helps(example_run, tmp_path):
     assert command in suggest_next(red, run.verdict, found)
 
 
+def test_the_next_step_names_what_did_not_hold(example_run, tmp_path):
+    """Checks that failed, and those that were not made; not where one has to look for them."""
+    path = shutil.copytree(example_run, tmp_path / "run")
+    found = record_judgement(path, judgement("holds"))
+    step = answer(load_run(str(path))).step
+    failed = [row for row, name in CHECKED.items() if not found.robust.checks.get(name, False)]
+    assert failed
+    assert (
+        step == f"weigh what did not hold around it ({', '.join(failed)}), then trade it on paper."
+    )
+
+
 def test_tiles_say_which_bars_they_are_of(folded):
     """A gain on the bars that were searched is no gain elsewhere."""
     page = page_html(folded)
     place = page.index(
-        "On the bars that were searched, where every result is chosen to look good. R is what a "
-        "trade puts at risk, 1.00% of the account."
+        "Not what to expect: these are the bars that were searched, where every result is chosen "
+        "to look good. R is what a trade puts at risk, 1.00% of the account."
     )
     assert place < page.index('<dl class="tiles">')
 
