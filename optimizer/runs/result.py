@@ -353,6 +353,18 @@ class RunHeader(Payload):
         """Names of the genes, in the order of a genome."""
         return tuple(gene.name for gene in self.genes)
 
+    def check_genes(self, genomes: npt.NDArray[np.float64]) -> None:
+        """Refuse genomes [N, G] of other genes than the header names.
+
+        Raises:
+            StoreError: When their number differs.
+        """
+        if genomes.shape[-1] != len(self.genes):
+            raise StoreError(
+                f"the header names {counted(len(self.genes), 'gene')}, and candidates have "
+                f"{genomes.shape[-1]}"
+            )
+
     def natural(self, objectives: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Minimised objectives [..., O] in the sign that people know, and back again.
 

@@ -68,6 +68,7 @@ def importance_in(store: RunStore) -> dict[str, Importance]:
         StoreError: When the run is damaged, or has recorded nobody.
     """
     found, header = recorded_individuals(store).population, RunHeader.read(store.header)
+    header.check_genes(found.genomes)
     objectives = header.natural(found.objectives)
     is_known = (found.violations == 0) & np.isfinite(objectives).all(axis=1)
     genomes, values = found.genomes[is_known], objectives[is_known]

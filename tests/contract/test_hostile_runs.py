@@ -141,3 +141,16 @@ def test_objectives_that_candidates_do_not_have_are_refused(place, names):
         code, out, err = call("runs", *words, *more)
         assert (code, out) == (4, ""), err
         assert f"the header names {len(names)} objective" in err
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_genes_that_candidates_do_not_have_are_refused(place, count):
+    """In one line, by what names each gene."""
+
+    def change(told):
+        told["run"]["genes"] = told["run"]["genes"][:count]
+
+    forge(place / "runs/changed", "header", change)
+    code, out, err = call("runs", "show", "changed", "--importance")
+    assert (code, out) == (4, ""), err
+    assert f"the header names {count} genes, and candidates have 10" in err
