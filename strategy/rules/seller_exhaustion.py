@@ -27,16 +27,20 @@ RANGE_IS_EXTREME = zscore(true_range, Z_WINDOW) > gene("tr_z_min", 1.2, 0.3, 3.0
 CLOSES_HIGH = close_location > gene(
     "close_location_min", 0.6, 0.3, 0.9, "fraction of the bar's range"
 )
+STOP = beyond_bar(
+    gene("atr_stop_mult", 0.7, 0.1, 3.0, "ATR") * atr(length("atr_window", 96, 12, 192))
+)
+TARGET = r_multiple(gene("reward_r", 2.0, 0.5, 5.0, "R"))
+MAX_HOLD = length("max_hold", 96, 4, 384)
+FAST_IS_SHORTER = ("ema_fast", "ema_slow")
 
 SELLER_EXHAUSTION = strategy(
     "Long after a downtrend bar of extreme volume and range that closes near its high.",
     long=all_of(FALLS, VOLUME_IS_EXTREME, RANGE_IS_EXTREME, CLOSES_HIGH),
-    stop=beyond_bar(
-        gene("atr_stop_mult", 0.7, 0.1, 3.0, "ATR") * atr(length("atr_window", 96, 12, 192))
-    ),
-    target=r_multiple(gene("reward_r", 2.0, 0.5, 5.0, "R")),
-    max_hold=length("max_hold", 96, 4, 384),
-    less_than=[("ema_fast", "ema_slow")],
+    stop=STOP,
+    target=TARGET,
+    max_hold=MAX_HOLD,
+    less_than=[FAST_IS_SHORTER],
     timeframe="15m",
     name="seller_exhaustion",
     order=(

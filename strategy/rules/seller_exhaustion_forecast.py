@@ -4,37 +4,27 @@ The forecast is the extra column `forecast`; a gene chooses how much of it is as
 rule.
 """
 
-from strategy.expressions import GeneValue
-from strategy.language import Term
-from strategy.rules.seller_exhaustion import SELLER_EXHAUSTION
-from strategy.words import (
-    atr,
-    beyond_bar,
-    close,
-    close_location,
-    column,
-    ema,
-    gene,
-    r_multiple,
-    strategy,
-    true_range,
-    volume,
-    zscore,
+from strategy.rules.seller_exhaustion import (
+    CLOSES_HIGH,
+    FALLS,
+    FAST_IS_SHORTER,
+    MAX_HOLD,
+    RANGE_IS_EXTREME,
+    STOP,
+    TARGET,
+    VOLUME_IS_EXTREME,
 )
+from strategy.words import column, gene, strategy
 
-_SAME = {one.name: Term(GeneValue(one)) for one in SELLER_EXHAUSTION.layout.genes}
+IS_FORECAST = column("forecast") > gene("forecast_min", 0.0, -0.5, 0.5, "unit of the forecast")
 
 SELLER_EXHAUSTION_FORECAST = strategy(
     "Seller exhaustion while a forecast is high enough; reads column forecast.",
-    long=(ema(close, _SAME["ema_fast"]) < ema(close, _SAME["ema_slow"]))
-    & (zscore(volume, _SAME["z_window"]) > _SAME["vol_z_min"])
-    & (zscore(true_range, _SAME["z_window"]) > _SAME["tr_z_min"])
-    & (close_location > _SAME["close_location_min"])
-    & (column("forecast") > gene("forecast_min", 0.0, -0.5, 0.5, "unit of the forecast")),
-    stop=beyond_bar(_SAME["atr_stop_mult"] * atr(_SAME["atr_window"])),
-    target=r_multiple(_SAME["reward_r"]),
-    max_hold=_SAME["max_hold"],
-    less_than=[("ema_fast", "ema_slow")],
+    long=FALLS & VOLUME_IS_EXTREME & RANGE_IS_EXTREME & CLOSES_HIGH & IS_FORECAST,
+    stop=STOP,
+    target=TARGET,
+    max_hold=MAX_HOLD,
+    less_than=[FAST_IS_SHORTER],
     timeframe="15m",
     name="seller_exhaustion_forecast",
 )
