@@ -7,26 +7,13 @@ import pytest
 from optimizer.runs import RunStore
 from optimizer.session import columns, recorded_rows
 from tests.support.commands import SMALL
+from tests.support.own_files import momentum_file
 
 pytestmark = pytest.mark.slow
 
-STRATEGY = """import numpy as np
-
-from strategy.words import *
-
-
-@indicator(warm_up=lambda n: n)
-def moved(bars, n):
-    return np.concatenate([np.full(n, np.nan), bars.close[n:] / bars.close[:-n] - 1])
-
-
-MOMENTUM = strategy(
-    "Goes with the move.",
-    long=(moved(length("n", 5, 2, 20)) > 0.002) & (column("mood") + column("rate") > 0),
-    stop=share(gene("stop", 0.01, 0.002, 0.05)),
-    max_hold=12,
+STRATEGY = momentum_file(
+    '(moved(length("n", 5, 2, 20)) > 0.002) & (column("mood") + column("rate") > 0)'
 )
-"""
 FILES = ("mood.csv", "rate.csv")
 
 

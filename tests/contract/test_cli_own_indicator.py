@@ -3,31 +3,11 @@
 import pytest
 
 from tests.support.commands import SMALL
+from tests.support.own_files import momentum_file
 
 pytestmark = pytest.mark.slow
 
-OWN = """from strategy.words import *
-
-
-@indicator(warm_up=lambda n: n)
-def moved(bars, n):
-    return bars.close / sma_of(bars.close, n) - 1
-
-
-def sma_of(values, n):
-    import numpy as np
-
-    sums = np.cumsum(np.concatenate([[0.0], values]))
-    return np.concatenate([np.full(n, np.nan), (sums[n + 1 :] - sums[1:-n]) / n])
-
-
-MOMENTUM = strategy(
-    "Goes with the move.",
-    long=moved(length("n", 5, 2, 20)) > 0.002,
-    stop=share(gene("stop", 0.01, 0.002, 0.05)),
-    max_hold=12,
-)
-"""
+OWN = momentum_file()
 
 ON_WORKERS = ("--cluster", "local:1")
 

@@ -15,6 +15,7 @@ from optimizer.runs import find_run
 from optimizer.session import trust
 from strategy.errors import StrategyError
 from tests.support.commands import SMALL
+from tests.support.own_files import momentum_file
 from tests.support.received import REPLAYS, become_stranger, forge
 
 pytestmark = pytest.mark.slow
@@ -22,23 +23,7 @@ ccxt_exchange = pytest.importorskip("data.providers.ccxt_exchange")
 
 CANARY = "open({!r}, 'w').close()\n"
 
-OWN = """import numpy as np
-
-from strategy.words import *
-
-
-@indicator(warm_up=lambda n: n)
-def moved(bars, n):
-    return np.concatenate([np.full(n, np.nan), bars.close[n:] / bars.close[:-n] - 1])
-
-
-MOMENTUM = strategy(
-    "Follows what has moved.",
-    long=moved(length("n", 20, 5, 60)) > 0.002,
-    stop=share(gene("stop", 0.01, 0.002, 0.05)),
-    max_hold=12,
-)
-"""
+OWN = momentum_file('moved(length("n", 20, 5, 60)) > 0.002', "Follows what has moved.")
 
 WORDS = """from strategy.words import *
 

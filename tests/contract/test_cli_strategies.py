@@ -25,6 +25,7 @@ from strategy.kinds import COLUMNS
 from strategy.rules import seller_exhaustion
 from tests.support.commands import SMALL
 from tests.support.forging import forge
+from tests.support.own_files import momentum_file
 
 pytestmark = pytest.mark.slow
 
@@ -42,23 +43,7 @@ PULLBACK = strategy(
 )
 """
 
-OWN = """import numpy as np
-
-from strategy.words import *
-
-
-@indicator(warm_up=lambda n: n)
-def moved(bars, n):
-    return np.concatenate([np.full(n, np.nan), bars.close[n:] / bars.close[:-n] - 1])
-
-
-MOMENTUM = strategy(
-    "Goes with the move.",
-    long=moved(length("n", 5, 2, 20)) > 0.002,
-    stop=share(gene("stop", 0.01, 0.002, 0.05)),
-    max_hold=12,
-)
-"""
+OWN = momentum_file()
 
 
 @pytest.fixture

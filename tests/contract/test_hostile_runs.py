@@ -16,6 +16,7 @@ from tests.support.hostile import (
     read_hostile,
 )
 from tests.support.hostile_files import harm_files, remove
+from tests.support.own_files import momentum_file
 
 
 @pytest.fixture(scope="module")
@@ -67,23 +68,7 @@ def test_a_changed_run_harms_nobody(place, watch, mutations):
     assert not faults, "\n".join(faults)
 
 
-OWN = """import numpy as np
-
-from strategy.words import *
-
-
-@indicator(warm_up=lambda n: n)
-def moved(bars, n):
-    return np.concatenate([np.full(n, np.nan), bars.close[n:] / bars.close[:-n] - 1])
-
-
-MOMENTUM = strategy(
-    "Goes with the move.",
-    long=(moved(length("n", 5, 2, 20)) > 0.002) & (column("mood") > 0),
-    stop=share(gene("stop", 0.01, 0.002, 0.05)),
-    max_hold=12,
-)
-"""
+OWN = momentum_file('(moved(length("n", 5, 2, 20)) > 0.002) & (column("mood") > 0)')
 
 WRITERS = (
     ("judge", "RUN", "--open", "--null", "0", "--quiet"),
