@@ -20,7 +20,7 @@ from engine.folding import accumulators_of, fold_results
 from engine.kept import Kept
 from engine.ledger import Ledger
 from engine.orders import Clock, Limits, Plan, clock_of, form_of, plan_of
-from engine.trades import Prices, ledger_of, list_signals, take_signals
+from engine.trades import Prices, find_signal_range, ledger_of, list_signals, take_signals
 from strategy.clock import local_time
 from strategy.conditions import Condition, split_conjunction
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
@@ -117,21 +117,21 @@ class Reference:
         Ascending bar numbers, whatever the position, one list a window, [W].
         """
         genes = self.spec.layout.decode(genome)
-        limits, warm_up = self._limits(genes), self.spec.warm_up(genes)
+        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         listed = []
         for window in self.windows:
-            sides, first = self._sides(genes, window.series), max(window.start, warm_up)
-            listed.append(list_signals(*sides, limits, first, window.end).tolist())
+            bars = find_signal_range(window.start, window.end, warm_up, limits)
+            listed.append(list_signals(*self._sides(genes, window.series), bars).tolist())
         return tuple(listed)
 
     def contradictions(self, genome: Floats) -> int:
         """How many bars of all windows have both sides of an individual [G] ask for an entry."""
         genes = self.spec.layout.decode(genome)
+        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         count = 0
         for window in self.windows:
             longs, shorts = self._sides(genes, window.series)
-            first = max(window.start, self.spec.warm_up(genes))
-            bars = slice(first, max(first, window.end - 1 - self._delay(genes)))
+            bars = find_signal_range(window.start, window.end, warm_up, limits)
             count += int((longs.signals[bars] & shorts.signals[bars]).sum())
         return count
 
@@ -162,27 +162,22 @@ class Reference:
     def _backtests(self, genome: Floats, windows: Iterable[int]) -> Iterator[Ledger]:
         """The ledgers of an individual [G] in some windows, by number."""
         genes = self.spec.layout.decode(genome)
-        # No signal before everything is known.
-        limits, warm_up = self._limits(genes), self.spec.warm_up(genes)
+        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         chosen = (self.windows[number] for number in windows)
         for series, of_series in groupby(chosen, lambda window: window.series):
             clock, sides = self._clock(genes, series), self._sides(genes, series)
             prices = self._prices[series]
             for window in of_series:
-                first = max(window.start, warm_up)
-                signals = list_signals(*sides, limits, first, window.end)
-                asked = prices, clock, *sides, limits, signals, window.end
+                bars = find_signal_range(window.start, window.end, warm_up, limits)
+                asked = prices, clock, *sides, limits, list_signals(*sides, bars), window.end
                 yield ledger_of(self._run(take_signals, *asked))
-
-    def _delay(self, genes: Genes) -> int:
-        return int(value_of(self.spec.delay, genes)) + int(self.costs.entry_delay)
 
     def _limits(self, genes: Genes) -> Limits:
         spec = self.spec
         return Limits(
             float("nan") if spec.break_even is None else value_of(spec.break_even, genes),
             0 if spec.max_hold is None else int(value_of(spec.max_hold, genes)),
-            self._delay(genes),
+            int(value_of(spec.delay, genes)) + int(self.costs.entry_delay),
             float(self.costs.per_side),
             float(self.costs.min_risk),
         )

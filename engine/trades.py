@@ -99,20 +99,18 @@ def ledger_of(taken: Taken) -> Ledger:
     )  # fmt: skip
 
 
-def list_signals(longs: Plan, shorts: Plan, limits: Limits, first: int, end: int) -> Ints:
-    """Bars [S] at which one side asks for an entry, ascending.
+def find_signal_range(start: int, end: int, warm_up: int, limits: Limits) -> slice:
+    """Bars of a window, from its start to one before its end, that may signal."""
+    # None before everything is known, and none without a bar in the window to be entered on.
+    first = max(start, warm_up)
+    return slice(first, max(first, end - 1 - limits.delay))
 
-    Args:
-        longs: What longs do.
-        shorts: What shorts do.
-        limits: The same for both.
-        first: First bar that may signal: the window's start, or the end of the warm-up.
-        end: One past the last bar of the window.
-    """
-    # No signal without a bar in the window to be entered on.
-    last = max(end - 1 - limits.delay, first)
+
+def list_signals(longs: Plan, shorts: Plan, bars: slice) -> Ints:
+    """Bars [S] of those that may signal at which one side asks for an entry, ascending."""
     # Where both sides signal neither does: the idea contradicts itself.
-    return first + np.flatnonzero(longs.signals[first:last] != shorts.signals[first:last])
+    signals: Ints = bars.start + np.flatnonzero(longs.signals[bars] != shorts.signals[bars])
+    return signals
 
 
 def take_signals(

@@ -114,13 +114,11 @@ def plan_chunks(
 
 
 def _distinct(parameters: Floats) -> tuple[Floats, Ints]:
-    """Distinct rows of parameters [N, L], and for each of the N its place among them."""
+    """Distinct parameters of rows [N, L], L 1 or 0, and for each of the N its place among them."""
     if parameters.shape[1] == 0:
         return np.zeros((1, 0)), np.zeros(len(parameters), np.int64)
-    if parameters.shape[1] == 1:
-        values, inverse = np.unique(parameters[:, 0], return_inverse=True)
-        return values[:, None], inverse
-    return np.unique(parameters, axis=0, return_inverse=True)
+    values, inverse = np.unique(parameters[:, 0], return_inverse=True)
+    return values[:, None], inverse
 
 
 def _order(case: FastCase, row_of: Ints) -> Ints:

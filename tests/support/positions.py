@@ -25,7 +25,7 @@ from engine.orders import (
     plan_of,
 )
 from engine.replay.parity import compare_accumulators, compare_ledgers
-from engine.trades import Prices, ledger_of, list_signals, take_signals
+from engine.trades import Prices, find_signal_range, ledger_of, list_signals, take_signals
 from tests.support.worlds import markets
 
 THREADS = {count: Threads(count) for count in (1, 2)}
@@ -85,8 +85,7 @@ def by_reference(bars, ask, costs, window, form):
         for i, side in enumerate((1, -1))
     )
     limits = Limits(ask.break_even, ask.max_hold, ask.delay, costs.per_side, costs.min_risk)
-    first = max(window[0], ask.warm_up)
-    signals = list_signals(longs, shorts, limits, first, window[1])
+    signals = list_signals(longs, shorts, find_signal_range(*window, ask.warm_up, limits))
     return ledger_of(form(take_signals)(prices, clock, longs, shorts, limits, signals, window[1]))
 
 
