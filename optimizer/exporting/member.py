@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from engine.costs import Costs
 from optimizer.errors import ConfigError
-from strategy.expressions import Number, Setting
+from strategy.expressions import Setting
 from strategy.model import Strategy
-from strategy.rows import bound
+from strategy.rows import value_of
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,7 @@ class ExportedMember:
 
     def value(self, setting: Setting | None, otherwise: float) -> float:
         """The value of a setting, or another one where there is none."""
-        if setting is None:
-            return otherwise
-        found = bound(setting, self.genes)
-        assert isinstance(found, Number)
-        return found.value
+        return otherwise if setting is None else value_of(setting, self.genes)
 
     def constants(self, never: str) -> dict[str, object]:
         """Numbers that every program of it has; `never` is a gain that is never reached."""

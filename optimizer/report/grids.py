@@ -17,7 +17,7 @@ from optimizer.report.trades import Ints
 from optimizer.runs import RunStore
 from optimizer.search.generation import Floats
 from optimizer.session.exported import recorded_individuals
-from optimizer.session.importance import FEWEST_TRIALS, TRIALS_A_BIN, importance
+from optimizer.session.importance import count_needed, importance
 from optimizer.session.points import MOST_VALUES, Grid, find_points, grid_of, measure_points
 from strategy.errors import unknown
 
@@ -107,7 +107,7 @@ def choose_genes(candidates: Candidates, bounds: Floats) -> tuple[int, int] | No
 def _explained(candidates: Candidates, free: Ints) -> Floats | None:
     """Shares of variance that free genes explain alone; None where trials are too few."""
     known = np.flatnonzero(np.isfinite(candidates.values))
-    if len(known) < max(FEWEST_TRIALS, TRIALS_A_BIN * len(free)):
+    if len(known) < count_needed(len(free)):
         return None
     count = min(len(known), MOST_JUDGED)
     known = known[np.arange(count) * len(known) // count]

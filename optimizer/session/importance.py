@@ -72,7 +72,7 @@ def importance_in(store: RunStore) -> dict[str, Importance]:
     objectives = header.natural(found.objectives)
     is_known = (found.violations == 0) & np.isfinite(objectives).all(axis=1)
     genomes, values = found.genomes[is_known], objectives[is_known]
-    needed = max(FEWEST_TRIALS, TRIALS_A_BIN * genomes.shape[1])
+    needed = count_needed(genomes.shape[1])
     if len(values) < needed:
         raise ConfigError(
             f"run '{store.run_id}' has {len(values)} feasible trials on record, and "
@@ -82,6 +82,11 @@ def importance_in(store: RunStore) -> dict[str, Importance]:
     return {
         name: importance(genomes, values[:, place]) for place, name in enumerate(header.objectives)
     }
+
+
+def count_needed(genes: int) -> int:
+    """Trials without which so many genes are not told apart."""
+    return max(FEWEST_TRIALS, TRIALS_A_BIN * genes)
 
 
 def importance(genomes: Floats, values: Floats) -> Importance:
