@@ -20,17 +20,16 @@ from distributed import (
     KilledWorker,
     LocalCluster,
     Security,
-    WorkerPlugin,
     fire_and_forget,
     get_worker,
 )
-from distributed import Worker as DaskWorker
 from distributed.client import FutureCancelledError
 from distributed.comm.core import connect
 from distributed.core import send_recv
 from distributed.versions import VersionMismatchWarning
 
 from optimizer.cluster.address import KEY_FILES, Address, host_of
+from optimizer.cluster.local_workers import begin_workers
 from optimizer.errors import LostError, ReleasedError, SchedulerLostError, WorkersLostError
 
 CALL_S = 30.0
@@ -38,9 +37,6 @@ CALL_S = 30.0
 
 AGAIN_S = 1.0
 """So long is waited for a result that its worker took with it, before somebody looks around."""
-
-START_S = 45.0
-"""A worker of this machine that takes longer to begin is begun anew."""
 
 CONFIGURATION = {
     "distributed.admin.large-graph-warning-threshold": "4GiB",
@@ -276,7 +272,7 @@ class Link:
         address, security, where = self._address, None, self._address.scheduler
         try:
             if address.local:
-                self._begun = opened.enter_context(_begun(address.local))
+                self._begun = opened.enter_context(begin_workers(address.local))
                 where = str(self._begun.scheduler_address)
             if address.tls is not None:
                 ca, cert, key = (str(address.tls / name) for name in KEY_FILES)
@@ -346,14 +342,6 @@ def own_address() -> str:
     return str(get_worker().address)
 
 
-class _LeavesCtrlC(WorkerPlugin):
-    """Leaves Ctrl-C to the process that began a worker."""
-
-    def setup(self, worker: DaskWorker) -> None:
-        """Once on each worker, also on one that replaces another."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """Ignore Ctrl-C until the context ends: it is pressed again by whoever waits for the end."""
@@ -365,28 +353,6 @@ def _undisturbed() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _begun(count: int) -> Iterator[LocalCluster]:
-    """A scheduler and workers on this machine alone."""
-    cluster = LocalCluster(
-        n_workers=count,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        worker_dashboard_address="127.0.0.1:0",
-        memory_limit=0,
-        death_timeout=START_S,
-        plugins=(_LeavesCtrlC(),),
-        silence_logs=logging.CRITICAL,
-    )
-    try:
-        yield cluster
-    finally:
-        with suppress(TimeoutError, OSError):
-            cluster.close(timeout=10)
 
 
 def _close(client: Client) -> None:

@@ -185,3 +185,21 @@ def test_a_scheduler_that_falls_silent_later_holds_up_no_question(tmp_path, monk
                     link.workers()
             else:
                 questions[question]()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_workers_on_this_machine_leave_its_environment_as_it_was(monkeypatch):
+    """While they work and afterwards: what is begun beside them computes as without them."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    before = dict(os.environ)
+    link = Link(parse_address("local:1"))
+    try:
+        wait_for(own_workers, 60)
+        assert dict(os.environ) == before
+        (worker,) = own_workers()
+        worker.kill()
+        wait_for(lambda: any(one.pid != worker.pid for one in own_workers()), 60)
+    finally:
+        link.close()
+    assert dict(os.environ) == before

@@ -1,0 +1,68 @@
+"""Workers on this machine: a scheduler and processes of Dask's, which leave this one as it was."""
+
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import dask
+from distributed import LocalCluster, WorkerPlugin
+from distributed import Worker as DaskWorker
+
+START_S = 45.0
+"""A worker of this machine that takes longer to begin is begun anew."""
+
+PARENT = "__DASK_PARENT_PID"
+"""Variable in which the library names the process that began its workers."""
+
+
+class _LeavesCtrlC(WorkerPlugin):
+    """Leaves Ctrl-C to the process that began a worker."""
+
+    def setup(self, worker: DaskWorker) -> None:
+        """Once on each worker, also on one that replaces another."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def begin_workers(count: int) -> Iterator[LocalCluster]:
+    """A scheduler and workers on this machine alone."""
+    # Once more at the end, for workers that were begun again meanwhile.
+    with _keep_environment():
+        with _keep_environment():
+            cluster = LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+                memory_limit=0,
+                death_timeout=START_S,
+                plugins=(_LeavesCtrlC(),),
+                silence_logs=logging.CRITICAL,
+            )
+        try:
+            yield cluster
+        finally:
+            with suppress(TimeoutError, OSError):
+                cluster.close(timeout=10)
+
+
+@contextmanager
+def _keep_environment() -> Iterator[None]:
+    """Take back the variables that the library sets in this process for its workers to inherit.
+
+    They say how many threads libraries use; whatever this process begins later would have them too.
+    """
+    named = dask.config.get("distributed.nanny.pre-spawn-environ")
+    before = {name: os.environ.get(name) for name in (*named, "PYTHONHASHSEED", PARENT)}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
