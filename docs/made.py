@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from engine.metrics import METRICS
+from engine.accounts.metrics import METRICS
 from optimizer.commands.app import app
 from optimizer.commands.help import EVERYDAY, SECTIONS
 from optimizer.commands.strategies import told_words

@@ -7,16 +7,16 @@ from itertools import chain
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.admission import are_legal, check_windows, find_slots, load_loops, shaped
-from engine.contract import Form, Ints, Slots, StretchedRows
-from engine.costs import Costs
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.backend import Form, Ints, Slots, StretchedRows
 from engine.devices import Device, device_of
 from engine.errors import EngineError
 from engine.fast_case import find_fast_case
-from engine.ledger import ACCUMULATORS, Ledger
+from engine.indicators.plan import Plan, RowGroup, length_columns, plan_chunks, plan_rows
+from engine.indicators.row_cache import RowBank
 from engine.memory_plan import MemoryPlan, row_capacity
-from engine.rows.bank import RowBank
-from engine.rows.plan import Plan, RowGroup, length_columns, plan_chunks, plan_rows
+from engine.validate import are_legal, check_windows, find_slots, load_loops, shaped
 from strategy.genes import Floats
 from strategy.model import Strategy
 

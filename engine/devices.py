@@ -7,10 +7,10 @@ import sys
 import threading
 from typing import NamedTuple, cast
 
-from engine.contract import BackendMaker
+from engine.backend import BackendMaker
 from engine.errors import DeviceError
 from engine.fast_case import find_fast_case
-from engine.gpus import count_gpus, start_gpus, why_no_cuda
+from engine.runtime.gpus import count_gpus, start_gpus, why_no_cuda
 from engine.workload import Workload
 from strategy.model import Strategy
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
 from data.checks import VALUES
-from engine.contract import Form
+from engine.backend import Form
 from strategy.conditions import Compare, Condition, split_conjunction
 from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number

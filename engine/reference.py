@@ -2,8 +2,8 @@
 
 It shares no code with the batch engine: what it says, every backend must say too, bit for bit.
 Read it beside engine/README.md, which is the same law in prose. Rows and conditions are those of
-`strategy`, trades those of `engine.trades`, sums those of `engine.folding`. Their loops run as
-plain Python reads them, or compiled in the same words (`engine.replay`).
+`strategy`, trades those of `engine.positions.reference`, sums those of `engine.accounts.reference`.
+Their loops run as plain Python reads them, or compiled in the same words (`engine.replay`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,13 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from engine import orders
-from engine.costs import Costs
-from engine.folding import accumulators_of, fold_results
-from engine.kept import Kept
-from engine.ledger import Ledger
-from engine.orders import Clock, Limits, Plan, clock_of, form_of, plan_of
-from engine.trades import Prices, find_signal_range, ledger_of, list_signals, take_signals
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import Ledger
+from engine.accounts.reference import accumulators_of, fold_results
+from engine.positions import exit_spec
+from engine.positions.exit_spec import Clock, Limits, Plan, clock_of, form_of, plan_of
+from engine.positions.reference import (
+    Prices,
+    find_signal_range,
+    ledger_of,
+    list_signals,
+    take_signals,
+)
+from engine.runtime.lru_cache import Kept
 from strategy.clock import local_time
 from strategy.conditions import Condition, split_conjunction
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
@@ -215,18 +221,18 @@ class Reference:
         return self.form(loop)(*arguments)
 
 
-def _placed(form: object, rows: Rows, genes: Genes) -> orders.Form:
+def _placed(form: object, rows: Rows, genes: Genes) -> exit_spec.Form:
     """Where a stop or a target stands, or how far behind a trailing stop follows."""
     if form is None:
         return form_of()
     if isinstance(form, Share):
-        return form_of(orders.SHARE, value_of(form.fraction, genes))
+        return form_of(exit_spec.SHARE, value_of(form.fraction, genes))
     if isinstance(form, RMultiple):
-        return form_of(orders.R_MULTIPLE, value_of(form.multiple, genes))
+        return form_of(exit_spec.R_MULTIPLE, value_of(form.multiple, genes))
     if isinstance(form, Level):
-        return form_of(orders.LEVEL, row=rows.values(form.price, genes))
+        return form_of(exit_spec.LEVEL, row=rows.values(form.price, genes))
     assert isinstance(form, BeyondBar | FromEntry)
-    number = orders.BEYOND_BAR if isinstance(form, BeyondBar) else orders.FROM_ENTRY
+    number = exit_spec.BEYOND_BAR if isinstance(form, BeyondBar) else exit_spec.FROM_ENTRY
     return form_of(number, row=rows.values(form.distance, genes))
 
 

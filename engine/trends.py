@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from engine.cpu.lanes import LANES
-from engine.cpu.threads import Threads
-from engine.cpu.trends import Trend, TrendState, trends_of
-from engine.machine import available_cores
+from engine.indicators.cpu.trends import Trend, TrendState, trends_of
+from engine.runtime.cpu.simd4 import LANES
+from engine.runtime.cpu.threads import Threads
+from engine.runtime.machine import available_cores
 
 Floats = npt.NDArray[np.float64]
 
@@ -85,7 +85,7 @@ def rows(
     if device == "cpu" or not closes:
         found = trends(closes, parameters, is_script=is_script, threads=threads)
         return [one.row for one in found]
-    from engine.cuda.trends import rows_of
+    from engine.indicators.cuda.trends import rows_of
 
     return rows_of(closes, parameters, is_script=is_script, device=device)
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from engine.machine import available_cores
+from engine.runtime.machine import available_cores
 
 GPU_START_S = 4.0
 """To import torch, start CUDA and load kernels: so much later the first generation came on the host

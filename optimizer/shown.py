@@ -60,7 +60,7 @@ MEANINGS = {
 }
 """What metrics and objectives are, in a few words; R is what a trade puts at risk.
 
-Source: `engine.metrics.compute_metrics`, which says it exactly.
+Source: `engine.accounts.metrics.compute_metrics`, which says it exactly.
 """
 
 FRACTIONS = frozenset(

@@ -7,21 +7,22 @@ import numba
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.contract import Backend, Room, RowRequest, by_series
-from engine.costs import Costs
-from engine.cpu.codes import HIGHEST_CODE
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX, Ledger
+from engine.backend import Backend, Room, RowRequest, by_series
+from engine.conditions.encode import entry_of
 from engine.cpu.evaluate import evaluate, signal_bars
-from engine.cpu.filling import RowFiller
-from engine.cpu.threads import Threads
-from engine.cpu.types import NO_TRADES, Floats, Ints, Listed, Market, Slots
 from engine.errors import DeviceError
 from engine.fast_case import FastCase
-from engine.free_memory import free_host_bytes
-from engine.ledger import ACCUMULATOR_INDEX, Ledger
-from engine.lowered import entry_of, exits_of
-from engine.rows.coders import coders_of
-from engine.rows.plan import list_warm_ups
-from engine.rows.sources import sources_of
+from engine.indicators.coders import coders_of
+from engine.indicators.cpu.codes import HIGHEST_CODE
+from engine.indicators.cpu.row_scheduler import RowFiller
+from engine.indicators.plan import list_warm_ups
+from engine.indicators.sources import sources_of
+from engine.positions.encode import exits_of
+from engine.runtime.cpu.threads import Threads
+from engine.runtime.cpu.types import NO_TRADES, Floats, Ints, Listed, Market, Slots
+from engine.runtime.free_memory import free_host_bytes
 
 TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
 

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from engine.compiling.loops import compiled, compiled_unlocked
-from engine.cpu.chain import begin, chain, stop_distances
-from engine.cpu.lanes import take
-from engine.cpu.signals import BLOCK_BARS, signals
-from engine.cpu.types import Floats, Ints, Market, Slots
-from engine.lowered import Entry, Exits
+from engine.conditions.cpu.signals import BLOCK_BARS, signals
+from engine.conditions.encode import Entry
+from engine.positions.cpu.chain import begin, chain, stop_distances
+from engine.positions.encode import Exits
+from engine.runtime.compiling.loops import compiled, compiled_unlocked
+from engine.runtime.cpu.simd4 import take
+from engine.runtime.cpu.types import Floats, Ints, Market, Slots
 
 
 @compiled_unlocked

@@ -6,22 +6,22 @@ from copy import copy
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.contract import Backend, Room, RowRequest, by_series
-from engine.costs import Costs
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import Ledger
+from engine.backend import Backend, Room, RowRequest, by_series
+from engine.conditions.cpu.operands import Formula, Leaves, Readings
 from engine.cpu.backend import CpuBackend, checked_threads
-from engine.cpu.extremes import Extremes, extremes_of
-from engine.cpu.population import fold_population, list_population
-from engine.cpu.positions import Charges, Population, session_exits
-from engine.cpu.readings import Formula, Leaves, Readings
-from engine.cpu.threads import Threads
-from engine.cpu.trends import rows_of
-from engine.cpu.types import Floats, Ints, Slots
-from engine.cpu.words import LAST_BIT, Words, bars_of
 from engine.errors import EngineError
-from engine.ledger import Ledger
-from engine.lowered import Lowered, lower_exits
-from engine.orders import MINUTE_NS
-from engine.rows.warm_ups import WarmUps
+from engine.indicators.cpu.trends import rows_of
+from engine.indicators.warm_ups import WarmUps
+from engine.positions.cpu.batch import fold_population, list_population
+from engine.positions.cpu.block_minmax import Extremes, extremes_of
+from engine.positions.cpu.both_sides import Charges, Population, session_exits
+from engine.positions.encode import Lowered, lower_exits
+from engine.positions.exit_spec import MINUTE_NS
+from engine.runtime.cpu.bitset import LAST_BIT, Words, bars_of
+from engine.runtime.cpu.threads import Threads
+from engine.runtime.cpu.types import Floats, Ints, Slots
 from strategy.clock import local_time
 from strategy.conditions import Condition
 from strategy.model import Strategy

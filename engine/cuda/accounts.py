@@ -6,16 +6,16 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.compiling.launch import launch
-from engine.contract import Floats, Ints, Slots
-from engine.cuda.chain import drawdown_kernel
+from engine.accounts.ledger import ACCUMULATORS, EXIT_PLACES, Ledger
+from engine.backend import Floats, Ints, Slots
 from engine.cuda.dispatch import first_capacity, longer, rounded
-from engine.cuda.market import SeriesPrices
-from engine.cuda.positions import leave_kernel, mark_kernel
 from engine.cuda.stages import FOLDED, LANES, warps_of
-from engine.cuda.trades import choose_kernel, settle_kernel, tally_kernel
-from engine.cuda.waiting import to_device, to_host
-from engine.ledger import ACCUMULATORS, EXIT_PLACES, Ledger
+from engine.indicators.cuda.market import SeriesPrices
+from engine.positions.cuda.both_sides import leave_kernel, mark_kernel
+from engine.positions.cuda.chain import drawdown_kernel
+from engine.positions.cuda.trades import choose_kernel, settle_kernel, tally_kernel
+from engine.runtime.compiling.launch import launch
+from engine.runtime.cuda.watchdog import to_device, to_host
 
 N_OUT = len(ACCUMULATORS)
 

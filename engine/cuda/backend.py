@@ -6,7 +6,9 @@ import numpy as np
 import torch
 
 from data.bars import Bars, Window
-from engine.contract import (
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import Ledger
+from engine.backend import (
     Backend,
     Floats,
     Ints,
@@ -15,22 +17,21 @@ from engine.contract import (
     Slots,
     StretchedRows,
 )
-from engine.costs import Costs
+from engine.conditions.cuda.candidate_lists import LISTED_BYTES, CandidateLists, packing_of
+from engine.conditions.encode import entry_of
 from engine.cuda.dispatch import Dispatch
-from engine.cuda.faults import device_errors
-from engine.cuda.filling import RowFiller, scratch_bytes
-from engine.cuda.lists import LISTED_BYTES, CandidateLists, packing_of
-from engine.cuda.market import BYTES_OF_A_BAR, HIGHEST_CODE, DeviceMarket, axis_of
-from engine.cuda.places import Admission
+from engine.cuda.slot_lookup import Admission
 from engine.cuda.stages import Rules, Stages
-from engine.cuda.stretches import Stretches
-from engine.cuda.types import Lists, Prices
-from engine.cuda.waiting import on_device, overwrite, to_device, to_host
+from engine.cuda.time_tiles import Stretches
 from engine.fast_case import FastCase
-from engine.ledger import Ledger
-from engine.lowered import entry_of, exits_of
-from engine.rows.coders import coders_of
-from engine.rows.plan import list_warm_ups
+from engine.indicators.coders import coders_of
+from engine.indicators.cuda.market import BYTES_OF_A_BAR, HIGHEST_CODE, DeviceMarket, axis_of
+from engine.indicators.cuda.row_scheduler import RowFiller, scratch_bytes
+from engine.indicators.plan import list_warm_ups
+from engine.positions.encode import exits_of
+from engine.runtime.cuda.faults import device_errors
+from engine.runtime.cuda.types import Lists, Prices
+from engine.runtime.cuda.watchdog import on_device, overwrite, to_device, to_host
 
 LIST_BYTES = 2**33
 """Most room for the lists of the individuals that are evaluated together."""

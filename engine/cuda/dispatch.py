@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from data.bars import Window
-from engine.contract import Floats, Slots
-from engine.cuda.faults import is_out_of_memory
-from engine.cuda.lanes import N_LANES, Lane, Ticket
-from engine.cuda.lists import CandidateLists
-from engine.cuda.market import DeviceMarket
-from engine.cuda.places import Admission
+from engine.backend import Floats, Slots
+from engine.conditions.cuda.candidate_lists import CandidateLists
+from engine.cuda.slot_lookup import Admission
 from engine.cuda.stages import Stages
-from engine.cuda.types import Prices
-from engine.cuda.waiting import on_device, to_host, wait_for_launches
+from engine.cuda.streams import N_LANES, Lane, Ticket
 from engine.cuda.workspace import Workspace
 from engine.fast_case import FastCase
+from engine.indicators.cuda.market import DeviceMarket
+from engine.runtime.cuda.faults import is_out_of_memory
+from engine.runtime.cuda.types import Prices
+from engine.runtime.cuda.watchdog import on_device, to_host, wait_for_launches
 
 LOG = logging.getLogger(__name__)
 

@@ -9,22 +9,22 @@ import numpy as np
 import torch
 
 from data.bars import Bars, Window
-from engine.contract import Backend, Floats, Room, RowRequest, Slots, by_series
-from engine.costs import Costs
-from engine.cpu.trends import rows_of
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import Ledger
+from engine.backend import Backend, Floats, Room, RowRequest, Slots, by_series
+from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.accounts import Accounts, Asked, Each
-from engine.cuda.asking import Asking
-from engine.cuda.comparing import Comparing
-from engine.cuda.faults import device_errors, is_out_of_memory
-from engine.cuda.making import Making, reads_trends
-from engine.cuda.market import PRICE_BYTES, padded, prices_of
-from engine.cuda.row_store import RowStore
-from engine.cuda.several import GpuMaker, SeveralGpus
-from engine.cuda.uploads import Uploads
-from engine.cuda.waiting import on_device, wait_for_launches
+from engine.cuda.batch_inputs import Asking
+from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
 from engine.errors import DeviceError, EngineError
-from engine.ledger import Ledger
-from engine.machine import available_cores
+from engine.indicators.cpu.trends import rows_of
+from engine.indicators.cuda.device_rows import Making, reads_trends
+from engine.indicators.cuda.market import PRICE_BYTES, padded, prices_of
+from engine.indicators.cuda.row_store import RowStore
+from engine.runtime.cuda.faults import device_errors, is_out_of_memory
+from engine.runtime.cuda.uploads import Uploads
+from engine.runtime.cuda.watchdog import on_device, wait_for_launches
+from engine.runtime.machine import available_cores
 from strategy.model import Strategy
 from strategy.rows import Rows
 

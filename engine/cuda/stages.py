@@ -5,16 +5,17 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.compiling.launch import launch
-from engine.cuda.chain import drawdown_kernel, fold_kernel, price_kernel, take_kernel
-from engine.cuda.exits import exit_kernel
-from engine.cuda.lists import CandidateLists, Packing
-from engine.cuda.market import HIGHEST_CODE, INDEX_BARS, DeviceMarket, Stretch
-from engine.cuda.signals import signal_kernel
-from engine.cuda.types import Prices
+from engine.accounts.ledger import ACCUMULATORS
+from engine.conditions.cuda.candidate_lists import CandidateLists, Packing
+from engine.conditions.cuda.signals import signal_kernel
+from engine.conditions.encode import Entry
 from engine.cuda.workspace import Workspace
-from engine.ledger import ACCUMULATORS
-from engine.lowered import Entry, Exits
+from engine.indicators.cuda.market import HIGHEST_CODE, INDEX_BARS, DeviceMarket, Stretch
+from engine.positions.cuda.bracket_exits import exit_kernel
+from engine.positions.cuda.chain import drawdown_kernel, fold_kernel, price_kernel, take_kernel
+from engine.positions.encode import Exits
+from engine.runtime.compiling.launch import launch
+from engine.runtime.cuda.types import Prices
 
 SIGNALS = 32
 """Signals whose exits a warp looks for together."""

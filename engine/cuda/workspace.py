@@ -5,10 +5,10 @@ from typing import Any
 import numpy.typing as npt
 import torch
 
-from engine.contract import Floats, Slots
-from engine.cuda.lists import CandidateLists
-from engine.cuda.types import Lists
-from engine.ledger import ACCUMULATORS
+from engine.accounts.ledger import ACCUMULATORS
+from engine.backend import Floats, Slots
+from engine.conditions.cuda.candidate_lists import CandidateLists
+from engine.runtime.cuda.types import Lists
 
 HEAD = 2
 """Numbers in front of genomes and of results, read as four int32 each."""

@@ -8,16 +8,16 @@ import numpy as np
 
 from data.bars import Window
 from engine import ENGINE_VERSION
+from engine.accounts.ledger import Ledger
+from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
-from engine.compiling.forms import CompiledForm
-from engine.contract import Ints
-from engine.ledger import Ledger
-from engine.machine import available_cores, versions
 from engine.reference import Reference, as_it_reads
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.replay.sample import Piece, chosen_pieces, compare_sample
 from engine.replay.threads import replaying
+from engine.runtime.compiling.forms import CompiledForm
+from engine.runtime.machine import available_cores, versions
 from strategy.genes import Floats
 from strategy.model import Strategy
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
+from engine.accounts.ledger import ACCUMULATORS, REASONS, Ledger, Trade
 from engine.reference import Reference
 from strategy.genes import Floats
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.ledger import Ledger
+from engine.accounts.ledger import Ledger
 from engine.reference import Reference
 from strategy.expressions import Call, GeneValue
 from strategy.genes import Floats

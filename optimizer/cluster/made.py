@@ -10,8 +10,8 @@ from pathlib import Path
 from data import Window, load_bars
 from engine import ENGINE_VERSION
 from engine.batch import Engine
-from engine.compiling.loops import digest_of
-from engine.machine import available_cores, version_of
+from engine.runtime.compiling.loops import digest_of
+from engine.runtime.machine import available_cores, version_of
 from optimizer.cluster.work import Made
 from optimizer.search import SEARCH_VERSION
 from optimizer.search.operators import sample_genomes

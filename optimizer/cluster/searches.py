@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.batch import Engine
-from engine.free_memory import free_host_bytes
-from engine.machine import available_cores
+from engine.runtime.free_memory import free_host_bytes
+from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import Asked, done
 from optimizer.cluster.keeping import Parcel, refuse_own_indicators

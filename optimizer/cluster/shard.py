@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from data import Bars, Window
+from engine.accounts.costs import Costs
+from engine.accounts.derived import Span
+from engine.accounts.metrics import compute_metrics
 from engine.batch import Engine
-from engine.costs import Costs
-from engine.derived import Span
-from engine.free_memory import free_host_bytes
-from engine.metrics import compute_metrics
-from engine.parted import engine_for
+from engine.out_of_core import engine_for
 from engine.replay.certificate import replay
 from engine.replay.sample import Piece
+from engine.runtime.free_memory import free_host_bytes
 from optimizer.cluster.searches import threads_of
 from optimizer.search.generation import Floats
 from strategy.model import Strategy

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from data import Bars, Window
+from engine.accounts.derived import Span
+from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.accounts.metrics import MetricTable
+from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
-from engine.contract import Ints
-from engine.derived import Span
 from engine.devices import Device
-from engine.ledger import ACCUMULATORS, Ledger
-from engine.metrics import MetricTable
-from engine.parted import cut_windows
+from engine.out_of_core import cut_windows
 from engine.replay.certificate import Replay, certificate_of, joined, pieces_in
 from engine.replay.sample import Piece
 from optimizer.cluster.cluster import Cluster

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.accounts.ledger import ACCUMULATORS, Ledger, Trade
 from engine.certificate import data_hash
-from engine.intrabar import Intrabar, intrabar_of
-from engine.ledger import ACCUMULATORS, Ledger, Trade
+from engine.positions.intrabar import Intrabar, intrabar_of
 from engine.reference import Reference
 from optimizer.commands.console import csv_text, print_json, stderr, stdout
 from optimizer.commands.flags import parse_settings

@@ -14,11 +14,11 @@ import numpy as np
 from rich.table import Table
 
 from data import Bars, Window
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.devices import device_of
-from engine.ledger import ACCUMULATOR_INDEX
-from engine.machine import describe_processor, versions
 from engine.replay.certificate import certify
+from engine.runtime.machine import describe_processor, versions
 from engine.workload import Workload
 from optimizer.commands.console import facts_table, plain_table, print_json, stdout
 from optimizer.commands.tables import certificate_line

@@ -22,9 +22,9 @@ from rich.table import Table
 
 from data import Bars
 from data.checks import COLUMNS, FIRST_NS
-from engine.compiling.kept_code import APP
-from engine.machine import describe_processor
 from engine.replay.certificate import certify
+from engine.runtime.compiling.cache_dirs import APP
+from engine.runtime.machine import describe_processor
 from optimizer.commands.bench import VERIFIED_INDIVIDUALS, extended
 from optimizer.commands.console import facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config

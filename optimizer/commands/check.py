@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from data import Bars
-from engine.compiling.forms import CompiledForm
 from engine.fast_case import find_fast_case
 from engine.reference import Reference
 from engine.replay.certificate import certify
+from engine.runtime.compiling.forms import CompiledForm
 from optimizer.commands.console import Lines, plain_table, stdout
 from optimizer.commands.data import price_chart
 from optimizer.commands.notes import COMPILES, note, telling

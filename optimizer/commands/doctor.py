@@ -10,11 +10,11 @@ from data import load_bars
 from data.cache import measure_cache
 from data.vendor.account import tell_key
 from engine import ENGINE_VERSION
-from engine.compiling.kept_code import kernels_folder, loops_folder
 from engine.devices import BACKENDS, Choice, choose_backend
 from engine.errors import DeviceError
-from engine.gpus import describe_gpus
-from engine.machine import available_cores, describe_processor, version_of, versions
+from engine.runtime.compiling.cache_dirs import kernels_folder, loops_folder
+from engine.runtime.gpus import describe_gpus
+from engine.runtime.machine import available_cores, describe_processor, version_of, versions
 from optimizer.cluster.address import Address
 from optimizer.commands.clusters import joined
 from optimizer.commands.console import facts_table, plain_table, print_json, stdout

@@ -15,7 +15,7 @@ from optimizer.printable import printable
 
 LOGGERS = (
     "data.vendor",
-    "engine.compiling.forms",
+    "engine.runtime.compiling.forms",
     "optimizer.forecasts.column",
     "optimizer.runs.store",
     "optimizer.runs.writer",
@@ -28,7 +28,7 @@ LOGGERS = (
 )
 """Whose lines a person wants to see."""
 
-COMPILES = "engine.compiling.loops"
+COMPILES = "engine.runtime.compiling.loops"
 """The log that says when loops are compiled, which is a long silence where nobody says so."""
 
 COMMAND = re.compile(

@@ -1,6 +1,6 @@
 """objectives: everything that a search can strive for."""
 
-from engine.metrics import METRICS
+from engine.accounts.metrics import METRICS
 from optimizer.commands.console import plain_table, stdout
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.shown import MEANINGS

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from rich.table import Table
 
+from engine.accounts.ledger import REASONS, Ledger
 from engine.certificate import Certificate
-from engine.ledger import REASONS, Ledger
 from optimizer.commands.console import WIDTH_OF_A_FILE, columns_table
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs.result import Figure, Figures, Member, WindowDescription, noun_of, words_of

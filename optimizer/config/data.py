@@ -161,7 +161,7 @@ class StrategySettings(Settings):
 
 
 class CostSettings(Settings):
-    """Costs and risk; the fields of `engine.costs.Costs`."""
+    """Costs and risk; the fields of `engine.accounts.costs.Costs`."""
 
     fee_bp: float = knob(
         5.0, "Fee per side, basis points of notional.", decides="costs", ge=0, le=10_000

@@ -16,7 +16,7 @@ import numpy as np
 from data.bars import Bars, Window
 from data.checks import PRICES, Flags, Floats
 from data.windows import groups
-from engine.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
 
 TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from data.checks import Floats
-from engine.ledger import Ledger
+from engine.accounts.ledger import Ledger
 from optimizer.evidence.figures import Figure, undefined
 
 DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10

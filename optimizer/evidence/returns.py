@@ -12,7 +12,7 @@ import numpy as np
 from data.bars import Bars, Window
 from data.checks import Flags, Floats, Ints
 from data.timeframe import UNITS_NS
-from engine.ledger import Ledger
+from engine.accounts.ledger import Ledger
 from optimizer.evidence.figures import Figure, undefined
 
 FEWEST_DAYS = 3

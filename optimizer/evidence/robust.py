@@ -11,10 +11,10 @@ from itertools import pairwise
 import numpy as np
 
 from data.checks import Flags, Floats
-from engine.account import side_and_risk
-from engine.costs import Costs
-from engine.intrabar import COARSE_SHARE
-from engine.ledger import Ledger
+from engine.accounts.account import side_and_risk
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import Ledger
+from engine.positions.intrabar import COARSE_SHARE
 from optimizer.evidence.compared import strength_of, sums_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.words import places, units, words
@@ -127,7 +127,7 @@ def falls_in_other_orders(
     Args:
         ledgers: [W], of one member; all windows' trades are drawn from together.
         seed: Seed of the run.
-        risk_fraction: Of `engine.costs.Costs`.
+        risk_fraction: Of `engine.accounts.costs.Costs`.
 
     Returns:
         Deepest fall as a fraction of the peak, of the middle account and of those of which 5 and

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data.bars import Bars, Window
-from engine.ledger import Ledger
+from engine.accounts.ledger import Ledger
 from optimizer.evidence.compared import sums_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.returns import closing_days, daily_returns, days_of

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from engine.costs import Costs
+from engine.accounts.costs import Costs
 from optimizer.errors import ConfigError
 from strategy.expressions import Setting
 from strategy.model import Strategy

@@ -20,7 +20,7 @@ from data.dated import SYMBOL, VALUE
 from data.errors import DataError
 from data.files import read_ordinary, taking_turns
 from data.table import LARGEST_SOURCE_BYTES
-from engine.machine import versions
+from engine.runtime.machine import versions
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.forecasts.features import Floats, Ints
 from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit

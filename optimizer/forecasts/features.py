@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data import Bars
-from engine.compiling.forms import CompiledForm
+from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ConfigError
 from optimizer.forecasts.settings import ForecastSettings
 from strategy.errors import StrategyError

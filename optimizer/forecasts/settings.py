@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from typing import TypeVar
 
-from engine.machine import available_cores
+from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError
 
 Value = TypeVar("Value", str, int, bool)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.metrics import METRICS
+from engine.accounts.metrics import METRICS
 from optimizer.errors import ConfigError
 from optimizer.search.generation import Floats
 from strategy.errors import unknown

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from engine.metrics import METRICS, MetricTable
+from engine.accounts.metrics import METRICS, MetricTable
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import (
     ALIASES,

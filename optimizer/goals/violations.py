@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from engine.derived import UNDEFINED
+from engine.accounts.derived import UNDEFINED
 from optimizer.goals.constraints import Constraint
 from optimizer.search.generation import Floats
 

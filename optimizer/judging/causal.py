@@ -7,10 +7,10 @@ import numpy as np
 
 from data import Bars, Window
 from data.checks import Flags
+from engine.accounts.ledger import Ledger
 from engine.batch import Engine
-from engine.compiling.forms import CompiledForm
-from engine.ledger import Ledger
 from engine.reference import Reference
+from engine.runtime.compiling.forms import CompiledForm
 from optimizer.evidence.causality import (
     MOST_MEMBERS,
     begins,

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from data import Bars, Window
+from engine.accounts.ledger import Ledger
 from engine.batch import Engine
-from engine.ledger import Ledger
 from optimizer.evidence.compared import strength, strength_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.fixed import spread_of

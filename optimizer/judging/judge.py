@@ -7,7 +7,7 @@ from typing import Any
 
 from data.bars import Bars
 from engine.batch import Engine
-from engine.machine import available_cores
+from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.causality import causality_seconds
 from optimizer.evidence.figures import undefined

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.accounts.metrics import pool
 from engine.batch import Engine
-from engine.ledger import ACCUMULATOR_INDEX
-from engine.metrics import pool
 from optimizer.errors import ConfigError
 from optimizer.evidence.compared import pick_of, strength_of_sums
 from optimizer.evidence.figures import Figure, undefined

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from engine.batch import Engine
-from engine.free_memory import free_host_bytes
-from engine.machine import available_cores
+from engine.runtime.free_memory import free_host_bytes
+from engine.runtime.machine import available_cores
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullSetup
 from optimizer.judging.workers import Executor, Pool, Workers

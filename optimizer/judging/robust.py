@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.accounts.ledger import Ledger
 from engine.batch import Engine
-from engine.intrabar import target_first
-from engine.ledger import Ledger
+from engine.positions.intrabar import target_first
 from optimizer.evidence.compared import strength_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.robust import (

@@ -8,8 +8,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
-from engine.account import compound, hold_values
-from engine.costs import Costs
+from engine.accounts.account import compound, hold_values
+from engine.accounts.costs import Costs
 from optimizer.evidence.returns import sharpe_ratios
 from optimizer.report.trades import Ints, Trades, numbered
 from optimizer.search.generation import Floats

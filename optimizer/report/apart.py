@@ -6,9 +6,9 @@ from itertools import zip_longest
 import numpy as np
 import pandas as pd
 
-from engine.compiling.forms import CompiledForm
-from engine.ledger import Ledger, Trade
+from engine.accounts.ledger import Ledger, Trade
 from engine.reference import Reference
+from engine.runtime.compiling.forms import CompiledForm
 from optimizer.report.trades import collect_trades, trades_frame
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task

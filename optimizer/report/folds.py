@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from data.bars import Window
-from engine.ledger import Ledger
+from engine.accounts.ledger import Ledger
 from optimizer.errors import ConfigError
 from optimizer.judging.judgement import Range
 from optimizer.report.account import Curve, equity_curve

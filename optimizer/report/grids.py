@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.metrics import METRICS
+from engine.accounts.metrics import METRICS
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import parse_objective
 from optimizer.report.tables import Tables
@@ -64,7 +64,7 @@ def find_candidates(run: Tables, metric: str, most: int | None = None) -> Candid
 
     Args:
         run: Of which they are.
-        metric: An objective, or one of `engine.metrics.METRICS`.
+        metric: An objective, or one of `engine.accounts.metrics.METRICS`.
         most: Points of a lattice to evaluate, a fixed sample of them; None for all.
 
     Raises:

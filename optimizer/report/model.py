@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.ledger import REASONS
+from engine.accounts.ledger import REASONS
 from optimizer.report import gallery
 from optimizer.report.account import describe_drawdowns
 from optimizer.report.charts import price, results

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from engine.accounts.metrics import METRICS
 from engine.batch import Engine
-from engine.metrics import METRICS
 from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
@@ -110,7 +110,7 @@ class Run(Tables):
         Args:
             x: Gene from left to right.
             y: Gene from top to bottom.
-            metric: An objective, or one of `engine.metrics.METRICS`.
+            metric: An objective, or one of `engine.accounts.metrics.METRICS`.
 
         Returns:
             Columns are values of x, rows those of y; of a gene with many values they are middles of

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from data.bars import Bars, Window
-from engine.costs import Costs
-from engine.ledger import REASONS, Ledger, Trade
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import REASONS, Ledger, Trade
 from optimizer.search.generation import Floats
 from optimizer.shown import SAMPLES
 
@@ -40,7 +40,7 @@ class Trades:
         is_held_out: [K], whether the window was held out from the search.
         entry_ns: [K] int64, when the entry bar opens, nanoseconds UTC.
         exit_ns: [K] int64, when the exit bar opens; the exit lies in it or at its close.
-        reason: [K] int64, place in `engine.ledger.REASONS`.
+        reason: [K] int64, place in `engine.accounts.ledger.REASONS`.
         r: [K], net result in units of risk.
         cost_r: [K], what fee and slippage took of it, in units of risk.
         side: [K] int64, 1 for a long and -1 for a short.

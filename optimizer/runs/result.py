@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from engine.account import ACCOUNT_METRICS
+from engine.accounts.account import ACCOUNT_METRICS
+from engine.accounts.metrics import METRICS
 from engine.certificate import Certificate
-from engine.metrics import METRICS
 from optimizer.config.values import Specs
 from optimizer.errors import ParityError, StoreError
 from optimizer.goals.constraints import MEAN

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from engine.compiling.forms import CompiledForm
+from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ParityError
 from optimizer.scanning.classes import Int8s
 from optimizer.scanning.question import Question

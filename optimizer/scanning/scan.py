@@ -15,7 +15,7 @@ from data.bars import parse_time
 from data.cache import APP
 from data.checks import format_time
 from data.duration import note_open_bar
-from engine.machine import available_cores
+from engine.runtime.machine import available_cores
 from engine.trends import Trend, trends
 from optimizer.config.run_config import RunConfig, make_config
 from optimizer.errors import ConfigError

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from functools import cache
 
-from engine.compiling.loops import is_missing
-from engine.machine import available_cores
+from engine.runtime.compiling.loops import is_missing
+from engine.runtime.machine import available_cores
 from optimizer.processes import child_environment
 from optimizer.search.compiled.contributions import drop
 

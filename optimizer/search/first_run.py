@@ -3,9 +3,9 @@
 import numpy as np
 
 from data import Window, load_bars
-from engine.compiling.forms import CompiledForm
-from engine.costs import Costs
+from engine.accounts.costs import Costs
 from engine.reference import Reference
+from engine.runtime.compiling.forms import CompiledForm
 from optimizer.config.search import SearchSettings
 from optimizer.search.compiled.blocks import rank_in_blocks
 from optimizer.search.compiled.sorting import orders_of

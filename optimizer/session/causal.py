@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from engine.ledger import REASONS, Bars64, Ledger
+from engine.accounts.ledger import REASONS, Bars64, Ledger
 from optimizer.search.generation import Floats
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.account import Account
-from engine.derived import OVERFLOW, UNDEFINED, Span
-from engine.ledger import Ledger
-from engine.metrics import METRICS, MetricTable, compute_metrics
+from engine.accounts.account import Account
+from engine.accounts.derived import OVERFLOW, UNDEFINED, Span
+from engine.accounts.ledger import Ledger
+from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.runs.result import FIGURES, Figure, Figures, Member
 from optimizer.search.generation import Floats

@@ -21,7 +21,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from data.files import drafting
-from engine.machine import available_cores, describe_processor, versions
+from engine.runtime.machine import available_cores, describe_processor, versions
 from optimizer.search.generation import Floats
 from strategy.expressions import Call
 from strategy.model import Strategy

@@ -25,9 +25,9 @@ from data import (
 from data.bars import Role
 from data.checks import format_time
 from data.mapped import put_down
-from engine.derived import Span
-from engine.free_memory import free_host_bytes
-from engine.metrics import span_of
+from engine.accounts.derived import Span
+from engine.accounts.metrics import span_of
+from engine.runtime.free_memory import free_host_bytes
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.runs.result import WindowDescription

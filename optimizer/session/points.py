@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.metrics import METRICS, MetricTable, compute_metrics
+from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.goals.objectives import OBJECTIVES, is_maximised

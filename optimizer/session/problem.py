@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from data import Window
-from engine.derived import Span
-from engine.ledger import ACCUMULATOR_INDEX, Ledger
-from engine.metrics import MetricTable, compute_metrics
+from engine.accounts.derived import Span
+from engine.accounts.ledger import ACCUMULATOR_INDEX, Ledger
+from engine.accounts.metrics import MetricTable, compute_metrics
 from optimizer.goals.objectives import Goals
 from optimizer.search.compiled.repeats import Seen
 from optimizer.search.generation import Evaluation, Floats

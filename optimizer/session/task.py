@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from data import Bars, Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.metrics import MetricTable, compute_metrics
 from engine.batch import Engine
-from engine.compiling.forms import CompiledForm
-from engine.costs import Costs
 from engine.devices import Device, device_of
 from engine.fast_case import find_fast_case
-from engine.ledger import REASONS, Ledger
-from engine.machine import available_cores
 from engine.memory_plan import most_rows
-from engine.metrics import MetricTable, compute_metrics
-from engine.parted import engine_for
+from engine.out_of_core import engine_for
 from engine.reference import Reference
+from engine.runtime.compiling.forms import CompiledForm
+from engine.runtime.machine import available_cores
 from engine.workload import Workload
 from optimizer.config.data import CostSettings
 from optimizer.config.run_config import RunConfig, flag_of

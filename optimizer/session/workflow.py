@@ -12,8 +12,8 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.compiling.spent import compile_seconds
 from engine.errors import DeviceError, DeviceLostError
+from engine.runtime.compiling.compile_timer import compile_seconds
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space

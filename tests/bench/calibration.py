@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from data import Bars, LoadOptions, Window, load_bars
-from engine.machine import available_cores
+from engine.runtime.machine import available_cores
 from optimizer.evidence.compared import tally
 from optimizer.evidence.null import NullMarkets
 from optimizer.evidence.verdict import FEWEST_SEARCHES, MOST_P

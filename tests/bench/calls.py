@@ -20,10 +20,10 @@ from engine.batch import Engine
 from engine.devices import choose_backend
 from engine.errors import EngineError
 from engine.fast_case import find_fast_case
-from engine.machine import describe_processor, versions
+from engine.indicators.plan import plan_rows
 from engine.reference import Reference
 from engine.replay.certificate import certify
-from engine.rows.plan import plan_rows
+from engine.runtime.machine import describe_processor, versions
 from optimizer.commands.bench import extended, peak_memory_bytes, seconds_of
 from optimizer.config.run_config import resolve_config
 from optimizer.session.task import prepare

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from engine.machine import available_cores
+from engine.runtime.machine import available_cores
 from optimizer.cluster import sharded
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster

@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 from data import Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
-from engine.costs import Costs
-from engine.ledger import ACCUMULATORS
 from tests.parity.test_language import both, population
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import make_bars

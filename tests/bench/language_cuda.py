@@ -20,10 +20,10 @@ import numpy as np
 import torch
 
 from data import Window, load_bars
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.cuda import comparing
-from engine.ledger import ACCUMULATOR_INDEX
-from engine.machine import versions
+from engine.conditions.cuda import specialization
+from engine.runtime.machine import versions
 from optimizer.commands.bench import extended, seconds_of
 from strategy import find_strategy
 from strategy.files import strategies_of
@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--kernels", action="store_true")
     asked = parser.parse_args()
-    comparing.PAYS_AFTER = 0
+    specialization.PAYS_AFTER = 0
     sample = load_bars("sample")
     for name in asked.strategies:
         verify(name, sample, asked.verified, asked.device)

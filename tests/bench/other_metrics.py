@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from engine.account import Account
-from engine.ledger import Ledger
-from engine.metrics import compute_metrics
+from engine.accounts.account import Account
+from engine.accounts.ledger import Ledger
+from engine.accounts.metrics import compute_metrics
 from optimizer.config.run_config import RunConfig
 from optimizer.session.task import prepare
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from data import LoadOptions, Window, load_bars
+from engine.accounts.metrics import compute_metrics, span_of
 from engine.batch import Engine
-from engine.metrics import compute_metrics, span_of
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.generation import Evaluation, Floats
 from strategy import STRATEGIES, Gene, GenomeLayout

@@ -19,11 +19,12 @@ import numpy as np
 import torch
 
 from data import load_bars
-from engine.contract import Form, RowRequest
-from engine.costs import Costs
+from engine.accounts.costs import Costs
+from engine.backend import Form, RowRequest
 from engine.cpu.backend import CpuBackend
-from engine.cuda import CudaBackend, tables
+from engine.cuda import CudaBackend
 from engine.fast_case import find_fast_case
+from engine.indicators.cuda import tables
 from optimizer.commands.bench import extended
 from strategy import find_strategy
 from strategy.kinds import KINDS

@@ -3,13 +3,13 @@
 import numpy as np
 import torch
 
+from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from engine.cuda import CudaBackend
 from engine.cuda.dispatch import bucket
-from engine.cuda.graphs import captured
-from engine.cuda.lanes import Ticket
-from engine.cuda.waiting import on_device, wait_for, wait_for_launches
-from engine.ledger import ACCUMULATORS
+from engine.cuda.streams import Ticket
+from engine.runtime.cuda.graphs import captured
+from engine.runtime.cuda.watchdog import on_device, wait_for, wait_for_launches
 
 COPIED_BYTES = 2**30
 """Large enough to leave every cache behind."""

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from data import LoadOptions, load_bars
-from engine.compiling.forms import CompiledForm
-from engine.cpu.lanes import LANES
-from engine.cpu.threads import Threads
-from engine.cpu.trends import TrendForm
-from engine.kept import Kept
-from engine.machine import available_cores, versions
+from engine.indicators.cpu.trends import TrendForm
+from engine.runtime.compiling.forms import CompiledForm
+from engine.runtime.cpu.simd4 import LANES
+from engine.runtime.cpu.threads import Threads
+from engine.runtime.lru_cache import Kept
+from engine.runtime.machine import available_cores, versions
 from engine.trends import rows as rows_of
 from strategy.indicators.adaptive_trend import adaptive_trend
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
@@ -102,7 +102,7 @@ def population(close, device):
         return make
     import torch
 
-    from engine.cuda.trends import Trends
+    from engine.indicators.cuda.trends import Trends
 
     def on_device():
         kept = Trends(close[None], 2**34, torch.device(device))

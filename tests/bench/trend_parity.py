@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from data import LoadOptions, load_bars
-from engine.compiling.forms import CompiledForm
-from engine.cpu.lanes import LANES
-from engine.cpu.trends import TrendForm
-from engine.kept import Kept
-from engine.machine import available_cores
+from engine.indicators.cpu.trends import TrendForm
+from engine.runtime.compiling.forms import CompiledForm
+from engine.runtime.cpu.simd4 import LANES
+from engine.runtime.lru_cache import Kept
+from engine.runtime.machine import available_cores
 from engine.trends import rows
 from strategy.indicators.adaptive_trend import adaptive_trend
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
@@ -49,7 +49,7 @@ def on(device, close, asked):
         return [row for some in found for row in some]
     import torch
 
-    from engine.cuda.trends import Trends
+    from engine.indicators.cuda.trends import Trends
 
     with torch.cuda.device(device):
         kept = Trends(close[None], 2**33, torch.device(device))

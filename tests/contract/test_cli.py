@@ -4,8 +4,8 @@ from importlib.metadata import version
 
 import pytest
 
+from engine.accounts.ledger import ACCUMULATORS
 from engine.devices import why_absent
-from engine.ledger import ACCUMULATORS
 from optimizer.__main__ import PACKAGE, main
 from optimizer.commands import evolve as evolve_module
 from optimizer.commands.help import EVERYDAY, SECTIONS

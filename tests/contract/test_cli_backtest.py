@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from engine.ledger import REASONS, Trade
+from engine.accounts.ledger import REASONS, Trade
 from optimizer import backtest, load_run
 from optimizer.config.run_config import RunConfig
 from optimizer.session.task import prepare

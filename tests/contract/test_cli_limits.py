@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.machine import available_cores
+from engine.runtime.machine import available_cores
 from optimizer.runs import RunStore
 from optimizer.session.header import recorded_config
 from tests.support.commands import SMALL, write_market

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from engine.metrics import METRICS
+from engine.accounts.metrics import METRICS
 from optimizer import backtest, load_run
 from optimizer.errors import ConfigError
 from optimizer.report import gallery, grids

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from engine.ledger import Trade
+from engine.accounts.ledger import Trade
 from tests.support.commands import SMALL, write_market
 
 pytestmark = pytest.mark.slow

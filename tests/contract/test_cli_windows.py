@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from data import Window
+from engine.accounts.metrics import compute_metrics
 from engine.batch import Engine
-from engine.metrics import compute_metrics
 from optimizer import load_run
 from optimizer.errors import ConfigError
 from optimizer.report import page_html

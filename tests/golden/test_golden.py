@@ -16,9 +16,9 @@ import pytest
 
 from data import Window, load_bars
 from engine import ENGINE_VERSION
+from engine.accounts.ledger import ACCUMULATORS
+from engine.accounts.metrics import compute_metrics, span_of
 from engine.batch import Engine
-from engine.ledger import ACCUMULATORS
-from engine.metrics import compute_metrics, span_of
 from engine.reference import Reference
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.evolution import evolve, front_hash

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from data import LoadOptions, Window, load_bars
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.compiling.forms import CompiledForm
-from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from engine.replay.parity import compare_accumulators, compare_ledgers
+from engine.runtime.compiling.forms import CompiledForm
 from strategy.indicators import adaptive_trend as law
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.trend import PARAMETERS, STRATEGIES

@@ -6,8 +6,8 @@ import pytest
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
 from data import Window, load_bars
+from engine.accounts.costs import Costs
 from engine.batch import Engine
-from engine.costs import Costs
 from engine.replay.parity import compare_ledgers
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
@@ -53,7 +53,7 @@ def assert_same_lists(host, device, genomes):
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_a_gpu_equals_the_cpu(name, monkeypatch, caplog):
     """512 random individuals in several windows, twice: then forms have kernels of their own."""
-    monkeypatch.setattr("engine.cuda.comparing.PAYS_AFTER", 0)
+    monkeypatch.setattr("engine.conditions.cuda.specialization.PAYS_AFTER", 0)
     strategy, sample = ALL[name], load_bars("sample")
     series = [sample, make_bars(5, 3000, gaps=0.02, flat=0.05)]
     windows = [Window.whole(sample), Window(0, 4321, 20_000), Window.whole(series[1], 1)]

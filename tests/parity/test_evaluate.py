@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from data import LoadOptions, load_bars
 from data.bars import Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.costs import Costs
 from engine.fast_case import find_fast_case
-from engine.ledger import ACCUMULATOR_INDEX
+from engine.indicators.plan import plan_rows
 from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
-from engine.rows.plan import plan_rows
 from strategy import STRATEGIES
 from tests.support.markets import (
     PAPER_SPEC,

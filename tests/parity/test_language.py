@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data import LoadOptions, Window, load_bars
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.batch import Engine
-from engine.compiling.forms import CompiledForm
-from engine.costs import Costs
 from engine.fast_case import find_fast_case
-from engine.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.reference import Reference, as_it_reads
 from engine.replay import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
+from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES, words
 from strategy.files import strategies_of
 from tests.support.aligned import MOODY, moody_bars

@@ -6,8 +6,8 @@ from functools import cache
 import pytest
 
 from data import Window, load_bars
+from engine.accounts.metrics import compute_metrics, span_of
 from engine.batch import Engine
-from engine.metrics import compute_metrics, span_of
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.evolution import evolve
 from strategy import find_strategy

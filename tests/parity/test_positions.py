@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from data.bars import Window
 from engine.fast_case import find_fast_case
-from engine.orders import BEYOND_BAR, R_MULTIPLE
+from engine.positions.exit_spec import BEYOND_BAR, R_MULTIPLE
 from engine.reference import Reference
 from strategy.wording import written
 from tests.support.parity import assert_same_bits

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from data import load_bars
 from data.bars import Window
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.fast_case import SOURCES
-from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from engine.replay.parity import compare_forms
 from strategy import STRATEGIES
@@ -79,7 +79,7 @@ def test_indicators_give_the_same_on_every_source(bars, name, source, length):
 )
 def test_folding_gives_the_same_for_any_results(results, risk):
     """Also where equity is ruined, sums overflow, or infinities meet."""
-    from engine.folding import fold_results
+    from engine.accounts.reference import fold_results
 
     r, sides = np.array(results, np.float64).reshape(-1, 2).T.copy()
     found = [form(fold_results)(r, sides.astype(np.int8), risk) for form in FORMS.values()]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Bars, Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.batch import Engine
-from engine.costs import Costs
-from engine.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.reference import Reference
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.references import FORMS

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.metrics import METRICS, MetricTable
+from engine.accounts.metrics import METRICS, MetricTable
 from optimizer.goals.constraints import Constraint, over_windows, parse_constraint
 from optimizer.goals.objectives import OBJECTIVES, Goals
 from optimizer.search.ranking import survive

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 
 from data.bars import Bars
-from engine.contract import Form, RowRequest
-from engine.cuda import filling, tables
-from engine.cuda.filling import RowFiller
-from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
+from engine.backend import Form, RowRequest
 from engine.fast_case import find_fast_case
-from engine.rows.coders import coders_of
+from engine.indicators.coders import coders_of
+from engine.indicators.cuda import row_scheduler, tables
+from engine.indicators.cuda.market import INDEX_BARS, DeviceMarket, Stretch
+from engine.indicators.cuda.row_scheduler import RowFiller
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_bits
 from tests.support.slot_rows import count_lengths, readable_row, readable_source
@@ -83,7 +83,7 @@ def requested(forms):
 @contextlib.contextmanager
 def constants(**changed):
     """Have tables or launches use other constants."""
-    homes = {name: tables if hasattr(tables, name) else filling for name in changed}
+    homes = {name: tables if hasattr(tables, name) else row_scheduler for name in changed}
     kept = {name: getattr(home, name) for name, home in homes.items()}
     for name, value in changed.items():
         setattr(homes[name], name, value)
@@ -94,10 +94,10 @@ def constants(**changed):
 
 def never_mended():
     """Leave the launch out that checks segments."""
-    original = filling.launch
+    original = row_scheduler.launch
 
     def launch(kernel, *arguments, **options):
-        if kernel is not filling.mend_kernel:
+        if kernel is not row_scheduler.mend_kernel:
             original(kernel, *arguments, **options)
 
     return constants(launch=launch)

@@ -1,6 +1,6 @@
 """A loop that a test compiles for many types."""
 
-from engine.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled
 
 
 @compiled

@@ -3,7 +3,7 @@
 import numpy as np
 
 from data.bars import Bars
-from engine.ledger import Ledger
+from engine.accounts.ledger import Ledger
 
 HOUR_NS = 3600 * 10**9
 START_NS = 1_577_836_800 * 10**9

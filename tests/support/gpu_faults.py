@@ -6,7 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from engine.cuda import CudaBackend, waiting
+from engine.cuda import CudaBackend
+from engine.runtime.cuda import watchdog
 
 FASTER = 100
 """A watchdog's minute is so much shorter here."""
@@ -44,4 +45,4 @@ def breaking(plan):
         return begin(self, *arguments)
 
     CudaBackend.begin = broken
-    waiting._WATCHDOG = waiting.Watchdog(clock=lambda: time.monotonic() * FASTER)
+    watchdog._WATCHDOG = watchdog.Watchdog(clock=lambda: time.monotonic() * FASTER)

@@ -17,16 +17,17 @@ import torch
 import engine.batch
 import engine.devices
 from data.bars import Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.costs import Costs
-from engine.cuda import CudaBackend, dispatch, places, tables
+from engine.cuda import CudaBackend, dispatch, slot_lookup
 from engine.cuda.dispatch import Dispatch
-from engine.cuda.lanes import Lane
-from engine.cuda.stretches import Stretches
+from engine.cuda.streams import Lane
+from engine.cuda.time_tiles import Stretches
 from engine.fast_case import find_fast_case
-from engine.ledger import ACCUMULATOR_INDEX
+from engine.indicators.cuda import tables
+from engine.indicators.plan import plan_rows
 from engine.reference import Reference
-from engine.rows.plan import plan_rows
 from strategy.errors import GeneError
 from tests.support.interpreter import repeat_nothing
 from tests.support.markets import (
@@ -202,7 +203,7 @@ def interpret():
     for whole fours of individuals, and blocks of rolling rows are finished by one program each:
     `device_rows` has several of them share one.
     """
-    places.FEWEST_ADMITTED = 1
+    slot_lookup.FEWEST_ADMITTED = 1
     tables.BUSY = 0
     engine.batch.PARTS_THAT_PAY = 1
     dispatch.bucket = lambda individuals: -(-individuals // 4) * 4

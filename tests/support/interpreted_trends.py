@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from data import load_bars
-from engine.cuda import trends as trends_on_device
-from engine.cuda.trends import Trends, rows_of
+from engine.indicators.cuda import trends as trends_on_device
+from engine.indicators.cuda.trends import Trends, rows_of
 from engine.trends import rows, trends
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from tests.support.interpreter import repeat_nothing

@@ -17,16 +17,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data.bars import Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.costs import Costs
-from engine.cuda import accounts, comparing, trends
+from engine.conditions.cuda import specialization
+from engine.conditions.cuda.expression_vm import OPERATIONS, ROW, Formulas
+from engine.cuda import accounts
 from engine.cuda.accounts import Accounts, Asked, Each
-from engine.cuda.formulas import OPERATIONS, ROW, Formulas
 from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
-from engine.cuda.market import prices_of
 from engine.devices import Device
-from engine.ledger import ACCUMULATOR_INDEX
-from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE
+from engine.indicators.cuda import trends
+from engine.indicators.cuda.market import prices_of
+from engine.positions.exit_spec import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE
 from engine.replay.parity import compare_ledgers
 from strategy import words
 from strategy.expressions import Arithmetic, GeneValue, Number
@@ -186,15 +188,15 @@ def compare_forms():
     """Kernels of their own give the bits of the one that takes formulas as data."""
     rng = np.random.default_rng(5)
     layout = GenomeLayout(tuple(Gene(name, "float", -9.0, 9.0, 1.0) for name in "xy"))
-    comparing.PAYS_AFTER = 0
+    specialization.PAYS_AFTER = 0
     for number in range(FORMS):
-        formulas, decider = Formulas(layout), comparing.Comparing()
+        formulas, decider = Formulas(layout), specialization.Comparing()
         relation, ago = number % 4, (0, 1, 70)[number % 3]
         spans = [formulas.span(tree(layout, rng, 3)) for _ in range(2)]
         left, right = map(formulas.form, spans)
         said = whole([*spans[0], *spans[1], relation, ago])
         n_rows = max(len(formulas.rows), 1)
-        read = comparing.Read(
+        read = specialization.Read(
             whole([*formulas.code, 0, 0]),
             torch.tensor([*formulas.constants, 0.0], dtype=torch.float64),
             torch.from_numpy(rng.choice(AWKWARD, (3, 2))),
@@ -205,7 +207,7 @@ def compare_forms():
         )
         found = [torch.full((3, 3), -1, dtype=torch.int64) for _ in range(2)]
         for words_of in found:
-            decider.decide(comparing.Comparison(said, left, right, relation), read, words_of)
+            decider.decide(specialization.Comparison(said, left, right, relation), read, words_of)
         assert list(decider._is_equal.values()) == [True], (left, right, relation)
         assert torch.equal(*found), (left, right, relation)
     print(f"forms: {FORMS} comparisons, every bit equal")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from data.bars import Window
-from engine.costs import Costs
+from engine.accounts.costs import Costs
 from optimizer.config.run_config import RunConfig
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan

@@ -5,8 +5,8 @@ from dataclasses import fields
 import numpy as np
 
 from data.bars import Window
-from engine.costs import Costs
-from engine.ledger import Ledger, Trade
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import Ledger, Trade
 from optimizer.report.trades import collect_trades
 
 KINDS = {"signal_bar": np.int64, "entry_bar": np.int64, "exit_bar": np.int64, "reason": np.int8,

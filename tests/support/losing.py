@@ -28,7 +28,7 @@ FASTER = 1000
 
 def hang():
     """Do as a device does that never answers; its libraries' exit handlers never return either."""
-    from engine.cuda.waiting import Watchdog
+    from engine.runtime.cuda.watchdog import Watchdog
 
     atexit.register(threading.Event().wait)
     threading.Thread(target=threading.Event().wait).start()

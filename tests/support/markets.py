@@ -8,7 +8,7 @@ at 100, the risk is 3 and the target stands at 106.
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.costs import Costs
+from engine.accounts.costs import Costs
 from strategy.words import atr, beyond_bar, gene, length, r_multiple, strategy, volume
 
 PAPER_SPEC = strategy(

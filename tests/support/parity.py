@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.ledger import ACCUMULATORS
+from engine.accounts.ledger import ACCUMULATORS
 from engine.replay.parity import compare_accumulators, compare_ledgers
 
 

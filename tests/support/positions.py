@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import strategies as st
 
-from engine.cpu.extremes import extremes_of
-from engine.cpu.formulas import LEAF
-from engine.cpu.population import fold_population, list_population
-from engine.cpu.positions import Charges, Population, session_exits
-from engine.cpu.threads import Threads
-from engine.folding import accumulators_of, fold_results
-from engine.orders import (
+from engine.accounts.reference import accumulators_of, fold_results
+from engine.conditions.cpu.expression_vm import LEAF
+from engine.positions.cpu.batch import fold_population, list_population
+from engine.positions.cpu.block_minmax import extremes_of
+from engine.positions.cpu.both_sides import Charges, Population, session_exits
+from engine.positions.exit_spec import (
     BEYOND_BAR,
     FROM_ENTRY,
     LEVEL,
@@ -24,8 +23,15 @@ from engine.orders import (
     form_of,
     plan_of,
 )
+from engine.positions.reference import (
+    Prices,
+    find_signal_range,
+    ledger_of,
+    list_signals,
+    take_signals,
+)
 from engine.replay.parity import compare_accumulators, compare_ledgers
-from engine.trades import Prices, find_signal_range, ledger_of, list_signals, take_signals
+from engine.runtime.cpu.threads import Threads
 from tests.support.worlds import markets
 
 THREADS = {count: Threads(count) for count in (1, 2)}

@@ -1,7 +1,7 @@
 """The reference in each of its forms."""
 
-from engine.compiling.forms import CompiledForm
 from engine.reference import Reference, as_it_reads
+from engine.runtime.compiling.forms import CompiledForm
 
 FORMS = {"reference": as_it_reads, "compiled_reference": CompiledForm()}
 """By the names that tests have for them."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.contract import Form
+from engine.backend import Form
 from engine.fast_case import HOLED, SOURCES
 from strategy.kinds import COMPUTED_COLUMNS, KINDS
 

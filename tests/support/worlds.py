@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from data.bars import Bars, Window
-from engine.costs import Costs
+from engine.accounts.costs import Costs
 from engine.fast_case import find_fast_case
 from strategy import STRATEGIES
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from engine.ledger import REASONS
+from engine.accounts.ledger import REASONS
 from optimizer.report.charts.chart import (
     BLUE,
     GREEN,

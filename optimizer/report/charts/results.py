@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.costs import Costs
+from engine.accounts.costs import Costs
 from optimizer.report.charts.chart import (
     BLUE,
     GREEN,

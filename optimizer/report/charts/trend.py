@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.forms import CompiledForm
+from engine.runtime.compiling.forms import CompiledForm
 from optimizer.report.charts.chart import (
     BLUE,
     GREEN,

@@ -18,7 +18,7 @@ Where only the first front is asked for, the table is one number a block, and no
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled_unlocked
+from engine.runtime.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.fronts import ONE, ZERO, Bools
 from optimizer.search.compiled.sorting import Floats, Places
 

@@ -20,7 +20,7 @@ the set of bits are house rules.
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled_inline, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_inline, compiled_unlocked
 from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Unsigned
 from optimizer.search.compiled.sorting import Floats, Places, rising_orders
 

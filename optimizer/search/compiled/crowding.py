@@ -6,7 +6,7 @@ neighbours of a member are the members of its front that were met last and that 
 
 import numpy as np
 
-from engine.compiling.loops import compiled_unlocked
+from engine.runtime.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.sorting import Floats, Places
 
 LARGE = 2.0**1000

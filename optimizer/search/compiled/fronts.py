@@ -15,7 +15,7 @@ Luccio and Preparata, "On finding the maxima of a set of vectors", 1975.
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled_unlocked
+from engine.runtime.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.sorting import Floats, Places
 
 Bools = npt.NDArray[np.bool_]

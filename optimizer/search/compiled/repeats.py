@@ -6,7 +6,7 @@ Nothing depends on the order in which the table is laid out; a hash only says wh
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled
 from optimizer.search.compiled.fronts import ONE, ZERO, Bools, Unsigned
 from optimizer.search.compiled.sorting import Floats, Places
 

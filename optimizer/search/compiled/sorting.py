@@ -12,7 +12,7 @@ Source: Shell, "A high-speed sorting procedure", 1959; gaps of 5/11 by Gonnet an
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled_unlocked
+from engine.runtime.compiling.loops import compiled_unlocked
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled, compiled_part
+from engine.runtime.compiling.loops import compiled, compiled_part
 from optimizer.search.compiled.sorting import Floats, Places
 
 Bools = npt.NDArray[np.bool_]

@@ -9,11 +9,11 @@ import math
 import pytest
 
 from data.bars import Window
+from engine.accounts.costs import Costs
+from engine.accounts.derived import UNDEFINED
+from engine.accounts.ledger import ACCUMULATORS
+from engine.accounts.metrics import compute_metrics, span_of
 from engine.batch import Engine
-from engine.costs import Costs
-from engine.derived import UNDEFINED
-from engine.ledger import ACCUMULATORS
-from engine.metrics import compute_metrics, span_of
 from engine.reference import Reference
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market

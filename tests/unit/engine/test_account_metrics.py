@@ -5,10 +5,10 @@ import pytest
 
 from data import LoadOptions, load_bars
 from data.bars import Bars, Window
-from engine.account import ACCOUNT_METRICS, Account, longest_run
+from engine.accounts.account import ACCOUNT_METRICS, Account, longest_run
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import REASONS, Ledger
 from engine.batch import Engine
-from engine.costs import Costs
-from engine.ledger import REASONS, Ledger
 from strategy import STRATEGIES
 
 DAY_NS = 86_400 * 10**9

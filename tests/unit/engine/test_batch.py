@@ -7,11 +7,11 @@ import pytest
 
 from data.bars import Window
 from engine import batch
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
-from engine.costs import Costs
 from engine.devices import why_absent
 from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
-from engine.ledger import ACCUMULATORS
 from engine.replay.parity import compare_ledgers
 from strategy.errors import GeneError
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.batch import Engine
-from engine.compiling.forms import CompiledForm
-from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.reference import Reference
 from engine.replay import certificate, sample
 from engine.replay.certificate import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
+from engine.runtime.compiling.forms import CompiledForm
 from strategy.indicators.ema import ema
 from strategy.kinds import KINDS
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes

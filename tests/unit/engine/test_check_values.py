@@ -4,8 +4,8 @@ import pytest
 
 from data import LoadOptions, load_bars
 from data.bars import Window
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from strategy import STRATEGIES
 from tests.support.backends import ENGINE_PARAMETERS

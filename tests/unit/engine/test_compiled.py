@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 import engine
-from engine.compiling.loops import digest_of
+from engine.runtime.compiling.loops import digest_of
 from optimizer.search.compiled import sorting
 from optimizer.search.compiled.sorting import rising_orders
 
 CALLER = """
 from engine.loops_of_a_test.callee import callee
-from engine.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled
 
 @compiled
 def caller(x: float) -> float:
     return callee(x)
 """
 CALLEE = """
-from engine.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled
 
 @compiled
 def callee(x: float) -> float:
@@ -49,17 +49,18 @@ def test_a_changed_loop_reaches_its_callers(tmp_path):
     """The caller's own file is as it was, and yet its old code is not used."""
     package = tmp_path / "engine" / "loops_of_a_test"
     package.mkdir(parents=True)
-    (tmp_path / "engine" / "compiling").mkdir()
+    (tmp_path / "engine" / "runtime" / "compiling").mkdir(parents=True)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "__init__.py").write_text("")
     (tmp_path / "engine" / "__init__.py").write_text("")
     (package / "__init__.py").write_text("")
     for name in (
         "data/files.py",
-        "engine/compiling/__init__.py",
-        "engine/compiling/loops.py",
-        "engine/compiling/kept_code.py",
-        "engine/compiling/spent.py",
+        "engine/runtime/__init__.py",
+        "engine/runtime/compiling/__init__.py",
+        "engine/runtime/compiling/loops.py",
+        "engine/runtime/compiling/cache_dirs.py",
+        "engine/runtime/compiling/compile_timer.py",
         "engine/errors.py",
     ):
         shutil.copy(Path(engine.__file__).parents[1] / name, tmp_path / name)

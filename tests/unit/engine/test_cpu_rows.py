@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from engine.contract import Form, RowRequest
-from engine.cpu import filling
-from engine.cpu.codes import HIGHEST_CODE, encode
-from engine.cpu.filling import LEAD_LENGTHS, RowFiller
-from engine.cpu.lanes import LANES, load, quotient, splat, store
-from engine.cpu.threads import Threads
-from engine.cpu.types import Market
-from engine.rows.coders import FixedCoder, WanderingCoder, coder_maps
+from engine.backend import Form, RowRequest
+from engine.indicators.coders import FixedCoder, WanderingCoder, coder_maps
+from engine.indicators.cpu import row_scheduler
+from engine.indicators.cpu.codes import HIGHEST_CODE, encode
+from engine.indicators.cpu.row_scheduler import LEAD_LENGTHS, RowFiller
+from engine.runtime.cpu.simd4 import LANES, load, quotient, splat, store
+from engine.runtime.cpu.threads import Threads
+from engine.runtime.cpu.types import Market
 from tests.support.parity import assert_same_bits
 from tests.support.slot_rows import count_lengths, readable_row
 from tests.support.worlds import make_bars
@@ -127,9 +127,9 @@ def test_most_stretches_meet():
 def test_stretches_are_twice_as_long_as_what_comes_before_them(monkeypatch):
     """An average is cut as soon as the series has two leads for each lane, not before."""
     cut = []
-    original = filling._stretches
+    original = row_scheduler._stretches
     monkeypatch.setattr(
-        filling, "_stretches", lambda *given: cut.append(given[-1]) or original(*given)
+        row_scheduler, "_stretches", lambda *given: cut.append(given[-1]) or original(*given)
     )
     enough = 2 * LEAD_LENGTHS * 10 * LANES
     for count in (enough - 1, enough):
@@ -158,7 +158,7 @@ def test_rolling_rows_equal_their_definition(name):
 def test_rows_do_not_depend_on_their_company(name, count, threads, part_bars, asked):
     """However rows are mixed, cut and shared out, each is what its definition says."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(filling, "PART_BARS", part_bars)
+        patch.setattr(row_scheduler, "PART_BARS", part_bars)
         Rows(hard_series(name, count), threads).fill(asked)
 
 

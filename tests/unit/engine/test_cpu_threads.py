@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from engine.cpu.threads import Threads
+from engine.runtime.cpu.threads import Threads
 
 
 @pytest.mark.parametrize(

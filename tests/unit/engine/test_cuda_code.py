@@ -8,32 +8,23 @@ import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from engine.compiling.launch import OPTIONS
-from engine.compiling.spent import compile_seconds
-from engine.cuda import (
-    admission,
-    candidates,
-    chain,
-    claims,
-    exits,
-    positions,
-    rows,
-    signals,
-    trades,
-    trend_layers,
-    trend_sides,
-)
-from engine.cuda.formulas import TURNED
-from engine.ledger import EXIT_PLACES
+from engine.accounts.ledger import EXIT_PLACES
+from engine.conditions.cuda import candidates, kernels, signals
+from engine.conditions.cuda.expression_vm import TURNED
+from engine.cuda import validate
+from engine.indicators.cuda import rows, trend_layers, trend_sides
+from engine.positions.cuda import both_sides, bracket_exits, chain, trades
+from engine.runtime.compiling.compile_timer import compile_seconds
+from engine.runtime.compiling.launch import OPTIONS
 from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compiled
 
 MODULES = (
-    admission,
+    validate,
     candidates,
     chain,
-    claims,
-    exits,
-    positions,
+    kernels,
+    bracket_exits,
+    both_sides,
     rows,
     signals,
     trades,
@@ -86,7 +77,7 @@ KERNELS = {
         {"HIGHEST": 126, "ROWS": 8, "BARS": 1024},
     ),
     "admission": (
-        admission.admission_kernel,
+        validate.admission_kernel,
         [I32, I32, F64, F64, I32, I32, F64, I32, "i32"],
         {
             "N_COLUMNS": 10,
@@ -129,7 +120,7 @@ KERNELS = {
         },
     ),
     "exit": (
-        exits.exit_kernel,
+        bracket_exits.exit_kernel,
         [I32, F64, I32, F64, F64, I32, I32, F64] + [I32] * 3 + ["i32"] * 5,
         BRACKET | {"SIGNALS": 32, "BLOCKS": 4},
     ),
@@ -212,13 +203,13 @@ KERNELS = {
         {"REPEATS": True, "SEGMENT": 64, "LANES": 32},
     ),
     "compare": (
-        claims.compare_kernel,
+        kernels.compare_kernel,
         [I32, F64, I32, F64, I32, F64, I32, I64] + ["i32"] * 6,
         {"WORDS": 8},
     ),
     **{
         f"compare, {name}": (
-            claims.compare_form_kernel,
+            kernels.compare_form_kernel,
             [I32, F64, I32, F64, I32, F64, I32, I32] + ["i32"] * 6,
             {"LEFT": left, "RIGHT": right, "RELATION": relation, "HALVES": 16},
         )
@@ -226,20 +217,20 @@ KERNELS = {
     },
     **{
         name: (
-            claims.remember_kernel,
+            kernels.remember_kernel,
             [I64, I32, I64, "i32", "i32"],
             {"HELD": is_held, "WORDS": 256},
         )
         for name, is_held in (("held", True), ("within", False))
     },
     "marks": (
-        positions.mark_kernel,
+        both_sides.mark_kernel,
         [I64, I64] + [I32] * 6 + ["i32"] * 3,
         {"WORDS": 128},
     ),
     **{
         name: (
-            positions.leave_kernel,
+            both_sides.leave_kernel,
             [F64, I32, F64, I32, F64, I32, I32, F64, I32, F64, F64, I32, I64]
             + [I32] * 8
             + [F64, F64]
@@ -263,7 +254,7 @@ KERNELS = {
         [I32] + [F64] * 6 + ["i32", "i32"],
         {"N_OUT": 24, "PAIRS": 8},
     ),
-    "following": (claims.following_kernel, [I64, I32, "i32"], {"WORDS": 256}),
+    "following": (kernels.following_kernel, [I64, I32, "i32"], {"WORDS": 256}),
 }
 
 

@@ -5,9 +5,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from engine.cuda import faults  # noqa: E402
-from engine.cuda.faults import device_errors  # noqa: E402
 from engine.errors import DeviceError, DeviceLostError  # noqa: E402
+from engine.runtime.cuda import faults  # noqa: E402
+from engine.runtime.cuda.faults import device_errors  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from engine.contract import Form, RowRequest
-from engine.cuda import tables
+from engine.backend import Form, RowRequest
+from engine.indicators.cuda import tables
 
 SOURCES = {"close": 0, "volume": 1, "true_range": 2}
 

@@ -6,9 +6,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
+from engine.accounts.ledger import ACCUMULATORS  # noqa: E402
 from engine.cuda import workspace  # noqa: E402
 from engine.cuda.workspace import Workspace  # noqa: E402
-from engine.ledger import ACCUMULATORS  # noqa: E402
 
 N_WINDOWS = 4
 

@@ -13,7 +13,7 @@ import pytest
 
 import engine
 import strategy
-from engine.compiling.forms import NotCompiledError, compiled_definition
+from engine.runtime.compiling.forms import NotCompiledError, compiled_definition
 
 STEP = 3.0
 
@@ -36,7 +36,7 @@ def deep(x):
     return x * {deep}
 """
 ASK = """
-from engine.compiling.forms import compiled_definition
+from engine.runtime.compiling.forms import compiled_definition
 from rule import rule
 found = compiled_definition(rule)
 print(found(1.0), rule(1.0))
@@ -119,9 +119,10 @@ def ask(folder):
 def test_a_change_anywhere_reaches_what_is_kept(tmp_path):
     """In a function that is called, in one that it calls, in a constant of yet another file."""
     source = Path(engine.__file__).parent
-    (tmp_path / "engine" / "compiling").mkdir(parents=True)
-    names = ("__init__", "loops", "forms", "kept_code", "spent")
-    for name in ("__init__.py", "errors.py", *(f"compiling/{name}.py" for name in names)):
+    (tmp_path / "engine" / "runtime" / "compiling").mkdir(parents=True)
+    names = ("__init__", "loops", "forms", "cache_dirs", "compile_timer")
+    compiling = [f"runtime/compiling/{name}.py" for name in names]
+    for name in ("__init__.py", "errors.py", "runtime/__init__.py", *compiling):
         shutil.copy(source / name, tmp_path / "engine" / name)
     shutil.copytree(Path(strategy.__file__).parent, tmp_path / "strategy")
     (tmp_path / "rule.py").write_text(RULE)

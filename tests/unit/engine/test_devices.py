@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine import gpus
+from engine.runtime import gpus
 
 
 class Driver:

@@ -11,7 +11,7 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from engine.cpu.backend import CpuBackend
-from engine.free_memory import free_host_bytes
+from engine.runtime.free_memory import free_host_bytes
 from tests.support.worlds import SHORT_SPECS, make_bars
 
 
@@ -80,7 +80,7 @@ def test_a_limit_of_the_process_bounds_what_is_free(limit, taken):
     """
     program = f"""
 import resource, psutil
-from engine.free_memory import free_host_bytes
+from engine.runtime.free_memory import free_host_bytes
 
 free_host_bytes()
 taken = psutil.Process().memory_info().{taken}

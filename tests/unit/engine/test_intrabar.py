@@ -3,9 +3,9 @@
 import pytest
 
 from data.bars import Window
-from engine.costs import Costs
-from engine.intrabar import intrabar_of
-from engine.ledger import ACCUMULATOR_INDEX, REASONS, Trade
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Trade
+from engine.positions.intrabar import intrabar_of
 from engine.reference import Reference
 from tests.support.ledgers import ledger_of
 from tests.support.markets import PAPER_SPEC, QUIET, paper_market

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from data import Window, load_bars
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATORS, REASONS
 from engine.batch import Engine
-from engine.costs import Costs
-from engine.ledger import ACCUMULATORS, REASONS
 from engine.reference import Reference
 from strategy import STRATEGIES
 from tests.support.backends import BACKEND_PARAMETERS

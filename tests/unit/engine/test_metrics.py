@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.derived import UNDEFINED, Span, power
-from engine.ledger import ACCUMULATORS
-from engine.metrics import METRICS, compute_metrics, span_of
+from engine.accounts.derived import UNDEFINED, Span, power
+from engine.accounts.ledger import ACCUMULATORS
+from engine.accounts.metrics import METRICS, compute_metrics, span_of
 from tests.support.markets import QUIET, paper_market
 
 YEAR = Span(bars=1000, years=1.0)

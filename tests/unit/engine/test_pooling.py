@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.derived import Span
-from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.metrics import compute_metrics, pool, pool_spans
+from engine.accounts.derived import Span
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
+from engine.accounts.metrics import compute_metrics, pool, pool_spans
 
 RISK_FRACTION = 0.01
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from data.bars import Bars
-from engine.costs import Costs
-from engine.ledger import ACCUMULATOR_INDEX, REASONS
-from engine.orders import (
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.positions.exit_spec import (
     BEYOND_BAR,
     FROM_ENTRY,
     LEVEL,

@@ -5,8 +5,8 @@ import pytest
 
 from data.bars import Window
 from engine import reference
-from engine.costs import Costs
-from engine.ledger import ACCUMULATORS
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATORS
 from engine.reference import Reference
 from tests.support.ledgers import ledger_of, trade_of
 from tests.support.parity import assert_same_bits

@@ -11,7 +11,7 @@ import pytest
 
 from data.bars import Window
 from engine import reference as reference_module
-from engine.parted import engine_for
+from engine.out_of_core import engine_for
 from engine.reference import Reference
 from engine.replay import certificate
 from engine.replay.parity import compare_ledgers

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.batch import Engine
-from engine.costs import Costs
-from engine.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.reference import Reference
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.markets import PAPER_SPEC, QUIET, SIGNAL, paper_market

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from data import Window
 from engine.batch import Engine
-from engine.compiling.forms import CompiledForm
-from engine.kept import Kept
 from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
+from engine.runtime.compiling.forms import CompiledForm
+from engine.runtime.lru_cache import Kept
 from engine.trends import TrendState, trends
 from strategy.indicators import adaptive_trend as law
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from engine.cuda.uploads import Uploads
+from engine.runtime.cuda.uploads import Uploads
 from tests.support.comparisons import needs_gpu
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.table import LARGEST_SOURCE_BYTES
-from engine.costs import Costs
+from engine.accounts.costs import Costs
 from optimizer.config.run_config import (
     RunConfig,
     expected_of,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.ledger import Trade
+from engine.accounts.ledger import Trade
 from engine.reference import Reference
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from engine.accounts.costs import Costs
+from engine.accounts.metrics import METRICS, MetricTable, compute_metrics, span_of
 from engine.batch import Engine
-from engine.costs import Costs
-from engine.metrics import METRICS, MetricTable, compute_metrics, span_of
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.session.individuals import figures_of
 from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market

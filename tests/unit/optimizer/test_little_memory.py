@@ -64,7 +64,9 @@ def is_mapped(column):
 def assert_page_reads_parts_seldom(run, monkeypatch):
     """A page of many members asks each part for several of them at once, and once for folds."""
     made = []
-    monkeypatch.setattr("engine.parted.Engine", lambda *a, **k: made.append(a) or Engine(*a, **k))
+    monkeypatch.setattr(
+        "engine.out_of_core.Engine", lambda *a, **k: made.append(a) or Engine(*a, **k)
+    )
     assert len(run.members) >= 4
     page_html(run)
     assert len(made) <= run.engine.n_parts * (len(run.members).bit_length() + 1)

@@ -149,7 +149,7 @@ def test_no_engine_holds_a_held_out_bar_before_the_search_is_over(folder, tmp_pa
             super().__init__(spec, series, *rest, **named)
             events.append([len(bars) for bars in series])
 
-    monkeypatch.setattr("engine.parted.Engine", Noted)
+    monkeypatch.setattr("engine.out_of_core.Engine", Noted)
     small = {"population": 8, "generations": 2, "min_trades": 1, "objectives": "sum_r,max_drawdown"}
     found = start_run(
         config(folder, holdout="20%", runs=str(tmp_path / "runs"), **small), Watch(events), bool

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from engine.accounts.metrics import compute_metrics
 from engine.batch import Engine
-from engine.metrics import compute_metrics
 from optimizer.errors import ConfigError
 from optimizer.evidence.robust import neighbours
 from optimizer.goals.near import axis_moves, lowest_quarter, neighbourhoods

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.derived import UNDEFINED, Span
-from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.metrics import METRICS, MetricTable, compute_metrics
+from engine.accounts.derived import UNDEFINED, Span
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
+from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import (

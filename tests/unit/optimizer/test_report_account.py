@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.ledger import REASONS
+from engine.accounts.ledger import REASONS
 from optimizer.evidence.returns import moments
 from optimizer.report.account import (
     SHARPE_DAYS,

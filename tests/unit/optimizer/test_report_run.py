@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.metrics import METRICS
+from engine.accounts.metrics import METRICS
 from optimizer import load_run
 from optimizer.errors import ConfigError, StoreError
 from optimizer.report import Run, compare_runs, page_html

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.ledger import REASONS, Trade
+from engine.accounts.ledger import REASONS, Trade
 from optimizer.report.charts import price
 from optimizer.report.model import _columns
 from optimizer.report.trades import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.metrics import METRICS
+from engine.accounts.metrics import METRICS
 from optimizer.errors import ParityError, StoreError
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs import RunStore

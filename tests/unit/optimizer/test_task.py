@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from data import DataError, Window
+from engine.accounts.metrics import compute_metrics, span_of
 from engine.batch import Engine
 from engine.fast_case import find_fast_case
 from engine.memory_plan import most_rows
-from engine.metrics import compute_metrics, span_of
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.session.task import (

@@ -7,7 +7,7 @@ import sys
 from tests.support.paths import FINDS
 
 SAID = """
-from engine.trades import take_signals
+from engine.positions.reference import take_signals
 from strategy.functions import constants_of, reached, text_digest
 functions = reached(take_signals)
 assert len(functions) > 5

@@ -12,7 +12,7 @@ import pytest
 from data import Bars, LoadOptions, load_bars
 from data.dated import DatedNumbers
 from data.timeframe import MINUTE_NS
-from engine.kept import Kept
+from engine.runtime.lru_cache import Kept
 from strategy.clock import zone_version
 from strategy.errors import StrategyError
 from strategy.expressions import Clock, Column

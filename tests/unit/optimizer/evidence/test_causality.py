@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
+from engine.accounts.ledger import ACCUMULATORS, REASONS
 from engine.batch import Engine
-from engine.ledger import ACCUMULATORS, REASONS
 from optimizer.evidence.causality import (
     begins,
     causality_seconds,

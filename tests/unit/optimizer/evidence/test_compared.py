@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.metrics import METRICS
+from engine.accounts.metrics import METRICS
 from optimizer.evidence.compared import (
     Tally,
     pick_of,

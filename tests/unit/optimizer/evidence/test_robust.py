@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
+from engine.accounts.costs import Costs
 from engine.batch import Engine
-from engine.costs import Costs
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.robust import (
     CHECKS,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.costs import Costs
+from engine.accounts.costs import Costs
 from optimizer.evidence.causality import causality_seconds
 from optimizer.judging.causal import causal_record
 from strategy import find_strategy, words

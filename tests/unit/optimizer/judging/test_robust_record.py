@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from data.bars import Bars, Window
+from engine.accounts.costs import Costs
 from engine.batch import Engine
-from engine.costs import Costs
 from optimizer.evidence.robust import neighbours
 from optimizer.judging.pick import Pick, chosen
 from optimizer.judging.robust import feasible_strengths, robust_record

@@ -1,0 +1,1 @@
+"""Accounts: what trades add up to, and the metrics made of it."""

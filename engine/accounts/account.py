@@ -1,0 +1,388 @@
+"""The account of one candidate, from its ledgers: what accumulators do not tell.
+
+All trades of all windows are folded once, by when their exit bars open, markets in their order.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars, Window
+from data.timeframe import UNITS_NS
+from engine.accounts.costs import Costs
+from engine.accounts.derived import LEAST_VARIATION, NS_PER_YEAR
+from engine.accounts.ledger import REASONS, Ledger
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+ACCOUNT_METRICS = (
+    "best_r",
+    "worst_r",
+    "mean_trade",
+    "losing_streak",
+    "trades_long",
+    "trades_short",
+    "sum_r_long",
+    "sum_r_short",
+    "median_leverage",
+    "max_leverage",
+    "max_drawdown_marked",
+    "under_water_days",
+    "sharpe_daily",
+    "sortino_daily",
+    "ulcer",
+    "buy_and_hold",
+    "rejected",
+)
+"""Names of what an account tells, in order."""
+
+FEWEST_DAYS = 20
+"""Below so many days with bars no ratio of days is formed."""
+
+MOST_MARKED = 1_000_000
+"""Markets times bars, above which an account of several is not marked at closes."""
+
+SIGNAL_EXIT = REASONS.index("signal")
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Trades of some windows [K] as an account sees them.
+
+    Args:
+        strand: [K], number of the market.
+        entry_ns: [K], when the entry bar opens.
+        exit_ns: [K], when the exit bar opens.
+        closed_ns: [K], when the exit bar closes.
+        over_ns: [K], from when on the position is known to be over.
+        leverage: [K], worth of the position over the account, at its entry.
+        r: [K].
+        trade: [K], share of the position's worth that was gained.
+        side: [K], 1 or -1.
+    """
+
+    strand: Ints
+    entry_ns: Ints
+    exit_ns: Ints
+    closed_ns: Ints
+    over_ns: Ints
+    leverage: Floats
+    r: Floats
+    trade: Floats
+    side: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Folded(Listed):
+    """Trades of all windows in the order in which they change the account.
+
+    Args:
+        equity: [K], after each trade.
+    """
+
+    equity: Floats
+
+
+@dataclass(frozen=True)
+class Account:
+    """Windows whose trades make one account.
+
+    Args:
+        series: [S] that windows refer to.
+        windows: [W], those of one market in the order of time.
+        markets: [W], whose bars a window has; each is a strand.
+        costs: What trades cost, and what share of the account one R is.
+    """
+
+    series: tuple[Bars, ...]
+    windows: tuple[Window, ...]
+    markets: tuple[str, ...]
+    costs: Costs
+
+    @cached_property
+    def strands(self) -> Ints:
+        """Number of each window's market, [W]."""
+        names = {name: number for number, name in enumerate(dict.fromkeys(self.markets))}
+        return np.array([names[name] for name in self.markets], np.int64)
+
+    @property
+    def n_strands(self) -> int:
+        """How many markets there are."""
+        return int(self.strands.max()) + 1
+
+    @cached_property
+    def is_marked(self) -> bool:
+        """Whether marking its trades takes no longer than all else."""
+        bars = sum(map(len, self.windows))
+        return self.n_strands == 1 or self.n_strands * bars <= MOST_MARKED
+
+    @cached_property
+    def days(self) -> Ints:
+        """UTC dates on which a window has a bar, [D] days since 1970."""
+        dates = [np.unique(self._times(window) // UNITS_NS["d"]) for window in self.windows]
+        return np.unique(np.concatenate(dates))
+
+    @cached_property
+    def years(self) -> float:
+        """Length of the union of all windows' times, in years."""
+        pairs = sorted(
+            (int(times[0]), int(times[-1]) + self.series[window.series].timeframe_ns)
+            for window in self.windows
+            for times in (self._times(window),)
+        )
+        total, reached = 0, pairs[0][0]
+        for first, last in pairs:
+            total += max(last - max(first, reached), 0)
+            reached = max(reached, last)
+        return total / NS_PER_YEAR
+
+    @cached_property
+    def buy_and_hold(self) -> float:
+        """Return of buying each market at its first close, as `hold_values` says; their mean."""
+        values = np.ones(self.n_strands)
+        for window, strand in zip(self.windows, self.strands, strict=True):
+            last = np.array([window.end - 1])
+            values[strand] *= hold_values(self.series[window.series], window, last, self.costs)[0]
+        return float(values.mean()) - 1.0
+
+    def fold(self, ledgers: Sequence[Ledger]) -> Folded:
+        """Ledgers [W] as one account."""
+        parts = zip(self.strands.tolist(), self.windows, ledgers, strict=True)
+        listed = [self._list(*part) for part in parts]
+        names = [field.name for field in fields(Listed)]
+        columns = {name: np.concatenate([getattr(one, name) for one in listed]) for name in names}
+        order = np.lexsort((columns["strand"], columns["exit_ns"]))
+        columns = {name: column[order] for name, column in columns.items()}
+        return Folded(**columns, equity=compound(columns["r"], self.costs.risk_fraction))
+
+    def measure(self, ledgers: Sequence[Ledger]) -> tuple[dict[str, float], dict[str, str]]:
+        """Numbers of `ACCOUNT_METRICS` by name, and why the others are undefined.
+
+        - best_r, worst_r; mean_trade: what a trade gains of its position's worth, on the mean.
+        - losing_streak: most trades in a row with r <= 0.
+        - median_leverage, max_leverage: worth of a position over the account at its entry, in
+          max_leverage with all that other markets have open then; each of `risk_fraction * entry /
+          risk`.
+        - max_drawdown_marked: deepest fall at closes of bars, equity then being times `1 +
+          risk_fraction * r` of each open position as if it were closed there, costs included.
+        - under_water_days: calendar days from the first to the last of the longest run of days
+          whose ends lie below the highest one before.
+        - sharpe_daily, sortino_daily, ulcer: of the ends of days with bars, a year of as many days
+          as there are on the mean; after Sharpe (1994), Sortino and Price (1994), Martin and
+          McCann (1989). ulcer is the root of the mean of squared falls.
+        - buy_and_hold: return of the bars themselves. rejected: signals that risked too little.
+        """
+        # What overflows is found by what comes of it.
+        with np.errstate(over="ignore", invalid="ignore"):
+            values, why = self._measure(ledgers)
+        beyond = {name for name, value in values.items() if not np.isfinite(value)}
+        named = {name: value for name, value in values.items() if name not in beyond}
+        return named, why | dict.fromkeys(sorted(beyond), "overflow")
+
+    def _measure(self, ledgers: Sequence[Ledger]) -> tuple[dict[str, float], dict[str, str]]:
+        """The same, infinity or NaN where a number is too large."""
+        folded = self.fold(ledgers)
+        named = {
+            "trades_long": float((folded.side > 0).sum()),
+            "trades_short": float((folded.side < 0).sum()),
+            "sum_r_long": _total(folded.r[folded.side > 0]),
+            "sum_r_short": _total(folded.r[folded.side < 0]),
+            "losing_streak": float(longest_run(~(folded.r > 0.0))),
+            "buy_and_hold": self.buy_and_hold,
+            "rejected": float(sum(ledger.rejected for ledger in ledgers)),
+        }
+        if not len(folded.r):
+            absent = ("best_r", "worst_r", "mean_trade", "median_leverage", "max_leverage")
+            why = dict.fromkeys(absent, "no_trades")
+        else:
+            why = {}
+            named |= {
+                "best_r": float(folded.r.max()),
+                "worst_r": float(folded.r.min()),
+                "mean_trade": _total(folded.trade) / len(folded.r),
+                "median_leverage": float(np.median(folded.leverage)),
+                "max_leverage": float(_gross(folded).max()),
+            }
+        if self.is_marked:
+            _, marked = self.mark(ledgers, folded)
+            named["max_drawdown_marked"] = float(measure_falls(marked).max(initial=0.0))
+        else:
+            why["max_drawdown_marked"] = "several_symbols"
+        by_day, why_days = self._daily(folded)
+        return named | by_day, why | why_days
+
+    def _daily(self, folded: Folded) -> tuple[dict[str, float], dict[str, str]]:
+        """Ratios and falls of the account at the ends of days."""
+        ends = self.day_ends(folded)
+        falls = measure_falls(ends)
+        found = {"under_water_days": float(self._longest_fall(falls > 0.0))}
+        if len(ends) and not ends[-1] > 0.0:
+            return found, dict.fromkeys(("sharpe_daily", "sortino_daily", "ulcer"), "ruined")
+        count = len(self.days)
+        # A stretch of days without a trade is one addition.
+        begins = np.unique(np.searchsorted(self.days, folded.exit_ns // UNITS_NS["d"]))
+        lengths = np.diff(np.append(begins, count))
+        found["ulcer"] = float(np.sqrt(_total(lengths * falls[begins] ** 2) / count))
+        if count < FEWEST_DAYS:
+            return found, dict.fromkeys(("sharpe_daily", "sortino_daily"), "few_days")
+        before = np.concatenate([[1.0], ends[:-1]])
+        changes = np.where(ends != before, ends / before - 1.0, 0.0)
+        sum_q, sum_q2 = _total(changes), _total(changes * changes)
+        loss_q2 = _total(np.where(changes < 0.0, changes * changes, 0.0))
+        variance = (sum_q2 - sum_q * sum_q / count) / (count - 1)
+        if not variance > LEAST_VARIATION * (sum_q2 / count):
+            return found, dict.fromkeys(("sharpe_daily", "sortino_daily"), "no_variation")
+        mean, periods = sum_q / count, np.sqrt(count / self.years)
+        found["sharpe_daily"] = float(mean / np.sqrt(variance) * periods)
+        if not loss_q2 > LEAST_VARIATION * sum_q2:
+            return found, {"sortino_daily": "no_losses"}
+        found["sortino_daily"] = float(mean / np.sqrt(loss_q2 / count) * periods)
+        return found, {}
+
+    def day_ends(self, folded: Folded) -> Floats:
+        """Equity at the end of each day with bars, [D]."""
+        date = folded.exit_ns // UNITS_NS["d"]
+        count = np.searchsorted(date, self.days, side="right")
+        return np.concatenate([[1.0], folded.equity])[count]
+
+    def _longest_fall(self, is_below: Flags) -> int:
+        """Calendar days from the first to the last of the longest run of days below the peak."""
+        runs = self.days[find_runs(is_below) - [0, 1]]
+        return int((runs[:, 1] - runs[:, 0]).max(initial=-1)) + 1
+
+    def mark(self, ledgers: Sequence[Ledger], folded: Folded) -> tuple[Ints, Floats]:
+        """Equity at closes of bars at which there is a position or one ends, as if all were closed.
+
+        Returns:
+            Times [T], ascending, nanoseconds UTC, some of them more than once; and equity [T].
+        """
+        marks = [
+            _concatenate(self._marks(w, ledgers[w]) for w in np.flatnonzero(own).tolist())
+            for own in self.strands == np.arange(self.n_strands)[:, None]
+        ]
+        times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in marks)])
+        times.sort(kind="stable")
+        count = np.searchsorted(folded.closed_ns, times, side="right")
+        value = np.concatenate([[1.0], folded.equity])[count]
+        for closes, ends, factor in marks:
+            newest = np.searchsorted(closes, times, side="right") - 1
+            is_open = newest >= 0
+            is_open[is_open] = times[is_open] < ends[newest[is_open]]
+            value[is_open] *= factor[newest[is_open]]
+        return times, value
+
+    def _marks(self, place: int, ledger: Ledger) -> tuple[Ints, Ints, Floats]:
+        """Closes at which there is a position in a window, when it ends, what it makes by then."""
+        bars = self.series[self.windows[place].series]
+        held = ledger.exit_bar - ledger.entry_bar
+        trade = np.repeat(np.arange(len(ledger)), held)
+        begins = held.cumsum() - held
+        bar = np.arange(len(trade)) - begins[trade] + ledger.entry_bar[trade]
+        side, risk = side_and_risk(ledger)
+        close, entry = bars.close[bar], ledger.entry[trade]
+        net = side[trade] * (close - entry) - self.costs.per_side * (entry + close)
+        factor = 1.0 + self.costs.risk_fraction * (net / risk[trade])
+        opened, duration = bars.timestamp, bars.timeframe_ns
+        ends = opened[ledger.exit_bar[trade]] + duration
+        return opened[bar] + duration, ends, np.maximum(factor, 0.0)
+
+    def _list(self, strand: int, window: Window, ledger: Ledger) -> Listed:
+        """Trades of one window."""
+        bars = self.series[window.series]
+        _, risk = side_and_risk(ledger)
+        exits = bars.timestamp[ledger.exit_bar]
+        closed = exits + bars.timeframe_ns
+        return Listed(
+            strand=np.full(len(ledger), strand, np.int64),
+            entry_ns=bars.timestamp[ledger.entry_bar],
+            exit_ns=exits,
+            closed_ns=closed,
+            over_ns=np.where(ledger.reason == SIGNAL_EXIT, exits, closed),
+            leverage=self.costs.risk_fraction * ledger.entry / risk,
+            r=ledger.r,
+            trade=ledger.r * risk / ledger.entry,
+            side=ledger.side.astype(np.int64),
+        )
+
+    def _times(self, window: Window) -> Ints:
+        return self.series[window.series].timestamp[window.start : window.end]
+
+
+def side_and_risk(ledger: Ledger) -> tuple[Floats, Floats]:
+    """Sides, 1 for longs and -1 for shorts; and what each trade risked at its entry, [K]."""
+    side = ledger.side.astype(np.float64)
+    return side, side * (ledger.entry - ledger.stop)
+
+
+def hold_values(bars: Bars, window: Window, at: Ints, costs: Costs) -> Floats:
+    """Worth at closes of bars [N] of what was bought at a window's first close, cost of entry paid.
+
+    Not at the first open: on the bar of a listing that may be a price at which nothing was sold.
+    """
+    paid = bars.close[window.start] * (1.0 + costs.per_side)
+    values: Floats = bars.close[at] / paid
+    return values
+
+
+def longest_run(flags: Flags) -> int:
+    """Length of the longest run of true flags.
+
+    >>> longest_run(np.array([True, False, True, True]))
+    2
+    """
+    runs = find_runs(flags)
+    return int((runs[:, 1] - runs[:, 0]).max(initial=0))
+
+
+def find_runs(flags: Flags) -> Ints:
+    """Begin and end, itself not within, of each run of true flags, [K, 2].
+
+    >>> find_runs(np.array([True, False, True, True])).tolist()
+    [[0, 1], [2, 4]]
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
+    return edges.reshape(-1, 2)
+
+
+def compound(r: Floats, risk_fraction: float) -> Floats:
+    """Equity after each trade, from 1, by its R [K] in order; ruin is for ever."""
+    equity: Floats = np.multiply.accumulate(1.0 + risk_fraction * r)
+    equity[np.logical_or.accumulate(~(equity > 0.0))] = 0.0
+    return equity
+
+
+def _gross(folded: Folded) -> Floats:
+    """Leverage of each trade and of all positions that other markets have open then, [K]."""
+    if not folded.strand.any():
+        return folded.leverage
+    order = np.lexsort((folded.strand, folded.entry_ns))
+    entry, leverage = folded.entry_ns[order], folded.leverage[order]
+    ended = np.argsort(folded.over_ns, kind="stable")
+    taken = leverage.cumsum()
+    released = np.concatenate([[0.0], folded.leverage[ended].cumsum()])
+    gone = np.searchsorted(folded.over_ns[ended], entry, side="right")
+    gross: Floats = taken - released[gone]
+    return gross
+
+
+def _concatenate(parts: Iterable[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
+    """Columns of parts, one behind the other."""
+    closes, ends, factor = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return closes, ends, factor
+
+
+def measure_falls(value: Floats) -> Floats:
+    """How far values [N] lie below the highest so far, which begins with 1, as shares of it."""
+    peak = np.maximum.accumulate(np.concatenate([[1.0], value]))[1:]
+    falls: Floats = (peak - value) / peak
+    return falls
+
+
+def _total(values: Floats) -> float:
+    """Sum, one addition a value."""
+    return float(values.cumsum()[-1]) if len(values) else 0.0

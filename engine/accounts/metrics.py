@@ -1,0 +1,266 @@
+"""From accumulators to metrics: one function for every engine, on the host.
+
+A metric that is undefined is NaN and carries the reason; it never reaches a search as a number.
+Only + - * / and square roots are used, so that every processor gives the same bits.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars, Window
+from engine.accounts.derived import (
+    NO_VARIATION,
+    NS_PER_YEAR,
+    OVERFLOW,
+    Derived,
+    Flags,
+    Floats,
+    Need,
+    Span,
+)
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+
+Formula = tuple[Floats, Sequence[Need]]
+"""Values [P, W], and what they need to be defined."""
+
+METRICS = (
+    "trades",
+    "win_rate",
+    "mean_r",
+    "expectancy",
+    "std_r",
+    "sum_r",
+    "strength",
+    "profit_factor",
+    "sharpe_trade",
+    "sharpe",
+    "sortino",
+    "total_return",
+    "cagr",
+    "max_drawdown",
+    "max_drawdown_r",
+    "calmar",
+    "calmar_simple",
+    "exposure",
+    "mean_hold_bars",
+    "trades_per_year",
+)
+"""Names of the last axis of metrics [P, W, M], in order."""
+
+SUM_R, PEAK_R, EQUITY, PEAK_EQUITY = (
+    ACCUMULATOR_INDEX[name] for name in ("sum_r", "peak_r", "equity", "peak_equity")
+)
+DEEPEST = [ACCUMULATOR_INDEX[name] for name in ("max_drawdown_r", "max_drawdown")]
+"""Accumulators of which the largest of any window is that of all."""
+
+
+@dataclass(frozen=True, eq=False)
+class MetricTable:
+    """Metrics of a population.
+
+    Args:
+        values: [P, W, M], named by `names`; NaN where undefined.
+        reasons: [P, W, M] int8, place in `UNDEFINED`.
+        ruined: [P, W], whether equity was lost.
+        names: [M]; asking for another metric is a `ValueError`.
+        whole: The metrics of all windows as one, [P, 1, M]; None where there is one window.
+    """
+
+    values: Floats
+    reasons: npt.NDArray[np.int8]
+    ruined: Flags
+    names: tuple[str, ...] = METRICS
+    whole: "MetricTable | None" = None
+
+    @property
+    def pooled(self) -> "MetricTable":
+        """The metrics of all windows as one, [P, 1, M]; see `pool`."""
+        if self.whole is None and self.values.shape[1] != 1:
+            raise ValueError("windows were not pooled")
+        return self.whole or self
+
+    def column(self, name: str) -> Floats:
+        """One metric [P, W]."""
+        return self.values[:, :, self.names.index(name)]
+
+    def why(self, name: str) -> npt.NDArray[np.int8]:
+        """Why one metric is undefined, [P, W], place in `UNDEFINED`."""
+        return self.reasons[:, :, self.names.index(name)]
+
+    def named(self, individual: int, window: int = 0) -> dict[str, float]:
+        """All metrics of one individual in one window by name; NaN where undefined."""
+        return dict(zip(self.names, self.values[individual, window].tolist(), strict=True))
+
+
+def span_of(bars: Bars, window: Window) -> Span:
+    """The span of a window on the series that it refers to."""
+    first, last = int(bars.timestamp[window.start]), int(bars.timestamp[window.end - 1])
+    return Span(window.end - window.start, (last + bars.timeframe_ns - first) / NS_PER_YEAR)
+
+
+def compute_metrics(
+    accumulators: Floats, spans: Sequence[Span], names: Sequence[str] = METRICS
+) -> MetricTable:
+    """Derive metrics from accumulators.
+
+    Args:
+        accumulators: [P, W, A], named by `ACCUMULATORS`.
+        spans: [W] span of each window.
+        names: [M] of `METRICS`, those that are wanted; the others cost nothing.
+
+    Returns:
+        The metrics, of each window and of all as one, with the reasons of those that are undefined:
+
+        - win_rate, mean_r, mean_hold_bars: per trade. expectancy: another name of mean_r.
+        - std_r: sample standard deviation of r; needs two trades, and variation: a variance above
+          `LEAST_VARIATION` of the mean square. Below, sums have cancelled and rounding is left.
+        - sharpe_trade: mean_r / std_r; sharpe: times the root of trades_per_year.
+        - sortino: mean_r over the root of the mean of squared losses, each trade counted, a gain
+          as 0; needs the variation of std_r. Squared losses do not cancel, yet a loss may be an
+          error of a price: those up to `LEAST_VARIATION` of all squares count as none.
+        - strength: sum_r / sqrt(sum_r2), at most the root of the trades; undefined where all r
+          are 0.
+        - profit_factor: gains over losses, in R; undefined without a loss.
+        - total_return: final equity minus 1, a fraction; -1 once ruined.
+        - max_drawdown: deepest fall of equity as a fraction of its peak; 1 once ruined.
+        - cagr: what equity gained a year, compounded; -1 once ruined.
+        - calmar: cagr over max_drawdown; undefined once ruined. calmar_simple: total_return per
+          year over it, not compounded, which was calmar before.
+        - exposure: fraction of the window's bars with an open position.
+
+        What is too large for a float64, as equity may become, is undefined: ``overflow``.
+
+    Source: sharpe after William F. Sharpe (1994), on trades in place of periods; sortino
+    after Frank A. Sortino and Lee N. Price (1994), likewise, with a target of 0; calmar after
+    Terry W. Young (1991), over the whole span; strength after
+    de la Pena, Lai and Shao, Self-Normalized Processes (2009); R after Van K. Tharp, Trade Your Way
+    to Financial Freedom (1998); the rest house rules.
+    """
+    derived = Derived(accumulators, spans)
+    shape = (len(names), *accumulators.shape[:2])
+    values, reasons = np.empty(shape), np.zeros(shape, np.int8)
+    # What overflows, or is infinity less infinity, is found by what comes of it.
+    with np.errstate(over="ignore", invalid="ignore"):
+        formulas = [FORMULAS[name](derived) for name in names]
+    for (found, needs), column, why in zip(formulas, values, reasons, strict=True):
+        column[...] = found
+        # Of the needs that are not met the last one names the reason.
+        for is_met, reason in ((np.isfinite(column), OVERFLOW), *needs):
+            if not is_met.all():
+                np.copyto(column, np.nan, where=~is_met)
+                np.copyto(why, reason, where=~is_met)
+    in_order = np.moveaxis(values, 0, 2), np.moveaxis(reasons, 0, 2)
+    whole = None
+    if len(spans) > 1:
+        together = pool(accumulators)[:, None]
+        whole = compute_metrics(together, [pool_spans(spans)], names)
+    return MetricTable(*in_order, derived.ruined, tuple(names), whole)
+
+
+def pool(accumulators: Floats) -> Floats:
+    """Take windows as one, as if their trades had been made one after another.
+
+    Counts and sums are added and equity is multiplied, in the order of windows; what is lost stays
+    lost. Falls are the deepest of any window, a lower bound. It is no portfolio's account.
+
+    Args:
+        accumulators: [P, W, A], W at least 1.
+
+    Returns:
+        [P, A].
+    """
+    together = accumulators[:, 0].copy()
+    for window in range(1, accumulators.shape[1]):
+        part = accumulators[:, window]
+        total = together + part
+        total[:, DEEPEST] = np.maximum(together[:, DEEPEST], part[:, DEEPEST])
+        total[:, PEAK_R] = np.maximum(together[:, PEAK_R], together[:, SUM_R] + part[:, PEAK_R])
+        lost = ~(together[:, EQUITY] > 0)
+        total[:, EQUITY] = _multiplied(together[:, EQUITY], part[:, EQUITY], lost)
+        reached = _multiplied(together[:, EQUITY], part[:, PEAK_EQUITY], lost)
+        total[:, PEAK_EQUITY] = np.maximum(together[:, PEAK_EQUITY], reached)
+        together = total
+    return together
+
+
+def pool_spans(spans: Sequence[Span]) -> Span:
+    """The span of windows taken as one: all bars, and the years of the market with most of them."""
+    years: dict[str, float] = {}
+    for span in spans:
+        years[span.market] = years.get(span.market, 0.0) + span.years
+    return Span(sum(span.bars for span in spans), max(years.values()))
+
+
+def _multiplied(equity: Floats, growth: Floats, lost: Flags) -> Floats:
+    """Equity [P] after more growth, 0 where either is none: infinity times 0 would be NaN."""
+    is_none = lost | ~(growth > 0)
+    product: Floats = np.where(is_none, 0.0, equity * np.where(is_none, 1.0, growth))
+    return np.where(is_none, 0.0, product)
+
+
+def _sortino(derived: Derived) -> Formula:
+    squares = np.where(derived.hurt[0], derived.total("loss_r2"), 1.0)
+    needs = (derived.varied, derived.repeated, derived.hurt, derived.traded)
+    return derived.mean / np.sqrt(squares / derived.n), needs
+
+
+def _strength(derived: Derived) -> Formula:
+    squares = derived.total("sum_r2")
+    moved = squares > 0
+    root = np.sqrt(np.where(moved, squares, 1.0))
+    return derived.total("sum_r") / root, ((moved, NO_VARIATION), derived.traded)
+
+
+def _profit_factor(derived: Derived) -> Formula:
+    losses = np.where(derived.losing[0], derived.total("loss_r"), 1.0)
+    return derived.total("gain_r") / losses, (derived.losing, derived.traded)
+
+
+def _over_fall(derived: Derived, gain: Floats) -> Formula:
+    fall = np.where(derived.falling[0], derived.total("max_drawdown"), 1.0)
+    needs = (derived.falling, derived.measured, derived.standing, derived.traded)
+    return gain / fall, needs
+
+
+def _calmar(derived: Derived) -> Formula:
+    return _over_fall(derived, derived.growth - 1.0)
+
+
+def _calmar_simple(derived: Derived) -> Formula:
+    return _over_fall(derived, (derived.total("equity") - 1.0) / derived.years)
+
+
+def _max_drawdown(derived: Derived) -> Formula:
+    return np.where(derived.ruined, 1.0, derived.total("max_drawdown")), (derived.measured,)
+
+
+def _of(accumulator: str) -> Callable[[Derived], Formula]:
+    return lambda derived: (derived.total(accumulator), ())
+
+
+FORMULAS: dict[str, Callable[[Derived], Formula]] = {
+    "trades": _of("trades"),
+    "win_rate": lambda d: (d.total("wins") / d.n, (d.traded,)),
+    "mean_r": lambda d: (d.mean, (d.traded,)),
+    "expectancy": lambda d: (d.mean, (d.traded,)),
+    "std_r": lambda d: (d.std, d.spread),
+    "sum_r": _of("sum_r"),
+    "strength": _strength,
+    "profit_factor": _profit_factor,
+    "sharpe_trade": lambda d: (d.sharpe_trade, d.spread),
+    "sharpe": lambda d: (d.sharpe_trade * np.sqrt(d.per_year), d.spread),
+    "sortino": _sortino,
+    "total_return": lambda d: (d.total("equity") - 1.0, ()),
+    "cagr": lambda d: (d.growth - 1.0, ()),
+    "max_drawdown": _max_drawdown,
+    "max_drawdown_r": _of("max_drawdown_r"),
+    "calmar": _calmar,
+    "calmar_simple": _calmar_simple,
+    "exposure": lambda d: (d.total("bars_in_market") / d.bars, ()),
+    "mean_hold_bars": lambda d: (d.total("bars_in_market") / d.n, (d.traded,)),
+    "trades_per_year": lambda d: (d.per_year, ()),
+}
+"""Each metric's values [P, W], and what it needs to be defined."""

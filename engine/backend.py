@@ -1,0 +1,192 @@
+"""What every backend offers: the four stages behind one set of names, whatever the device."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars, Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.errors import EngineError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Slots = npt.NDArray[np.int32]
+
+
+class Form(NamedTuple):
+    """What a row computes, without its parameters.
+
+    Args:
+        indicator: Form of the indicator, such as ``"sma"``.
+        source: What it reads, such as ``"true_range"``.
+    """
+
+    indicator: str
+    source: str
+
+
+class RowRequest(NamedTuple):
+    """Rows of one form to compute.
+
+    Args:
+        form: Indicator and source.
+        parameters: [n, L] of each row.
+        slots: [n] where each row goes.
+    """
+
+    form: Form
+    parameters: Floats
+    slots: Ints
+
+
+class StretchedRows(NamedTuple):
+    """Individuals, with rows that are not in slots.
+
+    Args:
+        genomes: [P, G].
+        groups: Form and parameters [n, L] of distinct rows; counted through they are 0 .. I - 1.
+        row_of: [P, R] number of each row of the fast case.
+    """
+
+    genomes: Floats
+    groups: Sequence[tuple[Form, Floats]]
+    row_of: Ints
+
+
+class Room(NamedTuple):
+    """How a backend divides memory.
+
+    Args:
+        rows: Bytes for indicator rows and their codes.
+        work: Bytes for what individuals need while they are evaluated.
+    """
+
+    rows: int
+    work: int
+
+
+class Backend(ABC):
+    """A device that holds series and rows, and evaluates chunks of a population.
+
+    All methods are bit-equal between backends. Rows live in slots; a slot holds the same row of
+    every series, because every individual meets every series.
+
+    Attributes:
+        name: Of the backend.
+        threads: Cores that it uses.
+    """
+
+    name: str
+    threads: int
+
+    @abstractmethod
+    def fill(self, requests: Sequence[RowRequest]) -> None:
+        """Compute rows of any forms into their slots, in every series."""
+
+    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
+        """Accumulators [P, W, A] of genomes [P, G] whose rows are in slots [P, R]."""
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        self.begin(genomes, slots, windows, out)()
+        return out
+
+    @abstractmethod
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Start to evaluate into out [P, W, A]; what is returned waits until out is whole.
+
+        Genomes and slots stay as they are until then. Only calls that nobody waits for any more
+        may be forgotten.
+        """
+
+    def try_begin(
+        self, genomes: Floats, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], bool] | None:
+        """The same, with rows looked up by the device itself; None where it leaves that to others.
+
+        What is returned waits, and says whether all genomes were legal and all their rows there;
+        out means nothing else.
+        """
+        return None
+
+    def evaluate_in_stretches(
+        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
+    ) -> bool:
+        """Evaluate into out [P, W, A] individuals whose rows do not fit the slots together.
+
+        Rows are computed for a stretch of bars at a time, in the memory of the slots, which are
+        all empty then. False, and nothing else, where the device cannot: it is asked for parts of
+        the population instead.
+        """
+        return False
+
+    def charged(self, costs: Costs) -> "Backend":
+        """The same with other costs, where rows can serve both."""
+        raise EngineError(f"{self.name} cannot change costs of rows that are there; use cpu")
+
+    @abstractmethod
+    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
+        """Signal bars [S] of one individual in one window."""
+
+    @abstractmethod
+    def ledgers(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each of several individuals, arguments as in `evaluate`."""
+
+    @abstractmethod
+    def rows(self, slot: int, series: int) -> Floats:
+        """A copy of one row [T], as it stands in its slot."""
+
+
+def by_series(windows: Sequence[Window]) -> Iterator[tuple[int, Ints, Ints]]:
+    """Each series that has windows: its number, and their places and ranges.
+
+    Places are [n] among all windows, ranges [n, 2] are start and end.
+    """
+    of_series = np.array([window.series for window in windows])
+    for number in np.unique(of_series).tolist():
+        (places,) = np.nonzero(of_series == number)
+        ranges = [(windows[place].start, windows[place].end) for place in places.tolist()]
+        yield number, places, np.array(ranges, np.int64)
+
+
+class BackendMaker(Protocol):
+    """What makes a backend: its class.
+
+    Attributes:
+        free_share: Of what is free on the device, so much is taken where nobody says how much.
+    """
+
+    free_share: float
+
+    def __call__(
+        self,
+        spec: Any,  # noqa: ANN401 - each maker says which shape it takes
+        series: Sequence[Bars],
+        costs: Costs,
+        *,
+        capacity: int,
+        work_bytes: int,
+        threads: int | None = None,
+    ) -> Backend:
+        """Load series onto the device, with room for `capacity` slots."""
+
+    def slot_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that one slot takes over all series."""
+
+    def series_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that series take beside all rows, with what computing a row needs."""
+
+    def free_bytes(self) -> int:
+        """Bytes that are free on the device now."""
+
+    def room(self, memory_bytes: int, series_bytes: int) -> Room:
+        """How an amount of memory is divided.
+
+        A device with memory of its own leaves room for series in it.
+        """

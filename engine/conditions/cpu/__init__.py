@@ -1,0 +1,1 @@
+"""Conditions decided by compiled loops."""

@@ -1,0 +1,257 @@
+"""Arithmetic of a strategy as instructions for a stack, computed where it is read.
+
+What hardly anyone shares, arithmetic with real genes, is never a row of its own: comparisons
+compute it some bars at a time, stops and targets at the bars of their signals. Nothing is compiled
+for a strategy.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.runtime.compiling.loops import compiled_uncounted, compiled_unlocked
+from engine.runtime.cpu.bitset import LAST_BIT, Words
+from engine.runtime.cpu.simd4 import take
+from engine.runtime.cpu.simd8 import (
+    EIGHT,
+    bits_above,
+    bits_at_least,
+    eight_at,
+    eight_times,
+    known,
+    larger,
+    magnitude,
+    smaller,
+    store_eight,
+    value_at,
+    value_of,
+)
+from engine.runtime.cpu.types import Floats, Ints
+
+LEAF, ABS, ADD, SUBTRACT, MULTIPLY, DIVIDE, MINIMUM, MAXIMUM = range(8)
+"""What an instruction does; a leaf, a row or a number, is put on the stack."""
+
+OPERATIONS = {
+    "abs": ABS,
+    "+": ADD,
+    "-": SUBTRACT,
+    "*": MULTIPLY,
+    "/": DIVIDE,
+    "minimum": MINIMUM,
+    "maximum": MAXIMUM,
+}
+
+TOGETHER = 512
+"""Bars that are computed at once; whole words of them."""
+
+WORD = LAST_BIT + 1
+
+
+class Stack(NamedTuple):
+    """Room in which one thread computes formulas.
+
+    Args:
+        values: [D, 512] values of each place.
+        places: [2, D] address at which each place's values lie, which may be a row, and of its
+            own values.
+    """
+
+    values: Floats
+    places: Ints
+
+
+def stack_of(depth: int) -> Stack:
+    """Room for so many places."""
+    values = np.empty((depth, TOGETHER))
+    own = values.ctypes.data + np.arange(depth, dtype=np.int64) * TOGETHER * values.itemsize
+    return Stack(values, np.stack([own, own]))
+
+
+@compiled_unlocked
+def decide_each(
+    left: Ints,
+    right: Ints,
+    rows: Ints,
+    numbers: Floats,
+    relations: Ints,
+    n_bars: int,
+    stack: Stack,
+    shared: Ints,
+    out: Words,
+) -> None:
+    """Decide comparisons of two formulas at every bar, of one individual after another.
+
+    Other threads take others. With NaN no comparison holds.
+
+    Args:
+        left: [S, 2] instruction and leaf, in turn.
+        right: Likewise.
+        rows: [U, L] addresses of rows [T] of leaves; 0 where a leaf is a number.
+        numbers: [U, L] numbers of leaves.
+        relations: [Q] numbers in `engine.conditions.cpu.kernels.RELATIONS`.
+        n_bars: T.
+        stack: Of this thread, one place more than the deeper formula needs.
+        shared: [1] of all threads, counts the individuals that were begun.
+        out: [Q, U, (T + 63) // 64] receives the bars at which they hold.
+    """
+    u = take(shared, 0)
+    while u < rows.shape[0]:
+        for first in range(0, n_bars, TOGETHER):
+            count = min(TOGETHER, n_bars - first)
+            compute(left, rows, numbers, u, first, count, stack, 0)
+            compute(right, rows, numbers, u, first, count, stack, 1)
+            for q in range(relations.size):
+                for i in range((count + LAST_BIT) // WORD):
+                    word = compared(stack.places, i * WORD, relations[q])
+                    out[q, u, first // WORD + i] = word
+        u = take(shared, 0)
+
+
+@compiled_uncounted
+def compute(
+    steps: Ints,
+    rows: Ints,
+    numbers: Floats,
+    u: int,
+    first: int,
+    count: int,
+    stack: Stack,
+    top: int,
+) -> None:
+    """Compute a formula at some bars into a place; behind them, up to a whole word, is NaN."""
+    places = stack.places
+    for s in range(steps.shape[0]):
+        operation, leaf = steps[s, 0], steps[s, 1]
+        if operation == LEAF:
+            if rows[u, leaf] != 0 and count == TOGETHER:
+                places[0, top] = rows[u, leaf] + first * 8
+            else:
+                fill(rows, numbers, u, leaf, first, count, stack.values, top)
+                places[0, top] = places[1, top]
+            top += 1
+        else:
+            top -= operation != ABS
+            # Known when it is compiled, the operation is not asked for at every bar.
+            if operation == ABS:
+                join_all(ABS, stack, top, count)
+            elif operation == ADD:
+                join_all(ADD, stack, top, count)
+            elif operation == SUBTRACT:
+                join_all(SUBTRACT, stack, top, count)
+            elif operation == MULTIPLY:
+                join_all(MULTIPLY, stack, top, count)
+            elif operation == DIVIDE:
+                join_all(DIVIDE, stack, top, count)
+            else:
+                join_all(operation, stack, top, count)
+
+
+@compiled_uncounted
+def join_all(operation: int, stack: Stack, top: int, count: int) -> None:
+    """Join the uppermost two places, of which `top` is the upper, or change the one below."""
+    places, right = stack.places, top - (operation == ABS)
+    for k in range(0, count, EIGHT):
+        x, y = eight_at(places, 0, top - 1, k), eight_at(places, 0, right, k)
+        store_eight(stack.values, top - 1, k, joined(operation, x, y))
+    places[0, top - 1] = places[1, top - 1]
+
+
+@compiled_uncounted
+def joined(operation: int, x: Any, y: Any) -> Any:  # noqa: ANN401 - the compiler's own types
+    """Two sides of arithmetic, numbers or eights; NaN where one is or no number results."""
+    if operation == ABS:
+        found = magnitude(x)
+    elif operation == ADD:
+        found = x + y
+    elif operation == SUBTRACT:
+        found = x - y
+    elif operation == MULTIPLY:
+        found = x * y
+    elif operation == DIVIDE:
+        found = x / y
+    elif operation == MINIMUM:
+        # What is no number is none minus itself.
+        found = smaller(x, y) + (x - x)
+    else:
+        found = larger(x, y) + (x - x)
+    return known(found)
+
+
+@compiled_uncounted
+def fill(
+    rows: Ints, numbers: Floats, u: int, leaf: int, first: int, count: int, stack: Floats, top: int
+) -> None:
+    """Put a leaf on the stack."""
+    whole = count // EIGHT * EIGHT
+    if rows[u, leaf] == 0:
+        number = eight_times(numbers[u, leaf])
+        for k in range(0, count, EIGHT):
+            store_eight(stack, top, k, number)
+    else:
+        for k in range(0, whole, EIGHT):
+            store_eight(stack, top, k, eight_at(rows, u, leaf, first + k))
+        for k in range(whole, count):
+            stack[top, k] = value_at(rows, u, leaf, first + k)
+    for k in range(count, (count + LAST_BIT) // WORD * WORD):
+        stack[top, k] = np.nan
+
+
+@compiled_uncounted
+def compared(places: Ints, first: int, relation: int) -> np.uint64:
+    """64 bars of a comparison of what lies at the first two places as a word."""
+    word = 0
+    # Less is more, seen from the other side.
+    one, other = (1, 0) if relation & 1 else (0, 1)
+    for k in range(0, WORD, EIGHT):
+        x, y = eight_at(places, 0, one, first + k), eight_at(places, 0, other, first + k)
+        word |= (bits_above(x, y) if relation < 2 else bits_at_least(x, y)) << k
+    return np.uint64(word)
+
+
+@compiled_uncounted
+def value_of_formula(
+    steps: Ints,
+    begin: int,
+    end: int,
+    rows: Ints,
+    numbers: Floats,
+    p: int,
+    bar: int,
+    stack: Floats,
+) -> float:
+    """What a formula, steps `begin` to `end`, says at one bar; 0 where it has no steps.
+
+    Args:
+        steps: [S, 2] as above.
+        begin: Its first step.
+        end: One past its last.
+        rows: [P, L] as above.
+        numbers: [P, L] likewise.
+        p: The individual.
+        bar: The bar.
+        stack: [D] of this thread.
+    """
+    found, top = 0.0, 0
+    for s in range(begin, end):
+        operation, leaf = value_of(steps, s, 0), value_of(steps, s, 1)
+        # The uppermost place is held in a register, the others in memory.
+        if operation == LEAF:
+            stack[top] = found
+            found = leaf_at(leaf, rows, numbers, p, bar)
+            top += 1
+        elif operation == ABS:
+            found = magnitude(found)
+        else:
+            top -= 1
+            found = joined(operation, stack[top], found)
+    # A zero has no sign.
+    return found + 0.0
+
+
+@compiled_uncounted
+def leaf_at(leaf: int, rows: Ints, numbers: Floats, p: int, bar: int) -> float:
+    """What a leaf says at one bar."""
+    found: float = value_of(numbers, p, leaf)
+    if value_of(rows, p, leaf) != 0:
+        found = value_at(rows, p, leaf, bar)
+    return found

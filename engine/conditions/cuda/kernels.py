@@ -1,0 +1,273 @@
+"""Conditions on the device: a comparison decides 64 bars into a word, and words are remembered.
+
+What is compared is arithmetic of rows, genes and constants, as numbers (`formulas`). One kernel
+computes whatever a strategy says; another is compiled for the form of a comparison. `comparing`
+chooses.
+"""
+
+import triton
+import triton.language as tl
+
+from engine.conditions.cuda import expression_vm
+
+ROW = tl.constexpr(expression_vm.ROW)
+GENE = tl.constexpr(expression_vm.GENE)
+CONSTANT = tl.constexpr(expression_vm.CONSTANT)
+ABS = tl.constexpr(expression_vm.ABS)
+ADD = tl.constexpr(expression_vm.ADD)
+SUBTRACT = tl.constexpr(expression_vm.SUBTRACT)
+MULTIPLY = tl.constexpr(expression_vm.MULTIPLY)
+DIVIDE = tl.constexpr(expression_vm.DIVIDE)
+MINIMUM = tl.constexpr(expression_vm.MINIMUM)
+TURNED = tl.constexpr(expression_vm.TURNED)
+
+
+@triton.jit
+def known(x):
+    """A result that is finite, its zero without a sign; NaN for any other."""
+    return tl.where(tl.abs(x) < float("inf"), x + 0.0, float("nan"))
+
+
+@triton.jit
+def joined(operation, x, y):
+    """One operation on both sides, rounded once; all are computed, and one is taken."""
+    is_left = tl.where(operation == MINIMUM, x < y, x > y)
+    is_unknown = (x != x) | (y != y)
+    found = tl.where(is_unknown, float("nan"), tl.where(is_left, x, y))
+    found = tl.where(operation == ADD, x + y, found)
+    found = tl.where(operation == SUBTRACT, x - y, found)
+    found = tl.where(operation == MULTIPLY, x * y, found)
+    return tl.where(operation == DIVIDE, x / y, found)
+
+
+@triton.jit
+def value_of(p_code, begin, end, p_constants, p_genome, p_slot, p_rows, row_stride, t, m):
+    """A formula at bars t of one individual, where m; anything elsewhere.
+
+    p_code: instruction and operand, in turn. p_slot: the individual's slot of each row. p_rows:
+    [slots, row_stride].
+
+    No branch: Triton 3.6 compiles one in this loop to other numbers on a device, which neither its
+    interpreter nor a compiled kernel of one instruction shows.
+    """
+    zero = tl.zeros(t.shape, tl.float64)
+    s0 = zero
+    s1 = zero
+    s2 = zero
+    s3 = zero
+    for k in range(begin, end):
+        operation = tl.load(p_code + 2 * k)
+        operand = tl.load(p_code + 2 * k + 1)
+        is_row = operation == ROW
+        is_gene = operation == GENE
+        slot = tl.load(p_slot + operand, mask=is_row, other=0).to(tl.int64)
+        # As wide as the bars: the interpreter joins no mask with a single truth.
+        is_read = m & (tl.zeros(t.shape, tl.int32) + operation == ROW)
+        row = tl.load(p_rows + slot * row_stride + t, mask=is_read, other=0.0)
+        gene = tl.load(p_genome + operand, mask=is_gene, other=0.0)
+        constant = tl.load(p_constants + operand, mask=operation == CONSTANT, other=0.0)
+        put = tl.where(is_row, row, zero + tl.where(is_gene, gene, constant))
+        left = tl.where(operand == 0, s1, s0)
+        right = tl.where(operand == 0, s0, s1)
+        is_abs = operation == ABS
+        made = known(tl.where(is_abs, tl.abs(s0), joined(operation, left, right)))
+        # What is put goes on top; one operand is replaced, of two one leaves.
+        is_put = operation <= CONSTANT
+        fourth = tl.where(is_put, s2, s3)
+        third = tl.where(is_put, s1, tl.where(is_abs, s2, s3))
+        second = tl.where(is_put, s0, tl.where(is_abs, s1, s2))
+        s0 = tl.where(is_put, put, made)
+        s1 = second
+        s2 = third
+        s3 = fourth
+    return s0
+
+
+@triton.jit
+def one_operation(x, y, OPERATION: tl.constexpr):
+    """One operation on both sides, rounded once."""
+    if OPERATION == ADD:
+        return x + y
+    elif OPERATION == SUBTRACT:
+        return x - y
+    elif OPERATION == MULTIPLY:
+        return x * y
+    elif OPERATION == DIVIDE:
+        return x / y
+    else:
+        return joined(OPERATION, x, y)
+
+
+@triton.jit
+def value_in_form(p_code, begin, p_constants, p_genome, p_slot, p_rows, row_stride, t, m,
+                  FORM: tl.constexpr):  # fmt: skip
+    """As `value_of`, of a formula whose operations are FORM."""
+    zero = tl.zeros(t.shape, tl.float64)
+    s0 = zero
+    s1 = zero
+    s2 = zero
+    s3 = zero
+    for k in tl.static_range(len(FORM)):
+        operand = tl.load(p_code + 2 * (begin + k) + 1)
+        if FORM[k] <= CONSTANT:
+            s3 = s2
+            s2 = s1
+            s1 = s0
+            if FORM[k] == ROW:
+                slot = tl.load(p_slot + operand).to(tl.int64)
+                s0 = tl.load(p_rows + slot * row_stride + t, mask=m, other=0.0)
+            elif FORM[k] == GENE:
+                s0 = zero + tl.load(p_genome + operand)
+            else:
+                s0 = zero + tl.load(p_constants + operand)
+        elif FORM[k] == ABS:
+            s0 = known(tl.abs(s0))
+        else:
+            if FORM[k] >= TURNED:
+                s0 = known(one_operation(s0, s1, FORM[k] - TURNED))
+            else:
+                s0 = known(one_operation(s1, s0, FORM[k]))
+            s1 = s2
+            s2 = s3
+    return s0
+
+
+@triton.jit
+def lowest_bits(count):
+    """A word of so many lowest bits, 64 where count is larger."""
+    few = (tl.full(count.shape, 1, tl.int64) << (count & 63)) - 1
+    return tl.where(count > 63, -1, few)
+
+
+@triton.jit
+def compare_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_members, p_words,
+                   n_members, n_genes, n_rows, row_stride, n_bars, n_words,
+                   WORDS: tl.constexpr):  # fmt: skip
+    """The bars at which a comparison held some bars ago; grid (blocks of words, shares of members).
+
+    A program decides its bars for one member after another: what all of them read stays at hand.
+
+    p_asked: where the formulas of its left and of its right side begin and end, its relation, which
+    is 0 for ``>``, 1 for ``<``, 2 for ``>=``, 3 for ``<=``, and how many bars ago. p_members: [n]
+    individuals, one of each set of genes that it reads. p_words: [n, n_words] receives a bit a bar.
+    """
+    left, left_end = tl.load(p_asked), tl.load(p_asked + 1)
+    right, right_end = tl.load(p_asked + 2), tl.load(p_asked + 3)
+    relation, ago = tl.load(p_asked + 4), tl.load(p_asked + 5)
+    o_word = tl.program_id(0) * WORDS + tl.arange(0, WORDS)
+    o_bit = tl.arange(0, 64)[None, :]
+    o_bar = (o_word * 64)[:, None] + o_bit
+    t = o_bar - ago
+    m = (o_bar < n_bars) & (t >= 0)
+    for k in range(tl.program_id(1), n_members, tl.num_programs(1)):
+        i_p = tl.load(p_members + k).to(tl.int64)
+        p_genome = p_genomes + i_p * n_genes
+        p_slot = p_slots + i_p * n_rows
+        a = value_of(p_code, left, left_end, p_constants, p_genome, p_slot, p_rows, row_stride, t,
+                     m)  # fmt: skip
+        b = value_of(p_code, right, right_end, p_constants, p_genome, p_slot, p_rows, row_stride, t,
+                     m)  # fmt: skip
+        # A comparison with NaN does not hold.
+        if relation == 0:
+            holds = a > b
+        elif relation == 1:
+            holds = a < b
+        elif relation == 2:
+            holds = a >= b
+        else:
+            holds = a <= b
+        words = tl.sum((holds & m).to(tl.int64) << o_bit.to(tl.int64), 1)
+        o_row = tl.zeros([WORDS], tl.int64) + k
+        tl.store(p_words + o_row * n_words + o_word, words, mask=o_word < n_words)
+
+
+# Not specialised, so that what was once compared with `compare_kernel` is what runs later.
+@triton.jit(
+    do_not_specialize=["n_members", "n_genes", "n_rows", "row_stride", "n_bars", "n_halves"]
+)
+def compare_form_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_members,
+                        p_halves, n_members, n_genes, n_rows, row_stride, n_bars, n_halves,
+                        LEFT: tl.constexpr, RIGHT: tl.constexpr, RELATION: tl.constexpr,
+                        HALVES: tl.constexpr):  # fmt: skip
+    """As `compare_kernel`, compiled for the operations LEFT and RIGHT of its sides and RELATION.
+
+    p_halves: the words as [n, n_halves] of 32 bits, the lower half of each first.
+    """
+    left, right, ago = tl.load(p_asked), tl.load(p_asked + 2), tl.load(p_asked + 5)
+    o_half = tl.program_id(0) * HALVES + tl.arange(0, HALVES)
+    o_bit = tl.arange(0, 32)[None, :]
+    o_bar = (o_half * 32)[:, None] + o_bit
+    t = o_bar - ago
+    m = (o_bar < n_bars) & (t >= 0)
+    for k in range(tl.program_id(1), n_members, tl.num_programs(1)):
+        i_p = tl.load(p_members + k).to(tl.int64)
+        p_genome = p_genomes + i_p * n_genes
+        p_slot = p_slots + i_p * n_rows
+        a = value_in_form(p_code, left, p_constants, p_genome, p_slot, p_rows, row_stride, t, m,
+                          LEFT)  # fmt: skip
+        b = value_in_form(p_code, right, p_constants, p_genome, p_slot, p_rows, row_stride, t, m,
+                          RIGHT)  # fmt: skip
+        # A comparison with NaN does not hold.
+        if RELATION == 0:
+            holds = a > b
+        elif RELATION == 1:
+            holds = a < b
+        elif RELATION == 2:
+            holds = a >= b
+        else:
+            holds = a <= b
+        halves = tl.sum((holds & m).to(tl.int32) << o_bit, 1)
+        o_row = tl.zeros([HALVES], tl.int64) + k
+        tl.store(p_halves + o_row * n_halves + o_half, halves, mask=o_half < n_halves)
+
+
+@triton.jit
+def following_kernel(p_words, p_following, n_words, WORDS: tl.constexpr):
+    """The first word from each on that is not 0; grid (rows of words).
+
+    p_words: [n, n_words]. p_following: [n, n_words + 1] receives it, n_words where there is none.
+    """
+    i_row = tl.program_id(0).to(tl.int64)
+    p_row, p_out = p_words + i_row * n_words, p_following + i_row * (n_words + 1)
+    behind = n_words
+    # From the last block back to the first; behind the last word there is none.
+    for step in range(0, n_words + 1, WORDS):
+        o_word = n_words - step - tl.arange(0, WORDS)
+        word = tl.load(p_row + o_word, mask=(o_word >= 0) & (o_word < n_words), other=0)
+        place = tl.where(word != 0, o_word, n_words)
+        found = tl.minimum(tl.associative_scan(place, 0, smaller), behind)
+        tl.store(p_out + o_word, found, mask=o_word >= 0)
+        behind = tl.minimum(tl.min(place, 0), behind)
+
+
+@triton.jit
+def smaller(a, b):
+    """The smaller of two numbers."""
+    return tl.minimum(a, b)
+
+
+@triton.jit
+def remember_kernel(p_words, p_steps, p_out, n_bars, n_words, HELD: tl.constexpr,
+                    WORDS: tl.constexpr):  # fmt: skip
+    """What holds and held so many bars ago, or either; grid (rows of words, blocks of words).
+
+    p_words, p_out: [n, n_words]. p_steps: [n] bars, of which 0 changes nothing. HELD: both.
+    """
+    i_row = tl.program_id(0).to(tl.int64)
+    o_word = tl.program_id(1) * WORDS + tl.arange(0, WORDS)
+    inside = o_word < n_words
+    step = tl.load(p_steps + i_row)
+    whole = step >> 6
+    bits = (step & 63).to(tl.int64)
+    p_row = p_words + i_row * n_words
+    word = tl.load(p_row + o_word, mask=inside, other=0)
+    low = tl.load(p_row + o_word - whole, mask=inside & (o_word >= whole), other=0)
+    m_below = inside & (o_word > whole)
+    below = tl.load(p_row + o_word - whole - 1, mask=m_below, other=0)
+    # The sign must not come down with the highest bits.
+    moved = (low << bits) | ((below >> ((64 - bits) & 63)) & lowest_bits(bits))
+    if HELD:
+        found = word & moved
+    else:
+        found = (word | moved) & lowest_bits((n_bars - o_word * 64).to(tl.int64))
+    tl.store(p_out + i_row * n_words + o_word, found, mask=inside)

@@ -1,0 +1,262 @@
+"""What individuals of a strategy read of one series on the device.
+
+A part of the strategy is computed once for each set of values of its genes: rows as
+`engine.indicators.cuda.device_rows` does, comparisons and what joins them on the device.
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from engine.backend import Slots
+from engine.conditions.cpu.kernels import RELATIONS
+from engine.conditions.cuda.expression_vm import Formulas
+from engine.conditions.cuda.kernels import following_kernel, remember_kernel
+from engine.conditions.cuda.specialization import Comparing, Comparison, Read
+from engine.indicators.cuda.device_rows import Making
+from engine.indicators.cuda.row_store import RowKey, RowStore
+from engine.indicators.individuals import Individuals, columns_of, values_of
+from engine.runtime.compiling.launch import launch
+from engine.runtime.cuda.watchdog import to_device
+from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
+from strategy.expressions import Expression
+from strategy.genes import GenomeLayout
+from strategy.rows import bound
+
+BITS = 64
+
+MOVED_WORDS = 256
+"""Words that a program moves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A condition of the strategy.
+
+    Args:
+        node: The condition.
+        columns: Genes that decide it, columns of a genome.
+        below: The conditions that it joins, holds or remembers.
+        comparison: What a comparison asks; None of any other condition.
+    """
+
+    node: Condition
+    columns: tuple[int, ...]
+    below: tuple["Part", ...]
+    comparison: Comparison | None
+
+
+class Leaf(NamedTuple):
+    """A row that is made whole, and its genes, columns of a genome."""
+
+    node: Expression
+    columns: tuple[int, ...]
+
+
+Columns = tuple[int, ...]
+"""Genes, columns of a genome."""
+
+Arrays = dict[str | tuple[Columns, ...], npt.NDArray[np.generic]]
+"""What a device must know of a population. Under columns: members [n] int32, an individual of each
+set of values there. Under two of them: the set of the first for each set of the second, int32."""
+
+
+class Seen(NamedTuple):
+    """A population as kernels read it.
+
+    Args:
+        individuals: All of them.
+        there: `Arrays` on the device, and under "genomes" [P, G] float64.
+    """
+
+    individuals: Individuals
+    there: dict[str | tuple[Columns, ...], torch.Tensor]
+
+
+class Readings:
+    """Rows and conditions of one series, for one population after another.
+
+    All that is read is named by `part`, and stands in `formulas`, before the first population.
+
+    Args:
+        making: Makes rows of the series.
+        layout: Of the genomes.
+        formulas: Of the strategy.
+        room: Where rows lie on the device.
+        device: Where tensors lie.
+        comparing: Decides comparisons there.
+    """
+
+    def __init__(
+        self,
+        making: Making,
+        layout: GenomeLayout,
+        formulas: Formulas,
+        room: RowStore,
+        device: torch.device,
+        comparing: Comparing,
+    ) -> None:
+        self._making, self._layout, self._formulas = making, layout, formulas
+        self._room, self._device, self._comparing = room, device, comparing
+        self._parts: dict[Condition, Part] = {}
+        self._words: dict[Part, torch.Tensor] = {}
+        self._leaves: list[Leaf] = []
+        self._compared: set[Columns] = set()
+        self._spread: set[tuple[Columns, Columns]] = set()
+
+    @property
+    def rows(self) -> torch.Tensor:
+        """Rows [slots, T] of the population before, and others."""
+        return self._room.rows
+
+    @property
+    def n_bars(self) -> int:
+        """Bars T of the series."""
+        return len(self._making.rows.series)
+
+    @property
+    def n_words(self) -> int:
+        """Words N of a condition."""
+        return -(-self.n_bars // BITS)
+
+    @property
+    def n_parts(self) -> int:
+        """Conditions, those that others join among them."""
+        return len(self._parts)
+
+    def part(self, node: Condition) -> Part:
+        """The part of a condition; equal ones are one part."""
+        if node not in self._parts:
+            below = tuple(self.part(one) for one in node.parts if isinstance(one, Condition))
+            comparison = self._comparison(node) if isinstance(node, Compare) else None
+            self._parts[node] = Part(node, columns_of(node, self._layout), below, comparison)
+        return self._parts[node]
+
+    def load(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Instructions and constants of all formulas on the device."""
+        self._leaves = [Leaf(node, columns_of(node, self._layout)) for node in self._formulas.rows]
+        parts = self._parts.values()
+        self._compared = {part.columns for part in parts if part.comparison is not None}
+        self._spread = {
+            (below.columns, part.columns)
+            for part in parts
+            for below in part.below
+            if below.columns and below.columns != part.columns
+        }
+        code = np.array([*self._formulas.code, 0, 0], np.int32)
+        constants = np.array([*self._formulas.constants, 0.0])
+        self.code = to_device(code, self._device), to_device(constants, self._device)
+        return self.code
+
+    def forget(self) -> None:
+        """Let go of conditions of the population before."""
+        self._words.clear()
+
+    def arrays(self, individuals: Individuals) -> Arrays | None:
+        """What a device must know of a population; None where there is no room for all its rows.
+
+        Under "slots": [P, R] int32, where the rows of each lie, which are there from now on.
+        """
+        slots = self._slots_of(individuals)
+        if slots is None:
+            return None
+        arrays: Arrays = {"slots": slots}
+        for columns in self._compared:
+            arrays[columns,] = individuals.distinct(columns).members.astype(np.int32)
+        for below, above in self._spread:
+            set_of = individuals.distinct(below).set_of
+            members = individuals.distinct(above).members
+            arrays[below, above] = set_of[members].astype(np.int32)
+        return arrays
+
+    def _slots_of(self, individuals: Individuals) -> Slots | None:
+        sets = [individuals.distinct(leaf.columns) for leaf in self._leaves]
+        if sum(len(found.members) for found in sets) > self._room.most:
+            return None
+        keys = [
+            (number, *values)
+            for number, (leaf, found) in enumerate(zip(self._leaves, sets, strict=True))
+            for values in individuals.here[found.members][:, list(leaf.columns)].tolist()
+        ]
+        places = self._room.slots(keys, self._make)
+        slots = np.zeros((len(individuals), max(len(sets), 1)), np.int32)
+        begin = 0
+        for column, found in enumerate(sets):
+            slots[:, column] = places[begin:][found.set_of]
+            begin += len(found.members)
+        return slots
+
+    def words(self, part: Part, seen: Seen) -> torch.Tensor:
+        """Words [n, N] of a condition for every set of its genes; no bit behind the last bar."""
+        if part not in self._words:
+            self._words[part] = self._decided(part, seen)
+        return self._words[part]
+
+    def _make(self, keys: list[RowKey], out: torch.Tensor) -> None:
+        """Make rows [n, T] by their leaf and the values of its genes."""
+        trees = []
+        for number, *values in keys:
+            leaf = self._leaves[int(number)]
+            names = (self._layout.names[column] for column in leaf.columns)
+            trees.append(bound(leaf.node, dict(zip(names, values, strict=True))))
+        self._making.fill(trees, out)
+
+    def following(self, words: torch.Tensor) -> torch.Tensor:
+        """For each word of [n, N] the first from there on that is not 0, [n, N + 1]; N: none."""
+        shape = len(words), self.n_words + 1
+        found = torch.empty(shape, dtype=torch.int32, device=self._device)
+        launch(following_kernel, (len(words),), words, found, self.n_words,
+               WORDS=MOVED_WORDS)  # fmt: skip
+        return found
+
+    def _decided(self, part: Part, seen: Seen) -> torch.Tensor:
+        if part.comparison is not None:
+            members = seen.there[part.columns,]
+            words = self._new_words(len(members))
+            genomes, slots = seen.there["genomes"], seen.there["slots"]
+            read = Read(*self.code, genomes, slots, self.rows, members, self.n_bars)
+            self._comparing.decide(part.comparison, read, words)
+            return words
+        below = [self._taken(one, part, seen) for one in part.below]
+        if isinstance(part.node, OverBars):
+            return self._remembered(part, part.node, below[0], seen)
+        is_all = isinstance(part.node, AllOf)
+        return reduce(torch.bitwise_and if is_all else torch.bitwise_or, below)
+
+    def _taken(self, below: Part, part: Part, seen: Seen) -> torch.Tensor:
+        """Words of a condition below, for every set of genes of a part; or one for all of them."""
+        words = self.words(below, seen)
+        if below.columns == part.columns or len(words) == 1:
+            return words
+        return words.index_select(0, seen.there[below.columns, part.columns])
+
+    def _remembered(
+        self, part: Part, node: OverBars, words: torch.Tensor, seen: Seen
+    ) -> torch.Tensor:
+        members = seen.individuals.distinct(part.columns).members
+        bars = values_of(node.bars, self._layout, seen.individuals.here)[members].astype(np.int64)
+        wanted = np.minimum(bars, self.n_bars + 1)
+        words = words.expand(len(wanted), -1).contiguous()
+        covered = np.ones_like(wanted)
+        while (covered < wanted).any():
+            steps = np.minimum(covered, wanted - covered)
+            found = self._new_words(len(words))
+            launch(remember_kernel, (len(wanted), -(-self.n_words // MOVED_WORDS)), words,
+                   to_device(steps.astype(np.int32), self._device), found, self.n_bars,
+                   self.n_words, HELD=isinstance(node, Held), WORDS=MOVED_WORDS)  # fmt: skip
+            words, covered = found, covered + steps
+        return words
+
+    def _new_words(self, count: int) -> torch.Tensor:
+        return torch.empty((count, self.n_words), dtype=torch.int64, device=self._device)
+
+    def _comparison(self, node: Compare) -> Comparison:
+        spans = self._formulas.span(node.left), self._formulas.span(node.right)
+        relation = RELATIONS[node.relation]
+        asked = (*spans[0], *spans[1], relation, min(node.bars_ago, self.n_bars))
+        left, right = (self._formulas.form(span) for span in spans)
+        return Comparison(to_device(np.array(asked, np.int32), self._device), left, right, relation)

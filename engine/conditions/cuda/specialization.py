@@ -1,0 +1,124 @@
+"""Which kernel decides a comparison: one for whatever is said, or one compiled for its form.
+
+The first takes a formula as data and computes every operation at every step. The second takes a
+while to compile, so it comes in once a form has had work enough. It decides its first comparison
+beside the first kernel, and is used only where every bit is equal.
+"""
+
+import logging
+from collections import Counter
+from typing import Any, NamedTuple
+
+import torch
+
+from engine.conditions.cuda.expression_vm import Form
+from engine.conditions.cuda.kernels import compare_form_kernel, compare_kernel
+from engine.runtime.compiling.launch import launch
+from engine.runtime.cuda.watchdog import wait_for_launches
+
+LOG = logging.getLogger(__name__)
+
+PAYS_AFTER = 2**36
+"""Operations, each at one bar of one individual: half a second of the kernel that takes data."""
+
+WORDS = 8
+"""Words that a program decides."""
+
+PROGRAMS = 65_536
+"""Programs that keep a large device busy."""
+
+MOST_SHARES = 65_535
+"""Programs along the second axis of a grid."""
+
+
+class Comparison(NamedTuple):
+    """A comparison of two formulas.
+
+    Args:
+        asked: As `compare_kernel` takes it.
+        left: Form of its left side.
+        right: Form of its right side.
+        relation: Number of its relation.
+    """
+
+    asked: torch.Tensor
+    left: Form
+    right: Form
+    relation: int
+
+
+class Read(NamedTuple):
+    """What comparisons read of a population.
+
+    Args:
+        code: Instructions of all formulas.
+        constants: Their numbers.
+        genomes: [P, G].
+        slots: [P, R].
+        rows: [slots, T].
+        members: [n] individuals, one of each set of genes.
+        n_bars: Bars T.
+    """
+
+    code: torch.Tensor
+    constants: torch.Tensor
+    genomes: torch.Tensor
+    slots: torch.Tensor
+    rows: torch.Tensor
+    members: torch.Tensor
+    n_bars: int
+
+
+class Comparing:
+    """Decides comparisons on one device, and knows which forms have a kernel of their own."""
+
+    def __init__(self) -> None:
+        self._done: Counter[tuple[Form, Form, int]] = Counter()
+        self._is_equal: dict[tuple[Form, Form, int], bool] = {}
+
+    def decide(self, comparison: Comparison, read: Read, words: torch.Tensor) -> None:
+        """Write words [n, N] of the bars at which it holds for each of the members."""
+        form = comparison[1:]
+        operations = len(comparison.left) + len(comparison.right)
+        self._done[form] += operations * read.n_bars * len(read.members)
+        if self._is_equal.get(form, False):
+            _by_form(comparison, read, words)
+            return
+        _by_data(comparison, read, words)
+        if form not in self._is_equal and self._done[form] >= PAYS_AFTER:
+            self._is_equal[form] = self._agrees(comparison, read, words)
+
+    def _agrees(self, comparison: Comparison, read: Read, expected: torch.Tensor) -> bool:
+        """Whether the kernel of a form finds what was found without it."""
+        found = torch.empty_like(expected)
+        _by_form(comparison, read, found)
+        wait_for_launches(found.device)
+        if torch.equal(found, expected):
+            return True
+        LOG.warning(
+            "a comparison compiled for this GPU gives other bits than the law: not used, and such "
+            "conditions stay slower; the driver or Triton may be at fault"
+        )
+        return False
+
+
+def _by_data(comparison: Comparison, read: Read, words: torch.Tensor) -> None:
+    _launch(compare_kernel, comparison, read, words, WORDS=WORDS)
+
+
+def _by_form(comparison: Comparison, read: Read, words: torch.Tensor) -> None:
+    _launch(compare_form_kernel, comparison, read, words.view(torch.int32), LEFT=comparison.left,
+            RIGHT=comparison.right, RELATION=comparison.relation, HALVES=2 * WORDS)  # fmt: skip
+
+
+def _launch(
+    kernel: object, comparison: Comparison, read: Read, out: torch.Tensor, **constants: Any
+) -> None:
+    """Launch either kernel for out [n, N] words, or [n, 2 N] halves of them."""
+    n, width = out.shape
+    blocks = -(-width * out.element_size() // (8 * WORDS))
+    # A program decides its bars for a share of the individuals, one after another.
+    shares = max(1, min(n, PROGRAMS // blocks, MOST_SHARES))
+    launch(kernel, (blocks, shares), *read[:2], comparison.asked, *read[2:6], out, n,
+           read.genomes.shape[1], read.slots.shape[1], read.n_bars, read.n_bars, width,
+           **constants)  # fmt: skip

@@ -1,0 +1,203 @@
+"""What a strategy asks of one series, for all individuals of a population at once."""
+
+import numpy as np
+import torch
+
+from data.bars import Bars
+from engine.backend import Floats, Slots
+from engine.conditions.cuda.expression_vm import Formulas, Span
+from engine.conditions.cuda.operands import Part, Readings, Seen
+from engine.conditions.cuda.specialization import Comparing
+from engine.cuda.accounts import Asked, Each
+from engine.indicators.cuda.device_rows import Making
+from engine.indicators.cuda.market import MOST_BARS
+from engine.indicators.cuda.row_store import RowStore
+from engine.indicators.individuals import Individuals, values_of
+from engine.indicators.warm_ups import WarmUps
+from engine.positions.cpu.both_sides import session_exits
+from engine.positions.encode import lower_exits
+from engine.positions.exit_spec import MINUTE_NS
+from engine.runtime.cuda.uploads import Uploads
+from engine.runtime.cuda.watchdog import to_device
+from strategy.clock import local_time
+from strategy.conditions import Condition
+from strategy.expressions import GeneValue
+from strategy.model import Strategy
+
+MIDWAY = 3
+"""Words of conditions that are there while others are made of them, for each that stays."""
+
+NO_BAR = 0x7FFFFFFE
+"""Twice a bar that no series has."""
+
+NOTHING: Span = (0, 0)
+
+
+class Asking:
+    """One series, and what individuals ask of it.
+
+    Args:
+        spec: The strategy.
+        bars: Of the series.
+        making: Makes rows of the series.
+        room: Where rows lie on the device.
+        delay: Bars by which an entry is late for everybody.
+        device: Where tensors lie.
+        comparing: Decides comparisons there.
+        uploads: Sends what individuals ask; series may share one, whose memory lasts.
+    """
+
+    def __init__(
+        self,
+        spec: Strategy,
+        bars: Bars,
+        making: Making,
+        room: RowStore,
+        delay: int,
+        device: torch.device,
+        comparing: Comparing,
+        uploads: Uploads,
+    ) -> None:
+        self._spec, self._bars, self._delay, self._device = spec, bars, delay, device
+        formulas = Formulas(spec.layout)
+        self._readings = Readings(making, spec.layout, formulas, room, device, comparing)
+        self._entries = [self._part(one) for one in (spec.long, spec.short)]
+        self._exits = [self._part(one) for one in (spec.exit_long, spec.exit_short)]
+        self._forms, self._after = lower_exits(spec)
+        reads = [
+            [NOTHING if side.read is None else formulas.span(side.read) for side in pair]
+            for pair in self._forms
+        ]
+        self._formulas = self._readings.load()
+        self._shapes = self._there([[side.form for side in pair] for pair in self._forms])
+        self._reads = self._there(reads)
+        self._settings, self._constants = self._settings_of(spec)
+        self._moves = spec.trail is not None or spec.break_even is not None
+        self._warm_ups = WarmUps(spec)
+        self._sessions: dict[float, torch.Tensor] = {}
+        self._uploads = uploads
+        words = self._readings.n_words
+        self._nothing = torch.zeros((1, words), dtype=torch.int64, device=device)
+        self._no_session = self._there([[NO_BAR]])
+        self._none_follows = self._there(np.full((1, words + 1), words))
+
+    def most_individuals(self, work_bytes: int) -> int:
+        """Individuals whose conditions fit so much memory together."""
+        each = 8 * self._readings.n_words * (self._readings.n_parts + MIDWAY + 1)
+        return max(1, work_bytes // each)
+
+    def population(self, genomes: Floats) -> tuple[Asked, Each] | None:
+        """What individuals [P, G] ask; None where there is no room for all their rows."""
+        self._readings.forget()
+        individuals = Individuals(genomes, self._spec.layout)
+        arrays = self._readings.arrays(individuals)
+        if arrays is None:
+            return None
+        sessions, session_of = self._sessions_of(genomes)
+        seen = Seen(
+            individuals,
+            self._uploads(
+                arrays
+                | {
+                    "genomes": self._beside_constants(genomes),
+                    "entries": self._choices(self._entries, individuals),
+                    "exits": self._choices(self._exits, individuals, behind=True),
+                    "bars": self._limits(individuals),
+                    "session_of": session_of,
+                }
+            ),
+        )
+        there = seen.there
+        numbers = there["genomes"].index_select(1, self._settings)
+        each = Each(there["entries"], there["exits"], there["slots"], there["genomes"], numbers,
+                    there["bars"], there["session_of"])  # fmt: skip
+        longs, shorts = (self._words(part, seen) for part in self._entries)
+        leaves, following = self._left(seen)
+        self._readings.forget()
+        asked = Asked(longs, shorts, leaves, following, sessions, self._shapes, self._reads,
+                      *self._formulas, self._readings.rows, self._moves)  # fmt: skip
+        return asked, each
+
+    def _part(self, condition: Condition | None) -> Part | None:
+        return None if condition is None else self._readings.part(condition)
+
+    def _words(self, part: Part | None, seen: Seen) -> torch.Tensor:
+        """Words of a condition; one row that nobody reads where there is none."""
+        return self._nothing if part is None else self._readings.words(part, seen)
+
+    def _left(self, seen: Seen) -> tuple[torch.Tensor, torch.Tensor]:
+        """Conditions of exits, shorts behind longs, and the word that follows each."""
+        if all(part is None for part in self._exits):
+            return self._nothing, self._none_follows
+        leaves = torch.cat([self._words(part, seen) for part in self._exits])
+        return leaves, self._readings.following(leaves)
+
+    def _choices(
+        self, parts: list[Part | None], individuals: Individuals, *, behind: bool = False
+    ) -> Slots:
+        """Which words of a condition are those of each individual, [P, 2]; -1 without one.
+
+        `behind`: where words of shorts stand behind those of longs.
+        """
+        found, first = np.full((len(individuals), 2), -1, np.int32), 0
+        for side, part in enumerate(parts):
+            if part is not None:
+                distinct = individuals.distinct(part.columns)
+                found[:, side] = first + distinct.set_of
+            if behind:
+                first = 1 if part is None else len(distinct.members)
+        return found
+
+    def _beside_constants(self, genomes: Floats) -> Floats:
+        """Genomes [P, G] with constants beside them, which settings may name as well."""
+        constants = np.broadcast_to(self._constants, (len(genomes), len(self._constants)))
+        return np.concatenate([genomes, constants], 1)
+
+    def _limits(self, individuals: Individuals) -> Slots:
+        """Longest hold, delay, and first bar that may signal, [P, 3]."""
+        hold, delay = (
+            0.0 if one is None else values_of(one, self._spec.layout, individuals.here)
+            for one in (self._spec.max_hold, self._spec.delay)
+        )
+        found = np.empty((len(individuals), 3))
+        found[:, 0], found[:, 1] = hold, delay + self._delay
+        found[:, 2] = self._warm_ups.of(individuals)
+        return np.minimum(found, MOST_BARS).astype(np.int32)
+
+    def _sessions_of(self, genomes: Floats) -> tuple[torch.Tensor, Slots]:
+        """Tables [q, T] of where the clock ends positions, and which is whose, [P]."""
+        if self._spec.session is None:
+            return self._no_session, np.full(len(genomes), -1, np.int32)
+        minutes = values_of(self._spec.session.minute, self._spec.layout, genomes)
+        distinct, index = np.unique(minutes, return_inverse=True)
+        tables = [self._session(minute) for minute in distinct.tolist()]
+        return torch.stack(tables), index.reshape(-1).astype(np.int32)
+
+    def _settings_of(self, spec: Strategy) -> tuple[torch.Tensor, Floats]:
+        """Columns [9] of what stop, target, trail, its beginning and break-even take.
+
+        They name genes, and behind them constants, which are given too.
+        """
+        sides = [side.number for pair in self._forms for side in pair]
+        settings = [(one, 0.0) for one in (*sides, *self._after)]
+        columns: list[int] = []
+        constants: list[float] = []
+        for setting, absent in (*settings, (spec.break_even, np.nan)):
+            if isinstance(setting, GeneValue):
+                columns.append(spec.layout.index(setting.gene.name))
+            else:
+                columns.append(len(spec.layout) + len(constants))
+                constants.append(absent if setting is None else setting.value)
+        return self._there(columns), np.array(constants)
+
+    def _session(self, minute: float) -> torch.Tensor:
+        if minute not in self._sessions:
+            assert self._spec.session is not None
+            local = local_time(self._bars.timestamp, self._spec.session.offset)
+            found = session_exits(local, int(minute) * MINUTE_NS, self._bars.timeframe_ns)
+            self._sessions[minute] = self._there(np.minimum(found, NO_BAR))
+        return self._sessions[minute]
+
+    def _there(self, numbers: object) -> torch.Tensor:
+        """Whole numbers on the device."""
+        return to_device(np.asarray(numbers).astype(np.int32), self._device)

@@ -1,0 +1,105 @@
+"""Which row lies in which slot, known on the device; and the launch that looks it up."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from engine.backend import Form, RowRequest
+from engine.conditions.cuda.candidate_lists import CandidateLists, Packing
+from engine.cuda.validate import admission_kernel
+from engine.cuda.workspace import Workspace
+from engine.fast_case import FastCase
+from engine.indicators.plan import length_columns
+from engine.runtime.compiling.launch import launch
+from engine.runtime.cuda.watchdog import overwrite, to_device
+
+LANES = 128
+"""Individuals of a program, a lane each."""
+
+FEWEST_ADMITTED = 1024
+"""Fewer individuals the host has looked up before a launch would begin."""
+
+LONGEST = 2**16
+"""Rows with a whole parameter up to this are found on the device, others by the host."""
+
+
+class Admission:
+    """Knows on the device which row lies in which slot, and launches the check.
+
+    Args:
+        case: The strategy.
+        packing: Which comparisons candidates carry.
+        capacity: Slots for rows.
+        device: Where tensors lie.
+    """
+
+    def __init__(
+        self, case: FastCase, packing: Packing, capacity: int, device: torch.device
+    ) -> None:
+        columns = length_columns(case)
+        self._is_possible = bool((columns >= -1 - LONGEST).all())
+        self._lengths = tuple(columns.tolist())
+        self._forms = [row.form for row in case.rows]
+        # Parameters within the bounds, as far as a table pays.
+        most = [case.layout.high[c] if c >= 0 else -1 - c for c in self._lengths]
+        self._width = int(min(max(most, default=0), LONGEST)) + 1
+        self._owner: list[tuple[Form, int] | None] = [None] * capacity
+        self._device = device
+        self._here = np.full((len(case.rows), self._width), -1, np.int32)
+        self.places = torch.full(self._here.shape, -1, dtype=torch.int32, device=device)
+        layout = case.layout
+        self._limits = to_device(np.stack([case.strategy.least, case.strategy.most]), device)
+        self._bounds = to_device(packing.bounds, device)
+        self._whole = tuple(np.flatnonzero(layout.is_int).tolist())
+        self._ordered = tuple(layout.ordered.reshape(-1).tolist())
+        packed = zip(packing.genes.tolist(), packing.is_greater.tolist(), strict=True)
+        self._packed = tuple(int(number) for pair in packed for number in pair)
+        self._lead = packing.lead
+
+    def pays(self, individuals: int) -> bool:
+        """Whether the device should look up: it can, and they are too many for the host."""
+        return self._is_possible and individuals >= FEWEST_ADMITTED
+
+    def note(self, requests: Sequence[RowRequest]) -> None:
+        """Remember which rows lie in slots from now on, in place of those that did."""
+        if not self._is_possible:
+            return
+        for form, parameters, slots in requests:
+            own = parameters[:, 0] if parameters.shape[1] else np.zeros(len(parameters))
+            for length, slot in zip(own.astype(np.int64).tolist(), slots.tolist(), strict=True):
+                old = self._owner[slot]
+                if old is not None:
+                    self._leave(old[0], old[1], slot)
+                self._owner[slot] = (form, length)
+                self._enter(form, length, slot)
+        overwrite(self.places, self._here)
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._owner = [None] * len(self._owner)
+        self._here.fill(-1)
+        self.places.fill_(-1)
+
+    def run(self, work: Workspace, candidates: CandidateLists, individuals: int) -> None:
+        """Launch the check for at least as many individuals as were uploaded."""
+        launch(admission_kernel, (-(-individuals // LANES),), work.asked, work.told, work.genomes,
+               self._limits, self.places, candidates.list_of, self._bounds, work.table,
+               self._width, N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
+               WHOLE=self._whole, ORDERED=self._ordered, LENGTHS=self._lengths, LEAD=self._lead,
+               PACKED=self._packed, LANES=LANES)  # fmt: skip
+
+    def _enter(self, form: Form, length: int, slot: int) -> None:
+        if length < self._width:
+            for row in self._rows_of(form):
+                self._here[row, length] = slot
+
+    def _leave(self, form: Form, length: int, slot: int) -> None:
+        """A slot no longer holds a row, which may have been computed into another one since."""
+        if length < self._width:
+            for row in self._rows_of(form):
+                if self._here[row, length] == slot:
+                    self._here[row, length] = -1
+
+    def _rows_of(self, form: Form) -> Sequence[int]:
+        return [row for row, other in enumerate(self._forms) if other == form]

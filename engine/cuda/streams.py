@@ -1,0 +1,111 @@
+"""Lanes: a workspace, a stream and its graphs, so that the host prepares while the device works."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from engine.backend import Floats, Slots
+from engine.cuda.workspace import Workspace
+from engine.runtime.cuda.graphs import Graphs
+from engine.runtime.cuda.watchdog import wait_for
+
+N_LANES = 2
+"""One that the device works on, one that the host lays the next individuals out in."""
+
+
+class Ticket:
+    """Individuals on their way through a lane.
+
+    Args:
+        genomes: [P, G].
+        slots: [P, R]; None where the device looks them up.
+        out: [P, W, A] receives the accumulators.
+
+    Attributes:
+        is_refused: After the device is done, whether somebody was not legal, or a row or list not
+            there; out is then as it was.
+        most: After the device is done, the largest count of signals; lists that it did not fit
+            left accumulators that mean nothing.
+        capacity: Entries that lists had.
+    """
+
+    def __init__(self, genomes: Floats, slots: Slots | None, out: Floats) -> None:
+        self.genomes, self.slots, self.out = genomes, slots, out
+        self.is_refused = False
+        self.most = 0
+        self.capacity = 0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a list was too short."""
+        return self.most > self.capacity
+
+
+class Lane:
+    """One of the ways to the device; work in it runs in order, beside that of other lanes.
+
+    Args:
+        device: Where work goes.
+
+    Attributes:
+        work: Its buffers, once there are some.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        self._graphs = Graphs(device)
+        self._ticket: Ticket | None = None
+        self.work: Workspace | None = None
+
+    def send(self, ticket: Ticket, key: tuple[int, ...], launches: Callable[[], None]) -> None:
+        """Launch work that is laid out in the workspace, without waiting for it.
+
+        `key` names everything that the launches depend on.
+        """
+        assert self.work is not None
+        ticket.capacity = self.work.capacity
+        with self._current():
+            if self._stream is None:
+                launches()
+            else:
+                self._graphs.run(key, launches)
+        self._ticket = ticket
+
+    def finish(self) -> None:
+        """Wait for what was sent, and read it into its ticket."""
+        ticket, self._ticket = self._ticket, None
+        if ticket is None:
+            return
+        if self._stream is not None:
+            wait_for(self._stream)
+        assert self.work is not None
+        ticket.most, ticket.is_refused = self.work.read(ticket.out)
+
+    def is_captured(self, key: tuple[int, ...]) -> bool:
+        """Whether launches of that name are replayed, so that nothing of them waits."""
+        return self._stream is None or self._graphs.is_captured(key)
+
+    def holds(self, ticket: Ticket) -> bool:
+        """Whether a ticket has not been finished yet."""
+        return self._ticket is ticket
+
+    def forget_graphs(self) -> None:
+        """Capture anew from here on; the lane must be finished."""
+        self._graphs.clear()
+
+    def give_back(self) -> None:
+        """Give all memory back; the lane must be finished."""
+        self.work = None
+        self._graphs.clear()
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        if self._stream is None:
+            yield
+            return
+        # Rows, lists and windows are written by the device's own stream.
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(self._stream):
+            yield

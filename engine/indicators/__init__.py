@@ -1,0 +1,1 @@
+"""Rows of indicators: which a population reads, each computed once, and where it is kept."""

@@ -1,0 +1,1 @@
+"""Rows computed by compiled loops."""

@@ -1,0 +1,365 @@
+"""Stage 1, rows: each distinct indicator row [T] of a series, float64, and its codes.
+
+A sum waits for its own last step. Four of them therefore go side by side (`lanes.py`): EMAs of
+four lengths or of four stretches of a series, or the sums of four blocks of one rolling row.
+Rows are written as they are computed; their codes follow while they are in a near cache.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.indicators.cpu.codes import encode_row
+from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
+from engine.runtime.cpu.simd4 import (
+    LANES,
+    Lanes,
+    Starts,
+    four,
+    gather,
+    load,
+    quotient,
+    root,
+    scatter,
+    splat,
+    store,
+    take,
+    where_positive,
+)
+from engine.runtime.cpu.types import Codes, Floats, Ints
+
+LEVEL, EMA, SMA, ZSCORE = range(4)
+
+KINDS = {"level": LEVEL, "ema": EMA, "sma": SMA, "zscore": ZSCORE}
+"""Form of an indicator that has a compiled form here to its number."""
+
+CODED_BARS = 1024
+"""Bars after which their codes are written."""
+
+EMA_LANES = 4 * LANES
+"""EMAs that go side by side: as many as hide how long a step of one takes."""
+
+KIND, SOURCE, CODER, LENGTH, SLOT, BEGIN, END, LEAD = range(8)
+"""Columns of a task: a row, or a stretch of it."""
+
+TAKEN, DONE, MENDED = range(3)
+"""Counters that threads share: parts taken, parts done, stretches computed again."""
+
+
+class Columns(NamedTuple):
+    """What the rows of one series are made of, and where they go; arrays are counted through.
+
+    Args:
+        n_bars: T.
+        values: [S * T] the sources.
+        is_tame: [S] 1 where `quotient` may multiply instead of dividing.
+        low: [M * T] value at which code 1 begins, for each map.
+        scale: [M * T] codes per unit.
+        moves: [M] 0 where a map is the same at all bars, so that its first ones serve for all.
+        rows: [slots * T] receives the rows.
+        codes: [slots * T] receives their codes.
+    """
+
+    n_bars: int
+    values: Floats
+    is_tame: Ints
+    low: Floats
+    scale: Floats
+    moves: Ints
+    rows: Floats
+    codes: Codes
+
+
+@compiled_unlocked
+def fill_parts(
+    columns: Columns, tasks: Ints, parts: Ints, longest: int, begun: Floats, shared: Ints
+) -> None:
+    """Compute parts of rows, one after another, while other threads compute others.
+
+    Who finishes the last part mends the EMAs.
+
+    Args:
+        columns: The series.
+        tasks: [N, 8] rows, or stretches of them: of rolling rows from the begin of a block on, of
+            EMAs in order of their bars.
+        parts: [n, 2] first task and one past the last: up to EMA_LANES EMAs of one source; or up to
+            LANES stretches of some, all of the same number of bars but for those from bar 0 on,
+            which may be longer; or one task.
+        longest: Of all windows that are not longer than the series, in bars.
+        begun: [N] receives what an EMA was taken to be at the bar before its stretch.
+        shared: [3] counters, 0 at first.
+    """
+    left = np.empty(2 * LANES * longest)
+    part = take(shared, TAKEN)
+    while part < parts.shape[0]:
+        _fill(columns, tasks, parts[part, 0], parts[part, 1], left, begun)
+        if take(shared, DONE) == parts.shape[0] - 1:
+            shared[MENDED] = _mend(columns, tasks, begun)
+        part = take(shared, TAKEN)
+
+
+@compiled_part
+def _fill(
+    columns: Columns, tasks: Ints, first: int, last: int, left: Floats, begun: Floats
+) -> None:
+    """Compute tasks first .. last - 1, which are a part."""
+    n_bars, values, rows, codes = columns.n_bars, columns.values, columns.rows, columns.codes
+    kind, window, coder = tasks[first, KIND], tasks[first, LENGTH], tasks[first, CODER]
+    source, bars = tasks[first, SOURCE], tasks[last - 1, END] - tasks[last - 1, BEGIN]
+    start = source * n_bars + tasks[first, BEGIN]
+    place = tasks[first, SLOT] * n_bars + tasks[first, BEGIN]
+    alphas, averages = np.empty(EMA_LANES), np.empty(EMA_LANES)
+    starts, places = np.empty(EMA_LANES, np.int64), np.empty(EMA_LANES, np.int64)
+    step = CODED_BARS
+    if kind == EMA:
+        _begin(columns, tasks, first, last, alphas, averages, starts, places, begun)
+    elif kind != LEVEL:
+        step = LANES * window
+    coded = 0
+    for done in range(0, bars, step):
+        until = min(done + step, bars)
+        if kind == EMA:
+            _advance(values, starts, alphas, averages, last - first, done, until, rows, places)
+        elif kind == LEVEL:
+            # No sign to look at, so that it is copied four at a time.
+            for k in range(np.uint64(done), np.uint64(until)):
+                rows[np.uint64(place) + k] = values[np.uint64(start) + k]
+        elif window <= n_bars:
+            _rolling(values, start + done, (source + 1) * n_bars, source * n_bars, window,
+                     kind == ZSCORE, columns.is_tame[source] == 1, left, rows,
+                     place - start)  # fmt: skip
+        if coder >= 0 and (until - coded >= CODED_BARS or until == bars):
+            for i in range(first, last):
+                # The first stretch may be longer by some bars at its begin.
+                skipped = tasks[i, END] - bars if coded else tasks[i, BEGIN]
+                _encode(columns, tasks, i, skipped + coded, tasks[i, END] - bars + until)
+            coded = until
+    for i in range(first, last):
+        if tasks[i, BEGIN] == 0:
+            unknown = tasks[i, SLOT] * n_bars
+            for t in range(unknown, unknown + min(tasks[i, LENGTH] - 1, n_bars)):
+                rows[t] = np.nan
+                codes[t] = 0
+
+
+@compiled_part
+def _encode(columns: Columns, tasks: Ints, i: int, begin: int, end: int) -> None:
+    """Codes of some bars of a task's row."""
+    coder, n_bars = tasks[i, CODER], columns.n_bars
+    moves, place = columns.moves[coder], tasks[i, SLOT] * n_bars + begin
+    encode_row(columns.rows, place, end - begin, columns.low, columns.scale,
+               coder * n_bars + begin * moves, moves, columns.codes)  # fmt: skip
+
+
+@compiled_part
+def _rolling(
+    values: Floats,
+    first: int,
+    end: int,
+    zero: int,
+    window: int,
+    is_score: bool,
+    is_tame: bool,
+    left: Floats,
+    rows: Floats,
+    shift: int,
+) -> None:
+    """Means or standard scores of the windows that end in up to four blocks.
+
+    Args:
+        values: Columns, counted through; bars are counted so as well.
+        first: Bar at which the blocks begin.
+        end: One past the last bar of the series.
+        zero: Its first bar.
+        window: Bars of a window and of a block, no more than the series has.
+        is_score: Whether scores are wanted.
+        is_tame: Whether `quotient` may multiply.
+        left: [2 * LANES * window] scratch.
+        rows: Receives them, `shift` places on.
+        shift: From a bar to its place.
+    """
+    count, inverse = splat(float(window)), splat(1.0 / window)
+    anchor = gather(values, _starts(first, window, 0, end), 0)
+    _sum_left(values, _starts_before(first, window, end, zero), window, anchor, left)
+    right1, right2 = splat(0.0), splat(0.0)
+    # The last block of a series may be shorter than the others.
+    short = (end - first) % window if first + LANES * window > end else 0
+    done, size = 0, window if first + window <= end else short
+    while done < size:
+        until = short if done < short else size
+        starts = _starts(first, window, done, end)
+        for k in range(done, until):
+            x = gather(values, starts, k)
+            d = x - anchor
+            right1 = right1 + d
+            right2 = right2 + d * d
+            sum1 = load(left, 2 * LANES * k) + right1
+            mean = anchor + _divided(sum1, count, inverse, is_tame)
+            if is_score:
+                sum2 = load(left, 2 * LANES * k + LANES) + right2
+                product = _divided(sum1 * sum1, count, inverse, is_tame)
+                variance = _divided(sum2 - product, count, inverse, is_tame)
+                score = where_positive(variance, (x - mean) / root(variance))
+                scatter(rows, starts, k + shift, score)
+            else:
+                scatter(rows, starts, k + shift, mean)
+        done = until
+
+
+@compiled_part
+def _sum_left(values: Floats, starts: Starts, window: int, anchor: Lanes, left: Floats) -> None:
+    """Sums over what windows hold of the block before theirs, backwards from its last bar.
+
+    left[k] is the sum of d and that of d * d, four lanes each, for the windows that end k bars
+    after their block's first. The window that ends with its block holds nothing of another.
+    """
+    total1, total2 = splat(0.0), splat(0.0)
+    for k in range(window - 1, -1, -1):
+        store(left, 2 * LANES * k, total1)
+        store(left, 2 * LANES * k + LANES, total2)
+        d = gather(values, starts, k) - anchor
+        total1 = total1 + d
+        total2 = total2 + d * d
+
+
+@compiled_part
+def _starts(first: int, window: int, done: int, end: int) -> Starts:
+    """Where four blocks begin; where the first does, for those with nothing left after `done`."""
+    second, third, fourth = first + window, first + 2 * window, first + 3 * window
+    return (
+        first,
+        second if second + done < end else first,
+        third if third + done < end else first,
+        fourth if fourth + done < end else first,
+    )
+
+
+@compiled_part
+def _starts_before(first: int, window: int, end: int, zero: int) -> Starts:
+    """Where the blocks before them begin; bars that exist, where there is none."""
+    before = max(first - window, zero)
+    return (
+        before,
+        first if first + window < end else before,
+        first + window if first + 2 * window < end else before,
+        first + 2 * window if first + 3 * window < end else before,
+    )
+
+
+@compiled_part
+def _divided(x: Lanes, count: Lanes, inverse: Lanes, is_tame: bool) -> Lanes:
+    return quotient(x, count, inverse) if is_tame else x / count
+
+
+@compiled_part
+def _begin(
+    columns: Columns,
+    tasks: Ints,
+    first: int,
+    last: int,
+    alphas: Floats,
+    averages: Floats,
+    starts: Ints,
+    places: Ints,
+    begun: Floats,
+) -> None:
+    """Set EMA_LANES averages up, all with the same number of bars before them.
+
+    A stretch is begun from the source's own value, LEAD bars early. What an EMA starts from fades,
+    so that nearly always it then holds the same bits as if it had come from bar 0. `begun` says
+    what it holds, for `_mend` to compare.
+    """
+    n_bars, values, rows = columns.n_bars, columns.values, columns.rows
+    lead, bars = tasks[first, LEAD], tasks[last - 1, END] - tasks[last - 1, BEGIN]
+    zero = tasks[first, SOURCE] * n_bars
+    for lane in range(EMA_LANES):
+        # Spare lanes do what the first does.
+        i = first + lane if first + lane < last else first
+        starts[lane] = zero + max(tasks[i, BEGIN] - lead, 0)
+        alphas[lane] = 2.0 / (tasks[i, LENGTH] + 1.0)
+        averages[lane] = values[starts[lane]]
+    bars_before, alpha, average = four(starts, 0), load(alphas, 0), load(averages, 0)
+    for k in range(lead):
+        average = average + alpha * (gather(values, bars_before, k) - average)
+    store(averages, 0, average)
+    for lane in range(EMA_LANES):
+        i = first + lane if first + lane < last else first
+        bar, place = tasks[i, END] - bars, tasks[i, SLOT] * n_bars
+        starts[lane], places[lane] = zero + bar, place + bar
+        if tasks[i, BEGIN] == 0:
+            averages[lane] = values[zero]
+            for t in range(bar):
+                averages[lane] += alphas[lane] * (values[zero + t] - averages[lane])
+                rows[place + t] = averages[lane]
+        if first + lane < last:
+            begun[i] = averages[lane]
+
+
+@compiled_part
+def _advance(
+    values: Floats,
+    starts: Ints,
+    alphas: Floats,
+    averages: Floats,
+    count: int,
+    first: int,
+    until: int,
+    rows: Floats,
+    places: Ints,
+) -> None:
+    """Carry `count` averages on over bars first .. until - 1 after their starts, into rows.
+
+    Up to LANES of them may be at different bars, more are all at the same one.
+    """
+    a0, a1, a2, a3 = load(alphas, 0), load(alphas, 4), load(alphas, 8), load(alphas, 12)
+    y0, y1, y2, y3 = load(averages, 0), load(averages, 4), load(averages, 8), load(averages, 12)
+    p0, p1, p2, p3 = four(places, 0), four(places, 4), four(places, 8), four(places, 12)
+    # At bar 0 the difference is exactly 0, which leaves the seed as it is.
+    if count <= LANES:
+        bars = four(starts, 0)
+        for k in range(first, until):
+            y0 = y0 + a0 * (gather(values, bars, k) - y0)
+            scatter(rows, p0, k, y0)
+    else:
+        start = starts[0]
+        for k in range(first, until):
+            x = splat(values[start + k])
+            y0 = y0 + a0 * (x - y0)
+            y1 = y1 + a1 * (x - y1)
+            y2 = y2 + a2 * (x - y2)
+            y3 = y3 + a3 * (x - y3)
+            scatter(rows, p0, k, y0)
+            scatter(rows, p1, k, y1)
+            scatter(rows, p2, k, y2)
+            scatter(rows, p3, k, y3)
+    store(averages, 0, y0)
+    store(averages, 4, y1)
+    store(averages, 8, y2)
+    store(averages, 12, y3)
+
+
+@compiled_part
+def _mend(columns: Columns, tasks: Ints, begun: Floats) -> int:
+    """Compute stretches of EMAs again that began with another value than the one before ended with.
+
+    As far as they differ: from the bar on at which both hold the same, they stay the same.
+
+    Returns:
+        How many there were.
+    """
+    n_bars, values, rows, count = columns.n_bars, columns.values, columns.rows, 0
+    for i in range(tasks.shape[0]):
+        place, start = tasks[i, SLOT] * n_bars, tasks[i, SOURCE] * n_bars
+        begin, alpha = tasks[i, BEGIN], 2.0 / (tasks[i, LENGTH] + 1.0)
+        if tasks[i, KIND] != EMA or begin == 0 or rows[place + begin - 1] == begun[i]:
+            continue
+        y, t, is_met = rows[place + begin - 1], begin, False
+        while t < tasks[i, END] and not is_met:
+            y = y + alpha * (values[start + t] - y)
+            is_met = rows[place + t] == y
+            rows[place + t] = y
+            t += 1
+        if tasks[i, CODER] >= 0:
+            _encode(columns, tasks, i, begin, t)
+        count += 1
+    return count

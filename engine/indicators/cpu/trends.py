@@ -1,0 +1,237 @@
+"""Rows of adaptive trends: going on where one ended, and many that share the sides of averages.
+
+The law is `strategy.indicators.adaptive_trend`; these rows have its bits.
+"""
+
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count
+from typing import NamedTuple, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars
+from engine.indicators.cpu.trend_layers import MEMORY as LAYERS_MEMORY
+from engine.indicators.cpu.trend_layers import fresh_memory, pack, weigh
+from engine.indicators.cpu.trend_sides import MEMORY as SIDES_MEMORY
+from engine.indicators.cpu.trend_sides import fill_sides
+from engine.indicators.trend_spec import FAMILIES, IN_SCRIPT, LENGTHS, TRENDS, lengths_of
+from engine.runtime.compiling.forms import CompiledForm
+from engine.runtime.cpu.simd4 import LANES
+from engine.runtime.cpu.types import Codes, Floats, Ints
+from engine.runtime.lru_cache import Kept
+from strategy.expressions import Call
+from strategy.kinds import KINDS
+from strategy.rows import Rows, whole
+from strategy.series import Series
+
+Loop = TypeVar("Loop", bound=Callable[..., object])
+
+Int8s = npt.NDArray[np.int8]
+Words = npt.NDArray[np.uint32]
+
+GROUPS = -(-LENGTHS // LANES)
+"""Groups of four that hold a family's lengths."""
+
+FORMS: dict[object, bool] = {KINDS[name].loop: is_script for name, is_script in TRENDS.items()}
+"""Definitions of the trend, and whether each is the script's."""
+
+
+class TrendState(NamedTuple):
+    """All that a row goes on from.
+
+    Args:
+        bars: Bars that were seen.
+        values: [n] float64.
+    """
+
+    bars: int
+    values: Floats
+
+
+class Trend(NamedTuple):
+    """A row, from the bar at which it went on.
+
+    Args:
+        row: [T - begin], -1 to 1; NaN before the cutout.
+        votes: [6, T - begin], hundredths, families in the order of their lengths.
+        state: After the last bar.
+    """
+
+    row: Floats
+    votes: Int8s
+    state: TrendState
+
+
+def trends_of(
+    closes: Sequence[Floats],
+    parameters: Sequence[int],
+    is_script: bool,
+    states: Sequence[TrendState | None],
+) -> list[Trend]:
+    """The adaptive trends of up to four series of one length, which go on from one bar."""
+    begin, bars = 0 if states[0] is None else states[0].bars, len(closes[0])
+    sides = np.zeros((LANES, FAMILIES, GROUPS, SIDES_MEMORY))
+    layers = np.empty((LANES, LAYERS_MEMORY))
+    layers[:] = fresh_memory(np.array(parameters[12:]), parameters[8])
+    codes = np.empty((LANES, FAMILIES, GROUPS * LANES, bars - begin), np.uint8)
+    lengths = np.repeat(np.array(parameters[:6])[:, None], GROUPS * LANES, axis=1)
+    for family, base in enumerate(parameters[:6]):
+        lengths[family, :LENGTHS] = lengths_of(base, parameters[6])
+        lengths[family, LENGTHS:] = lengths[family, LENGTHS - 1]
+    forms = np.array([IN_SCRIPT.get(k, k) if is_script else k for k in range(FAMILIES)])
+    for lane, (close, state) in enumerate(zip(closes, states, strict=True)):
+        if state is not None:
+            sides[lane] = state.values[: sides[0].size].reshape(sides[0].shape)
+            layers[lane] = state.values[sides[0].size :]
+        fill_sides(_prices(close), forms, lengths, begin, sides[lane], codes[lane])
+    words = np.empty((LANES * FAMILIES, bars - begin), np.uint32)
+    for lane in range(len(closes)):
+        for family in range(FAMILIES):
+            pack(codes[lane, family], words[lane * FAMILIES + family])
+    places = np.arange(LANES * FAMILIES).reshape(LANES, FAMILIES)
+    # Lanes that are not asked for do what the first one does.
+    lanes = [lane if lane < len(closes) else 0 for lane in range(LANES)]
+    settings = np.array([parameters[7:12]] * LANES, np.int64)
+    rows, votes = weighed(
+        _prices(np.stack([closes[lane] for lane in lanes])),
+        words, places[lanes], settings, is_script, begin, layers,
+        has_votes=True,
+    )  # fmt: skip
+    return [
+        Trend(
+            rows[lane].copy(),
+            votes[lane].copy(),
+            TrendState(bars, np.concatenate((sides[lane].reshape(-1), layers[lane]))),
+        )
+        for lane in range(len(closes))
+    ]
+
+
+def weighed(
+    closes: Floats,
+    words: Words,
+    places: Ints,
+    settings: Ints,
+    is_script: bool,
+    begin: int,
+    memory: Floats,
+    *,
+    has_votes: bool,
+) -> tuple[Floats, Int8s]:
+    """Rows and votes of four lanes; see `engine.indicators.cpu.trend_layers.weigh`."""
+    bars = closes.shape[1] - begin
+    rows = np.empty((LANES, bars))
+    votes = np.empty((LANES, FAMILIES, bars if has_votes else 0), np.int8)
+    places = np.ascontiguousarray(places)
+    weigh(closes, words, places, settings, is_script, begin, memory, rows, votes)
+    return rows, votes
+
+
+def _prices(close: Floats) -> Floats:
+    """A column as the compiled loops know it, of which there is then one version."""
+    found = np.ascontiguousarray(close, np.float64).view()
+    found.flags.writeable = False
+    return found
+
+
+class TrendForm:
+    """Runs loops compiled, and the adaptive trend so that many rows of a series share its sides.
+
+    Nothing that it holds refers back to it, so that what is kept goes when it does.
+
+    Args:
+        kept: Where sides are kept.
+    """
+
+    def __init__(self, kept: Kept) -> None:
+        self._compiled, self._kept = CompiledForm(), kept
+        self._columns: dict[int, tuple[weakref.ref[Floats], int]] = {}
+        self._numbers = count()
+
+    def __call__(self, loop: Loop) -> Loop:
+        """The loop as it is run."""
+        if loop in FORMS:
+            return cast(Loop, lambda close, *found: self.rows(loop, close, [found])[0])
+        return self._compiled(loop)
+
+    def rows(self, loop: object, close: Floats, tuples: Sequence[Sequence[int]]) -> list[Floats]:
+        """Rows [T] of up to four tuples, by one of the definitions in `FORMS`."""
+        is_script = FORMS[loop]
+        at_hand: dict[tuple[int, int, int], int] = {}
+        places = np.zeros((LANES, FAMILIES), np.int64)
+        for lane, parameters in enumerate(tuples):
+            for family, base in enumerate(parameters[:6]):
+                form = IN_SCRIPT.get(family, family) if is_script else family
+                key = form, int(base), int(parameters[6])
+                places[lane, family] = at_hand.setdefault(key, len(at_hand))
+        words = np.empty((len(at_hand), len(close)), np.uint32)
+        for (form, base, robustness), place in at_hand.items():
+            words[place] = self._words(close, form, base, robustness)
+        lanes = [lane if lane < len(tuples) else 0 for lane in range(LANES)]
+        settings = np.array([tuples[lane][7:12] for lane in lanes], np.int64)
+        memory = np.array(
+            [fresh_memory(np.array(tuples[lane][12:]), tuples[lane][8]) for lane in lanes]
+        )
+        prices = _prices(close[None])
+        found, _ = weighed(
+            prices, words, places[lanes], settings, is_script, 0, memory, has_votes=False
+        )
+        # One that is let go must not stay because of the others.
+        return [row.copy() for row in found[: len(tuples)]]
+
+    def of(self, rows: Rows, calls: Sequence[Call]) -> list[Floats]:
+        """Rows [T] of up to four calls of one indicator, kept where all rows of a series are."""
+        loop, made = KINDS[calls[0].label].loop, dict[Call, Floats]()
+
+        def make(call: Call) -> Floats:
+            if call not in made:
+                rest = calls[calls.index(call) :]
+                tuples = [[whole(one) for one in each.parameters] for each in rest]
+                made.update(zip(rest, self.rows(loop, rows.series.close, tuples), strict=True))
+            return made[call]
+
+        return [rows.kept.get((*rows.place, call), partial(make, call)) for call in calls]
+
+    def _words(self, close: Floats, form: int, base: int, robustness: int) -> Words:
+        """The sides of a family's nine averages, [T] uint32."""
+
+        def compute() -> Floats:
+            codes = np.empty((LENGTHS, len(close)), np.uint8)
+            for j, n in enumerate(lengths_of(base, robustness).tolist()):
+                codes[j] = self._sides(close, form, n // LANES)[n % LANES]
+            words = np.empty(len(close), np.uint32)
+            pack(codes, words)
+            return cast(Floats, words)
+
+        name = "words", self._number(close), form, base, robustness
+        return cast(Words, self._kept.get(name, compute))
+
+    def _sides(self, close: Floats, form: int, group: int) -> Codes:
+        """The sides [4, T] of four lengths that follow each other."""
+
+        def compute() -> Floats:
+            lengths = np.maximum(group * LANES + np.arange(LANES), 2)[None]
+            codes = np.empty((1, LANES, len(close)), np.uint8)
+            memory = np.zeros((1, 1, SIDES_MEMORY))
+            fill_sides(_prices(close), np.array([form]), lengths, 0, memory, codes)
+            return cast(Floats, codes[0])
+
+        return cast(Codes, self._kept.get(("sides", self._number(close), form, group), compute))
+
+    def _number(self, close: Floats) -> int:
+        """A number for a column, as long as it is there; another one never gets it."""
+        known, number = self._columns.get(id(close), (None, 0))
+        if known is None or known() is not close:
+            number = next(self._numbers)
+            self._columns[id(close)] = weakref.ref(close), number
+        return number
+
+
+def rows_of(series: Sequence[Bars], most_bytes: int) -> list[Rows]:
+    """Rows of each series, kept up to an amount of memory; threads and devices may share them."""
+    kept = Kept(most_bytes)
+    run = TrendForm(kept)
+    return [Rows(Series.of(bars), run, kept, (number,)) for number, bars in enumerate(series)]

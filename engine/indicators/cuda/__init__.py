@@ -1,0 +1,1 @@
+"""Rows and series on a GPU."""

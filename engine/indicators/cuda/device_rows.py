@@ -1,0 +1,80 @@
+"""Rows of a series on the device: adaptive trends are made there, all others on the host."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+
+from engine.indicators.cuda.trends import Trends
+from engine.indicators.trend_spec import TRENDS, is_trend
+from engine.runtime.cuda.watchdog import moved
+from strategy.expressions import Call, Expression
+from strategy.model import Strategy
+from strategy.nodes import walk
+from strategy.rows import Rows, whole
+
+
+def reads_trends(spec: Strategy) -> bool:
+    """Whether a strategy reads rows that are made on the device."""
+    return any(is_trend(node) for one in spec.expressions for node in walk(one))
+
+
+class Making:
+    """Makes rows of one series.
+
+    Args:
+        rows: Of the series, on the host.
+        work_bytes: Memory of the device for what adaptive trends are made of.
+        device: Where rows are wanted.
+        threads: Cores that compute rows of the host.
+    """
+
+    def __init__(self, rows: Rows, work_bytes: int, device: torch.device, threads: int) -> None:
+        self.rows, self._threads = rows, threads
+        self._work_bytes, self._device = work_bytes, device
+        self._trends: Trends | None = None
+
+    def fill(self, trees: Sequence[Expression], out: torch.Tensor) -> None:
+        """Make rows [n, T] of trees without genes."""
+        on_host = []
+        calls: dict[str, dict[int, Call]] = {name: {} for name in TRENDS}
+        for place, tree in enumerate(trees):
+            if is_trend(tree):
+                calls[tree.label][place] = tree
+            else:
+                on_host.append(place)
+        for name, asked in calls.items():
+            if asked:
+                found = self._trends_of(list(asked.values()), TRENDS[name])
+                _put(list(asked), out, found)
+        if on_host:
+            _put(on_host, out, moved(self._from_host([trees[k] for k in on_host]), self._device))
+
+    def _trends_of(self, calls: Sequence[Call], is_script: bool) -> torch.Tensor:
+        if self._trends is None:
+            # Sides, averages and what rows are made of take a share each.
+            close = self.rows.series.close
+            self._trends = Trends(close[None], self._work_bytes // 3, self._device)
+        tuples = [
+            [whole(one) for one in call.parameters] for call in calls if isinstance(call, Call)
+        ]
+        return self._trends.rows(np.array(tuples), is_script=is_script)[:, 0]
+
+    def _from_host(self, trees: Sequence[Expression]) -> torch.Tensor:
+        host = torch.empty((len(trees), len(self.rows.series)), dtype=torch.float64)
+        with ThreadPoolExecutor(self._threads, "rows") as pool:
+            for row, found in zip(host.numpy(), pool.map(self.rows.of, trees), strict=True):
+                # What is the same at every bar may be one number.
+                row[:] = found
+        return host
+
+
+def _put(places: list[int], out: torch.Tensor, rows: torch.Tensor) -> None:
+    """Copy rows to where they are wanted; without an index where that is a stretch."""
+    first, last = places[0], places[-1] + 1
+    if last - first == len(places):
+        out[first:last] = rows
+        return
+    for place, row in zip(places, rows, strict=True):
+        out[place] = row

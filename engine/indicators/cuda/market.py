@@ -1,0 +1,204 @@
+"""Series on the device: columns one after the other, prices bar by bar, and their extremes."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from data.bars import Bars, Window
+from engine.backend import Floats, Ints
+from engine.errors import DeviceError
+from engine.indicators.coders import Coder, coder_maps
+from engine.indicators.sources import sources_of
+from engine.runtime.cuda.watchdog import moved, to_device
+
+ALIGNED_BARS = 64
+"""Series begin at whole groups of the pyramid's upper levels."""
+
+INDEX_BARS = 1024
+"""All series together are padded to whole blocks of this many bars."""
+
+HIGHEST_CODE = 126
+"""Codes of rows have seven bits, so that four of them can be compared in one word."""
+
+MOST_BARS = 2**28
+"""Bars of all series together, so that the offsets of prices and extremes fit 32 bits."""
+
+PRICE_BYTES = 4 * 8 + 4 * 2 * 4
+"""Of a bar: prices, and the pyramid's four levels."""
+
+BYTES_OF_A_BAR = 7 * 8 + PRICE_BYTES + 2 * 2 * 8
+"""Columns, prices and their pyramid, and the maps of two coders."""
+
+LEVELS = 4
+"""Of the pyramid: extremes of 1, 4, 16 and 64 bars."""
+
+
+class Stretch(NamedTuple):
+    """Bars of the common axis that rows hold.
+
+    Args:
+        first: The first of them, a multiple of `INDEX_BARS`.
+        n_bars: How many, likewise.
+        is_part: Whether what comes before and after them is held at other times.
+    """
+
+    first: int
+    n_bars: int
+    is_part: bool = False
+
+
+class DeviceMarket:
+    """All series on one axis of bars, [B].
+
+    Args:
+        series: Bars that windows refer to by number.
+        coders: Maps of codes that rows need.
+        device: Where tensors lie.
+
+    Attributes:
+        device: Where tensors lie.
+        starts: [S] first bar of each series on the axis; on the host.
+        ends: [S] one past its last.
+        n_bars: B.
+        longest: Bars of the longest series.
+        device_starts, device_ends: The same as tensors, int32.
+        source_numbers: Name to number of a source.
+        columns: All sources [B] one after the other, and a few bars that may be read past them.
+        prices: [B, 4] open, high, low, close.
+        pyramid: [LEVELS, 2 B] int32; for each level l, groups of four lows and four highs of blocks
+            of 4**l bars, the upper halves of their float64.
+        coder_numbers: Coder to its number.
+        maps: [coders, 2, B] where code 1 begins, and codes per unit.
+
+    Raises:
+        DeviceError: When the bars of all series together are too many.
+    """
+
+    def __init__(self, series: Sequence[Bars], coders: set[Coder], device: torch.device) -> None:
+        lengths = np.array([len(bars) for bars in series], np.int64)
+        self.starts, self.n_bars = axis_of(lengths)
+        if self.n_bars >= MOST_BARS:
+            raise DeviceError(f"{self.n_bars:,} bars are too many for one device")
+        self.ends = self.starts + lengths
+        self.longest = int(lengths.max())
+        self.device = device
+        self.device_starts = self.to_device(self.starts.astype(np.int32))
+        self.device_ends = self.to_device(self.ends.astype(np.int32))
+        all_sources = [sources_of(bars) for bars in series]
+        self.source_numbers = {name: number for number, name in enumerate(all_sources[0])}
+        self.columns = self._in_a_row(all_sources)
+        columns = self.columns[:-ALIGNED_BARS].view(-1, self.n_bars)
+        names = ("open", "high", "low", "close")
+        prices = [columns[self.source_numbers[name]] for name in names]
+        self.prices = torch.stack(prices, 1).contiguous()
+        lows = self._joined([bars.low for bars in series], np.inf)
+        highs = self._joined([bars.high for bars in series], -np.inf)
+        self.pyramid = pyramid_of(lows, highs)
+        self.coder_numbers = {coder: number for number, coder in enumerate(coders)}
+        self.maps = self._maps_of(all_sources)
+
+    @property
+    def whole(self) -> Stretch:
+        """All bars."""
+        return Stretch(0, self.n_bars)
+
+    def to_device(self, array: npt.NDArray[np.generic]) -> torch.Tensor:
+        """A copy of an array on the device."""
+        return to_device(array, self.device)
+
+    def windows(self, windows: Sequence[Window]) -> torch.Tensor:
+        """Windows [W, 3] int32: first bar of the series, of the window, and one past its last."""
+        table = [
+            (start, start + window.start, start + window.end)
+            for window in windows
+            for start in (int(self.starts[window.series]),)
+        ]
+        return self.to_device(np.array(table, np.int32))
+
+    def _joined(self, columns: list[Floats], filler: float) -> torch.Tensor:
+        joined = np.full(self.n_bars, filler)
+        for start, column in zip(self.starts.tolist(), columns, strict=True):
+            joined[start : start + len(column)] = column
+        return self.to_device(joined)
+
+    def _in_a_row(self, all_sources: list[dict[str, Floats]]) -> torch.Tensor:
+        """All sources of all series, and bars that may be read past the last."""
+        n = len(self.source_numbers)
+        host = torch.zeros(n * self.n_bars + ALIGNED_BARS, dtype=torch.float64)
+        columns = host.numpy()[: n * self.n_bars].reshape(n, self.n_bars)
+        for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
+            for name, number in self.source_numbers.items():
+                columns[number, start:end] = sources[name]
+        return moved(host, self.device)
+
+    def _maps_of(self, all_sources: list[dict[str, Floats]]) -> torch.Tensor:
+        """The maps of all coders, 1 where there is no bar."""
+        host = torch.ones((len(self.coder_numbers), 2, self.n_bars), dtype=torch.float64)
+        for coder, number in self.coder_numbers.items():
+            for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
+                maps = coder_maps(coder, sources, HIGHEST_CODE)
+                host.numpy()[number, :, start:end] = maps
+        return moved(host, self.device)
+
+
+class SeriesPrices(NamedTuple):
+    """Prices of one series, bar by bar, with their extremes.
+
+    Args:
+        market: [B, 4] open, high, low, close; B is T padded to whole blocks.
+        pyramid: [LEVELS, 2 B] as in `DeviceMarket`.
+    """
+
+    market: torch.Tensor
+    pyramid: torch.Tensor
+
+    @property
+    def n_padded(self) -> int:
+        """B."""
+        return len(self.market)
+
+
+def prices_of(bars: Bars, device: torch.device) -> SeriesPrices:
+    """The prices of a series on a device.
+
+    Raises:
+        DeviceError: When its bars are too many.
+    """
+    if len(bars) >= MOST_BARS:
+        raise DeviceError(f"{len(bars):,} bars are too many for one device")
+    columns = (bars.open, 1.0), (bars.high, -np.inf), (bars.low, np.inf), (bars.close, 1.0)
+    opened, high, low, close = (to_device(_filled_up(*column), device) for column in columns)
+    return SeriesPrices(torch.stack((opened, high, low, close), 1), pyramid_of(low, high))
+
+
+def padded(n_bars: int) -> int:
+    """Bars of whole blocks that hold so many."""
+    return -(-n_bars // INDEX_BARS) * INDEX_BARS
+
+
+def axis_of(lengths: Ints) -> tuple[Ints, int]:
+    """First bar [S] of series of so many bars [S] on the common axis, and the axis' length B."""
+    aligned = -(-lengths // ALIGNED_BARS) * ALIGNED_BARS
+    starts = np.concatenate(([0], np.cumsum(aligned)[:-1])).astype(np.int64)
+    return starts, padded(int(aligned.sum()))
+
+
+def pyramid_of(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
+    """Extremes [LEVELS, 2 B] of lows and highs [B], as `DeviceMarket` describes them."""
+    words = torch.zeros((LEVELS, 2 * len(lows)), dtype=torch.int32, device=lows.device)
+    for level in range(LEVELS):
+        least = lows.view(-1, 4**level).amin(1).view(-1, 4)
+        most = highs.view(-1, 4**level).amax(1).view(-1, 4)
+        groups = torch.cat((least, most), 1).view(torch.int64) >> 32
+        words[level, : groups.numel()] = groups.reshape(-1).to(torch.int32)
+    return words
+
+
+def _filled_up(column: Floats, filler: float) -> Floats:
+    """A column, with what no search finds behind it."""
+    found = np.full(padded(len(column)), filler)
+    found[: len(column)] = column
+    return found

@@ -1,0 +1,48 @@
+"""Numbers of the adaptive trend that its fast forms on every device share."""
+
+import math
+from typing import TypeGuard
+
+import numpy as np
+
+from engine.backend import Ints
+from strategy.expressions import Call
+from strategy.nodes import Node
+
+FAMILIES, LENGTHS = 6, 9
+"""Families, and averages of each."""
+
+FORMS = 8
+EMA, HMA, WMA, DEMA, LSMA, KAMA, SMA, KAMA_FROM_ZERO = range(FORMS)
+"""Families in their order; the last two are the script's."""
+
+IN_SCRIPT = {HMA: SMA, KAMA: KAMA_FROM_ZERO}
+"""Families that the script has in another form."""
+
+OFFSETS = np.array([[1, 2, 3, 4], [1, 2, 4, 6], [1, 3, 5, 7]])
+"""How far a family's lengths lie from its base, by robustness."""
+
+TRENDS = {"adaptive_trend": False, "adaptive_trend_script": True}
+"""Indicators by name, and whether each is the script's."""
+
+BAND = 1e-12
+"""Price and average are level within this share of price."""
+
+QUICKEST, SLOWEST = 0.602, 0.064
+"""Kaufman's factors: what a straight path adds, and that of a path that leads nowhere."""
+
+FLOOR, MILLION = 0.25, 1_000_000
+"""An equity never falls below the one; growth is counted in parts of the other."""
+
+TAYLOR = np.array([1.0 / math.factorial(i) for i in range(19)])
+"""Coefficients of the series of exp."""
+
+
+def is_trend(node: Node) -> TypeGuard[Call]:
+    """Whether a node is an adaptive trend, which fast forms make many of together."""
+    return isinstance(node, Call) and node.label in TRENDS
+
+
+def lengths_of(base: int, robustness: int) -> Ints:
+    """A family's nine lengths: the base, longer ones, shorter ones."""
+    return base + np.concatenate(([0], OFFSETS[robustness], -OFFSETS[robustness]))

@@ -1,0 +1,95 @@
+"""The first bar at which each individual of a population may signal."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.backend import Ints
+from engine.indicators.individuals import Individuals, columns_of, values_of
+from strategy.conditions import Compare, OverBars
+from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Setting
+from strategy.genes import GenomeLayout
+from strategy.model import PARTS, Strategy
+from strategy.nodes import Node
+from strategy.rows import warm_up_of
+
+
+class Reach(NamedTuple):
+    """A row, and how far back conditions look at it.
+
+    Args:
+        row: The row.
+        ago: Bars.
+        spans: Lengths of conditions that hold it or remember it, each reaching back one bar less.
+    """
+
+    row: Expression
+    ago: int
+    spans: tuple[Setting, ...] = ()
+
+
+class WarmUps:
+    """What a strategy's rows and conditions need before it may signal.
+
+    Args:
+        spec: The strategy.
+    """
+
+    def __init__(self, spec: Strategy) -> None:
+        self._layout: GenomeLayout = spec.layout
+        reaches: dict[Reach, None] = {}
+        for name in PARTS:
+            part = getattr(spec, name)
+            if part is not None:
+                _note(part, Reach(Number(0.0), 0), reaches)
+        self._varying = [
+            _Varying(reach, columns_of(reach.row, spec.layout), {})
+            for reach in reaches
+            if columns_of(reach.row, spec.layout) or reach.spans
+        ]
+        fixed = reaches.keys() - {one.reach for one in self._varying}
+        self._least = max((warm_up_of(one.row, {}) + one.ago for one in fixed), default=0)
+
+    def of(self, individuals: Individuals) -> Ints:
+        """First bar that may signal, [P]; [1] where it is the same for everybody."""
+        found = np.full(1, self._least, np.int64)
+        for one in self._varying:
+            bars = self._of_row(one, individuals) + one.reach.ago
+            for span in one.reach.spans:
+                held = values_of(span, self._layout, individuals.here)
+                bars = bars + held.astype(np.int64) - 1
+            found = np.maximum(found, bars)
+        return found
+
+    def _of_row(self, one: "_Varying", individuals: Individuals) -> Ints:
+        members, set_of = individuals.distinct(one.columns)
+        values = individuals.here[members][:, list(one.columns)].tolist()
+        keys = list(map(tuple, values))
+        for key in set(keys) - one.known.keys():
+            names = (self._layout.names[column] for column in one.columns)
+            one.known[key] = warm_up_of(one.reach.row, dict(zip(names, key, strict=True)))
+        bars = np.array([one.known[key] for key in keys], np.int64)
+        return bars[set_of] if one.columns else bars
+
+
+class _Varying(NamedTuple):
+    """A row whose warm-up genes decide, and what it was for their values."""
+
+    reach: Reach
+    columns: tuple[int, ...]
+    known: dict[tuple[float, ...], int]
+
+
+def _note(node: Node, reach: Reach, found: dict[Reach, None]) -> None:
+    """Note every row below a node, and how far back it is looked at."""
+    if isinstance(node, GeneValue | Number):
+        return
+    if isinstance(node, Expression) and not isinstance(node, Arithmetic):
+        found[reach._replace(row=node)] = None
+        return
+    if isinstance(node, Compare):
+        reach = reach._replace(ago=reach.ago + node.bars_ago)
+    if isinstance(node, OverBars):
+        reach = reach._replace(spans=(*reach.spans, node.bars))
+    for part in node.parts:
+        _note(part, reach, found)

@@ -1,0 +1,220 @@
+"""An engine for series that memory does not hold together: one part of them after the other."""
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars, Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.backend import BackendMaker, Form, Ints
+from engine.batch import Engine
+from engine.devices import Device, device_of
+from engine.fast_case import find_fast_case
+from engine.memory_plan import MemoryPlan
+from engine.validate import check_windows, shaped
+from strategy.genes import Floats
+from strategy.model import Strategy
+
+LISTED_PAIRS = 16_384
+"""Pairs of individual and window whose ledgers are held at once."""
+
+
+def engine_for(
+    spec: Strategy,
+    series: Sequence[Bars],
+    windows: Sequence[Window],
+    costs: Costs | None = None,
+    *,
+    device: str | Device = "auto",
+    threads: int | None = None,
+    memory_bytes: int | None = None,
+) -> Engine:
+    """An engine of all series where memory holds what it needs of them, else one of parts.
+
+    Only a CPU works in parts; arguments and errors are those of `engine.batch.Engine`.
+    """
+    check_windows(series, windows)
+    chosen = device_of(spec, device) if isinstance(device, str) else device
+    if chosen.label == "cpu":
+        allowed = memory_bytes or int(chosen.maker.free_share * chosen.maker.free_bytes())
+        n_rows = len(find_fast_case(spec).rows)
+        borders = _borders(n_rows, series, chosen.maker, allowed)
+        if len(borders) > 2:
+            # Half for a part and half for rows, whatever is free when the next part is made; more
+            # where a part is one series, whose rows need more.
+            most = max(chosen.maker.slot_bytes([bars]) for bars in series) * n_rows
+            room = memory_bytes or max(allowed // 2, min(most, allowed))
+            return PartedEngine(spec, series, windows, costs, chosen, borders, threads, room)
+    return Engine(
+        spec, series, windows, costs, device=chosen, threads=threads, memory_bytes=memory_bytes
+    )
+
+
+class PartedEngine(Engine):
+    """An engine of consecutive parts of series, each computed anew when it is asked for.
+
+    It has the bits of one engine of all series, and what it keeps is of one part only.
+
+    Args:
+        spec, series, windows, costs: As of `engine.batch.Engine`.
+        chosen: The device.
+        borders: [parts + 1] numbers of the series at which parts begin and end.
+        threads, memory_bytes: Of each part.
+    """
+
+    def __init__(
+        self,
+        spec: Strategy,
+        series: Sequence[Bars],
+        windows: Sequence[Window],
+        costs: Costs | None,
+        chosen: Device,
+        borders: Sequence[int],
+        threads: int | None = None,
+        memory_bytes: int | None = None,
+    ) -> None:
+        self.spec, self.series, self.windows = spec, tuple(series), tuple(windows)
+        self.costs, self.device = costs or Costs(), chosen.label
+        self._borders, self._chosen = tuple(borders), chosen
+        self.n_parts = len(borders) - 1
+        self.device_reason = f"{chosen.reason}, in {self.n_parts} parts of the series"
+        self._given = {"threads": threads, "memory_bytes": memory_bytes}
+        self._held: dict[int, Engine] = {}
+        self._parts = cut_windows(self.windows, self._borders)
+
+    @property
+    def threads(self) -> int:
+        """Cores that the device uses."""
+        return self._engine(0).threads
+
+    @property
+    def rows_computed(self) -> int:
+        """Rows computed so far for the part that is held."""
+        return sum(engine.rows_computed for engine in self._held.values())
+
+    def on(self, windows: Sequence[Window]) -> "PartedEngine":
+        """The same for other windows [W] of its series."""
+        check_windows(self.series, windows)
+        other = copy(self)
+        other.windows = tuple(windows)
+        other._parts = cut_windows(windows, self._borders)
+        return other
+
+    def charged(self, costs: Costs) -> "PartedEngine":
+        """The same with other costs."""
+        return PartedEngine(
+            self.spec, self.series, self.windows, costs, self._chosen, self._borders, **self._given
+        )
+
+    def memory_plan(self, individuals: int) -> MemoryPlan:
+        """What a population of so many individuals will take, beside one part."""
+        results = individuals * len(self.windows) * len(ACCUMULATORS) * 8
+        return replace(self._engine(0).memory_plan(individuals), result_bytes=results)
+
+    def shares(self) -> Iterator[tuple[Ints, Engine]]:
+        """Places of windows among all, and the engine of these, one part after the other.
+
+        They come in the order of windows where those of a part stand side by side.
+        """
+        for part in sorted(self._parts, key=lambda part: int(self._parts[part][0][0])):
+            places, windows = self._parts[part]
+            yield places, self._engine(part).on(windows)
+
+    def evaluate(self, genomes: Floats) -> Floats:
+        """As `engine.batch.Engine.evaluate`."""
+        genomes = shaped(self.spec, genomes)
+        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        for places, engine in self.shares():
+            out[:, places] = engine.evaluate(genomes)
+            # Else it would stay until the next one is made.
+            del engine
+        return out
+
+    def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
+        """As `engine.batch.Engine.ledgers`."""
+        genomes = shaped(self.spec, genomes)
+        step = max(1, LISTED_PAIRS // len(self.windows))
+        for begin in range(0, len(genomes), step):
+            members = genomes[begin : begin + step]
+            found: list[dict[int, Ledger]] = [{} for _ in members]
+            for places, engine in self.shares():
+                for own, ledgers in zip(found, engine.ledgers(members), strict=True):
+                    own |= zip(places.tolist(), ledgers, strict=True)
+                del engine
+            for own in found:
+                yield tuple(own[place] for place in range(len(self.windows)))
+
+    def trades(self, genome: Floats) -> tuple[Ledger, ...]:
+        """As `engine.batch.Engine.trades`."""
+        (found,) = self.ledgers(np.asarray(genome)[None])
+        return found
+
+    def signals(self, genome: Floats) -> tuple[Ints, ...]:
+        """As `engine.batch.Engine.signals`."""
+        found: dict[int, Ints] = {}
+        for places, engine in self.shares():
+            found |= zip(places.tolist(), engine.signals(genome), strict=True)
+            del engine
+        return tuple(found[place] for place in range(len(self.windows)))
+
+    def row(self, form: Form, parameters: Sequence[float], series: int = 0) -> Floats:
+        """As `engine.batch.Engine.row`."""
+        part = int(np.searchsorted(self._borders, series, "right")) - 1
+        return self._engine(part).row(form, parameters, series - self._borders[part])
+
+    def _engine(self, part: int) -> Engine:
+        """Of one part, whose first window nobody asks about; that of another is let go first."""
+        if part not in self._held:
+            self._held.clear()
+            own = self.series[self._borders[part] : self._borders[part + 1]]
+            self._held[part] = Engine(
+                self.spec,
+                own,
+                [Window.whole(own[0])],
+                self.costs,
+                device=self._chosen,
+                **self._given,
+            )
+        return self._held[part]
+
+
+def cut_windows(
+    windows: Sequence[Window], borders: Sequence[int]
+) -> dict[int, tuple[Ints, list[Window]]]:
+    """Part of series to the places of its windows among all, and these with its own numbers."""
+    series = np.array([window.series for window in windows])
+    found = {}
+    for part, (begin, end) in enumerate(pairwise(borders)):
+        places: npt.NDArray[np.int64] = np.flatnonzero((series >= begin) & (series < end))
+        own = [replace(windows[place], series=int(series[place]) - begin) for place in places]
+        if own:
+            found[part] = places, own
+    return found
+
+
+def _borders(
+    n_rows: int, series: Sequence[Bars], maker: BackendMaker, memory_bytes: int
+) -> list[int]:
+    """Where parts of series begin and end: all in one where memory holds them and some rows.
+
+    Parts take half of it at most, so that a population's rows have room beside them.
+    """
+
+    def needed(some: Sequence[Bars]) -> int:
+        return maker.series_bytes(some) + n_rows * maker.slot_bytes(some)
+
+    if needed(series) <= memory_bytes:
+        return [0, len(series)]
+    borders, room = [0], memory_bytes // 2
+    for number, bars in enumerate(series):
+        taken = needed([bars])
+        if taken > room and number > borders[-1]:
+            borders.append(number)
+            room = memory_bytes // 2
+        room -= taken
+    return [*borders, len(series)]

@@ -1,0 +1,1 @@
+"""Positions: which signals become trades, and where these end."""

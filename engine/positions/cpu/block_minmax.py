@@ -1,0 +1,117 @@
+"""Extremes of blocks of bars: how far a price went in many bars, in one look."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.runtime.compiling.loops import compiled, compiled_uncounted
+from engine.runtime.cpu.bitset import NEVER
+from engine.runtime.cpu.simd8 import (
+    EIGHT,
+    bits_at_least,
+    bits_at_most,
+    eight_of,
+    eight_times,
+    lowest_place,
+)
+from engine.runtime.cpu.types import Floats
+
+BLOCK = 2 * EIGHT
+"""Bars of a block, and how many bars or blocks are looked at together."""
+
+LOW, HIGH, OPEN, CLOSE = range(4)
+
+
+class Extremes(NamedTuple):
+    """Prices of one series, and the extremes of its blocks.
+
+    Behind the last bar and the last block stand `BLOCK` times NaN, which reaches no price.
+
+    Args:
+        bars: [4, T + 16] lows, highs, opens and closes.
+        blocks: [2, (T + 15) // 16 + 16] lowest low and highest high of each block of 16 bars.
+    """
+
+    bars: Floats
+    blocks: Floats
+
+
+def extremes_of(open_: Floats, high: Floats, low: Floats, close: Floats) -> Extremes:
+    """Prices [T] of a series with their extremes."""
+    return Extremes(
+        _followed([low, high, open_, close]), _followed([-_largest(-low), _largest(high)])
+    )
+
+
+class Levels(NamedTuple):
+    """What is looked for: a bar that reaches down to a price, up to another, or gains so much.
+
+    Args:
+        lower: Price; may be minus infinity.
+        upper: Price; may be infinity.
+        side: 0 where a high gains, 1 where a low does.
+        entry: Price from which gains count.
+        gain: In prices; NaN: none is enough.
+    """
+
+    lower: float
+    upper: float
+    side: int
+    entry: float
+    gain: float
+
+
+@compiled_uncounted
+def first_touch(prices: Extremes, levels: Levels, first: int, last: int) -> int:
+    """The first bar from `first` to `last` that reaches a level; `last` + 1 where none does.
+
+    What lies behind `last` makes no difference.
+    """
+    reached = _reached(prices.bars, levels, first)
+    at = last + 1
+    if reached != 0:
+        at = first + lowest_place(reached)
+    else:
+        block = first // BLOCK + 1
+        while block * BLOCK <= last:
+            reached = _reached(prices.blocks, levels, block)
+            if reached != 0:
+                begin = (block + lowest_place(reached)) * BLOCK
+                at = begin + lowest_place(_reached(prices.bars, levels, begin))
+                block = NEVER
+            block += BLOCK
+    return min(at, last + 1)
+
+
+@compiled_uncounted
+def _reached(prices: Floats, levels: Levels, first: int) -> int:
+    """Bit k says whether the k-th of 16 bars or blocks from `first` on reaches a level."""
+    return _eight_reached(prices, levels, first) | (
+        _eight_reached(prices, levels, first + EIGHT) << EIGHT
+    )
+
+
+@compiled_uncounted
+def _eight_reached(prices: Floats, levels: Levels, first: int) -> int:
+    reached: int = bits_at_most(eight_of(prices, LOW, first), eight_times(levels.lower))
+    reached |= bits_at_least(eight_of(prices, HIGH, first), eight_times(levels.upper))
+    if levels.gain == levels.gain:
+        sign = 1.0 - 2.0 * levels.side
+        best = eight_of(prices, HIGH - levels.side, first) * eight_times(sign)
+        gone = best - eight_times(sign * levels.entry)
+        reached |= bits_at_least(gone, eight_times(levels.gain))
+    return reached
+
+
+@compiled
+def _largest(values: Floats) -> Floats:
+    """The largest value of each block, the last one's of as many as there are."""
+    found = np.empty((values.size + BLOCK - 1) // BLOCK)
+    for block in range(found.size):
+        found[block] = values[block * BLOCK : (block + 1) * BLOCK].max()
+    return found
+
+
+def _followed(columns: list[Floats]) -> Floats:
+    """Columns as one array with NaN behind."""
+    return np.pad(np.array(columns), ((0, 0), (0, BLOCK)), constant_values=np.nan)

@@ -1,0 +1,266 @@
+"""Positions of both sides: signals one at a time, exits in the law's order, and the fold."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.accounts.ledger import ACCUMULATOR_INDEX, EXIT_PLACES
+from engine.conditions.cpu.expression_vm import value_of_formula
+from engine.positions.cpu.block_minmax import LOW, OPEN, Extremes
+from engine.positions.cpu.chain import BARS_IN_MARKET, REJECTED, TRADES, fold
+from engine.positions.cpu.exits import END, SESSION, SIGNAL, TIME, Follow, Position, exit_of
+from engine.positions.exit_spec import DAY_NS, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
+from engine.runtime.compiling.loops import compiled, compiled_uncounted
+from engine.runtime.cpu.bitset import NEVER, Words, is_set, next_alone
+from engine.runtime.cpu.simd8 import value_of
+from engine.runtime.cpu.types import Floats, Ints
+
+SHORTS = ACCUMULATOR_INDEX["shorts"]
+WINS_SHORT = ACCUMULATOR_INDEX["wins_short"]
+SUM_R_SHORT = ACCUMULATOR_INDEX["sum_r_short"]
+EXITS = np.array(EXIT_PLACES)
+
+STOPS, TARGETS, TRAILS, GAINS = range(4)
+"""Places of what an individual says of its stop, target and trailing stop."""
+
+
+class Population(NamedTuple):
+    """What P individuals of one strategy ask of one series; last axes of two are long, short.
+
+    Args:
+        words: [C, N] conditions, 64 bars a word; bits behind the last bar are 0.
+        steps: [S, 2] formulas that stops, targets and trails read, see `conditions`.
+        spans: [6, 2] first step of each and one past its last; equal where nothing is read.
+        rows: [P, L] addresses of the rows [T] that the formulas read; 0 where it is a number.
+        leaves: [P, L] these numbers.
+        sessions: [Q, T] as `session_exits` gives them.
+        forms: [3, 2] forms of stop, target and trail, of `engine.positions.exit_spec`.
+        entries: [P, 2] condition of each side's entry; -1: the side never enters.
+        exits: [P, 2] condition of each side's exit; -1: none.
+        numbers: [2 P, 4], longs and shorts of each in turn: what stop, target and trail take where
+            they read no row, and from which gain on the stop follows.
+        break_even: [P] NaN: never.
+        max_hold: [P] int64, bars; 0: no limit.
+        delay: [P] int64, bars.
+        warm_up: [P] int64, first bar that may signal.
+        session_of: [P] int64, place in `sessions`; -1: not left by the clock.
+    """
+
+    words: Words
+    steps: Ints
+    spans: Ints
+    rows: Ints
+    leaves: Floats
+    sessions: Ints
+    forms: Ints
+    entries: Ints
+    exits: Ints
+    numbers: Floats
+    break_even: Floats
+    max_hold: Ints
+    delay: Ints
+    warm_up: Ints
+    session_of: Ints
+
+
+class Charges(NamedTuple):
+    """Costs of a side and smallest risk, fractions of a price; what R is worth, of equity."""
+
+    per_side: float
+    min_risk: float
+    risk_fraction: float
+
+
+@compiled
+def session_exits(local_ns: Ints, minute_ns: int, bar_ns: int) -> Ints:
+    """Where the clock ends a position, by its entry bar.
+
+    Args:
+        local_ns: [T] when each bar opens by the session's clock, nanoseconds.
+        minute_ns: Nanoseconds of a day from which on a bar's close leaves.
+        bar_ns: A bar's duration.
+
+    Returns:
+        [T] twice the bar, plus 1 where it is left at its open; `NEVER` behind the last bar.
+    """
+    out = np.empty(local_ns.size, np.int64)
+    following = NEVER
+    for j in range(local_ns.size - 1, -1, -1):
+        if j + 1 < local_ns.size and local_ns[j + 1] // DAY_NS != local_ns[j] // DAY_NS:
+            following = 2 * (j + 1) + 1
+        if local_ns[j] % DAY_NS + bar_ns >= minute_ns:
+            following = 2 * j
+        out[j] = following
+    return out
+
+
+@compiled_uncounted
+def first_stop(
+    form: int, number: float, side: int, extreme: float, entry: float, read: float
+) -> float:
+    """The first stop of a signal: of its bar the low or high, and what its row says there."""
+    away, start = read, entry
+    if form == SHARE:
+        away = entry * number
+    elif form != FROM_ENTRY:
+        start = extreme
+    stop = start - away if side == 0 else start + away
+    return read if form == LEVEL else stop
+
+
+@compiled_uncounted
+def aim_of(form: int, number: float, side: int, entry: float, risk: float, read: float) -> float:
+    """The target of a trade; `read` is what its row says at the signal bar."""
+    if form == R_MULTIPLE:
+        away = number * risk
+    elif form == SHARE:
+        away = entry * number
+    elif form == FROM_ENTRY:
+        away = read
+    else:
+        away = np.inf
+    target = entry + away if side == 0 else entry - away
+    return read if form == LEVEL else target
+
+
+@compiled_uncounted
+def is_beyond(form: int, side: int, entry: float, target: float) -> bool:
+    """Whether a target that was read lies where a gain is; NaN does not. Others always do."""
+    lies_there = target > entry if side == 0 else target < entry
+    return lies_there or form not in (LEVEL, FROM_ENTRY)
+
+
+@compiled_uncounted
+def latest_close(place: int, max_hold: int, entry_bar: int, end: int) -> tuple[int, int]:
+    """The bar at whose close a position ends at the latest, and why; time before session.
+
+    `place` is what `session_exits` says of the entry bar, `NEVER` where there is no session.
+    """
+    bar, reason = end - 1, END
+    if place % 2 == 0 and place >> 1 <= bar:
+        bar, reason = place >> 1, SESSION
+    if max_hold > 0 and entry_bar + max_hold - 1 <= bar:
+        bar, reason = entry_bar + max_hold - 1, TIME
+    return bar, reason
+
+
+@compiled_uncounted
+def take_positions(
+    prices: Extremes,
+    asks: Population,
+    charges: Charges,
+    p: int,
+    first: int,
+    end: int,
+    out: Floats,
+    listed: int,
+    whole: Ints,
+    numbers: Floats,
+    stack: Floats,
+) -> None:
+    """Fold one individual's trades in one window.
+
+    Args:
+        prices: The series.
+        asks: All individuals.
+        charges: Costs and risk rules.
+        p: Which individual.
+        first: First bar whose signal counts.
+        end: One past the last bar of the window.
+        out: [A] accumulators, as `engine.positions.cpu.chain.begin` sets them up.
+        listed: Place of its first trade among all that are listed.
+        whole: [K, 5] receives signal bar, entry bar, exit bar, reason and side of each trade; or
+            [0, 5] where no ledger is wanted.
+        numbers: [K, 6] receives entry, stop, target, exit, r and last stop; or [0, 6].
+        stack: [S] of this thread, room for formulas.
+    """
+    longs, shorts = asks.entries[p, 0], asks.entries[p, 1]
+    behind, trades = end - 1 - asks.delay[p], 0
+    flat_long = flat_short = first
+    bar = next_alone(asks.words, longs, shorts, first, behind)
+    while bar < behind:
+        side = int(shorts >= 0 and is_set(asks.words, max(shorts, 0), bar))
+        if bar >= (flat_short if side else flat_long):
+            at, risk, reach = opened_at(prices, asks, charges, p, side, bar, end, stack)
+            if risk > 0.0:
+                follow = follow_of(asks, p, side, risk, reach)
+                exit_bar, reason, price, last_stop = exit_of(prices, asks.words, at, follow)
+                # By its sign, so that a short at no gain has the zero that the law has.
+                gross = price - at.entry if side == 0 else -(price - at.entry)
+                r = (gross - charges.per_side * (at.entry + price)) / risk
+                fold(out, r, charges.risk_fraction)
+                out[SHORTS] += side
+                out[WINS_SHORT] += side * (r > 0.0)
+                if side:
+                    out[SUM_R_SHORT] += r
+                out[BARS_IN_MARKET] += exit_bar - at.entry_bar + 1
+                out[EXITS[reason]] += 1.0
+                if whole.shape[0] > 0:
+                    k = listed + trades
+                    whole[k, 0], whole[k, 1], whole[k, 2] = bar, at.entry_bar, exit_bar
+                    whole[k, 3], whole[k, 4] = reason, 1 - 2 * side
+                    numbers[k, 0], numbers[k, 1], numbers[k, 2] = at.entry, at.stop, at.target
+                    numbers[k, 3], numbers[k, 4], numbers[k, 5] = price, r, last_stop
+                trades += 1
+                # Left at the open of a bar, as was known a bar before: the other side may signal
+                # there.
+                earlier = int(reason == SIGNAL)
+                flat_long, flat_short = exit_bar - earlier * side, exit_bar - earlier * (1 - side)
+            else:
+                out[REJECTED] += 1.0
+        bar = next_alone(
+            asks.words, longs, shorts, max(min(flat_long, flat_short), bar + 1), behind
+        )
+    out[TRADES] += trades
+
+
+@compiled_uncounted
+def opened_at(
+    prices: Extremes,
+    asks: Population,
+    charges: Charges,
+    p: int,
+    side: int,
+    bar: int,
+    end: int,
+    stack: Floats,
+) -> tuple[Position, float, float]:
+    """The position of a signal, its risk, 0 where it is rejected, and what its trail reads."""
+    stop_form, aim_form = value_of(asks.forms, STOPS, side), value_of(asks.forms, TARGETS, side)
+    entry_bar = bar + 1 + asks.delay[p]
+    entry = value_of(prices.bars, OPEN, entry_bar)
+    extreme = value_of(prices.bars, LOW + side, bar)
+    stop = first_stop(stop_form, value_of(asks.numbers, 2 * p + side, STOPS), side, extreme, entry,
+                      read_at(asks, p, STOPS, side, bar, stack))  # fmt: skip
+    risk = entry - stop if side == 0 else stop - entry
+    target = aim_of(aim_form, value_of(asks.numbers, 2 * p + side, TARGETS), side, entry, risk,
+                    read_at(asks, p, TARGETS, side, bar, stack))  # fmt: skip
+    reach = read_at(asks, p, TRAILS, side, bar, stack)
+    is_taken = risk > entry * charges.min_risk and is_beyond(aim_form, side, entry, target)
+    if value_of(asks.forms, TRAILS, side) == FROM_ENTRY and not reach > 0.0:
+        is_taken = False
+    session = asks.session_of[p]
+    place = value_of(asks.sessions, session, entry_bar) if session >= 0 else NEVER
+    close_bar, close_reason = latest_close(place, asks.max_hold[p], entry_bar, end)
+    clock_bar = place >> 1 if place % 2 == 1 else NEVER
+    asked = value_of(asks.exits, p, side)
+    at = Position(side, entry_bar, entry, stop, target, asked, clock_bar, close_bar, close_reason)
+    return at, risk if is_taken else 0.0, reach
+
+
+@compiled_uncounted
+def read_at(asks: Population, p: int, part: int, side: int, bar: int, stack: Floats) -> float:
+    """What a stop, target or trailing stop reads at a bar; 0 where it reads nothing."""
+    place = 2 * part + side
+    begin, end = value_of(asks.spans, place, 0), value_of(asks.spans, place, 1)
+    return value_of_formula(asks.steps, begin, end, asks.rows, asks.leaves, p, bar, stack)
+
+
+@compiled_uncounted
+def follow_of(asks: Population, p: int, side: int, risk: float, reach: float) -> Follow:
+    """How the stop of a position moves."""
+    form = value_of(asks.forms, TRAILS, side)
+    if form == SHARE:
+        reach = value_of(asks.numbers, 2 * p + side, TRAILS)
+    gain = value_of(asks.numbers, 2 * p + side, GAINS) * risk if form != NONE else np.nan
+    return Follow(form, reach, gain, asks.break_even[p] * risk)

@@ -1,0 +1,124 @@
+"""Stage 4, chain: take signals one position at a time and fold the trades."""
+
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.positions.cpu.bracket_exits import find_exit
+from engine.positions.encode import Exits
+from engine.runtime.compiling.loops import compiled
+from engine.runtime.cpu.types import Floats, Ints, Market, Slots
+
+(
+    TRADES, WINS, SUM_R, SUM_R2, GAIN_R, LOSS_R, PEAK_R, MAX_DRAWDOWN_R, EQUITY, PEAK_EQUITY,
+    MAX_DRAWDOWN, BARS_IN_MARKET, REJECTED, FIRST_REASON,
+) = range(14)  # fmt: skip
+LOSS_R2 = ACCUMULATOR_INDEX["loss_r2"]
+
+
+@compiled
+def stop_distances(
+    market: Market, exits: Exits, slots: Slots, signal_bars: Slots, out: Floats
+) -> None:
+    """The row that measures the stop's distance, at signal bars [S], into out [S].
+
+    Rows hardly ever lie in a cache. Read here, one after another without anything in between, the
+    loads are in flight together; the chain would wait for each.
+    """
+    slot = slots[exits.stop_row]
+    for s in range(signal_bars.size):
+        out[s] = market.rows[slot, signal_bars[s]]
+
+
+@compiled
+def begin(out: Floats) -> None:
+    """Accumulators [A] before any trade."""
+    out[:] = 0.0
+    out[EQUITY] = 1.0
+    out[PEAK_EQUITY] = 1.0
+
+
+@compiled
+def chain(
+    market: Market,
+    exits: Exits,
+    genome: Floats,
+    signal_bars: Slots,
+    distances: Floats,
+    end: int,
+    flat_from: int,
+    out: Floats,
+    whole: Ints,
+    prices: Floats,
+) -> int:
+    """Fold one individual's trades in one window, or in a part of it.
+
+    Exits are looked for only where a position is taken: on one core a found exit that nobody
+    needs is work lost.
+
+    Args:
+        market: The series and its rows.
+        exits: Bracket and costs.
+        genome: [G].
+        signal_bars: [S] ascending.
+        distances: [S] the row that measures the stop's distance, at these bars.
+        end: One past the last bar of the window.
+        flat_from: Bar from which on there is no position.
+        out: [A] accumulators so far; `begin` sets them up.
+        whole: [S, 4] receives signal bar, entry bar, exit bar, reason of each trade; or [0, 4]
+            where no ledger is wanted.
+        prices: [S, 5] receives entry, stop, target, exit, r; or [0, 5].
+
+    Returns:
+        Bar from which on there is no position any more.
+    """
+    stop_mult, reward = genome[exits.stop_mult], genome[exits.reward]
+    max_hold = int(genome[exits.max_hold])
+    keeps_ledger = whole.shape[0] > 0
+    trades = 0
+    for s in range(signal_bars.size):
+        t = signal_bars[s]
+        entry_bar = t + 1 + exits.delay
+        if entry_bar >= end:
+            break
+        if t < flat_from:
+            continue
+        entry = market.open[entry_bar]
+        stop = market.low[t] - stop_mult * distances[s]
+        risk = entry - stop
+        if not risk > entry * exits.min_risk:
+            out[REJECTED] += 1.0
+            continue
+        target = entry + reward * risk
+        exit_bar, reason, price = find_exit(market, entry_bar, stop, target, max_hold, end)
+        net = (price - entry) - exits.per_side * (entry + price)
+        r = net / risk
+        fold(out, r, exits.risk_fraction)
+        out[BARS_IN_MARKET] += exit_bar - entry_bar + 1
+        out[FIRST_REASON + reason] += 1.0
+        if keeps_ledger:
+            whole[trades, 0], whole[trades, 1] = t, entry_bar
+            whole[trades, 2], whole[trades, 3] = exit_bar, reason
+            prices[trades, 0], prices[trades, 1], prices[trades, 2] = entry, stop, target
+            prices[trades, 3], prices[trades, 4] = price, r
+        trades += 1
+        flat_from = exit_bar
+    out[TRADES] += trades
+    return flat_from
+
+
+@compiled
+def fold(out: Floats, r: float, risk_fraction: float) -> None:
+    """What one trade does to the sums that depend on its result."""
+    out[SUM_R] += r
+    out[SUM_R2] += r * r
+    if r > 0.0:
+        out[WINS] += 1.0
+        out[GAIN_R] += r
+    else:
+        out[LOSS_R] += -r
+        out[LOSS_R2] += r * r
+    out[PEAK_R] = max(out[PEAK_R], out[SUM_R])
+    out[MAX_DRAWDOWN_R] = max(out[MAX_DRAWDOWN_R], out[PEAK_R] - out[SUM_R])
+    equity = out[EQUITY] * (1.0 + risk_fraction * r)
+    out[EQUITY] = equity if equity > 0.0 else 0.0
+    out[PEAK_EQUITY] = max(out[PEAK_EQUITY], out[EQUITY])
+    drawdown = (out[PEAK_EQUITY] - out[EQUITY]) / out[PEAK_EQUITY]
+    out[MAX_DRAWDOWN] = max(out[MAX_DRAWDOWN], drawdown)

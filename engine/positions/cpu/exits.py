@@ -1,0 +1,212 @@
+"""Where positions end: the first bar that reaches a price, whether the stop stays or moves.
+
+What the clock and the window decide is known at the entry: one bar at whose open, and one at whose
+close a position ends at the latest. Where one ends is looked for in eight bars at a time; shorts
+whose stops move are longs of prices that are multiplied by -1, which rounds nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.accounts.ledger import REASONS
+from engine.positions.cpu.block_minmax import CLOSE, HIGH, LOW, OPEN, Extremes, Levels, first_touch
+from engine.positions.exit_spec import NONE, SHARE
+from engine.runtime.compiling.loops import compiled_uncounted
+from engine.runtime.cpu.bitset import Words, next_set
+from engine.runtime.cpu.simd8 import (
+    EIGHT,
+    bits_at_least,
+    bits_at_most,
+    eight_of,
+    eight_times,
+    lane_of,
+    larger,
+    largest_so_far,
+    last_times,
+    lowest_place,
+    one_later,
+    value_of,
+    where_at_least,
+)
+
+STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION = range(len(REASONS))
+
+GOES_ON, OPENED, TOUCHED, CLOSED = range(4)
+"""How a position ends in a bar."""
+
+AHEAD = 1024
+"""Bars for which conditions and levels are looked at in turn, so that neither runs far ahead."""
+
+HALF = 0.5
+"""Shares up to this keep the order of prices, so that a stop that follows them never falls."""
+
+
+class Position(NamedTuple):
+    """One open position, numbers alone, so that to hand it on costs nothing.
+
+    Args:
+        side: 0 for a long, 1 for a short.
+        entry_bar: Of its entry.
+        entry: Price.
+        stop: First stop.
+        target: May be infinite.
+        asked: Condition that asks it to leave; -1: none.
+        clock_bar: Bar at whose open the clock ends it, in another session; or `NEVER`.
+        close_bar: Bar at whose close it ends at the latest.
+        close_reason: Why.
+    """
+
+    side: int
+    entry_bar: int
+    entry: float
+    stop: float
+    target: float
+    asked: int
+    clock_bar: int
+    close_bar: int
+    close_reason: int
+
+
+class Follow(NamedTuple):
+    """How a stop moves.
+
+    Args:
+        form: Of `engine.positions.exit_spec`.
+        reach: Distance or share at which it follows.
+        follow_gain: Gain from which on it does, price; NaN: never.
+        even_gain: Gain at which it moves to the entry; NaN: never.
+    """
+
+    form: int
+    reach: float
+    follow_gain: float
+    even_gain: float
+
+
+@compiled_uncounted
+def exit_of(
+    prices: Extremes, words: Words, at: Position, follow: Follow
+) -> tuple[int, int, float, float]:
+    """Bar, reason and price of an exit, and the last stop."""
+    stop, best, begin, bar, how, reason = at.stop, at.entry, at.entry_bar, 0, GOES_ON, SESSION
+    # From this gain on the stop moves; what is no number is never reached.
+    gain = np.fmin(follow.follow_gain, follow.even_gain)
+    walks = follow.form != NONE and gain <= 0.0
+    while how == GOES_ON:
+        last = min(begin + AHEAD, at.close_bar)
+        open_bar, reason = opened_by(words, at, begin, last)
+        last = min(last, open_bar)
+        if walks:
+            bar, stop, best = first_touch_of_moving(prices, at, follow, begin, last, stop, best)
+        else:
+            bar = first_touch(prices, levels_of(at, stop, gain), begin, last)
+        # The last bar is looked at again when it is known whether its open ends the position.
+        begin = last
+        if bar >= open_bar and last == open_bar:
+            bar, how = open_bar, OPENED
+        elif bar <= last and (walks or is_hit(prices, at, bar, stop)):
+            how = TOUCHED
+        elif bar <= last and bar < at.close_bar:
+            # It gained so much that the stop moves at this close: to the entry, or after prices.
+            walks, gain = follow.form != NONE, np.nan
+            stop, begin = (stop, bar) if walks else (at.entry, bar + 1)
+        elif last == at.close_bar:
+            bar, how, reason = at.close_bar, CLOSED, at.close_reason
+    price = value_of(prices.bars, CLOSE if how == CLOSED else OPEN, bar)
+    if how == TOUCHED:
+        is_gap = price <= stop if at.side == 0 else price >= stop
+        is_stop = is_stopped(prices, at, bar, stop)
+        reason = STOP_GAP if is_gap else (STOP if is_stop else TARGET)
+        price = price if is_gap else (stop if is_stop else at.target)
+    return bar, reason, price, stop
+
+
+@compiled_uncounted
+def opened_by(words: Words, at: Position, begin: int, last: int) -> tuple[int, int]:
+    """At which bar's open a position ends, as far as it is known at the bar before `last`; why."""
+    bar, reason = at.clock_bar, SESSION
+    if at.asked >= 0:
+        asked = next_set(words, at.asked, max(begin - 1, at.entry_bar), last)
+        if asked < last and asked < bar:
+            bar, reason = asked + 1, SIGNAL
+    return bar, reason
+
+
+@compiled_uncounted
+def levels_of(at: Position, stop: float, gain: float) -> Levels:
+    """What ends or changes a position whose stop rests."""
+    lower, upper = (stop, at.target) if at.side == 0 else (at.target, stop)
+    return Levels(lower, upper, at.side, at.entry, gain)
+
+
+@compiled_uncounted
+def is_stopped(prices: Extremes, at: Position, bar: int, stop: float) -> bool:
+    """Whether a bar reaches the stop."""
+    against: float = value_of(prices.bars, LOW + at.side, bar)
+    return against <= stop if at.side == 0 else against >= stop
+
+
+@compiled_uncounted
+def is_hit(prices: Extremes, at: Position, bar: int, stop: float) -> bool:
+    """Whether a bar reaches the stop or the target."""
+    best: float = value_of(prices.bars, HIGH - at.side, bar)
+    is_target = best >= at.target if at.side == 0 else best <= at.target
+    return is_target or is_stopped(prices, at, bar, stop)
+
+
+@compiled_uncounted
+def first_touch_of_moving(
+    prices: Extremes,
+    at: Position,
+    follow: Follow,
+    first: int,
+    last: int,
+    stop: float,
+    best: float,
+) -> tuple[int, float, float]:
+    """The first bar from `first` to `last` that reaches a stop that moves at closes, or the target.
+
+    Args:
+        prices: The series.
+        at: The position.
+        follow: How its stop moves.
+        first: First bar.
+        last: Last bar; its own close moves nothing.
+        stop: In force at the first bar.
+        best: Best price of the bars before.
+
+    Returns:
+        The bar, `last` + 1 where there is none; the stop in force at it, or at the last; the best
+        price before it.
+    """
+    side, is_share = at.side, follow.form == SHARE
+    sign = 1.0 - 2.0 * side
+    signs, entry, target = (eight_times(sign), eight_times(sign * at.entry),
+                            eight_times(sign * at.target))  # fmt: skip
+    # A share of a price that was multiplied.
+    reach = eight_times(sign * follow.reach if is_share else follow.reach)
+    follow_gain, even_gain = eight_times(follow.follow_gain), eight_times(follow.even_gain)
+    may_fall = is_share and follow.reach > HALF
+    j, k, found = first, EIGHT, last + 1
+    before = after = eight_times(sign * stop)
+    since_before = since = eight_times(sign * best)
+    while k == EIGHT:
+        resting, known = last_times(after), last_times(since)
+        high = eight_of(prices.bars, HIGH - side, j) * signs
+        low = eight_of(prices.bars, LOW + side, j) * signs
+        since = larger(largest_so_far(high), known)
+        gone, away = since - entry, since * reach if is_share else reach
+        after = where_at_least(gone, follow_gain, larger(since - away, resting), resting)
+        after = where_at_least(gone, even_gain, larger(entry, after), after)
+        if may_fall:
+            after = largest_so_far(after)
+        before = one_later(resting, after)
+        touched = bits_at_most(low, before) | bits_at_least(high, target)
+        k = min(lowest_place(touched | 1 << EIGHT), last - j)
+        if k < EIGHT:
+            if touched >> k & 1:
+                found = j + k
+            since_before = one_later(known, since)
+        j += EIGHT
+    return found, sign * lane_of(before, k), sign * lane_of(since_before, k)

@@ -1,0 +1,361 @@
+"""Positions of both sides on the device: signals, and the exits of those that may become trades.
+
+Most signals come while a position is open, and their exits are never asked for. So a list of
+signals is cut into stretches, one a lane, and each lane takes positions in order as if the account
+were flat where its stretch begins. It ends at a signal that another lane has taken, because from
+there on both would do the same. Which of these positions the account really takes is decided
+afterwards, in whole numbers (`trades.py`). What is asked of positions is data: forms, formulas and
+numbers, so that all strategies share these kernels.
+"""
+
+import triton
+import triton.language as tl
+
+from engine.accounts.ledger import REASONS
+from engine.conditions.cuda.kernels import lowest_bits, value_of
+from engine.positions import exit_spec
+from engine.positions.cuda.bracket_exits import NEVER, first_touch, moving_exit
+
+BEYOND_BAR = tl.constexpr(exit_spec.BEYOND_BAR)
+FROM_ENTRY = tl.constexpr(exit_spec.FROM_ENTRY)
+SHARE = tl.constexpr(exit_spec.SHARE)
+LEVEL = tl.constexpr(exit_spec.LEVEL)
+R_MULTIPLE = tl.constexpr(exit_spec.R_MULTIPLE)
+
+STOP_GAP = tl.constexpr(REASONS.index("stop_gap"))
+STOP = tl.constexpr(REASONS.index("stop"))
+TARGET = tl.constexpr(REASONS.index("target"))
+TIME = tl.constexpr(REASONS.index("time"))
+END = tl.constexpr(REASONS.index("end"))
+SIGNAL = tl.constexpr(REASONS.index("signal"))
+SESSION = tl.constexpr(REASONS.index("session"))
+
+NOT_THERE = tl.constexpr(0x3FFFFFFF)
+"""In place of a bar; there is room behind it."""
+
+REJECTED = tl.constexpr(-1)
+"""In place of an exit: the signal opens no position."""
+
+NOT_ASKED = tl.constexpr(-2)
+"""In place of an exit: nobody has looked for it."""
+
+SHORTEST = tl.constexpr(4)
+"""Signals of a stretch, at least."""
+
+MARKS = tl.constexpr(8)
+"""Signals that a lane looks at together for the next one."""
+
+NUMBERS = tl.constexpr(9)
+"""Of an individual: of stop, target, trail and its beginning for each side, and of break-even."""
+
+READS = tl.constexpr(3)
+"""Stop, target and trailing stop read rows."""
+
+
+@triton.jit
+def lowest_bit(word):
+    """Number of the lowest bit that is set; there is one."""
+    alone = (word & -word).to(tl.float64)
+    return ((alone.to(tl.int64, bitcast=True) >> 52) & 0x7FF).to(tl.int32) - 1023
+
+
+@triton.jit
+def bits_of(word):
+    """How many bits are set."""
+    pairs = word - ((word >> 1) & 0x5555555555555555)
+    fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
+    eights = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return ((eights * 0x0101010101010101) >> 56).to(tl.int32)
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def mark_kernel(p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_marks, p_leaves,
+                n_windows, n_words, capacity, WORDS: tl.constexpr):  # fmt: skip
+    """List the signals of each pair of individual and window; grid (pairs).
+
+    p_longs, p_shorts: [n, n_words] conditions. p_entries: [P, 2] which of them, -1 for none.
+    p_bars: [P, 3] longest hold, delay, and first bar that may signal. p_windows: [W, 2] start and
+    end. p_counts: [P, W] receives how many there are, also where lists are too short for them.
+    p_marks: [P, W, capacity] receives twice the bar, plus 1 for a short, ascending, and -1 up to a
+    whole sixteen; p_leaves, of that shape, receives NOT_ASKED for each of them.
+    """
+    i_pair = tl.program_id(0).to(tl.int64)
+    i_p, i_w = i_pair // n_windows, i_pair % n_windows
+    end = tl.load(p_windows + i_w * 2 + 1)
+    first = tl.maximum(tl.load(p_windows + i_w * 2), tl.load(p_bars + i_p * 3 + 2))
+    last = tl.maximum(end - 1 - tl.load(p_bars + i_p * 3 + 1), first)
+    i_long = tl.load(p_entries + i_p * 2)
+    i_short = tl.load(p_entries + i_p * 2 + 1)
+    last_long, last_short = tl.where(i_long < 0, 0, last), tl.where(i_short < 0, 0, last)
+    p_long = p_longs + tl.maximum(i_long, 0).to(tl.int64) * n_words
+    p_short = p_shorts + tl.maximum(i_short, 0).to(tl.int64) * n_words
+    p_list, p_leave = p_marks + i_pair * capacity, p_leaves + i_pair * capacity
+    count = tl.zeros([], tl.int32)
+    for begin in range(first >> 6, (last + 63) >> 6, WORDS):
+        o_word = begin + tl.arange(0, WORDS)
+        o_bar = o_word * 64
+        longs = tl.load(p_long + o_word, mask=o_bar < last_long, other=0)
+        shorts = tl.load(p_short + o_word, mask=o_bar < last_short, other=0)
+        # Where both sides signal, neither does.
+        before = lowest_bits(tl.maximum(first - o_bar, 0).to(tl.int64))
+        word = (longs ^ shorts) & ~before & lowest_bits(tl.maximum(last - o_bar, 0).to(tl.int64))
+        bits = bits_of(word)
+        place = count + tl.cumsum(bits, 0) - bits
+        count += tl.sum(bits, 0)
+        while tl.max((word != 0).to(tl.int32), 0) > 0:
+            k = lowest_bit(word)
+            side = ((shorts >> (k & 63).to(tl.int64)) & 1).to(tl.int32)
+            tl.store(p_list + place, 2 * (o_bar + k) + side, mask=(word != 0) & (place < capacity))
+            place += 1
+            word = word & (word - 1)
+    tl.store(p_counts + i_pair, count)
+    listed = tl.minimum(count, capacity)
+    o_end = listed + tl.arange(0, 16)
+    tl.store(p_list + o_end, tl.full([16], -1, tl.int32), mask=o_end < (listed + 15) // 16 * 16)
+    for begin in range(0, listed, WORDS):
+        o_s = begin + tl.arange(0, WORDS)
+        tl.store(p_leave + o_s, tl.full([WORDS], NOT_ASKED, tl.int32), mask=o_s < listed)
+
+
+@triton.jit
+def first_asked(p_words, p_following, n_words, condition, t, m):
+    """The first bar from t on, where m, at which a condition is true; NOT_THERE without one.
+
+    p_following: [n, n_words + 1] the first word from there on that is not 0, n_words without one.
+    """
+    o_row = condition.to(tl.int64)
+    o_word = t >> 6
+    word = tl.load(p_words + o_row * n_words + o_word, mask=m, other=0)
+    word = word & ~lowest_bits((t & 63).to(tl.int64))
+    p_follow = p_following + o_row * (n_words + 1) + o_word + 1
+    follow = tl.load(p_follow, mask=m & (word == 0), other=n_words)
+    m_later = m & (follow < n_words)
+    later = tl.load(p_words + o_row * n_words + follow, mask=m_later, other=0)
+    behind = tl.where(later != 0, follow * 64 + lowest_bit(later), NOT_THERE)
+    return tl.where(word != 0, o_word * 64 + lowest_bit(word), behind)
+
+
+@triton.jit
+def next_flat(p_list, i, m, count, flat_long, flat_short, SIGNALS: tl.constexpr):
+    """The first signal from i on, where m, that finds the account flat; else a place behind all.
+
+    p_list: as `mark_kernel` leaves it. flat_long, flat_short: bars from which on a side may signal.
+    """
+    o_sub = tl.arange(0, MARKS)[None, :]
+    seeks = m & (i < count)
+    while tl.max(seeks.to(tl.int32), 0) > 0:
+        group = i // MARKS * MARKS
+        o_mark = group[:, None] + o_sub
+        marks = tl.load(p_list + o_mark, mask=seeks[:, None], other=-1)
+        flat = tl.where((marks & 1) == 1, flat_short[:, None], flat_long[:, None])
+        is_next = (o_mark >= i[:, None]) & ((marks >> 1) >= flat)
+        sub = tl.min(tl.where(is_next, o_sub, MARKS), 1)
+        i = tl.where(seeks, group + sub, i)
+        seeks = seeks & (sub == MARKS) & (i < count)
+    return i
+
+
+@triton.jit
+def opened(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_genome, p_number,
+           p_asked, p_exit, p_following, p_session, row_stride, n_words, hold, delay, end,
+           clock_end, min_risk, mark, m, SIGNALS: tl.constexpr):  # fmt: skip
+    """What a position of each signal is, where m.
+
+    Returns entry, first stop, target, risk, what the trail's formula says, whether it is taken, the
+    last bar that may touch stop or target, the last at whose close it may be left, where and why it
+    is left without a touch, and whether at an open. Arguments as in `leave_kernel`, of one
+    individual; mark: its signals. hold, delay: bars. end: of the window. clock_end: likewise, or 0
+    without a clock.
+    """
+    side, t = mark & 1, mark >> 1
+    is_short = side == 1
+    e = t + 1 + delay
+    entry = tl.load(p_market + e.to(tl.int64) * 4, mask=m, other=1.0)
+    # What the formulas of stop, target and trail say at the signal's bar.
+    stop_read = tl.zeros([SIGNALS], tl.float64)
+    aim_read = tl.zeros([SIGNALS], tl.float64)
+    reach = tl.zeros([SIGNALS], tl.float64)
+    for k in range(2 * READS):
+        left, right = tl.load(p_reads + 2 * k), tl.load(p_reads + 2 * k + 1)
+        if left < right:
+            m_k = m & (side == k % 2)
+            value = value_of(p_code, left, right, p_constants, p_genome, p_slot, p_rows,
+                             row_stride, t, m_k)  # fmt: skip
+            if k < 2:
+                stop_read = tl.where(m_k, value, stop_read)
+            elif k < 4:
+                aim_read = tl.where(m_k, value, aim_read)
+            else:
+                reach = tl.where(m_k, value, reach)
+    # The first stop.
+    form = tl.load(p_forms + side)
+    number = tl.load(p_number + side)
+    beyond = tl.load(p_market + t.to(tl.int64) * 4 + tl.where(is_short, 1, 2), mask=m, other=1.0)
+    away = tl.where(form == SHARE, entry * number, stop_read)
+    base = tl.where(form == BEYOND_BAR, beyond, entry)
+    stop = tl.where(is_short, base + away, base - away)
+    stop = tl.where(form == LEVEL, stop_read, stop)
+    risk = tl.where(is_short, stop - entry, entry - stop)
+    # The target.
+    form = tl.load(p_forms + 2 + side)
+    number = tl.load(p_number + 2 + side)
+    away = tl.where(form == R_MULTIPLE, number * risk, float("inf"))
+    away = tl.where(form == SHARE, entry * number, away)
+    away = tl.where(form == FROM_ENTRY, aim_read, away)
+    target = tl.where(is_short, entry - away, entry + away)
+    target = tl.where(form == LEVEL, aim_read, target)
+    # What is NaN fails each of these.
+    is_beyond = tl.where(is_short, target < entry, target > entry)
+    trail = tl.load(p_forms + 4 + side)
+    is_taken = m & (risk > entry * min_risk)
+    is_taken = is_taken & (((form != LEVEL) & (form != FROM_ENTRY)) | is_beyond)
+    is_taken = is_taken & ((trail != FROM_ENTRY) | (reach > 0.0))
+    # The bar at whose open a condition or the clock ends it, and the last that it may have.
+    clock = tl.load(p_session + e, mask=is_taken & (e < clock_end), other=2 * NOT_THERE)
+    is_open = (clock & 1) == 1
+    clock_bar = tl.where(is_open, clock >> 1, NOT_THERE)
+    condition = tl.load(p_exit + side)
+    m_asked = is_taken & (condition >= 0)
+    asked = 1 + first_asked(p_asked, p_following, n_words, condition, e, m_asked)
+    open_bar = tl.minimum(asked, clock_bar)
+    is_session = (is_open == 0) & ((clock >> 1) <= end - 1)
+    close_bar = tl.where(is_session, clock >> 1, end - 1)
+    held_until = e + hold - 1
+    is_time = held_until <= close_bar
+    close_bar = tl.where(is_time, held_until, close_bar)
+    last = tl.minimum(open_bar - 1, close_bar)
+    leaves_open = open_bar <= close_bar
+    reason = tl.where(is_time, TIME, tl.where(is_session, SESSION, END))
+    reason = tl.where(leaves_open, tl.where(asked <= clock_bar, SIGNAL, SESSION), reason)
+    untouched = tl.where(leaves_open, open_bar, close_bar) * 8 + reason
+    return entry, stop, target, risk, reach, is_taken, last, close_bar, untouched, leaves_open
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p_forms, p_rows,
+                 p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits, p_following, p_sessions,
+                 p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r, p_prices,
+                 n_windows, capacity, n_bars, row_stride, n_words, n_genes, n_rows,
+                 MOVES: tl.constexpr, KEEPS: tl.constexpr, SIGNALS: tl.constexpr,
+                 BLOCKS: tl.constexpr):  # fmt: skip
+    """Exit and R of the signals that lanes take; grid (pairs times BLOCKS), SIGNALS lanes each.
+
+    p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs of a side, smallest risk,
+    fraction at risk. p_reads: [3, 2, 2] where the formulas of stop, target and trail begin and end,
+    of longs and shorts. p_forms: [3, 2]. p_numbers: [P, 9] what they take beside formulas and from
+    which gain on the stop follows, of longs and shorts in turn, and at which gain it moves to the
+    entry. p_bars: as in `mark_kernel`. p_asked: [n, n_words] conditions of exits, p_exits: [P, 2]
+    which of them, -1 for none, p_following: as in `first_asked`. p_sessions: [q, row_stride] by
+    entry bar twice the bar at which the clock ends a position, plus 1 at its open. p_session_of:
+    [P] which, or -1. p_leaves: [P, W, capacity] NOT_ASKED, receives eight times the exit bar, plus
+    the reason, or REJECTED. p_r: the same shape, receives R. p_prices: [P, W, capacity, 5] if KEEPS
+    receives entry, stop, target, exit and last stop. MOVES: whether anybody's stop moves.
+    """
+    i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
+    i_p, i_w = i_pair // n_windows, i_pair % n_windows
+    count = tl.minimum(tl.load(p_counts + i_pair), capacity)
+    end = tl.load(p_windows + i_w * 2 + 1)
+    per_side, min_risk = tl.load(p_charges), tl.load(p_charges + 1)
+    hold, delay = tl.load(p_bars + i_p * 3), tl.load(p_bars + i_p * 3 + 1)
+    hold = tl.where(hold > 0, hold, NOT_THERE)
+    session = tl.load(p_session_of + i_p)
+    # No entry lies before 0.
+    clock_end = tl.where(session < 0, 0, end)
+    p_session = p_sessions + tl.maximum(session, 0).to(tl.int64) * row_stride
+    p_genome, p_slot = p_genomes + i_p * n_genes, p_slots + i_p * n_rows
+    p_number, p_exit = p_numbers + i_p * NUMBERS, p_exits + i_p * 2
+    p_list = p_marks + i_pair * capacity
+    n_lanes = BLOCKS * SIGNALS
+    length = tl.maximum((count + n_lanes - 1) // n_lanes, SHORTEST)
+    i = ((tl.program_id(0) % BLOCKS) * SIGNALS + tl.arange(0, SIGNALS)) * length
+    # Lanes that have a signal, those whose signal is new, and those whose position still waits.
+    m_s = i < count
+    is_new = m_s
+    waits = i < 0
+    if MOVES:
+        nothing = tl.zeros([SIGNALS], tl.float64)
+        entry, stop, target, risk, reach = nothing, nothing, nothing, nothing, nothing
+        last_stop, best = nothing, nothing
+        j = tl.zeros([SIGNALS], tl.int32)
+        last, close_bar, untouched = j, j, j
+        is_taken, leaves_open = waits, waits
+    while tl.max(m_s.to(tl.int32), 0) > 0:
+        mark = tl.load(p_list + i, mask=m_s, other=0)
+        side = mark & 1
+        is_short = side == 1
+        first = (mark >> 1) + 1 + delay
+        (new_entry, new_stop, new_target, new_risk, new_reach, new_taken, new_last, new_close,
+         new_untouched, new_open) = opened(
+            p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_genome, p_number,
+            p_asked, p_exit, p_following, p_session, row_stride, n_words, hold, delay, end,
+            clock_end, min_risk, mark, is_new, SIGNALS
+        )  # fmt: skip
+        if MOVES:
+            entry, stop = tl.where(is_new, new_entry, entry), tl.where(is_new, new_stop, stop)
+            target, risk = tl.where(is_new, new_target, target), tl.where(is_new, new_risk, risk)
+            reach = tl.where(is_new, new_reach, reach)
+            is_taken = tl.where(is_new, new_taken, is_taken)
+            last = tl.where(is_new, new_last, last)
+            close_bar = tl.where(is_new, new_close, close_bar)
+            untouched = tl.where(is_new, new_untouched, untouched)
+            leaves_open = tl.where(is_new, new_open, leaves_open)
+            j = tl.where(is_new, first, j)
+            best = tl.where(is_new, entry, best)
+            last_stop = tl.where(is_new, stop, last_stop)
+            waits = waits | (is_new & is_taken & (first <= last))
+            # Lanes whose positions are over early begin the next ones while long ones wait.
+            enough = tl.sum(m_s.to(tl.int32), 0) // 2
+            found, last_stop, best, j, waits = moving_exit(
+                p_market, j, last, close_bar, waits, best, is_short, entry, last_stop, target,
+                tl.load(p_forms + 4 + side), tl.load(p_number + 4 + side), reach,
+                tl.load(p_number + 6 + side) * risk, tl.load(p_number + 8) * risk, enough, SIGNALS
+            )  # fmt: skip
+        else:
+            entry, stop, target, risk = new_entry, new_stop, new_target, new_risk
+            last_stop, is_taken = stop, new_taken
+            untouched, leaves_open = new_untouched, new_open
+            lower = tl.where(is_short, target, stop)
+            upper = tl.where(is_short, stop, target)
+            found = first_touch(p_market, p_pyramid, n_bars, first, new_last,
+                                is_taken & (first <= new_last), lower, upper, SIGNALS)  # fmt: skip
+        # How it ended, where it did.
+        is_over = m_s & (waits == 0)
+        is_taken_over = is_over & is_taken
+        is_hit = found != NEVER
+        bar = tl.where(is_hit, found, untouched >> 3)
+        p_bar = p_market + bar.to(tl.int64) * 4
+        opens = tl.load(p_bar, mask=is_taken_over, other=1.0)
+        worst = tl.load(p_bar + tl.where(is_short, 1, 2), mask=is_taken_over, other=1.0)
+        closes = tl.load(p_bar + 3, mask=is_taken_over, other=1.0)
+        is_stop = is_hit & tl.where(is_short, worst >= last_stop, worst <= last_stop)
+        is_gap = is_stop & tl.where(is_short, opens >= last_stop, opens <= last_stop)
+        price = tl.where(is_hit, target, tl.where(leaves_open, opens, closes))
+        price = tl.where(is_stop, tl.where(is_gap, opens, last_stop), price)
+        reason = tl.where(is_hit, TARGET, untouched & 7)
+        reason = tl.where(is_stop, tl.where(is_gap, STOP_GAP, STOP), reason)
+        gross = price - entry
+        gross = tl.where(is_short, -gross, gross)
+        r = (gross - per_side * (entry + price)) / tl.where(is_taken, risk, 1.0)
+        o_list = i_pair * capacity + i
+        tl.store(p_r + o_list, r, mask=is_over)
+        if KEEPS:
+            p_kept = p_prices + o_list * 5
+            tl.store(p_kept, entry, mask=is_over)
+            tl.store(p_kept + 1, stop, mask=is_over)
+            tl.store(p_kept + 2, target, mask=is_over)
+            tl.store(p_kept + 3, price, mask=is_over)
+            tl.store(p_kept + 4, last_stop, mask=is_over)
+        tl.store(p_leaves + o_list, tl.where(is_taken, bar * 8 + reason, REJECTED), mask=is_over)
+        # Left at an open, as was known a bar before: the other side may signal there.
+        earlier = (reason == SIGNAL).to(tl.int32)
+        flat_long = tl.where(is_taken, bar - tl.where(is_short, earlier, 0), 0)
+        flat_short = tl.where(is_taken, bar - tl.where(is_short, 0, earlier), 0)
+        following = next_flat(p_list, i + 1, is_over, count, flat_long, flat_short, SIGNALS)
+        i = tl.where(is_over, following, i)
+        is_new = is_over & (i < count)
+        # Another lane may write it in this moment: then both take it, with the same bits.
+        there = tl.load(
+            p_leaves + i_pair * capacity + i, mask=is_new, other=REJECTED, volatile=True
+        )
+        is_new = is_new & (there == NOT_ASKED)
+        m_s = waits | is_new

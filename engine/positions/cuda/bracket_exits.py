@@ -1,0 +1,188 @@
+"""Stage 3, exits: where each signal's position would end, were it taken.
+
+An exit does not depend on the position, so that many are found side by side. Where stops rest, a
+pyramid of extremes lets a search step over 64 bars at a time and come down where a price may have
+been touched. Where they move at a bar's close, a walk takes one bar after another.
+"""
+
+import triton
+import triton.language as tl
+
+from engine.positions import exit_spec
+
+NONE = tl.constexpr(exit_spec.NONE)
+SHARE = tl.constexpr(exit_spec.SHARE)
+
+NEVER = tl.constexpr(0x7FFFFFFF)
+TOP_LEVEL = tl.constexpr(3)
+
+
+@triton.jit
+def upper_half(price):
+    """The upper 32 bits of a number; for positive numbers they rise with it."""
+    return (price.to(tl.int64, bitcast=True) >> 32).to(tl.int32)
+
+
+@triton.jit
+def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
+                SIGNALS: tl.constexpr):  # fmt: skip
+    """The first bar from j to last, where waits, that reaches down to lower or up to upper.
+
+    NEVER where there is none. p_market and p_pyramid as in `exit_kernel`.
+    """
+    o_sub = tl.arange(0, 4)[None, :]
+    lower_word, upper_word = upper_half(lower), upper_half(upper)
+    found = tl.full([SIGNALS], NEVER, tl.int32)
+    level = tl.zeros([SIGNALS], tl.int32)
+    while tl.max(waits.to(tl.int32), 0) > 0:
+        walks = waits
+        while tl.max(walks.to(tl.int32), 0) > 0:
+            shift = 2 * level
+            group = j >> (shift + 2)
+            p_sub = (p_pyramid + (level * (2 * n_bars) + group * 8))[:, None] + o_sub
+            lows = tl.load(p_sub, mask=walks[:, None], other=NEVER)
+            highs = tl.load(p_sub + 4, mask=walks[:, None], other=-1)
+            o_block = (group << 2)[:, None] + o_sub
+            is_ahead = o_block >= (j >> shift)[:, None]
+            is_near = (lows <= lower_word[:, None]) | (highs >= upper_word[:, None])
+            sub = tl.min(tl.where(is_ahead & is_near, o_sub, 4), 1)
+            down = sub < 4
+            at_bottom = level == 0
+            j = tl.where(
+                walks,
+                tl.where(
+                    down,
+                    tl.maximum(j, ((group << 2) + sub) << shift),
+                    (group + 1) << (shift + 2),
+                ),
+                j,
+            )
+            level = tl.where(
+                walks,
+                tl.where(down, tl.maximum(level - 1, 0), tl.minimum(level + 1, TOP_LEVEL)),
+                level,
+            )
+            walks = walks & ((down & at_bottom) == 0) & (j <= last)
+        # A word says that a price may have been touched, the price itself whether it was.
+        near = waits & (j <= last)
+        p_bar = p_market + j.to(tl.int64) * 4
+        lowest = tl.load(p_bar + 2, mask=near, other=float("inf"))
+        highest = tl.load(p_bar + 1, mask=near, other=float("-inf"))
+        is_touched = (lowest <= lower) | (highest >= upper)
+        found = tl.where(near & is_touched, j, found)
+        waits = near & (is_touched == 0)
+        j = j + 1
+        waits = waits & (j <= last)
+    return found
+
+
+@triton.jit
+def walk_bar(stop, best, found, waits, j, last, close_bar, high, low, is_short, entry, target, form,
+             share, reach, follow_gain, even_gain):  # fmt: skip
+    """One bar of positions whose stop moves at its close; returns what has changed."""
+    here = waits & (j <= last)
+    lower = tl.where(is_short, target, stop)
+    upper = tl.where(is_short, stop, target)
+    is_touched = here & ((low <= lower) | (high >= upper))
+    found = tl.where(is_touched, j, found)
+    waits = here & (is_touched == 0)
+    moves = waits & (j < close_bar)
+    further = tl.where(is_short, tl.minimum(best, low), tl.maximum(best, high))
+    best = tl.where(moves, further, best)
+    gone = tl.where(is_short, entry - best, best - entry)
+    behind = tl.where(form == SHARE, best * share, reach)
+    candidate = tl.where(is_short, best + behind, best - behind)
+    is_tighter = tl.where(is_short, candidate < stop, candidate > stop)
+    is_moved = moves & (form != NONE) & (gone >= follow_gain) & is_tighter
+    stop = tl.where(is_moved, candidate, stop)
+    is_tighter = tl.where(is_short, entry < stop, entry > stop)
+    return tl.where(moves & (gone >= even_gain) & is_tighter, entry, stop), best, found, waits
+
+
+@triton.jit
+def moving_exit(p_market, j, last, close_bar, waits, best, is_short, entry, stop, target, form,
+                share, reach, follow_gain, even_gain, enough, SIGNALS: tl.constexpr):  # fmt: skip
+    """Walk from bar j on, where waits, until no more than `enough` lanes wait.
+
+    Returns the first bar up to last that touches stop or target, NEVER without one; the stop and
+    the best price there; the next bar; and who still waits. Prices do not depend on what is
+    decided: those of four bars are in flight.
+    """
+    found = tl.full([SIGNALS], NEVER, tl.int32)
+    while tl.sum(waits.to(tl.int32), 0) > enough:
+        p_bar = p_market + j.to(tl.int64) * 4
+        m1, m2, m3 = waits & (j < last), waits & (j + 1 < last), waits & (j + 2 < last)
+        h0 = tl.load(p_bar + 1, mask=waits, other=0.0)
+        l0 = tl.load(p_bar + 2, mask=waits, other=0.0)
+        h1 = tl.load(p_bar + 5, mask=m1, other=0.0)
+        l1 = tl.load(p_bar + 6, mask=m1, other=0.0)
+        h2 = tl.load(p_bar + 9, mask=m2, other=0.0)
+        l2 = tl.load(p_bar + 10, mask=m2, other=0.0)
+        h3 = tl.load(p_bar + 13, mask=m3, other=0.0)
+        l3 = tl.load(p_bar + 14, mask=m3, other=0.0)
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j, last, close_bar, h0, l0, is_short, entry, target, form,
+            share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j + 1, last, close_bar, h1, l1, is_short, entry, target,
+            form, share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j + 2, last, close_bar, h2, l2, is_short, entry, target,
+            form, share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j + 3, last, close_bar, h3, l3, is_short, entry, target,
+            form, share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        j = j + 4
+        waits = waits & (j <= last)
+    return found, stop, best, j, waits
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windows, p_costs,
+                p_counts, p_bars, p_exits, n_windows, capacity, first_bar, row_stride, n_bars,
+                N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
+                STOP_MULT: tl.constexpr, REWARD: tl.constexpr, MAX_HOLD: tl.constexpr,
+                DELAY: tl.constexpr, SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
+    """Exit bars of a pair's signals, SIGNALS at a time; grid (pairs times BLOCKS).
+
+    p_market: [B, 4] open, high, low, close. p_pyramid: [levels, 2 B] for each level l the groups of
+    four blocks of 4**l bars, each group the upper halves of four lows and of four highs. p_costs:
+    per_side, min_risk, risk_fraction; in memory, because a number that is passed to a kernel
+    arrives as float32. DELAY: bars by which an entry is later than the bar after its signal.
+    p_exits: [P, W, capacity] receives the exit bar, or the signal's own where the trade would risk
+    too little.
+    """
+    i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
+    i_p = i_pair // n_windows
+    if i_p >= tl.load(p_size):
+        return
+    count = tl.minimum(tl.load(p_counts + i_pair), capacity)
+    p_genome = p_genomes + i_p * N_COLUMNS
+    min_risk = tl.load(p_costs + 1)
+    stop_mult = tl.load(p_genome + STOP_MULT)
+    reward = tl.load(p_genome + REWARD)
+    hold = tl.load(p_genome + MAX_HOLD).to(tl.int32)
+    end = tl.load(p_windows + (i_pair % n_windows) * 3 + 2)
+    p_reach = p_rows + tl.load(p_slots + i_p * N_ROWS + STOP_ROW).to(tl.int64) * row_stride
+    for begin in range((tl.program_id(0) % BLOCKS) * SIGNALS, count, BLOCKS * SIGNALS):
+        o_s = begin + tl.arange(0, SIGNALS)
+        m_s = o_s < count
+        t = tl.load(p_bars + i_pair * capacity + o_s, mask=m_s, other=0)
+        o_bar = t.to(tl.int64) * 4
+        entry = tl.load(p_market + o_bar + 4 * (1 + DELAY), mask=m_s, other=1.0)
+        low = tl.load(p_market + o_bar + 2, mask=m_s, other=1.0)
+        stop = low - stop_mult * tl.load(p_reach + t - first_bar, mask=m_s, other=0.0)
+        risk = entry - stop
+        is_taken = m_s & (risk > entry * min_risk)
+        target = entry + reward * risk
+        last = tl.minimum(t + 1 + DELAY + hold, end) - 1
+        j = t + 1 + DELAY
+        found = first_touch(
+            p_market, p_pyramid, n_bars, j, last, is_taken & (j <= last), stop, target, SIGNALS
+        )
+        place = tl.where(is_taken, tl.where(found == NEVER, last, found), t)
+        tl.store(p_exits + i_pair * capacity + o_s, place, mask=m_s)

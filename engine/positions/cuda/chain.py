@@ -1,0 +1,387 @@
+"""Stage 4, chain: one position at a time, then the fold.
+
+Only what must go in order does: first, in whole numbers, which signals find the account flat; then
+sums and equity, one rounding an operation, a lane for each. Prices, counts, peaks and quotients are
+formed for many trades side by side; a maximum and a count are the same in any order.
+"""
+
+import triton
+import triton.language as tl
+
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+
+WINS = tl.constexpr(ACCUMULATOR_INDEX["wins"])
+SUM_R = tl.constexpr(ACCUMULATOR_INDEX["sum_r"])
+PEAK_R = tl.constexpr(ACCUMULATOR_INDEX["peak_r"])
+MAX_DRAWDOWN_R = tl.constexpr(ACCUMULATOR_INDEX["max_drawdown_r"])
+EQUITY = tl.constexpr(ACCUMULATOR_INDEX["equity"])
+PEAK_EQUITY = tl.constexpr(ACCUMULATOR_INDEX["peak_equity"])
+MAX_DRAWDOWN = tl.constexpr(ACCUMULATOR_INDEX["max_drawdown"])
+BARS_IN_MARKET = tl.constexpr(ACCUMULATOR_INDEX["bars_in_market"])
+REJECTED = tl.constexpr(ACCUMULATOR_INDEX["rejected"])
+LOSS_R2 = tl.constexpr(ACCUMULATOR_INDEX["loss_r2"])
+FIRST_REASON = tl.constexpr(ACCUMULATOR_INDEX["exits_stop_gap"])
+
+
+@triton.jit
+def columns(x):
+    """The four columns of x [L, 4]."""
+    even, odd = tl.split(tl.reshape(x, (x.shape[0], 2, 2)))
+    first, third = tl.split(even)
+    second, fourth = tl.split(odd)
+    return first, second, third, fourth
+
+
+@triton.jit
+def quad(p_list, begin, count):
+    """Four entries of each lane's list, [L, 4], or -1 behind its end."""
+    o_k = tl.arange(0, 4)[None, :]
+    return tl.load(p_list[:, None] + begin + o_k, mask=(begin < count)[:, None], other=-1)
+
+
+@triton.jit
+def step(p_trade, flat_from, n_flat, n_trades, bar, place):
+    """Take one signal if the account is flat; returns what has changed.
+
+    A rejected signal ends where it begins: it is written down too, but the next one takes its line.
+    """
+    is_flat = bar >= flat_from
+    trade = (bar.to(tl.int64) << 32) | place.to(tl.int64)
+    tl.store(p_trade + n_trades, trade, mask=is_flat)
+    n_flat += is_flat.to(tl.int32)
+    n_trades += (is_flat & (place > bar)).to(tl.int32)
+    return tl.where(is_flat, place, flat_from), n_flat, n_trades
+
+
+@triton.jit
+def four_steps(p_trade, flat_from, n_flat, n_trades, bars, places):
+    """Take four signals in their order; returns what has changed."""
+    b0, b1, b2, b3 = columns(bars)
+    e0, e1, e2, e3 = columns(places)
+    flat_from, n_flat, n_trades = step(p_trade, flat_from, n_flat, n_trades, b0, e0)
+    flat_from, n_flat, n_trades = step(p_trade, flat_from, n_flat, n_trades, b1, e1)
+    flat_from, n_flat, n_trades = step(p_trade, flat_from, n_flat, n_trades, b2, e2)
+    return step(p_trade, flat_from, n_flat, n_trades, b3, e3)
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_list, p_trades, p_rejected, p_flat,
+                n_windows, capacity, CARRIES: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+    """Which signals become trades; grid (blocks of pairs), a lane a pair.
+
+    p_bars, p_exits: [P, W, capacity] signals, ending in -1 up to a whole sixteen, and their exits.
+    p_trade_list: [P, W, capacity] receives the trades, signal bar in the upper half and exit bar in
+    the lower. p_trades, p_rejected: [P, W] receive how many. p_flat: [P, W], if CARRIES, the bar
+    from which on each account is flat, before and then after these signals.
+    """
+    o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    m_pair = o_pair < tl.load(p_size) * n_windows
+    count = tl.load(p_counts + o_pair, mask=m_pair, other=0)
+    p_bar = p_bars + o_pair * capacity
+    p_exit = p_exits + o_pair * capacity
+    p_trade = p_trade_list + o_pair * capacity
+    flat_from = tl.zeros([LANES], tl.int32)
+    if CARRIES:
+        flat_from = tl.load(p_flat + o_pair, mask=m_pair, other=0)
+    n_flat = tl.zeros([LANES], tl.int32)
+    n_trades = tl.zeros([LANES], tl.int32)
+    # What is loaded does not depend on what is decided: the next signals are always in flight.
+    b0 = quad(p_bar, 0, count)
+    e0 = quad(p_exit, 0, count)
+    b1 = quad(p_bar, 4, count)
+    e1 = quad(p_exit, 4, count)
+    b2 = quad(p_bar, 8, count)
+    e2 = quad(p_exit, 8, count)
+    b3 = quad(p_bar, 12, count)
+    e3 = quad(p_exit, 12, count)
+    for begin in range(0, tl.max(count, 0), 16):
+        next_b0 = quad(p_bar, begin + 16, count)
+        next_e0 = quad(p_exit, begin + 16, count)
+        next_b1 = quad(p_bar, begin + 20, count)
+        next_e1 = quad(p_exit, begin + 20, count)
+        next_b2 = quad(p_bar, begin + 24, count)
+        next_e2 = quad(p_exit, begin + 24, count)
+        next_b3 = quad(p_bar, begin + 28, count)
+        next_e3 = quad(p_exit, begin + 28, count)
+        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b0, e0)
+        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b1, e1)
+        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b2, e2)
+        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b3, e3)
+        b0, b1, b2, b3 = next_b0, next_b1, next_b2, next_b3
+        e0, e1, e2, e3 = next_e0, next_e1, next_e2, next_e3
+    tl.store(p_trades + o_pair, n_trades, mask=m_pair)
+    tl.store(p_rejected + o_pair, n_flat - n_trades, mask=m_pair)
+    if CARRIES:
+        tl.store(p_flat + o_pair, flat_from, mask=m_pair)
+
+
+@triton.jit
+def add_count(p_count, count, CARRIES: tl.constexpr):
+    """Store a count, or add it to the one that is there."""
+    number = count.to(tl.float64)
+    if CARRIES:
+        number = tl.load(p_count) + number
+    tl.store(p_count, number)
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades, p_rejected,
+                 p_trade_list, p_r, p_prices, p_reasons, p_out, n_windows, capacity,
+                 first_bar, row_stride, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr,
+                 STOP_ROW: tl.constexpr, STOP_MULT: tl.constexpr, REWARD: tl.constexpr,
+                 MAX_HOLD: tl.constexpr, DELAY: tl.constexpr, KEEPS_PRICES: tl.constexpr,
+                 CARRIES: tl.constexpr, N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """Price, reason and R of each trade, and the counts; grid (pairs).
+
+    p_r: [P, W, capacity] receives R, and zeros up to a whole eight. p_prices:
+    [P, W, capacity, 4] receives entry, stop, target and exit, and p_reasons places in `REASONS`,
+    if wanted. p_out: [P, W, A] receives the counts, on top of those that are there if CARRIES.
+    """
+    i_pair = tl.program_id(0).to(tl.int64)
+    i_p = i_pair // n_windows
+    if i_p >= tl.load(p_size):
+        return
+    p_genome = p_genomes + i_p * N_COLUMNS
+    per_side = tl.load(p_costs)
+    stop_mult = tl.load(p_genome + STOP_MULT)
+    reward = tl.load(p_genome + REWARD)
+    hold = tl.load(p_genome + MAX_HOLD).to(tl.int32)
+    p_reach = p_rows + tl.load(p_slots + i_p * N_ROWS + STOP_ROW).to(tl.int64) * row_stride
+    n_trades = tl.load(p_trades + i_pair)
+    wins = tl.zeros([BLOCK], tl.int32)
+    held = tl.zeros([BLOCK], tl.int64)
+    n_gap = tl.zeros([BLOCK], tl.int32)
+    n_stop = tl.zeros([BLOCK], tl.int32)
+    n_target = tl.zeros([BLOCK], tl.int32)
+    n_time = tl.zeros([BLOCK], tl.int32)
+    for begin in range(0, n_trades, BLOCK):
+        o_k = begin + tl.arange(0, BLOCK)
+        inside = o_k < n_trades
+        o_list = i_pair * capacity + o_k
+        trade = tl.load(p_trade_list + o_list, mask=inside, other=0)
+        t = (trade >> 32).to(tl.int32)
+        exit_bar = (trade & 0x7FFFFFFF).to(tl.int32)
+        p_signal = p_market + t.to(tl.int64) * 4
+        p_exit = p_market + exit_bar.to(tl.int64) * 4
+        entry = tl.load(p_signal + 4 * (1 + DELAY), mask=inside, other=1.0)
+        low = tl.load(p_signal + 2, mask=inside, other=1.0)
+        reach = tl.load(p_reach + t - first_bar, mask=inside, other=0.0)
+        stop = low - stop_mult * reach
+        risk = entry - stop
+        target = entry + reward * risk
+        opened = tl.load(p_exit, mask=inside, other=0.0)
+        highest = tl.load(p_exit + 1, mask=inside, other=0.0)
+        lowest = tl.load(p_exit + 2, mask=inside, other=0.0)
+        closed = tl.load(p_exit + 3, mask=inside, other=0.0)
+        is_stop = lowest <= stop
+        is_gap = opened <= stop
+        is_target = (is_stop == 0) & (highest >= target)
+        is_time = exit_bar == t + DELAY + hold
+        price = tl.where(
+            is_gap, opened, tl.where(is_stop, stop, tl.where(is_target, target, closed))
+        )
+        net = (price - entry) - per_side * (entry + price)
+        r = tl.where(inside, net / tl.where(inside, risk, 1.0), 0.0)
+        tl.store(p_r + o_list, r, mask=o_k < (n_trades + 7) // 8 * 8)
+        is_only_time = (is_stop == 0) & (is_target == 0) & is_time
+        wins += (r > 0.0).to(tl.int32)
+        held += tl.where(inside, exit_bar - t - DELAY, 0).to(tl.int64)
+        n_gap += (inside & is_gap).to(tl.int32)
+        n_stop += (inside & is_stop & (is_gap == 0)).to(tl.int32)
+        n_target += (inside & is_target).to(tl.int32)
+        n_time += (inside & is_only_time).to(tl.int32)
+        if KEEPS_PRICES:
+            reason = tl.where(is_gap, 0, tl.where(is_stop, 1, tl.where(is_target, 2, tl.where(
+                is_time, 3, 4))))  # fmt: skip
+            tl.store(p_reasons + o_list, reason.to(tl.int8), mask=inside)
+            tl.store(p_prices + o_list * 4, entry, mask=inside)
+            tl.store(p_prices + o_list * 4 + 1, stop, mask=inside)
+            tl.store(p_prices + o_list * 4 + 2, target, mask=inside)
+            tl.store(p_prices + o_list * 4 + 3, price, mask=inside)
+    gaps, stops = tl.sum(n_gap, 0), tl.sum(n_stop, 0)
+    targets, times = tl.sum(n_target, 0), tl.sum(n_time, 0)
+    p_pair = p_out + i_pair * N_OUT
+    add_count(p_pair, n_trades, CARRIES)
+    add_count(p_pair + WINS, tl.sum(wins, 0), CARRIES)
+    add_count(p_pair + BARS_IN_MARKET, tl.sum(held, 0), CARRIES)
+    add_count(p_pair + REJECTED, tl.load(p_rejected + i_pair), CARRIES)
+    add_count(p_pair + FIRST_REASON, gaps, CARRIES)
+    add_count(p_pair + FIRST_REASON + 1, stops, CARRIES)
+    add_count(p_pair + FIRST_REASON + 2, targets, CARRIES)
+    add_count(p_pair + FIRST_REASON + 3, times, CARRIES)
+    add_count(p_pair + FIRST_REASON + 4, n_trades - gaps - stops - targets - times, CARRIES)
+
+
+@triton.jit
+def duo(p_list, begin, n_trades):
+    """R of two trades of each lane, [L, 2], or zeros behind the last."""
+    o_k = tl.arange(0, 2)[None, :]
+    return tl.load(p_list[:, None] + begin + o_k, mask=(begin < n_trades)[:, None], other=0.0)
+
+
+@triton.jit
+def term(r, kind):
+    """What a trade adds to the sum of a kind: r, r * r, gain, loss."""
+    gain = tl.where(r > 0.0, r, 0.0)
+    loss = tl.where(r > 0.0, 0.0, -r)
+    return tl.where(kind == 0, r, tl.where(kind == 1, r * r, tl.where(kind == 2, gain, loss)))
+
+
+@triton.jit
+def add_two(rs, total, kind, p_sums, begin, m_keep):
+    """Add two trades to each lane's sum and keep the sums on the way; returns the sum."""
+    o_k = tl.arange(0, 2)[None, :]
+    r0, r1 = tl.split(rs)
+    after_0 = total + term(r0, kind)
+    after_1 = after_0 + term(r1, kind)
+    tl.store(p_sums[:, None] + begin + o_k, tl.join(after_0, after_1), mask=m_keep[:, None])
+    return after_1
+
+
+@triton.jit
+def above_zero(x):
+    """Whatever of x is above 0, and 0 for the rest, NaN included."""
+    return tl.where(x > 0.0, x, 0.0)
+
+
+@triton.jit
+def grow_two(rs, equity, loss2, risk_fraction, p_equity, begin, m_keep):
+    """Let two trades change each lane's equity, kept on the way, and its losses squared.
+
+    Ruin is a factor of 0, so that equity waits for nothing but the products. Only 0 times infinity
+    is then NaN where the law says 0, and stays NaN: whoever reads equity takes `above_zero` of it.
+    """
+    o_k = tl.arange(0, 2)[None, :]
+    r0, r1 = tl.split(rs)
+    after_0 = equity * above_zero(1.0 + risk_fraction * r0)
+    after_1 = after_0 * above_zero(1.0 + risk_fraction * r1)
+    tl.store(p_equity[:, None] + begin + o_k, tl.join(after_0, after_1), mask=m_keep[:, None])
+    loss2 += tl.where(r0 > 0.0, 0.0, r0 * r0)
+    loss2 += tl.where(r1 > 0.0, 0.0, r1 * r1)
+    return after_1, loss2
+
+
+@triton.jit
+def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES: tl.constexpr,
+            N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
+    """The sums of a block of pairs, four lanes a pair."""
+    lane = tl.arange(0, PAIRS * 4)
+    kind = lane % 4
+    o_pair = tl.program_id(0).to(tl.int64) * PAIRS + lane // 4
+    m_pair = o_pair < n_pairs
+    n_trades = tl.load(p_trades + o_pair, mask=m_pair, other=0)
+    p_list = p_r + o_pair * capacity
+    p_after = p_sums + o_pair * capacity
+    total = tl.zeros([PAIRS * 4], tl.float64)
+    if CARRIES:
+        total = tl.load(p_out + o_pair * N_OUT + SUM_R + kind, mask=m_pair, other=0.0)
+    r0, r1 = duo(p_list, 0, n_trades), duo(p_list, 2, n_trades)
+    r2, r3 = duo(p_list, 4, n_trades), duo(p_list, 6, n_trades)
+    for begin in range(0, tl.max(n_trades, 0), 8):
+        next_0 = duo(p_list, begin + 8, n_trades)
+        next_1 = duo(p_list, begin + 10, n_trades)
+        next_2 = duo(p_list, begin + 12, n_trades)
+        next_3 = duo(p_list, begin + 14, n_trades)
+        m_keep = (kind == 0) & (begin < n_trades)
+        total = add_two(r0, total, kind, p_after, begin, m_keep)
+        total = add_two(r1, total, kind, p_after, begin + 2, m_keep)
+        total = add_two(r2, total, kind, p_after, begin + 4, m_keep)
+        total = add_two(r3, total, kind, p_after, begin + 6, m_keep)
+        r0, r1, r2, r3 = next_0, next_1, next_2, next_3
+    tl.store(p_out + o_pair * N_OUT + SUM_R + kind, total, mask=m_pair)
+
+
+@triton.jit
+def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES: tl.constexpr,
+             N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
+    """The equity of a block of pairs, and their losses squared, a lane a pair."""
+    o_pair = tl.program_id(0).to(tl.int64) * PAIRS + tl.arange(0, PAIRS)
+    m_pair = o_pair < n_pairs
+    n_trades = tl.load(p_trades + o_pair, mask=m_pair, other=0)
+    risk_fraction = tl.load(p_costs + 2)
+    p_list = p_r + o_pair * capacity
+    p_after = p_equity + o_pair * capacity
+    equity = tl.full([PAIRS], 1.0, tl.float64)
+    loss2 = tl.zeros([PAIRS], tl.float64)
+    if CARRIES:
+        equity = tl.load(p_out + o_pair * N_OUT + EQUITY, mask=m_pair, other=1.0)
+        loss2 = tl.load(p_out + o_pair * N_OUT + LOSS_R2, mask=m_pair, other=0.0)
+    r0, r1 = duo(p_list, 0, n_trades), duo(p_list, 2, n_trades)
+    r2, r3 = duo(p_list, 4, n_trades), duo(p_list, 6, n_trades)
+    for begin in range(0, tl.max(n_trades, 0), 8):
+        next_0 = duo(p_list, begin + 8, n_trades)
+        next_1 = duo(p_list, begin + 10, n_trades)
+        next_2 = duo(p_list, begin + 12, n_trades)
+        next_3 = duo(p_list, begin + 14, n_trades)
+        m_keep = begin < n_trades
+        equity, loss2 = grow_two(r0, equity, loss2, risk_fraction, p_after, begin, m_keep)
+        equity, loss2 = grow_two(r1, equity, loss2, risk_fraction, p_after, begin + 2, m_keep)
+        equity, loss2 = grow_two(r2, equity, loss2, risk_fraction, p_after, begin + 4, m_keep)
+        equity, loss2 = grow_two(r3, equity, loss2, risk_fraction, p_after, begin + 6, m_keep)
+        r0, r1, r2, r3 = next_0, next_1, next_2, next_3
+    tl.store(p_out + o_pair * N_OUT + EQUITY, above_zero(equity), mask=m_pair)
+    tl.store(p_out + o_pair * N_OUT + LOSS_R2, loss2, mask=m_pair)
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def fold_kernel(p_size, p_trades, p_r, p_sums, p_equity, p_costs, p_out, n_windows, capacity,
+                CARRIES: tl.constexpr, N_OUT: tl.constexpr,
+                PAIRS: tl.constexpr):  # fmt: skip
+    """What depends on the order of trades; grid (blocks of PAIRS pairs, 2).
+
+    The first half of the programs adds R, its square, gains and losses; the second multiplies
+    equity. A trade of R 0 changes neither, so that lists may end in zeros. p_sums, p_equity:
+    [P, W, capacity] receive the sum of R and the equity after each trade. p_out: [P, W, A], gone
+    on with if CARRIES.
+    """
+    n_pairs = tl.load(p_size) * n_windows
+    if tl.program_id(1) == 0:
+        add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES, N_OUT, PAIRS)
+    else:
+        grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES, N_OUT,
+                 PAIRS)  # fmt: skip
+
+
+@triton.jit
+def larger(a, b):
+    """The larger of two numbers; a NaN is passed over."""
+    return tl.where(b > a, b, a)
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def drawdown_kernel(p_size, p_trades, p_sums, p_equity, p_out, n_windows, capacity,
+                    CARRIES: tl.constexpr, N_OUT: tl.constexpr,
+                    BLOCK: tl.constexpr):  # fmt: skip
+    """Peaks and the deepest falls from them, gone on with if CARRIES; grid (pairs)."""
+    i_pair = tl.program_id(0).to(tl.int64)
+    if i_pair // n_windows >= tl.load(p_size):
+        return
+    n_trades = tl.load(p_trades + i_pair)
+    peak_r = tl.zeros([], tl.float64)
+    deepest_r = tl.zeros([], tl.float64)
+    peak = tl.full([], 1.0, tl.float64)
+    deepest = tl.zeros([], tl.float64)
+    p_pair = p_out + i_pair * N_OUT
+    if CARRIES:
+        peak_r = tl.load(p_pair + PEAK_R)
+        deepest_r = tl.load(p_pair + MAX_DRAWDOWN_R)
+        peak = tl.load(p_pair + PEAK_EQUITY)
+        deepest = tl.load(p_pair + MAX_DRAWDOWN)
+    for begin in range(0, n_trades, BLOCK):
+        o_k = begin + tl.arange(0, BLOCK)
+        inside = o_k < n_trades
+        o_list = i_pair * capacity + o_k
+        sums = tl.load(p_sums + o_list, mask=inside, other=float("-inf"))
+        equity = above_zero(tl.load(p_equity + o_list, mask=inside, other=0.0))
+        peaks_r = larger(peak_r, tl.associative_scan(sums, 0, larger))
+        peaks = larger(peak, tl.associative_scan(equity, 0, larger))
+        falls_r = tl.where(inside, peaks_r - sums, 0.0)
+        falls = tl.where(inside, peaks - equity, 0.0) / peaks
+        deepest_r = larger(deepest_r, tl.max(falls_r, 0))
+        deepest = larger(deepest, tl.max(falls, 0))
+        peak_r = larger(peak_r, tl.max(sums, 0))
+        peak = larger(peak, tl.max(equity, 0))
+    tl.store(p_pair + PEAK_R, peak_r)
+    tl.store(p_pair + MAX_DRAWDOWN_R, deepest_r)
+    tl.store(p_pair + PEAK_EQUITY, peak)
+    tl.store(p_pair + MAX_DRAWDOWN, deepest)

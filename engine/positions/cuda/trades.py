@@ -1,0 +1,201 @@
+"""Which signals of both sides become trades, and what these count; what adds up is in `chain`."""
+
+import triton
+import triton.language as tl
+
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.positions.cuda.both_sides import SIGNAL
+from engine.positions.cuda.chain import add_all, columns, duo, grow_all, quad
+
+WINS = tl.constexpr(ACCUMULATOR_INDEX["wins"])
+BARS_IN_MARKET = tl.constexpr(ACCUMULATOR_INDEX["bars_in_market"])
+REJECTED = tl.constexpr(ACCUMULATOR_INDEX["rejected"])
+SHORTS = tl.constexpr(ACCUMULATOR_INDEX["shorts"])
+WINS_SHORT = tl.constexpr(ACCUMULATOR_INDEX["wins_short"])
+SUM_R_SHORT = tl.constexpr(ACCUMULATOR_INDEX["sum_r_short"])
+
+
+@triton.jit
+def choose(p_trade, flat_long, flat_short, n_flat, n_trades, place, mark, leave):
+    """Take one signal if its side finds the account flat; returns what has changed."""
+    is_short = (mark & 1) == 1
+    is_flat = (mark >> 1) >= tl.where(is_short, flat_short, flat_long)
+    is_taken = is_flat & (leave >= 0)
+    tl.store(p_trade + n_trades, tl.zeros(mark.shape, tl.int32) + place, mask=is_taken)
+    # Left at an open, as was known a bar before: the other side may signal there.
+    earlier = ((leave & 7) == SIGNAL).to(tl.int32)
+    exit_bar = leave >> 3
+    flat_long = tl.where(is_taken, exit_bar - tl.where(is_short, earlier, 0), flat_long)
+    flat_short = tl.where(is_taken, exit_bar - tl.where(is_short, 0, earlier), flat_short)
+    n_flat += is_flat.to(tl.int32)
+    n_trades += is_taken.to(tl.int32)
+    return flat_long, flat_short, n_flat, n_trades
+
+
+@triton.jit
+def choose_four(p_trade, flat_long, flat_short, n_flat, n_trades, place, marks, leaves):
+    """Take four signals in their order; returns what has changed."""
+    m0, m1, m2, m3 = columns(marks)
+    l0, l1, l2, l3 = columns(leaves)
+    flat_long, flat_short, n_flat, n_trades = choose(
+        p_trade, flat_long, flat_short, n_flat, n_trades, place, m0, l0
+    )
+    flat_long, flat_short, n_flat, n_trades = choose(
+        p_trade, flat_long, flat_short, n_flat, n_trades, place + 1, m1, l1
+    )
+    flat_long, flat_short, n_flat, n_trades = choose(
+        p_trade, flat_long, flat_short, n_flat, n_trades, place + 2, m2, l2
+    )
+    return choose(p_trade, flat_long, flat_short, n_flat, n_trades, place + 3, m3, l3)
+
+
+@triton.jit
+def choose_kernel(p_counts, p_marks, p_leaves, p_trade_list, p_trades, p_rejected, n_pairs,
+                  capacity, LANES: tl.constexpr):  # fmt: skip
+    """Which signals become trades; grid (blocks of pairs), a lane a pair.
+
+    p_marks, p_leaves: [P, W, capacity] as `mark_kernel` and `leave_kernel` leave them.
+    p_trade_list: [P, W, capacity] receives the places of the signals that are taken. p_trades,
+    p_rejected: [P, W] receive how many.
+    """
+    o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    m_pair = o_pair < n_pairs
+    count = tl.minimum(tl.load(p_counts + o_pair, mask=m_pair, other=0), capacity)
+    p_mark = p_marks + o_pair * capacity
+    p_leave = p_leaves + o_pair * capacity
+    p_trade = p_trade_list + o_pair * capacity
+    flat_long = tl.zeros([LANES], tl.int32)
+    flat_short = tl.zeros([LANES], tl.int32)
+    n_flat = tl.zeros([LANES], tl.int32)
+    n_trades = tl.zeros([LANES], tl.int32)
+    # What is loaded does not depend on what is decided: the next signals are always in flight.
+    m0 = quad(p_mark, 0, count)
+    l0 = quad(p_leave, 0, count)
+    m1 = quad(p_mark, 4, count)
+    l1 = quad(p_leave, 4, count)
+    m2 = quad(p_mark, 8, count)
+    l2 = quad(p_leave, 8, count)
+    m3 = quad(p_mark, 12, count)
+    l3 = quad(p_leave, 12, count)
+    for begin in range(0, tl.max(count, 0), 16):
+        next_m0 = quad(p_mark, begin + 16, count)
+        next_l0 = quad(p_leave, begin + 16, count)
+        next_m1 = quad(p_mark, begin + 20, count)
+        next_l1 = quad(p_leave, begin + 20, count)
+        next_m2 = quad(p_mark, begin + 24, count)
+        next_l2 = quad(p_leave, begin + 24, count)
+        next_m3 = quad(p_mark, begin + 28, count)
+        next_l3 = quad(p_leave, begin + 28, count)
+        flat_long, flat_short, n_flat, n_trades = choose_four(
+            p_trade, flat_long, flat_short, n_flat, n_trades, begin, m0, l0
+        )
+        flat_long, flat_short, n_flat, n_trades = choose_four(
+            p_trade, flat_long, flat_short, n_flat, n_trades, begin + 4, m1, l1
+        )
+        flat_long, flat_short, n_flat, n_trades = choose_four(
+            p_trade, flat_long, flat_short, n_flat, n_trades, begin + 8, m2, l2
+        )
+        flat_long, flat_short, n_flat, n_trades = choose_four(
+            p_trade, flat_long, flat_short, n_flat, n_trades, begin + 12, m3, l3
+        )
+        m0, m1, m2, m3 = next_m0, next_m1, next_m2, next_m3
+        l0, l1, l2, l3 = next_l0, next_l1, next_l2, next_l3
+    tl.store(p_trades + o_pair, n_trades, mask=m_pair)
+    tl.store(p_rejected + o_pair, n_flat - n_trades, mask=m_pair)
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def tally_kernel(p_trades, p_rejected, p_trade_list, p_marks, p_leaves, p_all_r, p_bars, p_r,
+                 p_short_r, p_out, n_windows, capacity, EXITS: tl.constexpr,
+                 N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """R of each trade, and the counts; grid (pairs).
+
+    p_all_r: [P, W, capacity] R of each signal, were it taken. p_bars: [P, 3] as in `mark_kernel`.
+    p_r, p_short_r: [P, W, capacity] receive R of each trade, and 0 in place of a long's, with zeros
+    up to a whole eight. p_out: [P, W, A] receives the counts, each reason's in its place of EXITS.
+    """
+    i_pair = tl.program_id(0).to(tl.int64)
+    delay = tl.load(p_bars + i_pair // n_windows * 3 + 1)
+    n_trades = tl.load(p_trades + i_pair)
+    wins = tl.zeros([BLOCK], tl.int32)
+    shorts = tl.zeros([BLOCK], tl.int32)
+    short_wins = tl.zeros([BLOCK], tl.int32)
+    held = tl.zeros([BLOCK], tl.int64)
+    o_reason = tl.arange(0, 8)[None, :]
+    reasons = tl.zeros([BLOCK, 8], tl.int32)
+    for begin in range(0, n_trades, BLOCK):
+        o_k = begin + tl.arange(0, BLOCK)
+        inside = o_k < n_trades
+        o_list = i_pair * capacity + o_k
+        o_signal = i_pair * capacity + tl.load(p_trade_list + o_list, mask=inside, other=0)
+        mark = tl.load(p_marks + o_signal, mask=inside, other=0)
+        leave = tl.load(p_leaves + o_signal, mask=inside, other=7)
+        r = tl.load(p_all_r + o_signal, mask=inside, other=0.0)
+        is_short = inside & ((mark & 1) == 1)
+        short_r = tl.where(is_short, r, 0.0)
+        m_store = o_k < (n_trades + 7) // 8 * 8
+        tl.store(p_r + o_list, r, mask=m_store)
+        tl.store(p_short_r + o_list, short_r, mask=m_store)
+        wins += (r > 0.0).to(tl.int32)
+        shorts += is_short.to(tl.int32)
+        short_wins += (short_r > 0.0).to(tl.int32)
+        held += tl.where(inside, (leave >> 3) - (mark >> 1) - delay, 0).to(tl.int64)
+        reasons += ((leave & 7)[:, None] == o_reason).to(tl.int32)
+    p_pair = p_out + i_pair * N_OUT
+    tl.store(p_pair, n_trades.to(tl.float64))
+    tl.store(p_pair + WINS, tl.sum(wins, 0).to(tl.float64))
+    tl.store(p_pair + BARS_IN_MARKET, tl.sum(held, 0).to(tl.float64))
+    tl.store(p_pair + REJECTED, tl.load(p_rejected + i_pair).to(tl.float64))
+    tl.store(p_pair + SHORTS, tl.sum(shorts, 0).to(tl.float64))
+    tl.store(p_pair + WINS_SHORT, tl.sum(short_wins, 0).to(tl.float64))
+    counts = tl.sum(reasons, 0)
+    for k in tl.static_range(len(EXITS)):
+        count = tl.sum(tl.where(tl.arange(0, 8) == k, counts, 0), 0)
+        tl.store(p_pair + EXITS[k], count.to(tl.float64))
+
+
+@triton.jit
+def add_shorts(n_pairs, p_trades, p_short_r, p_out, capacity, N_OUT: tl.constexpr,
+               PAIRS: tl.constexpr):  # fmt: skip
+    """The sum of R of shorts of a block of pairs, a lane a pair; a long is 0 and changes none."""
+    o_pair = tl.program_id(0).to(tl.int64) * PAIRS + tl.arange(0, PAIRS)
+    m_pair = o_pair < n_pairs
+    n_trades = tl.load(p_trades + o_pair, mask=m_pair, other=0)
+    p_list = p_short_r + o_pair * capacity
+    total = tl.zeros([PAIRS], tl.float64)
+    r0, r1 = duo(p_list, 0, n_trades), duo(p_list, 2, n_trades)
+    r2, r3 = duo(p_list, 4, n_trades), duo(p_list, 6, n_trades)
+    for begin in range(0, tl.max(n_trades, 0), 8):
+        next_0 = duo(p_list, begin + 8, n_trades)
+        next_1 = duo(p_list, begin + 10, n_trades)
+        next_2 = duo(p_list, begin + 12, n_trades)
+        next_3 = duo(p_list, begin + 14, n_trades)
+        total = add_one_by_one(total, r0)
+        total = add_one_by_one(total, r1)
+        total = add_one_by_one(total, r2)
+        total = add_one_by_one(total, r3)
+        r0, r1, r2, r3 = next_0, next_1, next_2, next_3
+    tl.store(p_out + o_pair * N_OUT + SUM_R_SHORT, total, mask=m_pair)
+
+
+@triton.jit
+def add_one_by_one(total, rs):
+    """Add two trades to each lane's sum, in their order."""
+    r0, r1 = tl.split(rs)
+    return (total + r0) + r1
+
+
+@triton.jit
+def settle_kernel(p_trades, p_r, p_short_r, p_sums, p_equity, p_charges, p_out, n_pairs, capacity,
+                  N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
+    """What depends on the order of trades; grid (blocks of PAIRS pairs, 3).
+
+    As `fold_kernel` of `chain`, with a third of the programs for the sums of shorts.
+    """
+    if tl.program_id(1) == 0:
+        add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, False, N_OUT, PAIRS)
+    elif tl.program_id(1) == 1:
+        grow_all(n_pairs, p_trades, p_r, p_equity, p_charges, p_out, capacity, False, N_OUT,
+                 PAIRS)  # fmt: skip
+    else:
+        add_shorts(n_pairs, p_trades, p_short_r, p_out, capacity, N_OUT, PAIRS)

@@ -1,0 +1,100 @@
+"""Exits as numbers: what compiled loops and kernels read in place of names."""
+
+from typing import NamedTuple, cast
+
+from engine.accounts.costs import Costs
+from engine.fast_case import FastCase
+from engine.positions.exit_spec import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
+from strategy.expressions import Expression, Setting
+from strategy.model import Strategy
+
+FORMS = {
+    BeyondBar: BEYOND_BAR,
+    FromEntry: FROM_ENTRY,
+    Share: SHARE,
+    Level: LEVEL,
+    RMultiple: R_MULTIPLE,
+}
+
+
+"""Number of each form of a stop or a target."""
+
+
+class Exits(NamedTuple):
+    """The bracket and the costs as numbers; the first four are columns, not values.
+
+    Args:
+        stop_row: Row of the fast case that measures the stop's distance.
+        stop_mult: Gene.
+        reward: Gene.
+        max_hold: Gene.
+        per_side: Cost of a side as a fraction of notional.
+        min_risk: Fraction of the entry price.
+        risk_fraction: Fraction of equity per R.
+        delay: Bars by which an entry is later than the bar after its signal.
+    """
+
+    stop_row: int
+    stop_mult: int
+    reward: int
+    max_hold: int
+    per_side: float
+    min_risk: float
+    risk_fraction: float
+    delay: int
+
+
+class Lowered(NamedTuple):
+    """A stop, a target or a trailing stop of one side as numbers.
+
+    Args:
+        form: Of `engine.positions.exit_spec`.
+        read: What it reads at the signal bar; None where it takes a number or is not there.
+        number: A constant or a gene; None where it reads.
+    """
+
+    form: int
+    read: Expression | None = None
+    number: Setting | None = None
+
+
+def form_of_exit(form: object) -> Lowered:
+    """A form of `strategy.exits` as numbers; None is no form."""
+    if form is None:
+        return Lowered(NONE)
+    number = FORMS[type(form)]  # type: ignore[index]
+    if isinstance(form, Share):
+        return Lowered(number, number=form.fraction)
+    if isinstance(form, RMultiple):
+        return Lowered(number, number=form.multiple)
+    read = form.price if isinstance(form, Level) else cast(FromEntry, form).distance
+    return Lowered(number, read)
+
+
+def lower_exits(strategy: Strategy) -> tuple[list[list[Lowered]], list[Setting | None]]:
+    """Stop, target and trailing stop of each side, and from which gain on each side's stop follows.
+
+    The first has three pairs, of longs and shorts each; the second is one pair.
+    """
+    trails = [one if isinstance(one, Trail) else None for one in sides_of(strategy.trail)]
+    followed = [None if one is None else one.form for one in trails]
+    forms = sides_of(strategy.stop), sides_of(strategy.target), followed
+    lowered = [[form_of_exit(side) for side in pair] for pair in forms]
+    return lowered, [None if one is None else one.after for one in trails]
+
+
+def exits_of(case: FastCase, costs: Costs) -> Exits:
+    """The bracket and the costs as numbers."""
+    bracket, layout = case.bracket, case.layout
+    assert bracket is not None
+    return Exits(
+        case.row_index[bracket.stop_row],
+        layout.index(bracket.stop_mult),
+        layout.index(bracket.reward),
+        layout.index(bracket.max_hold),
+        float(costs.per_side),
+        float(costs.min_risk),
+        float(costs.risk_fraction),
+        int(costs.entry_delay),
+    )

@@ -1,0 +1,137 @@
+"""What is asked of positions beside their signals, as numbers: words that all engines share."""
+
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Number = TypeVar("Number", bound=np.generic)
+
+NONE, BEYOND_BAR, FROM_ENTRY, SHARE, LEVEL, R_MULTIPLE = range(6)
+"""Forms of a stop (`BEYOND_BAR` to `LEVEL`), of a target (`NONE`, `FROM_ENTRY` to `R_MULTIPLE`) and
+of a trailing stop (`NONE`, `FROM_ENTRY`, `SHARE`)."""
+
+DAY_NS = 24 * 3600 * 10**9
+
+MINUTE_NS = 60 * 10**9
+
+
+class Clock(NamedTuple):
+    """When positions are left by the clock.
+
+    Args:
+        local_ns: [T] when each bar opens by the session's clock, nanoseconds; [0] where no position
+            is left by the clock.
+        minute_ns: Nanoseconds of a day from which on a bar's close leaves.
+        bar_ns: A bar's duration.
+    """
+
+    local_ns: Ints
+    minute_ns: int
+    bar_ns: int
+
+
+class Form(NamedTuple):
+    """Where a stop or a target stands, or how far behind a trailing stop follows.
+
+    Args:
+        form: One of `engine.positions.exit_spec`.
+        number: What `SHARE` and `R_MULTIPLE` take, above 0.
+        row: [T] what the others read at the signal bar, a distance or a price; [0] else.
+    """
+
+    form: int
+    number: float
+    row: Floats
+
+
+class Plan(NamedTuple):
+    """What one side does.
+
+    Args:
+        side: 1.0 for longs, -1.0 for shorts.
+        signals: [T] bars whose close asks for an entry.
+        exits: [T] bars whose close asks for an exit; [0] where no condition does.
+        stop: Where the first stop stands.
+        target: Where the target stands.
+        trail: How far the stop follows.
+        after: Gain in units of risk from which on it follows.
+    """
+
+    side: float
+    signals: Bools
+    exits: Bools
+    stop: Form
+    target: Form
+    trail: Form
+    after: float
+
+
+class Limits(NamedTuple):
+    """The same for both sides.
+
+    Args:
+        break_even: Gain in units of risk at which the stop moves to the entry; NaN: never.
+        max_hold: Bars; 0: no limit.
+        delay: Bars by which an entry is later than the bar after its signal.
+        per_side: Cost of a side as a fraction of notional.
+        min_risk: Smallest risk as a fraction of the entry price.
+    """
+
+    break_even: float
+    max_hold: int
+    delay: int
+    per_side: float
+    min_risk: float
+
+
+def form_of(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> Form:
+    """A form with everything that it does not need left empty."""
+    return Form(form, float(number), _fixed(np.empty(0) if row is None else row, np.float64))
+
+
+def plan_of(
+    side: int,
+    signals: Bools,
+    stop: Form,
+    *,
+    exits: Bools | None = None,
+    target: Form | None = None,
+    trail: Form | None = None,
+    after: float = 0.0,
+) -> Plan:
+    """A side, with everything that it does not do left empty."""
+    none = form_of()
+    asked = np.empty(0, np.bool_) if exits is None else exits
+    return Plan(
+        float(side),
+        _fixed(signals, np.bool_),
+        _fixed(asked, np.bool_),
+        stop,
+        target or none,
+        trail or none,
+        float(after),
+    )
+
+
+def clock_of(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> Clock:
+    """When positions are left by the clock: at a minute of the local day, or never.
+
+    Args:
+        bar_ns: A bar's duration, nanoseconds.
+        local_ns: [T] when each bar opens by the session's clock, nanoseconds; None where positions
+            are not left by it.
+        minute: 1 to 1,440.
+    """
+    local = np.empty(0, np.int64) if local_ns is None else local_ns
+    return Clock(_fixed(local, np.int64), minute * MINUTE_NS, int(bar_ns))
+
+
+def _fixed(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.NDArray[Number]:
+    """The same values side by side and read-only, so that compiled loops see one type."""
+    found = np.ascontiguousarray(values, kind).view()
+    found.flags.writeable = False
+    return found

@@ -1,0 +1,82 @@
+"""What a bar does not tell: whether the stop or the target came first when it touched both.
+
+The law takes the stop. The exit bar is the same either way, so that the trades that follow are
+too, and the other answer can be given exactly: the same ledger, with those trades at the target.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.bars import Bars
+from data.checks import Flags, Floats
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import REASONS, Ledger
+
+COARSE_SHARE = 0.05
+"""Above this share of undecided trades, bars are too coarse for the bracket."""
+
+
+@dataclass(frozen=True)
+class Intrabar:
+    """How much hangs on the order within a bar.
+
+    Args:
+        trades: Trades of the ledger.
+        undecided: Trades that were stopped in a bar which also touched the target.
+        sum_r: Sum of r as the law has it, the stop first.
+        sum_r_target_first: The same had the target come first in every undecided trade.
+    """
+
+    trades: int
+    undecided: int
+    sum_r: float
+    sum_r_target_first: float
+
+    @property
+    def share(self) -> float:
+        """Share of undecided trades; 0 without trades."""
+        return self.undecided / self.trades if self.trades else 0.0
+
+    @property
+    def is_too_coarse(self) -> bool:
+        """Whether so much is undecided that finer bars are needed."""
+        return self.share > COARSE_SHARE
+
+
+def intrabar_of(ledger: Ledger, bars: Bars, costs: Costs) -> Intrabar:
+    """Count the trades whose exit bar touched stop and target, and give both answers in R.
+
+    `ledger` is of one individual in one window, made on `bars` with `costs`. A bar that opens at or
+    beyond the stop is not undecided: the stop came first.
+
+    Source: house rule; most backtesters settle this silently, in either direction.
+    """
+    r, is_undecided = target_first(ledger, bars, costs)
+    return Intrabar(
+        trades=len(ledger),
+        undecided=int(is_undecided.sum()),
+        sum_r=_sum(ledger.r),
+        sum_r_target_first=_sum(r),
+    )
+
+
+def target_first(ledger: Ledger, bars: Bars, costs: Costs) -> tuple[Floats, Flags]:
+    """R of each trade [K] had the target come first, and in which trades it may have."""
+    is_stopped = ledger.reason == REASONS.index("stop")
+    best = np.where(ledger.side > 0, bars.high[ledger.exit_bar], bars.low[ledger.exit_bar])
+    is_undecided = is_stopped & (ledger.side * best >= ledger.side * ledger.target)
+    # A target that was never touched may be infinite.
+    target = np.where(is_undecided, ledger.target, ledger.entry)
+    net = ledger.side * (target - ledger.entry) - costs.per_side * (ledger.entry + target)
+    risk = ledger.side * (ledger.entry - ledger.stop)
+    r: Floats = np.where(is_undecided, net / risk, ledger.r)
+    return r, is_undecided
+
+
+def _sum(values: Floats) -> float:
+    """Sum in the order of trades, as accumulators do."""
+    total = 0.0
+    for value in values.tolist():
+        total += value
+    return total

@@ -1,0 +1,1 @@
+"""What the stages stand on: processors, memory, compilers, devices."""

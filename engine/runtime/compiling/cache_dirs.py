@@ -1,0 +1,97 @@
+"""Where compiled code is kept: one folder a user for each compiler, safe for many runs at once.
+
+What a person set is taken as it is. Both compilers write a file beside its place and move it there
+whole, so that nobody reads half of one. numba numbers the files of a loop by an index that it reads
+and writes back; two processes that keep versions of one loop at the same moment would choose the
+same number, and one would find the other's code. `loops` therefore has them take turns.
+"""
+
+import os
+import stat
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from engine.errors import DeviceError
+
+APP = "exhaustion-optimizer"
+
+ENGINE = Path(__file__).parents[2]
+
+
+@cache
+def loops_folder(room: Path = ENGINE) -> Path | None:
+    """Where numba's code of a folder of loops is kept: the first place that can be written.
+
+    ``NUMBA_CACHE_DIR``, else where Python keeps its own code of that folder, the user's cache, or a
+    folder for temporary files; None where none can, and code is kept in memory.
+    """
+    own = os.environ.get("NUMBA_CACHE_DIR")
+    candidates = [Path(own)] if own else []
+    return _first_usable([*candidates, room / "__pycache__", *_folders_of_user("loops")])
+
+
+@cache
+def kernels_folder() -> Path:
+    """Where Triton's code is kept: as ``TRITON_CACHE_DIR`` or ``TRITON_HOME`` say, else ours.
+
+    Raises:
+        DeviceError: When that cannot be written; Triton cannot do without.
+    """
+    own, home = os.environ.get("TRITON_CACHE_DIR"), os.environ.get("TRITON_HOME")
+    if own or home:
+        folder = Path(own or os.path.join(str(home), ".triton", "cache"))
+        if not _is_usable(folder):
+            name = "TRITON_CACHE_DIR" if own else "TRITON_HOME"
+            raise DeviceError(
+                f"compiled kernels cannot be kept in {folder}, which {name} names: "
+                "it cannot be written; name another folder"
+            )
+        return folder
+    found = _first_usable(_folders_of_user("kernels"))
+    if found is None:
+        raise DeviceError(
+            "there is no folder for compiled kernels that can be written; "
+            "let TRITON_CACHE_DIR name one"
+        )
+    return found
+
+
+def keep_kernels() -> None:
+    """Have Triton keep its code there; before it compiles anything."""
+    os.environ["TRITON_CACHE_DIR"] = str(kernels_folder())
+
+
+def _folders_of_user(name: str) -> list[Path]:
+    """The user's cache, and for those whose home cannot be written one nobody else can write."""
+    return [Path(user_cache_path(APP)) / name, _private_folder() / name]
+
+
+def _private_folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}"
+
+
+def _first_usable(folders: list[Path]) -> Path | None:
+    return next((folder for folder in folders if _is_usable(folder)), None)
+
+
+def _is_usable(folder: Path) -> bool:
+    """Whether we can write there; among everybody's files, whether nobody else can."""
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.parent == _private_folder() and not _is_private(folder.parent):
+            return False
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether a folder among everybody's is a real one, ours, and closed to others."""
+    found = folder.lstat()
+    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return is_ours and not stat.S_IMODE(found.st_mode) & 0o022

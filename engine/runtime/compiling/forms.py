@@ -1,0 +1,138 @@
+"""Readable loops run compiled where numba can, else as they read: the same functions either way.
+
+A definition, with every function that it calls, lies where it is read, and knows nothing of a
+compiler. What was compiled of it is kept under a name made of the files of all its functions and of
+the constants that they read, because a compiler looks only at the file of the function itself.
+"""
+
+import hashlib
+import logging
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import njit
+from numba.core.errors import NumbaError
+from numba.extending import register_jitable
+
+from engine.runtime.compiling.cache_dirs import loops_folder
+from engine.runtime.compiling.loops import keep_loop
+from strategy.functions import constants_of, reached
+
+LOG = logging.getLogger(__name__)
+
+Loop = TypeVar("Loop", bound=Callable[..., object])
+
+FLAGS: Any = {"error_model": "numpy"}
+"""No fast-math, so nothing is fused or reordered; x / 0 follows IEEE."""
+
+CALLED_FROM_PYTHON: Any = {"nogil": True, "no_cfunc_wrapper": True}
+"""By threads side by side, and never from C."""
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class NotCompiledError(Exception):
+    """A definition uses what numba cannot compile; the message says what."""
+
+
+class CompiledForm:
+    """Runs loops compiled; one that numba cannot compile runs as it reads.
+
+    `uncompiled` says which those are, by name, and why.
+    """
+
+    def __init__(self) -> None:
+        self.uncompiled: dict[str, str] = {}
+        self._runs: dict[Callable[..., object], Callable[..., object]] = {}
+
+    def __call__(self, loop: Loop) -> Loop:
+        """The loop as it is run."""
+        if loop not in self._runs:
+            self._runs[loop] = self._guarded(loop)
+        return cast(Loop, self._runs[loop])
+
+    def _guarded(self, loop: Loop) -> Callable[..., object]:
+        try:
+            compiled = compiled_definition(loop)
+        except NotCompiledError as error:
+            return self._as_it_reads(loop, error)
+
+        def run(*arguments: object) -> object:
+            try:
+                return compiled(*arguments)
+            except NotCompiledError as error:
+                self._runs[loop] = plain = self._as_it_reads(loop, error)
+                return plain(*arguments)
+
+        return run
+
+    def _as_it_reads(self, loop: Loop, error: Exception) -> Loop:
+        name = getattr(loop, "__name__", repr(loop))
+        self.uncompiled[name] = str(error)
+        _say_so(loop, f"{name} runs in plain Python, numba cannot compile it: {error}")
+        return np.errstate(all="ignore")(loop)
+
+
+@cache
+def compiled_definition(definition: Loop) -> Loop:
+    """A function of arrays and numbers compiled with what it calls, for threads side by side.
+
+    Equal in every bit where Python's floats follow IEEE 754.
+
+    Raises:
+        NotCompiledError: When it is no plain function; from a call, when numba refuses it.
+    """
+    if not isinstance(definition, FunctionType):
+        raise NotCompiledError(f"{definition!r} is no plain function")
+    functions = reached(definition)
+    for function in functions[1:]:
+        _make_callable(function)
+    loop = njit(**FLAGS, **CALLED_FROM_PYTHON)(definition)
+    version = _version(functions)
+    base = loops_folder()
+    if base is not None and version:
+        keep_loop(loop, base / f"definition-{version}")
+
+    def call(*arguments: object) -> object:
+        try:
+            return loop(*arguments)
+        except NumbaError as error:
+            raise NotCompiledError(_reason(error)) from error
+
+    return cast(Loop, call)
+
+
+@cache
+def _say_so(loop: Callable[..., object], words: str) -> None:
+    """Once a process, whoever else runs the loop."""
+    LOG.warning(words)
+
+
+@cache
+def _make_callable(function: FunctionType) -> None:
+    """Let compiled code call a plain function."""
+    register_jitable(**FLAGS)(function)
+
+
+def _version(functions: list[FunctionType]) -> str:
+    """Digest of all that was compiled, twelve digits; empty where a function has no file."""
+    digest = hashlib.sha256()
+    for file in sorted({function.__code__.co_filename for function in functions}):
+        if not Path(file).is_file():
+            return ""
+        digest.update(Path(file).read_bytes())
+    for constant in constants_of(functions):
+        digest.update(constant)
+    return digest.hexdigest()[:12]
+
+
+def _reason(error: Exception) -> str:
+    """The line of numba's message that says what it cannot compile."""
+    lines = [line.strip() for line in COLOURS.sub("", str(error)).splitlines()]
+    said = [line for line in lines if line and not line.startswith("Failed in nopython mode")]
+    return said[0] if said else type(error).__name__

@@ -1,0 +1,1 @@
+"""Threads, vectors and bits for compiled loops."""

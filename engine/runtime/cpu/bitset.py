@@ -1,0 +1,60 @@
+"""Bars that hold something as bits: 64 bars a word, bar 64 * i + k in bit k of word i."""
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.runtime.compiling.loops import compiled_uncounted
+from engine.runtime.cpu.simd8 import lowest_place, value_of
+from engine.runtime.cpu.types import Ints
+
+Words = npt.NDArray[np.uint64]
+
+EMPTY, ONE, FULL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+LAST_BIT = 63
+
+NEVER = 2**50
+"""In place of a word or a bar."""
+
+
+@compiled_uncounted
+def is_set(words: Words, condition: int, bar: int) -> bool:
+    """Whether a bar's bit is set in a condition of words [C, N]."""
+    return bool((value_of(words, condition, bar >> 6) >> np.uint64(bar & LAST_BIT)) & ONE)
+
+
+@compiled_uncounted
+def next_set(words: Words, condition: int, first: int, end: int) -> int:
+    """The first bar from `first` on at which a condition holds; `end` where none before it does."""
+    i, found, kept = first >> 6, end, FULL << np.uint64(first & LAST_BIT)
+    # One way out: at others the compiler counts references to arrays.
+    while i << 6 < end:
+        word = value_of(words, condition, i) & kept
+        if word != 0:
+            found = min((i << 6) + lowest_place(word), end)
+            i = NEVER
+        kept = FULL
+        i += 1
+    return found
+
+
+@compiled_uncounted
+def next_alone(words: Words, one: int, other: int, first: int, end: int) -> int:
+    """The same of bars at which one of two conditions holds, and not both; -1 holds nowhere."""
+    i, found, kept = first >> 6, end, FULL << np.uint64(first & LAST_BIT)
+    kept_one, kept_other = (FULL if one >= 0 else EMPTY), (FULL if other >= 0 else EMPTY)
+    one, other = max(one, 0), max(other, 0)
+    while i << 6 < end:
+        word = (
+            (value_of(words, one, i) & kept_one) ^ (value_of(words, other, i) & kept_other)
+        ) & kept
+        if word != 0:
+            found = min((i << 6) + lowest_place(word), end)
+            i = NEVER
+        kept = FULL
+        i += 1
+    return found
+
+
+def bars_of(words: Words) -> Ints:
+    """The bars [S] whose bits are set in words [N], ascending."""
+    return np.flatnonzero(np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little"))

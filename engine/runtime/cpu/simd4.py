@@ -1,0 +1,191 @@
+"""Lanes: four float64 that compiled loops handle as one number, each operation on all four.
+
+A recurrence waits for its own last step; four of them side by side wait together.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from engine.runtime.cpu.simd_types import instruction, joined, lanes
+
+LANES = 4
+
+Starts = tuple[int, int, int, int]
+"""Where each lane is in a column."""
+
+VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+
+Lanes = Any
+"""Four float64; a type of the compiler, of which Python's types know nothing."""
+
+
+@instruction(lanes, types.float64)
+def splat(builder, value):
+    """The same number in all lanes."""
+    return joined(builder, [value] * LANES)
+
+
+@instruction(lanes, lanes)
+def root(builder, value):
+    """The square root of each lane, rounded once."""
+    kind = ir.FunctionType(VECTOR, [VECTOR])
+    name = f"llvm.sqrt.v{LANES}f64"
+    return builder.call(builder.module.declare_intrinsic(name, (), kind), [value])
+
+
+@instruction(lanes, lanes, lanes, lanes)
+def quotient(builder, x, count, inverse):
+    """The quotient x / count of each lane, for whole counts; `inverse` is 1 / count, rounded.
+
+    A processor divides four times as slowly as it multiplies. `near = x * inverse` is within two
+    units of the last place. What is left, `x - near * count`, has few digits because `count` is
+    whole, so that a fused operation computes it without rounding. `near + left * inverse`, rounded
+    once, then comes from a number within 2**-52 units of x / count. From where rounding changes,
+    x / count is farther than that, again because `count` is whole and below 2**50. The result is
+    that of a division in every bit, where nothing overflows or is subnormal on the way.
+
+    Source: P. W. Markstein, Computation of elementary functions on the IBM RISC System/6000
+    processor, IBM Journal of Research and Development 34 (1990); GPUs divide in the same way.
+    """
+    kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
+    fused = builder.module.declare_intrinsic(f"llvm.fma.v{LANES}f64", (), kind)
+    near = builder.fmul(x, inverse)
+    left = builder.call(fused, [builder.fneg(near), count, x])
+    return builder.call(fused, [left, inverse, near])
+
+
+@instruction(lanes, lanes, lanes, lanes, lanes)
+def above(builder, x, y, yes, no):
+    """`yes` in each lane where x > y, else `no`."""
+    return builder.select(builder.fcmp_ordered(">", x, y), yes, no)
+
+
+@instruction(lanes, lanes)
+def whole_part(builder, x):
+    """Each lane without its digits behind the point, for numbers below 2**31."""
+    whole = builder.fptosi(x, ir.VectorType(ir.IntType(32), LANES))
+    return builder.sitofp(whole, VECTOR)
+
+
+@instruction(lanes, None, types.int64, types.int64, lanes, lanes, lanes)
+def sided(builder, words, first, shift, up, down, flat):
+    """By two bits of each of words[first : first + 4], uint32, from bit `shift` on: 2 is up."""
+    is_up, is_down = _sides(builder, words, first, shift)
+    return builder.select(is_up, up, builder.select(is_down, down, flat))
+
+
+@instruction(lanes, None, types.int64, types.int64, lanes)
+def signed(builder, words, first, shift, value):
+    """The value where such bits are 2, less itself where they are 0, else 0."""
+    is_up, is_down = _sides(builder, words, first, shift)
+    below = builder.select(is_down, builder.fneg(value), _constant(0.0))
+    return builder.select(is_up, value, below)
+
+
+@instruction(lanes, lanes, lanes)
+def where_positive(builder, condition, value):
+    """The value of each lane where the condition is above 0, else NaN."""
+    is_positive = builder.fcmp_ordered(">", condition, _constant(0.0))
+    return builder.select(is_positive, value, _constant(float("nan")))
+
+
+@instruction(types.UniTuple(types.int64, LANES), None, types.int64)
+def four(builder, column, first):
+    """column[first : first + 4] as starts."""
+    places = [builder.add(first, ir.Constant(ir.IntType(64), lane)) for lane in range(LANES)]
+    starts = ir.Constant(ir.ArrayType(ir.IntType(64), LANES), ir.Undefined)
+    for lane, place in enumerate(places):
+        start = builder.load(builder.gep(column.data, [place]))
+        starts = builder.insert_value(starts, start, lane)
+    return starts
+
+
+@instruction(lanes, None, None, types.int64)
+def gather(builder, column, starts, k):
+    """column[starts[lane] + k] of each lane."""
+    places = [builder.add(builder.extract_value(starts, i), k) for i in range(LANES)]
+    return joined(builder, [builder.load(builder.gep(column.data, [place])) for place in places])
+
+
+@instruction(types.void, None, None, types.int64, lanes)
+def scatter(builder, column, starts, k, value):
+    """Write each lane to column[starts[lane] + k]; where lanes share a place, the first stays."""
+    for lane in reversed(range(LANES)):
+        place = builder.add(builder.extract_value(starts, lane), k)
+        one = builder.extract_element(value, ir.Constant(ir.IntType(32), lane))
+        builder.store(one, builder.gep(column.data, [place]))
+
+
+@instruction(types.void, None, None, types.int64, lanes)
+def scatter_signs(builder, codes, starts, k, value):
+    """Write each lane, -1, 0 or 1, as a code of one byte, 0 to 2, to codes[starts[lane] + k]."""
+    whole = builder.fptosi(
+        builder.fadd(value, _constant(1.0)), ir.VectorType(ir.IntType(32), LANES)
+    )
+    for lane in reversed(range(LANES)):
+        place = builder.add(builder.extract_value(starts, lane), k)
+        one = builder.extract_element(whole, ir.Constant(ir.IntType(32), lane))
+        builder.store(builder.trunc(one, ir.IntType(8)), builder.gep(codes.data, [place]))
+
+
+@instruction(lanes, None, types.int64)
+def load(builder, column, first):
+    """column[first : first + 4], a lane each."""
+    return builder.load(_pointer(builder, column, first, VECTOR), align=8)
+
+
+@instruction(types.void, None, types.int64, lanes)
+def store(builder, column, first, value):
+    """Write the lanes to column[first : first + 4]."""
+    builder.store(value, _pointer(builder, column, first, VECTOR), align=8)
+
+
+@instruction(types.void, None, types.int64, lanes, lanes, lanes, lanes, types.float64)
+def store_codes(builder, codes, first, a, b, at_a, at_b, most):
+    """Write 1 + the whole part of positions, 0 .. most, to codes[first : first + 8]; 0 at NaN."""
+    least, most = _constant(0.0), joined(builder, [most] * LANES)
+    whole = ir.VectorType(ir.IntType(32), LANES)
+    one, none = ir.Constant(whole, [1] * LANES), ir.Constant(whole, [0] * LANES)
+    halves = []
+    for value, position in ((a, at_a), (b, at_b)):
+        above = builder.select(builder.fcmp_ordered(">", position, least), position, least)
+        within = builder.select(builder.fcmp_ordered("<", above, most), above, most)
+        half = builder.add(builder.fptosi(within, whole), one)
+        is_known = builder.fcmp_ordered("==", value, value)
+        halves.append(builder.select(is_known, half, none))
+    order = ir.Constant(ir.VectorType(ir.IntType(32), 2 * LANES), list(range(2 * LANES)))
+    small = ir.VectorType(ir.IntType(8), 2 * LANES)
+    both = builder.trunc(builder.shuffle_vector(*halves, order), small)
+    builder.store(both, _pointer(builder, codes, first, small), align=1)
+
+
+@instruction(types.int64, None, types.int64)
+def take(builder, counters, place):
+    """counters[place], which grows by one: no two threads get the same."""
+    one = ir.Constant(ir.IntType(64), 1)
+    return builder.atomic_rmw("add", builder.gep(counters.data, [place]), one, "acq_rel")
+
+
+def _sides(builder, words, first, shift):
+    """Whether two bits of each word are 2, and whether they are 0."""
+    kind = ir.VectorType(ir.IntType(32), LANES)
+    found = builder.load(_pointer(builder, words, first, kind), align=4)
+    by = builder.trunc(shift, ir.IntType(32))
+    none = ir.Constant(kind, [0] * LANES)
+
+    def masked(bits):
+        mask = builder.shl(ir.Constant(ir.IntType(32), bits), by)
+        return builder.and_(found, joined(builder, [mask] * LANES))
+
+    return builder.icmp_signed("!=", masked(2), none), builder.icmp_signed("==", masked(3), none)
+
+
+def _constant(value):
+    return ir.Constant(VECTOR, [value] * LANES)
+
+
+def _pointer(builder, column, first, kind):
+    """Where a column holds lanes from a place on."""
+    return builder.bitcast(builder.gep(column.data, [first]), kind.as_pointer())

@@ -1,0 +1,1 @@
+"""Launching, waiting and failing on a GPU."""

@@ -1,0 +1,107 @@
+"""What every call asks of each individual before a device sees it: may it run, where are its rows.
+
+Both questions are asked of whole populations in every generation, so their loops are compiled.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from data.bars import Bars, Window
+from engine.backend import Floats, Ints, Slots
+from engine.errors import EngineError, GenomeError
+from engine.runtime.compiling.loops import compiled
+from strategy.model import Strategy
+
+Limits = tuple[Floats, Floats, Ints, Ints]
+"""Least and most values [G], where values are whole [G], and ordered pairs [N, 2]."""
+
+
+@compiled
+def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordered: Ints) -> bool:
+    """Whether all genomes [P, G] are legal; `Strategy.check_genomes` says which is not.
+
+    `least` and `most` are [G], `is_int` [G] is 1 where values must be whole, of `ordered` [N, 2]
+    the first column must be below the second. False too where a number is NaN.
+    """
+    n_wrong = 0
+    for p in range(genomes.shape[0]):
+        for g in range(genomes.shape[1]):
+            value = genomes[p, g]
+            n_wrong += not (least[g] <= value <= most[g])
+            n_wrong += is_int[g] * (value != np.rint(value))
+        for n in range(ordered.shape[0]):
+            n_wrong += not genomes[p, ordered[n, 0]] < genomes[p, ordered[n, 1]]
+    return n_wrong == 0
+
+
+@compiled
+def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots: Slots) -> bool:
+    """Look up the slot of each row of each individual; whether all rows are there.
+
+    `genomes` are [P, G], legal; `columns` [R] as `length_columns` says; `tables` R times [largest +
+    1], slot by parameter, -1 where there is none. `slots` [P, R] receives them, -1 for rows that
+    are not there.
+    """
+    n_missing = 0
+    for r in range(columns.size):
+        table, column = tables[r], columns[r]
+        for p in range(genomes.shape[0]):
+            place = int(genomes[p, column]) if column >= 0 else -1 - column
+            slot = table[place] if place < table.size else np.int32(-1)
+            slots[p, r] = slot
+            n_missing += 1 if slot < 0 else 0
+    return n_missing == 0
+
+
+def load_loops(genomes: Floats, limits: Limits, columns: Ints) -> None:
+    """Load both loops, which takes half a second where a process has not used a compiled one yet.
+
+    `genomes` [P, G] are any; `columns` as in `find_slots`, which is not used without any.
+    """
+    are_legal(genomes, *limits)
+    if columns.size:
+        tables = tuple(np.full(1, -1, np.int32) for _ in columns)
+        find_slots(genomes, columns, tables, np.empty((len(genomes), len(columns)), np.int32))
+
+
+def shaped(spec: Strategy, genomes: Floats) -> Floats:
+    """Genomes [P, G], contiguous and writable, because loops are compiled anew for other arrays.
+
+    They are copied where they are otherwise.
+
+    Raises:
+        GenomeError: When they are not float64 [P, G].
+    """
+    genomes = np.require(genomes, None, ["C", "W"])
+    if genomes.dtype != np.float64 or genomes.ndim != 2:
+        raise GenomeError(
+            f"genomes must be float64 [P, {len(spec.layout)}], "
+            f"got {genomes.dtype} {list(genomes.shape)}"
+        )
+    if genomes.shape[1] != len(spec.layout):
+        raise GenomeError(
+            f"strategy '{spec.name}' has {len(spec.layout)} genes, "
+            f"got genomes with {genomes.shape[1]}"
+        )
+    return genomes
+
+
+def check_windows(series: Sequence[Bars], windows: Sequence[Window]) -> None:
+    """Refuse windows that are none of a series.
+
+    Raises:
+        EngineError: When there is no series or window, or one does not lie in its series.
+    """
+    if not series or not windows:
+        raise EngineError("the engine needs at least one series and one window")
+    for number, window in enumerate(windows):
+        if not 0 <= window.series < len(series):
+            raise EngineError(
+                f"window {number} refers to series {window.series}, there are {len(series)}"
+            )
+        if not 0 <= window.start < window.end <= len(series[window.series]):
+            raise EngineError(
+                f"window {number} is bars {window.start} to {window.end}, "
+                f"series {window.series} has {len(series[window.series])}"
+            )

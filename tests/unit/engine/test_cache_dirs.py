@@ -1,0 +1,189 @@
+"""Compiled code on disk: where it lies, and many runs that keep theirs at once."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from engine.errors import DeviceError
+from engine.runtime.compiling import cache_dirs
+from tests.support.paths import FINDS, ROOT
+
+MANY_VERSIONS = """
+import sys
+import time
+import numpy as np
+from numba.core.caching import IndexDataCacheFile
+from tests.support import doubling
+
+honest = IndexDataCacheFile._save_index
+
+def slowly(self, overloads):
+    time.sleep(0.5)
+    honest(self, overloads)
+
+IndexDataCacheFile._save_index = slowly
+kind = np.dtype(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.read()
+found = doubling.doubled(np.arange(5, dtype=kind))
+assert found.dtype == kind and found.tolist() == [0, 2, 4, 6, 8], found
+print(sum(doubling.doubled.stats.cache_hits.values()))
+"""
+
+KINDS = ("float64", "int32", "int8")
+
+ONE_KERNEL = """
+import sys
+from engine.runtime.compiling.cache_dirs import keep_kernels
+keep_kernels()
+from tests.unit.engine.test_cuda_code import KERNELS, OPTIONS, compiled
+print("ready", flush=True)
+sys.stdin.read()
+assert "fma" not in compiled(*KERNELS["code"], OPTIONS)
+"""
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Folders are chosen anew; nothing that a person set is left."""
+    for name in ("NUMBA_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for choose in (cache_dirs.loops_folder, cache_dirs.kernels_folder):
+        choose.cache_clear()
+    yield monkeypatch
+    for choose in (cache_dirs.loops_folder, cache_dirs.kernels_folder):
+        choose.cache_clear()
+
+
+@pytest.fixture
+def closed(fresh, tmp_path):
+    """A package that cannot be written, and a user's cache and temporary folder of a test."""
+    (tmp_path / "file").write_text("no folder can be made below a file")
+    fresh.setattr(cache_dirs, "user_cache_path", lambda app: tmp_path / "home" / app)
+    fresh.setattr(cache_dirs.tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    return tmp_path
+
+
+def close_home(folder):
+    """Make the user's cache impossible too."""
+    (folder / "home").write_text("")
+
+
+def started(program, environment, *arguments):
+    """A process that waits for its start."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **FINDS, **environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def all_at_once(program, environment, arguments):
+    """What processes say that go on in the same moment."""
+    processes = [started(program, environment, *each) for each in arguments]
+    for process in processes:
+        process.stdin.close()
+    said = [process.stdout.read() for process in processes]
+    for process in processes:
+        process.stdout.close()
+        assert process.wait() == 0
+    return said
+
+
+def test_loops_are_kept_where_a_person_says(fresh, tmp_path):
+    """Before anything else, and the folder is made."""
+    fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
+    assert cache_dirs.loops_folder() == tmp_path / "mine"
+    assert (tmp_path / "mine").is_dir()
+
+
+def test_loops_are_kept_beside_the_package(fresh):
+    """Where it can be written, an upgrade that removes it removes them too."""
+    assert cache_dirs.loops_folder() == cache_dirs.ENGINE / "__pycache__"
+
+
+def test_without_a_writable_package_the_user_has_a_folder(closed):
+    """One for both compilers; without a home among temporary files, closed to others."""
+    assert cache_dirs.loops_folder(closed / "file") == closed / "home" / cache_dirs.APP / "loops"
+    assert cache_dirs.kernels_folder() == closed / "home" / cache_dirs.APP / "kernels"
+
+
+def test_without_a_home_there_is_a_private_temporary_folder(closed):
+    """Code is run from there: nobody else may write it."""
+    close_home(closed)
+    private = closed / "tmp" / f"{cache_dirs.APP}-{os.getuid()}"
+    assert cache_dirs.loops_folder(closed / "file") == private / "loops"
+    assert cache_dirs.kernels_folder() == private / "kernels"
+    assert private.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("how", ["open", "linked"])
+def test_a_temporary_folder_that_others_can_write_is_not_trusted(closed, how):
+    """A name that anybody can take first: loops stay in memory then, kernels are refused."""
+    close_home(closed)
+    private = closed / "tmp" / f"{cache_dirs.APP}-{os.getuid()}"
+    if how == "open":
+        private.mkdir()
+        private.chmod(0o777)
+    else:
+        (closed / "theirs").mkdir()
+        private.symlink_to(closed / "theirs")
+    assert cache_dirs.loops_folder(closed / "file") is None
+    with pytest.raises(DeviceError, match="no folder for compiled kernels"):
+        cache_dirs.kernels_folder()
+
+
+@pytest.mark.parametrize("name", ["TRITON_CACHE_DIR", "TRITON_HOME"])
+def test_kernels_are_kept_where_a_person_says(closed, fresh, name):
+    """Or nowhere: a folder that was named is taken or refused, never replaced."""
+    fresh.setenv(name, str(closed / "mine"))
+    below = "" if name == "TRITON_CACHE_DIR" else "/.triton/cache"
+    assert str(cache_dirs.kernels_folder()) == f"{closed}/mine{below}"
+    cache_dirs.kernels_folder.cache_clear()
+    fresh.setenv(name, str(closed / "file" / "mine"))
+    with pytest.raises(DeviceError, match=f"which {name} names: it cannot be written"):
+        cache_dirs.kernels_folder()
+
+
+@pytest.mark.slow
+def test_versions_of_a_loop_that_are_kept_at_once_stay_apart(tmp_path):
+    """Who compiles a loop for another type at the same moment has a place of his own for it."""
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    kinds = [(kind,) for kind in KINDS]
+    all_at_once(MANY_VERSIONS, environment, kinds)
+    assert all_at_once(MANY_VERSIONS, environment, kinds) == ["1\n"] * len(KINDS)
+
+
+@pytest.mark.slow
+def test_an_engine_works_where_nothing_can_be_kept(tmp_path):
+    """It compiles in memory, and says nothing of it."""
+    program = (
+        "from pathlib import Path\n"
+        "from engine.runtime.compiling import cache_dirs\n"
+        "cache_dirs.loops_folder = lambda room: None\n"
+        "import numpy\n"
+        "from tests.support.doubling import doubled\n"
+        "assert doubled(numpy.ones(2)).tolist() == [2.0, 2.0]\n"
+        "assert type(doubled._cache).__name__ == 'NullCache'\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_kernels_that_are_compiled_at_once_are_whole(tmp_path):
+    """Processes that compile one kernel at one moment all get it, and leave one copy."""
+    pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+    all_at_once(ONE_KERNEL, {"TRITON_CACHE_DIR": str(tmp_path)}, [(), ()])
+    assert len(list(tmp_path.rglob("code_kernel.ptx"))) == 1
+    assert not list(tmp_path.rglob("tmp.pid_*"))

@@ -1,0 +1,86 @@
+"""What is kept for the next one who asks: bounded, computed once, safe for threads."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+
+from engine.runtime.lru_cache import Kept
+
+THREADS = 8
+
+
+def row(value=0.0):
+    """Ten numbers, 80 bytes."""
+    return np.full(10, value)
+
+
+def test_what_was_asked_for_longest_ago_goes_first():
+    """Space for three: the fourth takes the place of the one that nobody asked for since."""
+    kept, computed = Kept(3 * 80), []
+
+    def get(name):
+        kept.get((name,), lambda: computed.append(name) or row())
+
+    for name in "abcada":
+        get(name)
+    assert computed == ["a", "b", "c", "d"]
+    assert kept.bytes == 3 * 80
+    for name in "acdb":
+        get(name)
+    assert computed == ["a", "b", "c", "d", "b"]
+
+
+def test_the_newest_is_kept_however_large_it_is():
+    """One array more than is allowed is there for the next one who asks, alone."""
+    kept = Kept(100)
+    kept.get(("small",), row)
+    first = kept.get(("large",), lambda: np.zeros(1000))
+    assert kept.get(("large",), row) is first
+    assert kept.bytes == first.nbytes
+
+
+def test_nobody_can_write_into_what_is_shared():
+    """Arrays are read-only."""
+    with pytest.raises(ValueError, match="read-only"):
+        Kept(1000).get(("a",), row)[0] = 1.0
+
+
+def test_what_fails_is_computed_by_the_next_one():
+    """An error reaches who asked, and leaves nothing behind."""
+    kept = Kept(1000)
+    with pytest.raises(ZeroDivisionError):
+        kept.get(("a",), lambda: 1 / 0)
+    assert kept.get(("a",), lambda: row(3.0))[0] == 3.0
+    assert kept.bytes == 80
+
+
+@pytest.mark.parametrize("most_bytes", [0, 5 * 80, 2**20])
+def test_threads_get_what_they_asked_for(most_bytes):
+    """Each gets the array of its name, and the bound holds whoever comes first."""
+    kept, begin = Kept(most_bytes), Barrier(THREADS)
+
+    def ask(seed):
+        begin.wait()
+        order = np.random.default_rng(seed).integers(0, 20, 500)
+        return all(kept.get((n,), lambda n=n: row(n))[0] == n for n in order.tolist())
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert all(pool.map(ask, range(THREADS)))
+    assert kept.bytes <= max(most_bytes, 80)
+    assert kept.bytes == sum(slot.bytes for slot in kept._slots.values())
+
+
+def test_threads_that_want_the_same_wait_for_one():
+    """What is kept is computed once, however many ask at the same time."""
+    kept, begin, computed = Kept(2**20), Barrier(THREADS), []
+
+    def ask(_):
+        begin.wait()
+        for name in range(50):
+            kept.get((name,), lambda: computed.append(0) or row())
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(ask, range(THREADS)))
+    assert len(computed) == 50

@@ -1,0 +1,116 @@
+"""Series that memory does not hold together give the bits of those that it holds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.accounts.costs import Costs
+from engine.batch import Engine
+from engine.devices import device_of
+from engine.errors import MemoryPlanError
+from engine.fast_case import find_fast_case
+from engine.out_of_core import PartedEngine, engine_for
+from engine.replay.certificate import certify
+from tests.support.worlds import SHORT_SPECS, make_bars
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+CASE = find_fast_case(SPEC)
+SERIES = [make_bars(seed, 300 + 40 * seed) for seed in range(5)]
+WINDOWS = [Window(s, start, 290) for s in (3, 0, 4, 1, 2) for start in (0, 100)]
+GENOMES = np.stack([SPEC.layout.defaults, SPEC.layout.low, SPEC.layout.high])
+GENOMES, _ = SPEC.layout.repair(GENOMES)
+BORDERS = (0, 2, 3, 5)
+
+
+def both(windows=WINDOWS, costs=None):
+    """An engine of all series, and one of three parts."""
+    whole = Engine(SPEC, SERIES, windows, costs, device="cpu")
+    return whole, PartedEngine(SPEC, SERIES, windows, costs, device_of(SPEC, "cpu"), BORDERS)
+
+
+def listed(ledgers):
+    """Ledgers as what can be compared."""
+    return [[repr(one) for one in of_one] for of_one in ledgers]
+
+
+@pytest.mark.parametrize("windows", [WINDOWS, WINDOWS[:1]], ids=["all", "one"])
+def test_parts_say_what_the_whole_says(windows):
+    """Accumulators, ledgers, signals, rows, and whatever was asked before."""
+    whole, parted = both(windows)
+    for _ in range(2):
+        assert parted.evaluate(GENOMES).tobytes() == whole.evaluate(GENOMES).tobytes()
+        assert listed(parted.ledgers(GENOMES)) == listed(whole.ledgers(GENOMES))
+    assert listed([parted.trades(GENOMES[0])]) == listed([whole.trades(GENOMES[0])])
+    signals = zip(parted.signals(GENOMES[0]), whole.signals(GENOMES[0]), strict=True)
+    assert all(np.array_equal(one, other) for one, other in signals)
+    assert sum(len(one) for one in whole.trades(GENOMES[0]))
+    row = CASE.rows[0]
+    asked = row.form, [10.0] * len(row.genes)
+    for series in range(len(SERIES)):
+        assert parted.row(*asked, series).tobytes() == whole.row(*asked, series).tobytes()
+
+
+def test_other_windows_and_costs_too():
+    """An engine of parts is asked for whatever an engine is."""
+    costs = replace(Costs(), entry_delay=2)
+    whole, parted = (one.on(WINDOWS[3:7]).charged(costs) for one in both())
+    assert parted.evaluate(GENOMES).tobytes() == whole.evaluate(GENOMES).tobytes()
+    assert parted.memory_plan(7).result_bytes == whole.memory_plan(7).result_bytes
+
+
+def test_the_certificate_is_the_same(monkeypatch):
+    """However many individuals are replayed at a time."""
+    whole, parted = both()
+    expected = certify(whole, GENOMES)
+    assert expected.is_green
+    assert expected.trades
+    for pairs in (10**6, 1):
+        monkeypatch.setattr("engine.replay.certificate.REPLAYED_PAIRS", pairs)
+        monkeypatch.setattr("engine.out_of_core.LISTED_PAIRS", pairs)
+        assert certify(parted, GENOMES) == certify(whole, GENOMES) == expected
+
+
+def test_one_part_is_held_at_a_time():
+    """In the order of windows, and where only one part is asked for it stays."""
+    _, parted = both()
+    made = []
+    for places, share in parted.shares():
+        made.append(len(share.series))
+        assert len(parted._held) == 1
+        assert [WINDOWS[place].start for place in places] == [w.start for w in share.windows]
+    assert made == [2, 2, 1]
+    one = parted.on([Window(2, 0, 290)])
+    one.evaluate(GENOMES)
+    (engine,) = parted._held.values()
+    one.evaluate(GENOMES[:1])
+    assert parted._held == {1: engine}
+
+
+def test_memory_decides_on_parts(monkeypatch):
+    """All together where what is free holds them; a series alone that does not fit is refused."""
+
+    def made(**options):
+        return engine_for(SPEC, SERIES, WINDOWS, device="cpu", **options)
+
+    assert type(made()) is Engine
+    monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 500_000)
+    parted = made()
+    assert parted.n_parts == 4
+    assert "in 4 parts of the series" in parted.device_reason
+    assert parted.evaluate(GENOMES).tobytes() == both()[0].evaluate(GENOMES).tobytes()
+    assert made(memory_bytes=10**6).n_parts == 1
+    assert made(memory_bytes=50_000).n_parts == 5
+    with pytest.raises(MemoryPlanError, match="one individual needs"):
+        made(memory_bytes=20_000).evaluate(GENOMES)
+
+
+def test_a_series_alone_has_room_for_its_rows(monkeypatch):
+    """Half of what an engine may take is for rows; where they need more, they may take it all."""
+    expected = both()[0].evaluate(GENOMES).tobytes()
+    needed = max(map(len, SERIES)) * 9 * len(CASE.rows)
+    monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 2 * needed + 2)
+    parted = engine_for(SPEC, SERIES, WINDOWS, device="cpu")
+    assert parted.n_parts == 5
+    assert parted.evaluate(GENOMES).tobytes() == expected

@@ -1,0 +1,42 @@
+"""What is asked of each individual before a device sees it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.validate import are_legal, find_slots
+from strategy.errors import GeneError
+from tests.support.worlds import SHORT_SPECS, random_genomes
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+LIMITS = (SPEC.least, SPEC.layout.most, SPEC.layout.is_int.astype(np.int64), SPEC.layout.ordered)
+ODD = [np.nan, np.inf, -np.inf, 0.0, -1.0, 0.5, 1.0, 2.0, 2.0**31, 1e308, -1e308, 5e-324, 13.0]
+
+
+@given(st.integers(0, 4), st.integers(0, len(SPEC.layout) - 1), st.sampled_from(ODD))
+def test_the_compiled_answer_is_that_of_the_strategy(individual, gene, value):
+    """A genome is refused by the loop exactly when the strategy refuses it by name."""
+    genomes = random_genomes(SPEC, 5, seed=1)
+    genomes[individual, gene] = value
+    is_legal = True
+    try:
+        SPEC.check_genomes(genomes)
+    except GeneError:
+        is_legal = False
+    assert are_legal(genomes, *LIMITS) == is_legal
+
+
+def test_nobody_is_legal():
+    """An empty population has nothing to refuse."""
+    assert are_legal(np.empty((0, len(SPEC.layout))), *LIMITS)
+
+
+@pytest.mark.parametrize(("length", "slot"), [(3.0, 7), (2.0, -1), (4.0, -1), (1e9, -1)])
+def test_slots_are_looked_up_by_length(length, slot):
+    """A row is found at its length; a length without a row, or beyond the table, is not."""
+    slots = np.zeros((1, 2), np.int32)
+    tables = (np.array([5], np.int32), np.array([-1, -1, -1, 7], np.int32))
+    is_there = find_slots(np.array([[0.0, length]]), np.array([-1, 1]), tables, slots)
+    assert slots.tolist() == [[5, slot]]
+    assert is_there == (slot >= 0)

@@ -1,0 +1,171 @@
+"""How long a device is waited for, with a clock that a test moves."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+
+import engine.cuda  # noqa: E402
+from engine.cuda.streams import Lane, Ticket  # noqa: E402
+from engine.errors import DeviceLostError  # noqa: E402
+from engine.runtime.cuda import faults, watchdog  # noqa: E402
+from engine.runtime.cuda.faults import device_errors  # noqa: E402
+from engine.runtime.cuda.watchdog import (  # noqa: E402
+    FIRST_S,
+    FIRST_WAITS,
+    LEAST_S,
+    LONGEST_PAUSE_S,
+    REMEMBERED_WAITS,
+    SPIN_S,
+    TIMES,
+    Watchdog,
+)
+
+TICK = 1e-5
+
+
+class Time:
+    """A clock that each look at it moves a little, and each pause by what was asked for."""
+
+    def __init__(self, tick=TICK):
+        """Begin at 0."""
+        self.now, self.tick, self.pauses = 0.0, tick, []
+
+    def clock(self):
+        """Seconds."""
+        self.now += self.tick
+        return self.now
+
+    def pause(self, seconds):
+        """Sleep."""
+        self.now += seconds
+        self.pauses.append(seconds)
+
+    def until(self, end):
+        """What is done from a moment on."""
+        return lambda: self.now >= end
+
+    def takes(self, seconds):
+        """What is done so long from now."""
+        return self.until(self.now + seconds)
+
+
+@pytest.fixture
+def time():
+    """A clock at 0."""
+    return Time()
+
+
+def watched(time):
+    """A watchdog that looks at that clock."""
+    return Watchdog(time.clock, time.pause)
+
+
+def test_what_is_done_costs_nothing(time):
+    """No look at the clock, no pause, and nothing to remember."""
+    watchdog = watched(time)
+    for _ in range(2 * FIRST_WAITS):
+        watchdog.wait(lambda: True)
+    assert (time.now, time.pauses) == (0.0, [])
+    assert watchdog.limit_s() == FIRST_S
+
+
+def test_a_short_wait_never_sleeps(time):
+    """It asks again at once, and lets other threads go on."""
+    watched(time).wait(time.takes(SPIN_S / 2))
+    assert set(time.pauses) == {0.0}
+    assert time.now < SPIN_S
+
+
+def test_a_longer_wait_sleeps_a_small_part_of_it(time):
+    """Pauses grow with the wait up to a millisecond, and it ends soon after the device does."""
+    watched(time).wait(time.takes(0.5))
+    slept = [pause for pause in time.pauses if pause]
+    assert 0 < slept[0] < SPIN_S / 16
+    assert slept == sorted(slept)
+    assert slept[-1] == LONGEST_PAUSE_S
+    assert 0.5 <= time.now <= 0.5 + LONGEST_PAUSE_S + 3 * TICK
+
+
+def outlasts(watchdog, time, seconds):
+    """Whether a wait of so many seconds ends well."""
+    time.tick, tick = 0.5, time.tick
+    end = time.now + seconds
+    with suppress(DeviceLostError):
+        watchdog.wait(time.until(end))
+    time.tick = tick
+    return time.now >= end
+
+
+def test_first_waits_may_take_long(time):
+    """Much is made ready then; a device that hangs is noticed all the same."""
+    watchdog = watched(time)
+    assert outlasts(watchdog, time, FIRST_S - 2)
+    assert not outlasts(watchdog, time, FIRST_S + 2)
+
+
+def test_a_device_that_answered_at_once_is_given_a_minute(time):
+    """However short its waits were."""
+    watchdog = watched(time)
+    for _ in range(FIRST_WAITS):
+        watchdog.wait(time.takes(1e-4))
+    assert outlasts(watchdog, time, LEAST_S - 2)
+    assert not outlasts(watchdog, time, LEAST_S + 2)
+
+
+def test_a_slow_device_is_given_many_times_its_median(time):
+    """The last waits count, and no single long one among them."""
+    watchdog = watched(time)
+    for _ in range(REMEMBERED_WAITS):
+        watchdog.wait(time.takes(1e-4))
+    for seconds in [59.0] + [7.0] * (REMEMBERED_WAITS - 1):
+        assert outlasts(watchdog, time, seconds)
+    assert TIMES * 7.0 <= watchdog.limit_s() < TIMES * 8.5
+    assert outlasts(watchdog, time, TIMES * 7.0 - 2)
+    assert not outlasts(watchdog, time, TIMES * 9.0)
+
+
+def test_a_lane_that_hangs_ends_in_an_error_and_nothing_is_asked_after_it(time, monkeypatch):
+    """The guarded call raises, and no later one touches the device."""
+
+    class Hanging:
+        asked = 0
+
+        def query(self):
+            self.asked += 1
+            return False
+
+    monkeypatch.setattr(watchdog, "_WATCHDOG", Watchdog(Time(0.5).clock, lambda seconds: None))
+    monkeypatch.setattr(faults, "_LOST", [])
+    lane, stream = Lane(torch.device("cpu")), Hanging()
+    lane._stream = stream
+    lane._ticket = Ticket(np.zeros((1, 1)), None, np.zeros((1, 1, 1)))
+    finish = device_errors(lane.finish)
+    with pytest.raises(DeviceLostError, match="did not answer for 300 s"):
+        finish()
+    asked = stream.asked
+    with pytest.raises(DeviceLostError, match="did not answer for 300 s"):
+        device_errors(lambda: stream.query())()
+    assert stream.asked == asked
+
+
+BLOCKING = re.compile(r"\.cpu\(|\.item\(|synchronize\(|\.copy_\(|\.to\((self\._?)?device")
+
+
+def test_nothing_else_waits_inside_the_driver():
+    """What else copies does so on the device, on the host, or behind what runs."""
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in sorted(Path(engine.__file__).parent.rglob("cuda/*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if BLOCKING.search(line) and "non_blocking=True" not in line
+    ]
+    assert [line for line in found if not line.startswith("watchdog.py")] == [
+        "workspace.py: torch.from_numpy(out).copy_(torch.from_numpy(numbers))",
+        "row_scheduler.py: rows[slot].copy_(market.columns[begin : begin + stretch.n_bars])",
+    ]
