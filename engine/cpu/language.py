@@ -9,6 +9,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.backend import Backend, Room, RowRequest, by_series
+from engine.conditions.cpu.kernels import copied
 from engine.conditions.cpu.operands import Formula, Leaves, Readings
 from engine.cpu.backend import CpuBackend, checked_threads
 from engine.errors import EngineError
@@ -19,7 +20,7 @@ from engine.positions.cpu.block_minmax import Extremes, extremes_of
 from engine.positions.cpu.both_sides import Charges, Population, session_exits
 from engine.positions.encode import Lowered, lower_exits
 from engine.positions.exit_spec import MINUTE_NS
-from engine.runtime.cpu.bitset import LAST_BIT, Words, bars_of
+from engine.runtime.cpu.bitset import Words, bars_of
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Slots
 from strategy.clock import local_time
@@ -234,16 +235,17 @@ class _Asked:
 
     def __init__(self, readings: Readings, count: int) -> None:
         self._readings, self._count = readings, count
-        self._words: list[Words] = [np.zeros((0, (readings.n_bars + LAST_BIT) >> 6), np.uint64)]
+        self._addresses = np.empty(0, np.int64)
 
     def conditions(self, *sides: Condition | None) -> Ints:
         """Number [P, 2] of each side's condition among the words; -1 where it has none."""
         found = np.full((self._count, 2), -1, np.int64)
         for side, condition in enumerate(sides):
             if condition is not None:
-                claimed = self._readings.words(self._readings.part(condition))
-                found[:, side] = sum(map(len, self._words)) + claimed.place
-                self._words.append(claimed.words)
+                addresses = self._readings.words(self._readings.part(condition))
+                distinct, place = np.unique(addresses, return_inverse=True)
+                found[:, side] = len(self._addresses) + place
+                self._addresses = np.concatenate((self._addresses, distinct))
         return found
 
     def formulas(self, forms: list[list[Lowered]]) -> tuple[Formula, Ints, Leaves]:
@@ -258,4 +260,4 @@ class _Asked:
 
     def words(self) -> Words:
         """The words of all conditions."""
-        return np.concatenate(self._words)
+        return copied(self._addresses, self._readings.n_words)

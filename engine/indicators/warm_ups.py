@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.backend import Ints
 from engine.indicators.individuals import Individuals, columns_of, values_of
+from engine.indicators.keys import Keys
 from strategy.conditions import Compare, OverBars
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Setting
 from strategy.genes import GenomeLayout
@@ -43,7 +44,7 @@ class WarmUps:
             if part is not None:
                 _note(part, Reach(Number(0.0), 0), reaches)
         self._varying = [
-            _Varying(reach, columns_of(reach.row, spec.layout), {})
+            _Varying(reach, Keys(columns_of(reach.row, spec.layout)), [])
             for reach in reaches
             if columns_of(reach.row, spec.layout) or reach.spans
         ]
@@ -62,22 +63,21 @@ class WarmUps:
         return found
 
     def _of_row(self, one: "_Varying", individuals: Individuals) -> Ints:
-        members, set_of = individuals.distinct(one.columns)
-        values = individuals.here[members][:, list(one.columns)].tolist()
-        keys = list(map(tuple, values))
-        for key in set(keys) - one.known.keys():
-            names = (self._layout.names[column] for column in one.columns)
-            one.known[key] = warm_up_of(one.reach.row, dict(zip(names, key, strict=True)))
-        bars = np.array([one.known[key] for key in keys], np.int64)
-        return bars[set_of] if one.columns else bars
+        if not one.keys.columns:
+            return np.full(1, warm_up_of(one.reach.row, {}), np.int64)
+        numbers, fresh = one.keys.number(individuals.here)
+        for values in individuals.here[fresh][:, one.keys.columns].tolist():
+            names = (self._layout.names[column] for column in one.keys.columns)
+            one.known.append(warm_up_of(one.reach.row, dict(zip(names, values, strict=True))))
+        return np.array(one.known, np.int64)[numbers]
 
 
 class _Varying(NamedTuple):
     """A row whose warm-up genes decide, and what it was for their values."""
 
     reach: Reach
-    columns: tuple[int, ...]
-    known: dict[tuple[float, ...], int]
+    keys: Keys
+    known: list[int]
 
 
 def _note(node: Node, reach: Reach, found: dict[Reach, None]) -> None:

@@ -14,10 +14,14 @@ class Kept:
 
     Args:
         most_bytes: Kept at most.
+
+    Attributes:
+        bytes: Of all that is kept.
+        let_go: How many arrays were let go so far.
     """
 
     def __init__(self, most_bytes: int) -> None:
-        self.bytes = 0
+        self.bytes = self.let_go = 0
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._slots: dict[tuple[object, ...], _Slot] = {}
@@ -42,6 +46,7 @@ class Kept:
                 self.bytes += size
             while self.bytes > self._most_bytes and len(self._slots) > 1:
                 self.bytes -= self._slots.pop(next(iter(self._slots))).bytes
+                self.let_go += 1
 
 
 class _Slot:

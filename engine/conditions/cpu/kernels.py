@@ -2,10 +2,47 @@
 
 import numpy as np
 
-from engine.runtime.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled, compiled_unlocked
 from engine.runtime.cpu.bitset import FULL, LAST_BIT, Words
+from engine.runtime.cpu.simd4 import take
+from engine.runtime.cpu.simd8 import word_at
+from engine.runtime.cpu.types import Ints
 
 RELATIONS = {">": 0, "<": 1, ">=": 2, "<=": 3}
+
+
+@compiled
+def copied(addresses: Ints, n_words: int) -> Words:
+    """Words [U, N] that lie at addresses [U]."""
+    places = addresses.reshape((addresses.size, 1))
+    found = np.empty((addresses.size, n_words), np.uint64)
+    for u in range(addresses.size):
+        for i in range(n_words):
+            found[u, i] = word_at(places, u, 0, i)
+    return found
+
+
+@compiled_unlocked
+def join_each(parts: Ints, is_all: bool, shared: Ints, out: Words) -> None:
+    """Join conditions of one individual after another, while other threads join others'.
+
+    Args:
+        parts: [U, K] addresses of the words of conditions, at least one each.
+        is_all: Whether all must hold, or else any.
+        shared: [1] of all threads, counts the individuals that were begun.
+        out: [U, N] receives where they do.
+    """
+    u = take(shared, 0)
+    while u < out.shape[0]:
+        for i in range(out.shape[1]):
+            out[u, i] = word_at(parts, u, 0, i)
+        for k in range(1, parts.shape[1]):
+            for i in range(out.shape[1]):
+                if is_all:
+                    out[u, i] &= word_at(parts, u, k, i)
+                else:
+                    out[u, i] |= word_at(parts, u, k, i)
+        u = take(shared, 0)
 
 
 @compiled

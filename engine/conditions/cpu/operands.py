@@ -4,14 +4,18 @@ A key is a part of the strategy with the values of its genes. What several indiv
 computed once; part after part is computed for all of them together.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from engine.conditions.cpu.expression_vm import LEAF, OPERATIONS, WORD, decide_each, stack_of
-from engine.conditions.cpu.kernels import RELATIONS, moved, over_bars
+from engine.conditions.cpu.kernels import RELATIONS, copied, join_each, moved, over_bars
+from engine.conditions.cpu.keyed import KeyedArrays, addresses_of, addresses_within
 from engine.indicators.cpu.trends import TrendForm
 from engine.indicators.individuals import Individuals, columns_of, values_of
 from engine.indicators.trend_spec import is_trend
@@ -19,13 +23,16 @@ from engine.runtime.cpu.bitset import LAST_BIT, Words
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
+from engine.runtime.lru_cache import Kept
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
-from strategy.expressions import Arithmetic, Call, Expression, GeneValue, Number
+from strategy.expressions import Arithmetic, Call, Expression, GeneValue, Number, holds_row
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node
 from strategy.rows import Rows, bound
 
 Thing = TypeVar("Thing")
+Key = TypeVar("Key", bound=Hashable)
+Name = Hashable
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,30 +80,6 @@ class Leaves(NamedTuple):
     numbers: Floats
 
 
-class Read(NamedTuple):
-    """Rows that a population reads.
-
-    Args:
-        rows: U of them, each [T], or [1] where it is the same at every bar.
-        place: [P] which of them each individual reads.
-    """
-
-    rows: list[Floats]
-    place: Ints
-
-
-class Claimed(NamedTuple):
-    """Bars at which a condition is true.
-
-    Args:
-        words: [U, N].
-        place: [P] which of them each individual asks.
-    """
-
-    words: Words
-    place: Ints
-
-
 class Readings:
     """Values of a strategy's parts on one series, for one population after another.
 
@@ -115,9 +98,13 @@ class Readings:
         conditions: Sequence[Condition],
     ) -> None:
         self._rows, self._layout, self._workers = rows, layout, workers
+        self._is_whole = layout.is_int.tolist()
         self._parts: dict[Node, Part] = {}
         self._relations: dict[tuple[int, int], set[int]] = {}
-        self._lately: dict[tuple[int, bytes], Floats] = {}
+        self._kept = cast(Kept, rows.kept)
+        self._let_go, self._n_blocks = 0, count()
+        self._row_tables: dict[int, KeyedArrays] = {}
+        self._word_tables: dict[Name, KeyedArrays] = {}
         self.begin(layout.defaults[None])
         for condition in conditions:
             self.part(condition)
@@ -127,14 +114,25 @@ class Readings:
         """Bars T of the series."""
         return len(self._rows.series)
 
+    @property
+    def n_words(self) -> int:
+        """Words N that hold all bars."""
+        return (self.n_bars + LAST_BIT) // WORD
+
     def begin(self, genomes: Floats) -> None:
         """Take up another population [P, G]."""
         self.individuals = Individuals(genomes, self._layout)
-        self._read: dict[int, Read] = {}
-        self._claimed: dict[int, Claimed] = {}
-        self._pairs_decided: dict[tuple[int, int], dict[int, Words]] = {}
-        # Only what the population before this one read is still at hand.
-        self._before, self._lately = self._lately, {}
+        if self._kept.let_go != self._let_go:
+            # What was let go must not be held here; only what was read last is still at hand.
+            self._let_go = self._kept.let_go
+            for table in self._row_tables.values():
+                table.forget_others()
+            self._word_tables.clear()
+        for table in self._row_tables.values():
+            table.start()
+        self._asked: set[int] = set()
+        self._found: dict[Name, Ints] = {}
+        self._blocks: list[Words] = []
 
     def part(self, node: Node) -> Part:
         """The part of a node; equal nodes are one part."""
@@ -174,97 +172,139 @@ class Readings:
             if isinstance(leaf.node, GeneValue | Number):
                 numbers[:, place] = self.values(leaf.node)[chosen]
                 continue
-            read = self._rows_of(leaf)
-            places = read.place[chosen]
-            if read.rows[0].size == 1:
-                numbers[:, place] = np.concatenate(read.rows)[places]
+            table = self._table_of(leaf)
+            if not leaf.columns and table.first.size == 1:
+                # The same at every bar.
+                numbers[:, place] = table.first[0]
             else:
-                rows[:, place] = np.array([row.ctypes.data for row in read.rows])[places]
+                rows[:, place] = table.addresses[0][chosen]
         return Leaves(rows, numbers)
 
-    def _rows_of(self, part: Part) -> Read:
-        """What the population reads as a leaf."""
-        if part.number not in self._read:
-            first, place = self.individuals.distinct(part.columns)
-            members = self.individuals.here[first]
-            keys = [(part.number, one.tobytes()) for one in members[:, list(part.columns)]]
-            rows = [self._before.get(key) for key in keys]
-            missing = [u for u, row in enumerate(rows) if row is None]
+    def _table_of(self, part: Part) -> KeyedArrays:
+        """Rows of a leaf, in which those that the population reads were looked up."""
+        table = self._row_tables.setdefault(part.number, KeyedArrays(part.columns))
+        if part.number not in self._asked:
+            with _whole(self._row_tables, part.number):
+                fresh = table.find(self.individuals.here)
+                rows = self._computed_rows(part, self.individuals.here[fresh])
+                table.add(addresses_of(rows)[None], rows)
+            self._asked.add(part.number)
+        return table
 
-            def compute(some: list[int]) -> None:
-                found = self._computed(cast(Expression, part.node), members[some])
-                for u, row in zip(some, found, strict=True):
-                    # They are read from their addresses on.
-                    rows[u] = np.ascontiguousarray(row)
+    def _computed_rows(self, part: Part, genomes: Floats) -> list[Floats]:
+        """A leaf's rows for genomes [n, G]."""
+        found: dict[int, Floats] = {}
 
-            self._shared(compute, self._together(part.node, missing))
-            found = cast(list[Floats], rows)
-            self._lately |= zip(keys, found, strict=True)
-            self._read[part.number] = Read(found, place)
-        return self._read[part.number]
+        def compute(some: list[int]) -> None:
+            rows = self._computed(cast(Expression, part.node), genomes[some])
+            # They are read from their addresses on.
+            found.update(zip(some, map(np.ascontiguousarray, rows), strict=True))
 
-    def words(self, part: Part) -> Claimed:
-        """The bars at which a condition is true for the population."""
-        if part.number not in self._claimed:
-            first, place = self.individuals.distinct(part.columns)
-            self._claimed[part.number] = Claimed(self._decided(part, first), place)
-        return self._claimed[part.number]
+        self._shared(compute, self._together(part.node, list(range(len(genomes)))))
+        return [found[u] for u in range(len(genomes))]
 
-    def _together(self, node: Node, missing: list[int]) -> list[list[int]]:
+    def words(self, part: Part) -> Ints:
+        """Where the words of bars at which a condition is true lie, [P]; their memory stays here.
+
+        They stay until the next population comes.
+        """
+        node = part.node
+        if isinstance(node, Compare) and not node.bars_ago:
+            return self._sides(part)[RELATIONS[node.relation]]
+        found: Ints = self._addresses(part.number, part.columns, 1, partial(self._decided, part))[0]
+        return found
+
+    def _sides(self, part: Part) -> dict[int, Ints]:
+        """Where words [P] lie, by each relation that the strategy asks for between two sides."""
+        sides = part.below[0].number, part.below[1].number
+        relations = sorted(self._relations[sides])
+        compute = partial(self._compared, part, np.array(relations))
+        found = self._addresses(sides, part.columns, len(relations), compute)
+        return dict(zip(relations, found, strict=True))
+
+    def _addresses(
+        self, name: Name, columns: tuple[int, ...], kinds: int, compute: Callable[[Ints], Words]
+    ) -> Ints:
+        """Where words [kinds, P] lie; `compute` decides them [kinds, n, N] for some individuals.
+
+        They stay for the next population where no real gene stands in them.
+        """
+        if name in self._found:
+            return self._found[name]
+        table = self._word_tables.get(name) or KeyedArrays(columns, kinds)
+        is_kept = all(self._is_whole[column] for column in columns)
+        with _whole(self._word_tables, name):
+            fresh = table.find(self.individuals.here)
+            if fresh.size:
+                block = self._kept_block(compute, fresh) if is_kept else compute(fresh)
+                table.add(addresses_within(block), [block])
+        if is_kept:
+            self._word_tables[name] = table
+        else:
+            self._blocks.append(table.first)
+        self._found[name] = table.addresses
+        return self._found[name]
+
+    def _kept_block(self, compute: Callable[[Ints], Words], fresh: Ints) -> Words:
+        """Words that count as kept, as rows do."""
+        name = (*self._rows.place, "words", next(self._n_blocks))
+        return cast(Words, self._kept.get(name, lambda: cast(Floats, compute(fresh))))
+
+    def _together(self, node: Node, places: list[int]) -> list[list[int]]:
         """Rows that are computed together: trends four at a time, where all threads get some."""
         size = 1
         if is_trend(node) and isinstance(self._rows.run, TrendForm):
-            size = max(min(LANES, len(missing) // self._workers.count), 1)
-        return [missing[begin : begin + size] for begin in range(0, len(missing), size)]
+            size = max(min(LANES, len(places) // self._workers.count), 1)
+        return [places[begin : begin + size] for begin in range(0, len(places), size)]
 
     def _computed(self, node: Expression, genomes: Floats) -> list[Floats]:
         trees = [bound(node, self._layout.decode(genome)) for genome in genomes]
         if len(trees) > 1 and isinstance(self._rows.run, TrendForm):
             return self._rows.run.of(self._rows, cast(list[Call], trees))
-        return [np.atleast_1d(np.asarray(self._rows.of(tree), np.float64)) for tree in trees]
+        return [np.atleast_1d(np.asarray(self._row(tree), np.float64)) for tree in trees]
 
-    def _decided(self, part: Part, first: Ints) -> Words:
-        """Words [U, N] of a condition for some individuals."""
+    def _row(self, tree: Expression) -> Floats | float:
+        """A row, which counts as kept also where it is arithmetic."""
+        if isinstance(tree, Arithmetic) and holds_row(tree):
+            name = (*self._rows.place, tree)
+            return self._kept.get(name, lambda: cast(Floats, self._rows.of(tree)))
+        return self._rows.of(tree)
+
+    def _decided(self, part: Part, chosen: Ints) -> Words:
+        """Words [1, n, N] of a condition for some individuals."""
         node = part.node
         if isinstance(node, Compare):
-            found = self._compared(part, first)[RELATIONS[node.relation]]
-            return moved(found, node.bars_ago, self.n_bars) if node.bars_ago else found
-        parts = [self.words(one) for one in part.below if isinstance(one.node, Condition)]
-        words = [one.words[one.place[first]] for one in parts]
+            sides = self._sides(part)[RELATIONS[node.relation]][chosen]
+            return moved(copied(sides, self.n_words), node.bars_ago, self.n_bars)[None]
+        below = [self.words(one)[chosen] for one in part.below if isinstance(one.node, Condition)]
+        found = np.empty((1, len(chosen), self.n_words), np.uint64)
         if isinstance(node, OverBars):
-            bars = self.values(node.bars)[first]
-            found = np.empty_like(words[0])
-            for count in np.unique(bars):
-                chosen = bars == count
-                found[chosen] = over_bars(
-                    words[0][chosen], int(count), self.n_bars, is_held=isinstance(node, Held)
+            bars = self.values(node.bars)[chosen]
+            for length in np.unique(bars):
+                words = copied(below[0][bars == length], self.n_words)
+                found[0, bars == length] = over_bars(
+                    words, int(length), self.n_bars, is_held=isinstance(node, Held)
                 )
             return found
-        join = np.bitwise_and if isinstance(node, AllOf) else np.bitwise_or
-        for other in words[1:]:
-            join(words[0], other, out=words[0])
-        return words[0]
+        parts, is_all, shared = np.stack(below, 1), isinstance(node, AllOf), np.zeros(1, np.int64)
+        self._workers.run(lambda _: join_each(parts, is_all, shared, found[0]), len(chosen))
+        return found
 
-    def _compared(self, part: Part, first: Ints) -> dict[int, Words]:
-        """Words [U, N] of every relation of the same two sides that the strategy asks for."""
-        sides = part.below[0].number, part.below[1].number
-        if sides not in self._pairs_decided:
-            formula, ends = self.formula(*part.below)
-            rows, numbers = self.leaves(formula, first)
-            relations = np.array(sorted(self._relations[sides]))
-            width = (self.n_bars + LAST_BIT) // WORD
-            words = np.empty((len(relations), len(first), width), np.uint64)
-            stacks = [stack_of(formula.depth + 1) for _ in range(self._workers.count)]
-            left, right = formula.steps[: ends[1]], formula.steps[ends[1] :]
-            shared = np.zeros(1, np.int64)
+    def _compared(self, part: Part, relations: Ints, chosen: Ints) -> Words:
+        """Words [Q, n, N] of several relations of the same two sides."""
+        formula, ends = self.formula(*part.below)
+        rows, numbers = self.leaves(formula, chosen)
+        words = np.empty((len(relations), len(chosen), self.n_words), np.uint64)
+        stacks = [stack_of(formula.depth + 1) for _ in range(self._workers.count)]
+        left, right = formula.steps[: ends[1]], formula.steps[ends[1] :]
+        shared = np.zeros(1, np.int64)
 
-            def compute(thread: int) -> None:
-                decide_each(left, right, rows, numbers, relations, self.n_bars, stacks[thread],
-                            shared, words)  # fmt: skip
+        def compute(thread: int) -> None:
+            decide_each(left, right, rows, numbers, relations, self.n_bars, stacks[thread],
+                        shared, words)  # fmt: skip
 
-            self._workers.run(compute, len(first))
-            self._pairs_decided[sides] = dict(zip(relations.tolist(), words, strict=True))
-        return self._pairs_decided[sides]
+        self._workers.run(compute, len(chosen))
+        return words
 
     def _shared(self, compute: Callable[[Thing], None], things: Sequence[Thing]) -> None:
         """Compute several things on all threads."""
@@ -275,6 +315,16 @@ class Readings:
 
         if len(things):
             self._workers.run(work, len(things))
+
+
+@contextmanager
+def _whole(tables: MutableMapping[Key, KeyedArrays], name: Key) -> Iterator[None]:
+    """Forget a table in which individuals were looked up, but whose arrays were not computed."""
+    try:
+        yield
+    except BaseException:
+        tables.pop(name, None)
+        raise
 
 
 def _is_fresh(node: Node) -> bool:

@@ -47,6 +47,13 @@ def value_at(builder, addresses, row, place, bar):
     return builder.load(_address(builder, addresses, row, place, bar))
 
 
+@instruction(types.uint64, None, types.int64, types.int64, types.int64)
+def word_at(builder, addresses, row, place, i):
+    """The i-th of the words that lie at the address addresses[row, place]."""
+    address = builder.load(_pointer(builder, addresses, row, place))
+    return builder.load(builder.gep(builder.inttoptr(address, WHOLE.as_pointer()), [i]))
+
+
 @instruction(eights, types.float64)
 def eight_times(builder, value):
     """The same number in all lanes."""

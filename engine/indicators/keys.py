@@ -1,0 +1,121 @@
+"""Numbers for sets of values of genes: of a whole population at once, and the same ones later."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.backend import Floats, Ints
+from engine.runtime.compiling.loops import compiled, compiled_part
+
+FREE = -1
+"""In a table's slot that holds no number."""
+
+LEAST_SLOTS = 64
+
+MIXER, HALF_BITS = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
+
+
+class Numbered(NamedTuple):
+    """Numbers of individuals.
+
+    Args:
+        numbers: [P] one a set of values, from 0 on in the order in which sets came.
+        fresh: [n] one individual of each set that had no number yet; they got the next ones.
+    """
+
+    numbers: Ints
+    fresh: Ints
+
+
+class Keys:
+    """The sets of values that some genes had so far, as a hash table.
+
+    Args:
+        columns: The genes, columns of a genome; without any, there is one set.
+    """
+
+    def __init__(self, columns: Sequence[int]) -> None:
+        self.columns = list(columns)
+        self.count = 0
+        self._values = np.empty((0, len(self.columns)), np.int64)
+        self._slots = np.empty(0, np.int64)
+
+    def number(self, genomes: Floats) -> Numbered:
+        """The number of each of genomes [P, G]."""
+        # One zero, whatever its sign; then equal numbers have equal bits.
+        values = np.ascontiguousarray(genomes[:, self.columns] + 0.0).view(np.int64)
+        self._reserve(len(values))
+        numbers, fresh = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+        n = number_sets(values, self._values, self._slots, self.count, numbers, fresh)
+        self.count += n
+        return Numbered(numbers, fresh[:n])
+
+    def keep(self, numbers: Ints) -> None:
+        """Forget all other sets; those that stay are numbered anew, in the order given."""
+        values, self.count = self._values[numbers], 0
+        self._values, self._slots = np.empty_like(values), np.empty(0, np.int64)
+        self._insert(values)
+
+    def _reserve(self, more: int) -> None:
+        """Make room for so many new sets; at most half of the slots are taken."""
+        most = self.count + more
+        if 2 * most > len(self._slots) or most > len(self._values):
+            values, self.count = self._values[: self.count], 0
+            self._values = np.empty((2 * most, values.shape[1]), np.int64)
+            self._slots = np.empty(0, np.int64)
+            self._insert(values)
+
+    def _insert(self, values: Ints) -> None:
+        size = LEAST_SLOTS
+        while size < 2 * len(self._values):
+            size *= 2
+        self._slots = np.full(size, FREE, np.int64)
+        unread = np.empty((2, len(values)), np.int64)
+        self.count = number_sets(values, self._values, self._slots, 0, unread[0], unread[1])
+
+
+@compiled
+def number_sets(
+    values: Ints, known: Ints, slots: Ints, count: int, numbers: Ints, fresh: Ints
+) -> int:
+    """Find the number of each set, and give those that have none the next ones.
+
+    Args:
+        values: [P, k] the sets, as bits.
+        known: [N, k] sets by their numbers; receives new ones.
+        slots: [M] numbers by what is hashed, M a power of two; receives new ones.
+        count: Numbers given before.
+        numbers: [P] receives numbers.
+        fresh: [P] receives the individuals whose sets were new.
+
+    Returns:
+        How many were new.
+    """
+    n_fresh, last_slot = 0, np.uint64(len(slots) - 1)
+    # Small whole numbers differ in upper bits only, and so do their products.
+    unused_bits = np.uint64(64 - int(np.log2(len(slots))))
+    for p in range(values.shape[0]):
+        mixed = MIXER
+        for k in range(values.shape[1]):
+            mixed = (mixed ^ np.uint64(values[p, k])) * MIXER
+            mixed ^= mixed >> HALF_BITS
+        slot = mixed >> unused_bits
+        while slots[slot] != FREE and not are_equal(values[p], known[slots[slot]]):
+            slot = (slot + np.uint64(1)) & last_slot
+        if slots[slot] == FREE:
+            slots[slot] = count + n_fresh
+            known[count + n_fresh] = values[p]
+            fresh[n_fresh] = p
+            n_fresh += 1
+        numbers[p] = slots[slot]
+    return n_fresh
+
+
+@compiled_part
+def are_equal(one: Ints, other: Ints) -> bool:
+    """Whether two sets are the same."""
+    n_equal = 0
+    for k in range(one.size):
+        n_equal += one[k] == other[k]
+    return n_equal == one.size

@@ -1,0 +1,81 @@
+"""Numbers of sets of genes: the same ones later, and arrays that are found by them."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.conditions.cpu.keyed import KeyedArrays, addresses_of, addresses_within
+from engine.indicators.keys import Keys
+
+SIZES = st.integers(1, 200)
+
+
+@given(seed=st.integers(0, 2**32), sizes=st.lists(SIZES, min_size=1, max_size=4), spread=SIZES)
+def test_equal_sets_have_one_number(seed, sizes, spread):
+    """Populations one after the other: numbers tell sets apart, and count them as they come."""
+    rng = np.random.default_rng(seed)
+    keys, known = Keys([2, 0]), {}
+    for size in sizes:
+        genomes = rng.integers(0, spread, (size, 3)).astype(float)
+        genomes[:, 2] += rng.choice([0.0, 0.5, 2.0**60])
+        numbers, fresh = keys.number(genomes)
+        first_new = {}
+        for p, genome in enumerate(genomes):
+            name = genome[2], genome[0]
+            if name not in known:
+                known[name] = len(known)
+                first_new[known[name]] = p
+        assert numbers.tolist() == [known[genome[2], genome[0]] for genome in genomes]
+        assert fresh.tolist() == list(first_new.values())
+        assert keys.count == len(known)
+
+
+def test_zeros_are_one_number():
+    """A zero with a sign is the same value."""
+    assert Keys([0]).number(np.array([[0.0], [-0.0]])).numbers.tolist() == [0, 0]
+
+
+def test_without_genes_all_are_the_same():
+    """A part that no gene decides has one key."""
+    numbers, fresh = Keys([]).number(np.arange(6.0).reshape(3, 2))
+    assert numbers.tolist() == [0, 0, 0]
+    assert fresh.tolist() == [0]
+
+
+def test_what_is_forgotten_is_new_again():
+    """Those that stay are counted from 0 on, in the order given."""
+    keys = Keys([0])
+    keys.number(np.arange(100.0)[:, None])
+    keys.keep(np.array([70, 3]))
+    numbers, fresh = keys.number(np.array([[3.0], [70.0], [5.0], [3.0]]))
+    assert numbers.tolist() == [1, 0, 2, 1]
+    assert fresh.tolist() == [2]
+
+
+def test_arrays_are_found_where_they_lie():
+    """Each individual gets the address of its own array, also after others were let go."""
+    table, genomes = KeyedArrays([0]), np.array([[4.0], [7.0], [4.0]])
+    rows = [np.array([value, 0.0]) for value in (4.0, 7.0)]
+    assert table.find(genomes).tolist() == [0, 1]
+    table.add(addresses_of(rows)[None], rows)
+    assert table.addresses.tolist() == [[address_of(rows[k]) for k in (0, 1, 0)]]
+    assert table.first is rows[0]
+    table.start()
+    assert table.find(genomes[1:2]).size == 0
+    table.forget_others()
+    assert table.find(genomes).tolist() == [0]
+    table.add(addresses_of(rows[:1])[None], rows[:1])
+    assert table.addresses.tolist() == [[address_of(rows[k]) for k in (0, 1, 0)]]
+    assert table.first is rows[1]
+
+
+def test_rows_of_a_block_lie_side_by_side():
+    """Their addresses are those of its rows."""
+    block = np.empty((2, 3, 5), np.uint64)
+    expected = [[address_of(row) for row in rows] for rows in block]
+    assert addresses_within(block).tolist() == expected
+
+
+def address_of(array):
+    """Where an array lies, as numpy says it."""
+    return array.ctypes.data

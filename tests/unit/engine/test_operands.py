@@ -1,0 +1,70 @@
+"""Rows and conditions that stay from one population to the next."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data import Window
+from engine.batch import Engine
+from engine.conditions.cpu.operands import Readings
+from engine.cpu.language import TOGETHER
+from strategy import find_strategy
+from strategy.files import strategies_of
+from tests.support.formulas import formula_engine
+from tests.support.worlds import make_bars, random_genomes
+
+EXAMPLES = Path(__file__).parents[2] / "support" / "examples.py"
+NINE = strategies_of(EXAMPLES.read_text(), str(EXAMPLES))
+SEARCHED = ("donchian_trail", "ma_cross", "rsi_pullback", "bollinger_reversion")
+BARS = [make_bars(11, 2500), make_bars(12, 1500)]
+WINDOWS = [Window.whole(BARS[0]), Window.whole(BARS[1], 1)]
+
+
+def populations(strategy):
+    """Four that share some individuals and their genes, the first one twice."""
+    one, other = (random_genomes(strategy, 30, seed) for seed in (1, 2))
+    mixed = np.concatenate([one[:5], other[20:], one[:5]])
+    return [one, other, mixed, one]
+
+
+@pytest.mark.parametrize("memory_bytes", [2**18, 2**21, 2**25])
+@pytest.mark.parametrize("name", SEARCHED)
+def test_what_stays_changes_nothing(name, memory_bytes):
+    """Whatever memory lets go in between, each population has the bits that it has alone."""
+    strategy = NINE[name.upper()]
+    engine = Engine(strategy, BARS, WINDOWS, device="cpu", memory_bytes=memory_bytes)
+    for genomes in populations(strategy):
+        alone = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
+        assert engine.evaluate(genomes).tobytes() == alone.tobytes()
+        assert alone[:, :, 0].sum() > 0
+
+
+@pytest.mark.parametrize("stage", ["_computed", "_compared", "_decided"])
+def test_an_interrupted_population_leaves_nothing_half_done(stage, monkeypatch):
+    """Who is interrupted while rows or conditions are computed may ask again."""
+    strategy = NINE["RSI_PULLBACK"]
+    genomes = random_genomes(strategy, 20, seed=1)
+    expected = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
+    engine = Engine(strategy, BARS, WINDOWS, device="cpu")
+    engine.evaluate(genomes[:3])
+    with monkeypatch.context() as patched:
+        patched.setattr(Readings, stage, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            engine.evaluate(genomes)
+    assert engine.evaluate(genomes).tobytes() == expected.tobytes()
+
+
+def interrupt(*arguments):
+    """As a person does it."""
+    raise KeyboardInterrupt
+
+
+def test_more_individuals_than_are_looked_up_at_once():
+    """Parts of a population meet the rows of the parts before them."""
+    strategy = find_strategy("seller_exhaustion")
+    genomes = random_genomes(strategy, TOGETHER + 50, seed=4)
+    genomes[-50:, :3] = genomes[:50, :3]
+    expected = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
+    found = formula_engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
+    assert found.tobytes() == expected.tobytes()
