@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.errors import ConfigError, OptimizerError
+from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs import RunStore
 from optimizer.runs.result import GeneRecord, RunHeader
-from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
+from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population
 from optimizer.session.exported import Recorded, natural, newest_front, recorded_individuals
 from optimizer.shown import evenly
 from optimizer.written import write_whole
@@ -96,6 +96,7 @@ def _chosen(is_member: npt.NDArray[np.bool_], sample: int) -> npt.NDArray[np.int
 
 
 def _trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
+    _check_bounds(header, chosen.population.genomes)
     distributions = {gene.name: _distribution(gene) for gene in header.genes}
     population = natural(header, chosen.population)
     trials: list[FrozenTrial] = []
@@ -115,6 +116,18 @@ def _trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
             )
         )
     return trials
+
+
+def _check_bounds(header: RunHeader, genomes: Floats) -> None:
+    """Refuse genomes [N, G] that the header's bounds do not hold, which no study may have."""
+    header.check_genes(genomes)
+    for gene, values in zip(header.genes, genomes.T, strict=True):
+        outside = values[~((gene.low <= values) & (values <= gene.high))]
+        if len(outside):
+            raise StoreError(
+                f"the header bounds {gene.name} by {gene.low:g} and {gene.high:g}, and a candidate "
+                f"has {outside[0]:g}"
+            )
 
 
 def _distribution(gene: GeneRecord) -> BaseDistribution:

@@ -139,3 +139,18 @@ def test_genes_that_candidates_do_not_have_are_refused(place, count):
     code, out, err = call("runs", "show", "changed", "--importance")
     assert (code, out) == (4, ""), err
     assert f"the header names {count} genes, and candidates have 10" in err
+
+
+@pytest.mark.parametrize(("bound", "value"), [("low", 10**6), ("high", -5), ("low", None)])
+def test_genes_beyond_their_bounds_are_refused(place, bound, value):
+    """In one line, by what writes each candidate as one of those that the bounds hold."""
+
+    def change(told):
+        gene = told["run"]["genes"][0]
+        del gene[bound]
+        gene |= {} if value is None else {bound: value}
+
+    forge(place / "runs/changed", "header", change)
+    code, out, err = call("runs", "export", "changed", "x.journal")
+    assert (code, out) == (4, ""), err
+    assert "the header bounds ema_fast by " in err
