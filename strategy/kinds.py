@@ -101,7 +101,7 @@ KINDS: dict[str, Kind] = {
         Kind("rma", rma, _WINDOW, one_less),
         Kind("sma", sma, _WINDOW, one_less),
         Kind("ema_mean", ema_mean, _WINDOW, one_less),
-        Kind("dema", dema, _WINDOW, one_less),
+        Kind("dema", dema, _WINDOW, lambda n: 2 * n - 2),
         Kind("hma", hma, _WINDOW, lambda n: n - 2 + whole_root(n)),
         Kind("lsma", lsma, _WINDOW, one_less),
         Kind("kama", kama, _WINDOW, _all),

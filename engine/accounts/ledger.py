@@ -60,6 +60,7 @@ class Trade(NamedTuple):
     r: float
     side: int
     last_stop: float
+    held: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,7 @@ class Ledger:
         r: [K], net result in units of risk.
         side: [K] int8, 1 for a long and -1 for a short.
         last_stop: [K], price of the stop in force at the exit; `stop` where it never moved.
+        held: [K] int64, bars in the market: not the exit bar where it is left at its open.
         rejected: Signals that found the account flat but risked too little to trade.
     """
 
@@ -92,6 +94,7 @@ class Ledger:
     r: Floats
     side: npt.NDArray[np.int8]
     last_stop: Floats
+    held: Bars64
     rejected: int = 0
 
     def __len__(self) -> int:

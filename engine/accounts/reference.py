@@ -41,7 +41,7 @@ def accumulators_of(ledger: Ledger, sums: Sums) -> Floats:
         **{f"exits_{name}": count for name, count in zip(REASONS, exits, strict=True)},
         "trades": len(ledger),
         "rejected": ledger.rejected,
-        "bars_in_market": int((ledger.exit_bar - ledger.entry_bar + 1).sum()),
+        "bars_in_market": int(ledger.held.sum()),
     }
     return np.array([total[name] for name in ACCUMULATORS], np.float64)
 

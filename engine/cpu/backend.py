@@ -27,7 +27,7 @@ from engine.runtime.free_memory import free_host_bytes
 TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
 
 
-WHOLE, NUMBERS = 4, 5
+WHOLE, NUMBERS = 5, 5
 """What the chain writes of a trade."""
 
 
@@ -177,11 +177,11 @@ class CpuBackend(Backend):
 
 def _trades_of(listed: Listed) -> Ledger:
     """The trades of all ledgers, one after the other; all of them are longs."""
-    signal, entry_bar, exit_bar, reason = np.ascontiguousarray(listed.whole.T)
+    signal, entry_bar, exit_bar, reason, held = np.ascontiguousarray(listed.whole.T)
     entry, stop, target, leave, r = np.ascontiguousarray(listed.numbers.T)
     return Ledger(
         signal, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        np.ones(len(signal), np.int8), stop,
+        np.ones(len(signal), np.int8), stop, held,
     )  # fmt: skip
 
 

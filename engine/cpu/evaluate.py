@@ -42,7 +42,7 @@ def evaluate(
         out: [P, W, A] receives the accumulators, in the order of `ACCUMULATORS`.
         firsts: [P, W] where the first trade of each ledger stands; or [0, 0] where no ledgers are
             wanted.
-        whole: [K, 4] receives the trades of all ledgers, as in `chain`; or [0, 4].
+        whole: [K, 5] receives the trades of all ledgers, as in `chain`; or [0, 5].
         prices: [K, 5] likewise; or [0, 5].
     """
     block = np.empty(BLOCK_BARS, np.uint8)

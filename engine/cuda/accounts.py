@@ -11,7 +11,14 @@ from engine.backend import Floats, Ints, Slots
 from engine.cuda.dispatch import first_capacity, longer, rounded
 from engine.cuda.stages import FOLDED, LANES, warps_of
 from engine.indicators.cuda.market import SeriesPrices
-from engine.positions.cuda.both_sides import leave_kernel, mark_kernel
+from engine.positions.cuda.both_sides import (
+    SESSION,
+    SESSION_OPEN,
+    SIGNAL,
+    STOP_GAP,
+    leave_kernel,
+    mark_kernel,
+)
 from engine.positions.cuda.chain import drawdown_kernel
 from engine.positions.cuda.trades import choose_kernel, settle_kernel, tally_kernel
 from engine.runtime.compiling.launch import launch
@@ -36,6 +43,9 @@ PROGRAMS = 16_384
 
 KEPT_PRICES = 5
 """Entry, stop, target, exit and last stop."""
+
+AT_OPEN = [one.value for one in (SIGNAL, STOP_GAP, SESSION_OPEN)]
+"""How a position is left at an open."""
 
 LIST_BYTES = 4 * 3 + 8 * 4
 """Of one signal: what it is, how it would end, which are taken, and four numbers."""
@@ -266,9 +276,13 @@ def _trades_of(lists: Lists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
     )
     signal_bar = (marks >> 1).astype(np.int64)
     entry, stop, target, leave, last_stop = np.ascontiguousarray(prices.T)
+    entry_bar = signal_bar + 1 + delays.repeat(counts)
+    exit_bar, how = (leaves >> 3).astype(np.int64), leaves & 7
+    is_open = np.isin(how, AT_OPEN)
+    reason = np.where(how == SESSION_OPEN.value, SESSION.value, how)
     trades = Ledger(
-        signal_bar, signal_bar + 1 + delays.repeat(counts), (leaves >> 3).astype(np.int64),
-        (leaves & 7).astype(np.int8), entry, stop, target, leave,
+        signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave,
         to_host(lists.r[:, :most][is_there]), (1 - 2 * (marks & 1)).astype(np.int8), last_stop,
+        exit_bar - entry_bar + 1 - is_open,
     )  # fmt: skip
     return trades, counts, rejected

@@ -7,7 +7,7 @@ import torch
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import Ledger
+from engine.accounts.ledger import REASONS, Ledger
 from engine.backend import (
     Backend,
     Floats,
@@ -222,8 +222,9 @@ def _trades_of(lists: Lists, kept: Prices, starts: Ints, delay: int) -> tuple[Le
     signal_bar, exit_bar = (bars >> 32) - first, (bars & 0x7FFFFFFF) - first
     entry, stop, target, leave = np.ascontiguousarray(prices.T)
     sides = np.ones(len(bars), np.int8)
+    held = exit_bar - signal_bar - delay - (reasons == REASONS.index("stop_gap"))
     trades = Ledger(
         signal_bar, signal_bar + 1 + delay, exit_bar, reasons, entry, stop, target, leave, r, sides,
-        stop,
+        stop, held,
     )  # fmt: skip
     return trades, counts, rejected

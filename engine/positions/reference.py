@@ -81,21 +81,22 @@ class Exit(NamedTuple):
     reason: int
     price: float
     last_stop: float
+    is_at_open: bool
 
 
 Taken = tuple[Ints, Floats, int, int]
-"""[5, S] signal bar, entry bar, exit bar, reason and side; [6, S] entry, stop, target, exit, r and
-last stop; how many trades these hold, K; and how many signals were rejected."""
+"""[6, S] signal bar, entry bar, exit bar, reason, side and bars held; [6, S] entry, stop, target,
+exit, r and last stop; how many trades these hold, K; and how many signals were rejected."""
 
 
 def ledger_of(taken: Taken) -> Ledger:
     """The ledger of what `take_signals` found."""
     whole, numbers, trades, rejected = taken
-    signal_bar, entry_bar, exit_bar, reason, side = whole[:, :trades].copy()
+    signal_bar, entry_bar, exit_bar, reason, side, held = whole[:, :trades].copy()
     entry, stop, target, leave, r, last_stop = numbers[:, :trades].copy()
     return Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        side.astype(np.int8), last_stop, rejected,
+        side.astype(np.int8), last_stop, held, rejected,
     )  # fmt: skip
 
 
@@ -127,7 +128,7 @@ def take_signals(
         signals: [S], as `list_signals` says.
         end: One past the last bar of the window.
     """
-    whole, numbers = np.empty((5, len(signals)), np.int64), np.empty((6, len(signals)))
+    whole, numbers = np.empty((6, len(signals)), np.int64), np.empty((6, len(signals)))
     trades = rejected = longs_from = shorts_from = 0
     for bar in signals:
         t = int(bar)
@@ -144,6 +145,10 @@ def take_signals(
         found = find_exit(prices, clock, plan, limits, bracket, end)
         whole[0, trades], whole[1, trades], whole[2, trades] = t, bracket.entry_bar, found.bar
         whole[3, trades], whole[4, trades] = found.reason, side
+        whole[5, trades] = found.bar - bracket.entry_bar
+        # The exit bar counts where the position lasts beyond its open.
+        if not found.is_at_open:
+            whole[5, trades] += 1
         numbers[0, trades], numbers[1, trades] = bracket.entry, bracket.stop
         numbers[2, trades], numbers[3, trades] = bracket.target, found.price
         numbers[4, trades] = result_of(plan, limits, bracket, found.price)
@@ -236,17 +241,18 @@ def find_exit(
         # Held for as long as allowed.
         is_held = limits.max_hold > 0 and j == first + limits.max_hold - 1
         reason, price = exit_at_open(terms, stop, opens[j], is_asked, is_later)
+        is_at_open = reason != STILL_OPEN
         if reason == STILL_OPEN:
             reason, price = exit_within(terms, stop, highs[j], lows[j])
         if reason == STILL_OPEN:
             reason, price = exit_at_close(closes[j], is_held, is_over, j == end - 1)
         if reason != STILL_OPEN:
-            return Exit(j, reason, price, stop)
+            return Exit(j, reason, price, stop, is_at_open)
         # The best price so far; a stop that it moves is in force from the next bar on.
         best = max(best, highs[j]) if terms.side > 0 else min(best, lows[j])
         stop = moved_stop(terms, stop, best)
     # Not reached: a window's last bar ends every trade.
-    return Exit(end - 1, END, closes[end - 1], stop)
+    return Exit(end - 1, END, closes[end - 1], stop, False)
 
 
 def terms_of(plan: Plan, limits: Limits, bracket: Bracket) -> Terms:

@@ -45,6 +45,7 @@ class Trades:
         cost_r: [K], what fee and slippage took of it, in units of risk.
         side: [K] int64, 1 for a long and -1 for a short.
         last_stop: [K], the stop in force at the exit; `stop` is the first one.
+        held: [K] int64, bars in the market.
         has_held_out: Whether any window was held out.
     """
 
@@ -65,15 +66,11 @@ class Trades:
     cost_r: Floats
     side: Ints
     last_stop: Floats
+    held: Ints
     has_held_out: bool
 
     def __len__(self) -> int:
         return len(self.r)
-
-    @property
-    def bars_held(self) -> Ints:
-        """Bars from the entry bar to the exit bar, both counted, [K]."""
-        return self.exit_bar - self.entry_bar + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +146,7 @@ def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Windo
             "sample": sample,
             "entry_time": pd.to_datetime(trades.entry_ns, unit="ns", utc=True),
             "exit_time": pd.to_datetime(trades.exit_ns, unit="ns", utc=True),
-            "bars_held": trades.bars_held,
+            "bars_held": trades.held,
             "reason": pd.Categorical.from_codes(trades.reason, categories=pd.Index(REASONS)),
             **{name: getattr(trades, name) for name in NUMBERS},
         }

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from strategy.genes import Floats, Ints
-from strategy.indicators.dema import dema
 from strategy.indicators.hma import hma
 from strategy.indicators.kama import kama, path_sums, smoothing
 from strategy.indicators.rma import ema_mean
@@ -106,10 +105,29 @@ def average(close: Floats, family: int, n: int, is_script: bool) -> Floats:
     if family == 2:
         return wma(close, n)
     if family == 3:
-        return dema(close, n)
+        return dema_from_value(close, n)
     if family == 4:
         return lsma(close, n)
     return kama_from_zero(close, n) if is_script else kama(close, n)
+
+
+def dema_from_value(close: Floats, n: int) -> Floats:
+    """The double average whose second one begins at the first value of the first, [T]."""
+    weight = 2.0 / (n + 1)
+    averages = ema_mean(close, n)
+    doubled = np.full(len(close), math.nan)
+    first = len(close)
+    second = math.nan
+    for t in range(len(close)):
+        if math.isnan(averages[t]):
+            continue
+        if first == len(close):
+            first = t
+            second = averages[t]
+        else:
+            second = second + weight * (averages[t] - second)
+        doubled[t] = 2.0 * averages[t] - second
+    return doubled
 
 
 def kama_from_zero(close: Floats, n: int) -> Floats:

@@ -85,6 +85,27 @@ def test_check_values_of_the_law(name, real_folder):
         told |= {key: repr(float(one[key])) for key in ("sum_r", "equity")}
         told["exits"] = "/".join(f"{one[f'exits_{reason}']:.0f}" for reason in REASONS)
         assert told.items() <= expected.items()
+        assert one["bars_in_market"] <= len(bars)
+
+
+def test_check_values_of_a_cross_of_double_averages(real_folder):
+    """Both averages of a `dema` begin with means of their own."""
+    fast, slow = words.dema(words.close, 10), words.dema(words.close, 40)
+    over, under = words.crosses_above(fast, slow), words.crosses_below(fast, slow)
+    strategy = words.strategy(
+        "Crosses of double averages.", long=over, short=under, exit_long=under, exit_short=over,
+        stop=words.share(0.05), timeframe="1h",
+    )  # fmt: skip
+    bars = load_bars(f"parquet:{real_folder / 'btcusdt_1h'}.parquet", LoadOptions(dedupe=True))
+    assert both(strategy, [bars], [Window.whole(bars)], population(strategy, 1, 0)) == ""
+    engine = Engine(strategy, [bars], [Window.whole(bars)], device="cpu")
+    found = engine.evaluate(strategy.layout.defaults[None])[0, 0]
+    one = {key: found[place].item() for key, place in ACCUMULATOR_INDEX.items()}
+    counts = [one[f"exits_{reason}"] for reason in REASONS]
+    assert counts == [0, 111, 0, 0, 1, 2843, 0]
+    assert (one["trades"], one["wins"], one["bars_in_market"]) == (2955, 882, 57610)
+    assert (one["sum_r"], one["equity"]) == (-4.878673792596741, 0.890523655311467)
+    assert one["max_drawdown"] == 0.27427429767118505
 
 
 @pytest.mark.parametrize("name", sorted(NINE))

@@ -102,10 +102,12 @@ def ledger_of(r, exit_bar=None, reason=None, **prices):
     columns = {"entry": 100.0, "stop": 99.0, "target": 102.0, "exit": 100.0, **prices}
     columns = {"last_stop": columns["stop"], **columns}
     filled = {name: np.full(len(r), 1.0) * value for name, value in columns.items()}
+    leave = bars + 1 if exit_bar is None else np.asarray(exit_bar, np.int64)
     return Ledger(
         signal_bar=bars,
         entry_bar=bars + 1,
-        exit_bar=bars + 1 if exit_bar is None else np.asarray(exit_bar, np.int64),
+        exit_bar=leave,
+        held=leave - bars,
         reason=np.asarray(np.full(len(r), 3) if reason is None else reason, np.int8),
         r=r,
         side=np.where(filled["stop"] < filled["entry"], 1, -1).astype(np.int8),

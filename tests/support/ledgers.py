@@ -10,7 +10,7 @@ from engine.accounts.ledger import Ledger, Trade
 from optimizer.report.trades import collect_trades
 
 KINDS = {"signal_bar": np.int64, "entry_bar": np.int64, "exit_bar": np.int64, "reason": np.int8,
-         "side": np.int8}  # fmt: skip
+         "side": np.int8, "held": np.int64}  # fmt: skip
 
 COSTS = Costs(fee_bp=10, slippage_bp=0)
 
@@ -26,14 +26,14 @@ def ledger_of(trades):
 
 def trade_of(r):
     """A trade with that result; all else is of no interest."""
-    return Trade(0, 1, 1, 0, 1.0, 0.5, 2.0, 1.0, r, 1, 0.5)
+    return Trade(0, 1, 1, 0, 1.0, 0.5, 2.0, 1.0, r, 1, 0.5, 1)
 
 
 def trade(bar, reason, entry, stop, leave):
     """A trade that is entered after `bar` and left two bars later, at given prices."""
     risk = entry - stop
     r = ((leave - entry) - COSTS.per_side * (entry + leave)) / risk
-    return Trade(bar, bar + 1, bar + 3, reason, entry, stop, entry + 2 * risk, leave, r, 1, stop)
+    return Trade(bar, bar + 1, bar + 3, reason, entry, stop, entry + 2 * risk, leave, r, 1, stop, 3)
 
 
 def collected(bars, *ledgers):

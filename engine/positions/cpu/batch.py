@@ -18,7 +18,7 @@ from engine.runtime.cpu.types import NO_TRADES, Floats, Ints, Listed
 REJECTED = ACCUMULATOR_INDEX["rejected"]
 
 
-WHOLE, NUMBERS = 5, 6
+WHOLE, NUMBERS = 6, 6
 """What `take_positions` writes of a trade."""
 
 
@@ -59,11 +59,11 @@ def list_population(
 
 def _trades_of(listed: Listed) -> Ledger:
     """The trades of all ledgers, one after the other."""
-    signal_bar, entry_bar, exit_bar, reason, side = np.ascontiguousarray(listed.whole.T)
+    signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(listed.whole.T)
     entry, stop, target, leave, r, last_stop = np.ascontiguousarray(listed.numbers.T)
     return Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        side.astype(np.int8), last_stop,
+        side.astype(np.int8), last_stop, held,
     )  # fmt: skip
 
 

@@ -7,8 +7,17 @@ import numpy as np
 from engine.accounts.ledger import ACCUMULATOR_INDEX, EXIT_PLACES
 from engine.conditions.cpu.expression_vm import value_of_formula
 from engine.positions.cpu.block_minmax import LOW, OPEN, Extremes
-from engine.positions.cpu.chain import BARS_IN_MARKET, REJECTED, TRADES, fold
-from engine.positions.cpu.exits import END, SESSION, SIGNAL, TIME, Follow, Position, exit_of
+from engine.positions.cpu.chain import BARS_IN_MARKET, REJECTED, TRADES, bars_held, fold
+from engine.positions.cpu.exits import (
+    END,
+    SESSION,
+    SIGNAL,
+    TIME,
+    Follow,
+    Position,
+    exit_of,
+    is_at_open,
+)
 from engine.positions.exit_spec import DAY_NS, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
 from engine.runtime.compiling.loops import compiled, compiled_uncounted
 from engine.runtime.cpu.bitset import NEVER, Words, is_set, next_alone
@@ -169,8 +178,8 @@ def take_positions(
         end: One past the last bar of the window.
         out: [A] accumulators, as `engine.positions.cpu.chain.begin` sets them up.
         listed: Place of its first trade among all that are listed.
-        whole: [K, 5] receives signal bar, entry bar, exit bar, reason and side of each trade; or
-            [0, 5] where no ledger is wanted.
+        whole: [K, 6] receives signal bar, entry bar, exit bar, reason, side and bars held of each
+            trade; or [0, 6] where no ledger is wanted.
         numbers: [K, 6] receives entry, stop, target, exit, r and last stop; or [0, 6].
         stack: [S] of this thread, room for formulas.
     """
@@ -193,12 +202,13 @@ def take_positions(
                 out[WINS_SHORT] += side * (r > 0.0)
                 if side:
                     out[SUM_R_SHORT] += r
-                out[BARS_IN_MARKET] += exit_bar - at.entry_bar + 1
+                held = bars_held(at.entry_bar, exit_bar, is_at_open(at, exit_bar, reason))
+                out[BARS_IN_MARKET] += held
                 out[EXITS[reason]] += 1.0
                 if whole.shape[0] > 0:
                     k = listed + trades
                     whole[k, 0], whole[k, 1], whole[k, 2] = bar, at.entry_bar, exit_bar
-                    whole[k, 3], whole[k, 4] = reason, 1 - 2 * side
+                    whole[k, 3], whole[k, 4], whole[k, 5] = reason, 1 - 2 * side, held
                     numbers[k, 0], numbers[k, 1], numbers[k, 2] = at.entry, at.stop, at.target
                     numbers[k, 3], numbers[k, 4], numbers[k, 5] = price, r, last_stop
                 trades += 1

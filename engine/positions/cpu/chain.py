@@ -1,6 +1,6 @@
 """Stage 4, chain: take signals one position at a time and fold the trades."""
 
-from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.positions.cpu.bracket_exits import find_exit
 from engine.positions.encode import Exits
 from engine.runtime.compiling.loops import compiled
@@ -11,6 +11,7 @@ from engine.runtime.cpu.types import Floats, Ints, Market, Slots
     MAX_DRAWDOWN, BARS_IN_MARKET, REJECTED, FIRST_REASON,
 ) = range(14)  # fmt: skip
 LOSS_R2 = ACCUMULATOR_INDEX["loss_r2"]
+STOP_GAP = REASONS.index("stop_gap")
 
 
 @compiled
@@ -62,8 +63,8 @@ def chain(
         end: One past the last bar of the window.
         flat_from: Bar from which on there is no position.
         out: [A] accumulators so far; `begin` sets them up.
-        whole: [S, 4] receives signal bar, entry bar, exit bar, reason of each trade; or [0, 4]
-            where no ledger is wanted.
+        whole: [S, 5] receives signal bar, entry bar, exit bar, reason and bars held of each trade;
+            or [0, 5] where no ledger is wanted.
         prices: [S, 5] receives entry, stop, target, exit, r; or [0, 5].
 
     Returns:
@@ -91,17 +92,24 @@ def chain(
         net = (price - entry) - exits.per_side * (entry + price)
         r = net / risk
         fold(out, r, exits.risk_fraction)
-        out[BARS_IN_MARKET] += exit_bar - entry_bar + 1
+        held = bars_held(entry_bar, exit_bar, reason == STOP_GAP)
+        out[BARS_IN_MARKET] += held
         out[FIRST_REASON + reason] += 1.0
         if keeps_ledger:
             whole[trades, 0], whole[trades, 1] = t, entry_bar
-            whole[trades, 2], whole[trades, 3] = exit_bar, reason
+            whole[trades, 2], whole[trades, 3], whole[trades, 4] = exit_bar, reason, held
             prices[trades, 0], prices[trades, 1], prices[trades, 2] = entry, stop, target
             prices[trades, 3], prices[trades, 4] = price, r
         trades += 1
         flat_from = exit_bar
     out[TRADES] += trades
     return flat_from
+
+
+@compiled
+def bars_held(entry_bar: int, exit_bar: int, is_at_open: bool) -> int:
+    """Bars in the market; one that is left at its open is none."""
+    return exit_bar - entry_bar + 1 - int(is_at_open)
 
 
 @compiled

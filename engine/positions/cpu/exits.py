@@ -123,6 +123,12 @@ def exit_of(
 
 
 @compiled_uncounted
+def is_at_open(at: Position, bar: int, reason: int) -> bool:
+    """Whether an exit is at the open of its bar; the clock's may be at a close."""
+    return reason in (SIGNAL, STOP_GAP) or (reason == SESSION and bar == at.clock_bar)
+
+
+@compiled_uncounted
 def opened_by(words: Words, at: Position, begin: int, last: int) -> tuple[int, int]:
     """At which bar's open a position ends, as far as it is known at the bar before `last`; why."""
     bar, reason = at.clock_bar, SESSION

@@ -30,6 +30,9 @@ END = tl.constexpr(REASONS.index("end"))
 SIGNAL = tl.constexpr(REASONS.index("signal"))
 SESSION = tl.constexpr(REASONS.index("session"))
 
+SESSION_OPEN = tl.constexpr(len(REASONS))
+"""In place of `SESSION`: left by the clock at an open."""
+
 NOT_THERE = tl.constexpr(0x3FFFFFFF)
 """In place of a bar; there is room behind it."""
 
@@ -226,7 +229,7 @@ def opened(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_ge
     last = tl.minimum(open_bar - 1, close_bar)
     leaves_open = open_bar <= close_bar
     reason = tl.where(is_time, TIME, tl.where(is_session, SESSION, END))
-    reason = tl.where(leaves_open, tl.where(asked <= clock_bar, SIGNAL, SESSION), reason)
+    reason = tl.where(leaves_open, tl.where(asked <= clock_bar, SIGNAL, SESSION_OPEN), reason)
     untouched = tl.where(leaves_open, open_bar, close_bar) * 8 + reason
     return entry, stop, target, risk, reach, is_taken, last, close_bar, untouched, leaves_open
 
@@ -248,8 +251,9 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
     which of them, -1 for none, p_following: as in `first_asked`. p_sessions: [q, row_stride] by
     entry bar twice the bar at which the clock ends a position, plus 1 at its open. p_session_of:
     [P] which, or -1. p_leaves: [P, W, capacity] NOT_ASKED, receives eight times the exit bar, plus
-    the reason, or REJECTED. p_r: the same shape, receives R. p_prices: [P, W, capacity, 5] if KEEPS
-    receives entry, stop, target, exit and last stop. MOVES: whether anybody's stop moves.
+    the reason or SESSION_OPEN, or REJECTED. p_r: the same shape, receives R. p_prices:
+    [P, W, capacity, 5] if KEEPS receives entry, stop, target, exit and last stop. MOVES: whether
+    anybody's stop moves.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p, i_w = i_pair // n_windows, i_pair % n_windows

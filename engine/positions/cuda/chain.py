@@ -185,7 +185,7 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
         tl.store(p_r + o_list, r, mask=o_k < (n_trades + 7) // 8 * 8)
         is_only_time = (is_stop == 0) & (is_target == 0) & is_time
         wins += (r > 0.0).to(tl.int32)
-        held += tl.where(inside, exit_bar - t - DELAY, 0).to(tl.int64)
+        held += tl.where(inside, exit_bar - t - DELAY - is_gap.to(tl.int32), 0).to(tl.int64)
         n_gap += (inside & is_gap).to(tl.int32)
         n_stop += (inside & is_stop & (is_gap == 0)).to(tl.int32)
         n_target += (inside & is_target).to(tl.int32)

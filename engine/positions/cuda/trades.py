@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.positions.cuda.both_sides import SIGNAL
+from engine.positions.cuda.both_sides import SESSION, SESSION_OPEN, SIGNAL, STOP_GAP
 from engine.positions.cuda.chain import add_all, columns, duo, grow_all, quad
 
 WINS = tl.constexpr(ACCUMULATOR_INDEX["wins"])
@@ -129,7 +129,7 @@ def tally_kernel(p_trades, p_rejected, p_trade_list, p_marks, p_leaves, p_all_r,
         o_list = i_pair * capacity + o_k
         o_signal = i_pair * capacity + tl.load(p_trade_list + o_list, mask=inside, other=0)
         mark = tl.load(p_marks + o_signal, mask=inside, other=0)
-        leave = tl.load(p_leaves + o_signal, mask=inside, other=7)
+        leave = tl.load(p_leaves + o_signal, mask=inside, other=0)
         r = tl.load(p_all_r + o_signal, mask=inside, other=0.0)
         is_short = inside & ((mark & 1) == 1)
         short_r = tl.where(is_short, r, 0.0)
@@ -139,8 +139,12 @@ def tally_kernel(p_trades, p_rejected, p_trade_list, p_marks, p_leaves, p_all_r,
         wins += (r > 0.0).to(tl.int32)
         shorts += is_short.to(tl.int32)
         short_wins += (short_r > 0.0).to(tl.int32)
-        held += tl.where(inside, (leave >> 3) - (mark >> 1) - delay, 0).to(tl.int64)
-        reasons += ((leave & 7)[:, None] == o_reason).to(tl.int32)
+        how = leave & 7
+        is_open = (how == SIGNAL) | (how == STOP_GAP) | (how == SESSION_OPEN)
+        bars = (leave >> 3) - (mark >> 1) - delay - is_open.to(tl.int32)
+        held += tl.where(inside, bars, 0).to(tl.int64)
+        reason = tl.where(how == SESSION_OPEN, SESSION, how)[:, None]
+        reasons += (inside[:, None] & (reason == o_reason)).to(tl.int32)
     p_pair = p_out + i_pair * N_OUT
     tl.store(p_pair, n_trades.to(tl.float64))
     tl.store(p_pair + WINS, tl.sum(wins, 0).to(tl.float64))

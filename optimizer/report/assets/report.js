@@ -49,7 +49,7 @@
     const sum = (steps, into) => { let at = 0; for (let i = 0; i < n; i++) into[i] = at += steps[i]; return into; };
     t.entry_bar = sum(t.entry_bar, new Int32Array(n));
     t.entry_ms = sum(t.entry_ms, new Float64Array(n));
-    t.exit_bar = t.entry_bar.map((bar, i) => bar + t.bars_held[i] - 1);
+    t.exit_bar = t.entry_bar.map((bar, i) => bar + t.bars_later[i]);
     t.exit_ms = t.entry_ms.map((ms, i) => ms + t.held_ms[i]);
     t.side = new Int8Array(n).fill(1);
     for (const k of t.shorts) t.side[k] = -1;
@@ -363,7 +363,7 @@
     ["#", (t, i) => i], ["symbol", (t, i) => windowOf(t, i).label, "text"],
     ["sample", (t, i) => windowOf(t, i).sample, "text"],
     ["entered", (t, i) => time(t.entry_ms[i]), "text"], ["exited", (t, i) => time(t.exit_ms[i]), "text"],
-    ["bars", (t, i) => t.exit_bar[i] - t.entry_bar[i] + 1], ["ended by", (t, i) => data.reasons[t.reason[i]], "text"],
+    ["bars", (t, i) => t.bars_held[i]], ["ended by", (t, i) => data.reasons[t.reason[i]], "text"],
     ["side", (t, i) => (t.side[i] < 0 ? "short" : "long"), "text"],
     ["entry", (t, i) => plain(t.entry[i])], ["stop", (t, i) => plain(t.stop[i])], ["target", (t, i) => aim(t, i)],
     ["exit", (t, i) => plain(t.exit[i])], ["R", (t, i) => t.r[i].toFixed(3)], ["cost in R", (t, i) => t.cost_r[i].toFixed(3)],

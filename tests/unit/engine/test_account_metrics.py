@@ -43,7 +43,13 @@ def ledger(*trades, rejected=0):
     bars = (column.astype(np.int64) for column in (signal, entry_bar, exit_bar))
     prices = (column.astype(np.float64) for column in (entry, stop, target, leave, r))
     return Ledger(
-        *bars, reason.astype(np.int8), *prices, side.astype(np.int8), stop.astype(float), rejected
+        *bars,
+        reason.astype(np.int8),
+        *prices,
+        side.astype(np.int8),
+        stop.astype(float),
+        exit_bar.astype(np.int64) - entry_bar.astype(np.int64) + 1,
+        rejected,
     )
 
 

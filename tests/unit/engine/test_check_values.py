@@ -24,7 +24,7 @@ CHECK_VALUES = {
         "max_drawdown_r": 36.48946691189325,
         "equity": 0.770495401558047,
         "max_drawdown": 0.31710407867282164,
-        "bars_in_market": 9907,
+        "bars_in_market": 9905,
         "rejected": 1,
     },
     "btcusdt_1h": {

@@ -58,7 +58,7 @@ def test_a_short_that_touched_both_is_undecided():
     """
     bars = paper_market((100, 104, 93, 100))
     stop = REASONS.index("stop")
-    short = Trade(3, 4, 4, stop, 100.0, 103.0, 94.0, 103.0, -1.0, -1, 103.0)
+    short = Trade(3, 4, 4, stop, 100.0, 103.0, 94.0, 103.0, -1.0, -1, 103.0, 1)
     found = intrabar_of(ledger_of([short]), bars, FREE)
     assert (found.undecided, found.sum_r, found.sum_r_target_first) == (1, -1.0, 2.0)
     endless = short._replace(target=float("-inf"))

@@ -87,7 +87,10 @@ def test_old_columns_and_accumulators_are_unchanged_in_every_bit(maker, name, de
         assert (ledger.side == 1).all()
         assert ledger.side.dtype == np.int8
         assert ledger.last_stop.tobytes() == ledger.stop.tobytes()
-    old = np.ascontiguousarray(accumulators[:, :, : len(OLD_ACCUMULATORS)])
+    old = accumulators[:, :, : len(OLD_ACCUMULATORS)].copy()
+    # Until version 4 a bar that was left at its open counted too: here after gaps alone.
+    gaps = old[:, :, OLD_ACCUMULATORS.index("exits_stop_gap")]
+    old[:, :, OLD_ACCUMULATORS.index("bars_in_market")] += gaps
     digest.update(old.astype("<f8").tobytes())
     assert (trades, digest.hexdigest()) == BEFORE[name, delay]
     assert not accumulators[:, :, len(OLD_ACCUMULATORS) :].any()

@@ -196,8 +196,9 @@ def test_stop_and_reverse_at_one_open():
     ask = asked(6, longs=[0], shorts=[2], leave_long=[2], leave_short=[])
     assert told(bars, ask) == [(1, 1, 3, "signal", 100.0), (-1, 3, 5, "end", 100.0)]
     (accumulators,), _ = by_cpu(bars, [ask], FREE, [(0, 6)])
-    # Three bars of each: bar 3 counts twice.
-    assert accumulators[0, ACCUMULATOR_INDEX["bars_in_market"]] == 6.0
+    # Bars 1 and 2 of the long, 3 to 5 of the short: bar 3 counts once.
+    assert accumulators[0, ACCUMULATOR_INDEX["bars_in_market"]] == 5.0
+    assert ledger_of(bars, ask).held.tolist() == [2, 3]
 
 
 def test_the_same_side_waits_for_the_bar_of_its_exit():
@@ -330,6 +331,27 @@ def test_a_session_left_at_an_open_comes_before_the_stop():
     assert told(bars, asked(4, longs=[0], session=(1440, 0))) == [(1, 1, 3, "session", 90.0)]
     both = asked(4, longs=[0], leave_long=[2], session=(1440, 0))
     assert told(bars, both) == [(1, 1, 3, "signal", 90.0)]
+
+
+FRIDAY = [900, 960, 1020, 3 * 1440 + 540]
+
+
+@pytest.mark.parametrize(
+    ("reason", "held", "given", "at"),
+    [
+        ("signal", 2, {"leave_long": [2]}, None),
+        ("stop_gap", 2, {}, None),
+        ("session", 2, {"session": (1440, 0)}, FRIDAY),
+        ("session", 3, {"session": (240, 0), "stop": 9.0}, None),
+        ("end", 3, {"stop": 9.0}, None),
+    ],
+    ids=["condition", "gap", "session at an open", "session at a close", "end"],
+)
+def test_a_bar_that_is_left_at_its_open_is_not_held(reason, held, given, at):
+    """Entered in bar 1 and left in bar 3, at its open or later."""
+    found = ledger_of(market(*quiet(3), (96, 97, 95, 96), at=at), asked(4, longs=[0], **given))
+    assert (found.exit_bar.tolist(), REASONS[found.reason[0]]) == ([3], reason)
+    assert found.held.tolist() == [held]
 
 
 @pytest.mark.parametrize(("offset", "exit_bar"), [(0, 5), (330, 2), (-300, 10)])

@@ -71,7 +71,7 @@ def test_groups_count_what_was_chosen_and_name_everything(bars):
 def test_shorts_cost_and_earn_as_the_law_has_it(bars):
     """Sold at 100 with a stop at 105, bought at 90: 2 R gross, 0.038 R of costs."""
     net = (-1 * (90.0 - 100.0) - COSTS.per_side * (100.0 + 90.0)) / 5.0
-    short = Trade(3, 4, 6, TARGET, 100.0, 105.0, 90.0, 90.0, net, -1, 103.0)
+    short = Trade(3, 4, 6, TARGET, 100.0, 105.0, 90.0, 90.0, net, -1, 103.0, 3)
     trades = collected(bars, [short, trade(20, STOP, 100.0, 90.0, 90.0)])
     assert trades.cost_r[0] == pytest.approx(0.038)
     facts = cost_facts(trades, np.array([True, False]), COSTS)
@@ -83,7 +83,7 @@ def test_shorts_cost_and_earn_as_the_law_has_it(bars):
 
 def test_the_chart_of_a_short_tells_its_side_and_where_its_stop_went(bars):
     """Its entry points down, and both stops are drawn; no target is none."""
-    endless = Trade(3, 4, 6, STOP, 100.0, 105.0, -np.inf, 103.0, -0.6, -1, 103.0)
+    endless = Trade(3, 4, 6, STOP, 100.0, 105.0, -np.inf, 103.0, -0.6, -1, 103.0, 3)
     drawn = price.trade(bars, collected(bars, [endless]), 0)
     assert "short, entry 100, stop 105 moved to 103, target none, exit 103 by stop" in drawn.alt
     _, stop, target, way = drawn.data
@@ -99,7 +99,7 @@ def test_the_chart_of_a_short_tells_its_side_and_where_its_stop_went(bars):
 
 def test_a_page_carries_what_its_script_needs_of_shorts(bars):
     """Places of shorts and of moved stops, and an exit at the last stop is not written twice."""
-    moved = Trade(3, 4, 6, STOP, 100.0, 105.0, 80.0, 103.0, -0.6, -1, 103.0)
+    moved = Trade(3, 4, 6, STOP, 100.0, 105.0, 80.0, 103.0, -0.6, -1, 103.0, 3)
     trades = collected(bars, [trade(20, STOP, 100.0, 90.0, 90.0), moved])
     found = _columns(trades)
     assert found["shorts"].tolist() == found["moved"].tolist() == [1]
