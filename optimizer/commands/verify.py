@@ -32,6 +32,7 @@ def verify_command(
                 "is_whole": found.is_whole,
                 "problems": found.problems,
                 "unchecked": found.unchecked,
+                "unfinished": found.unfinished,
                 "certificate": found.certificate and found.certificate.as_dict(),
                 "not_recomputed": found.not_recomputed,
             }
@@ -45,6 +46,8 @@ def verify_command(
             f"run '{run}' is not whole here: {_joined(found.unchecked)}; --individuals 0 checks "
             "the record alone"
         )
+    if found.unfinished:
+        raise StoreError(f"run '{run}' is not judged to the end: {_joined(found.unfinished)}")
 
 
 def _say(run: str, found: Checked, *, is_empty: bool) -> None:

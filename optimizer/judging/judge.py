@@ -1,6 +1,6 @@
 """All evidence on a finished run, part after part, and the verdict that follows from it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,13 +35,27 @@ from optimizer.judging.judgement import (
     VerdictRecord,
     numbers,
     recorded_judgement,
+    recorded_judgements,
 )
 from optimizer.judging.kept import Kept, Watch
-from optimizer.judging.null import KINDS, NullSearch, NullSetup, null_kind, null_searches
+from optimizer.judging.null import (
+    KINDS,
+    NullSearch,
+    NullSetup,
+    null_kind,
+    null_searches,
+    strengths_of,
+)
 from optimizer.judging.opened import check_open, count_searches, held_out_record
 from optimizer.judging.pick import Pick, chosen
 from optimizer.judging.places import Place, ThisMachine
 from optimizer.judging.plan import Plan
+from optimizer.judging.repeated import (
+    as_asked,
+    require_finished,
+    require_start,
+    searched_task,
+)
 from optimizer.judging.robust import robust_record
 from optimizer.judging.trials import (
     TOO_MANY,
@@ -53,24 +67,18 @@ from optimizer.judging.trials import (
     stability_record,
     trials_record,
 )
+from optimizer.judging.unstated import list_unstated
 from optimizer.judging.verdict import null_seconds, with_verdict
 from optimizer.judging.workers import Pool
 from optimizer.runs import RunStore
-from optimizer.runs.result import RunResult, recorded_result
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
 from optimizer.session.columns import recorded_fits
-from optimizer.session.exported import newest_front, resume_command
+from optimizer.session.exported import newest_front
 from optimizer.session.header import recorded_task
-from optimizer.session.identity import require_identity
 from optimizer.session.problem import JustSearched, Trials, trials_fit
-from optimizer.session.recorded_places import require_warm_start
-from optimizer.session.search import on_other_bars, search
+from optimizer.session.search import search
 from optimizer.session.task import Task
-from optimizer.session.warm_start import hash_of, warm_start_of
-
-BY_RULE = ("plateau", "max_evaluations")
-"""What ends a search by what it found; on other bars it may find that sooner or later."""
 
 
 def judge_run(
@@ -119,11 +127,11 @@ class _Judge:
     ) -> None:
         self._store, self._plan, self._watch = store, plan, watch
         self._just, self._place = just, place
-        self._result = _finished(store)
+        self._result = require_finished(store)
         self._whole = recorded_task(store, flags)
-        self._warm_start = _warm_start(store, self._whole)
+        self._warm_start = require_start(store, self._whole)
         self._task = searched_task(self._whole, self._result)
-        self._again = _as_asked(self._task, self._whole, store, self._result)
+        self._again = as_asked(self._task, self._whole, store, self._result)
         self._front: Floats = newest_front(store).genomes
         self._found = Judgement(verdict=VerdictRecord("not_judged", ""))
 
@@ -146,9 +154,17 @@ class _Judge:
             seconds=self._seconds(),
             is_warm_started=self._warm_start is not None,
         )
+        found = replace(found, notes=(*found.notes, *self._unstated(found)))
         self._store.add_evidence(JUDGEMENT, found.payload())
         self._store.flush()
         return found
+
+    def _unstated(self, found: Judgement) -> Iterator[str]:
+        """What an interrupted judge left that this judgement does not state either."""
+        self._store.flush()
+        earlier = recorded_judgements(self._store)
+        for one in list_unstated(self._store.evidence, (*earlier, found)):
+            yield one.note
 
     def _engine(self) -> Engine:
         """What has just searched the same bars, where it is in this process; else a new one."""
@@ -325,19 +341,21 @@ class _Judge:
         setup = NullSetup(self._again, plan.null_keep, self._warm_start)
         keep = setup.markets.keep
         first = 2 * plan.stop_after
-        workers = self._place.executor(replace(setup, keep=keep), plan.null, first=first)
         value = pick.strength.value if pick.strength.is_defined else float("-inf")
-        limits = plan.null, plan.stop_after
+        made = {kind: Kept(self._store, f"null/{keep}/{kind}", NullSearch) for kind in KINDS}
+        # What was found out is never left out, however few are asked for now.
+        planned = max(plan.null, *(len(strengths_of(kept.known)) for kept in made.values()))
+        workers = self._place.executor(replace(setup, keep=keep), planned, first=first)
+        limits = planned, plan.stop_after
         kinds: dict[str, NullKind] = {}
-        for kind in KINDS:
-            kept = Kept(self._store, f"null/{keep}/{kind}", NullSearch)
+        for kind, kept in made.items():
             found, searches = null_searches(workers, kind, value, limits, kept, self._watch)
             kinds[kind] = null_kind(
                 self._task, self._result, value, found, searches, plan.stop_after
             )
             if found.p > MOST_P:
                 break
-        return NullRecord(plan.null, keep, **kinds, stop_after=plan.stop_after)
+        return NullRecord(planned, keep, **kinds, stop_after=plan.stop_after)
 
 
 def pick_record(task: Task, pick: Pick, *, is_named: bool) -> PickRecord:
@@ -353,47 +371,5 @@ def pick_record(task: Task, pick: Pick, *, is_named: bool) -> PickRecord:
     )
 
 
-def searched_task(whole: Task, result: RunResult) -> Task:
-    """The task of a run, without what it held out, ending where its search did."""
-    markets, reached = whole.markets, result.generation
-    return on_other_bars(whole, markets.series, markets.uncut, generations=reached, plateau=None)
-
-
-def _as_asked(task: Task, whole: Task, store: RunStore, result: RunResult) -> Task:
-    """A task that ends as the run was asked to end: where a rule ended it, by that rule.
-
-    What ended it by time ends with the generations that it reached.
-    """
-    if result.stopped_by not in BY_RULE:
-        return task
-    planned = max(store.planned or whole.config.generations, result.generation)
-    changed = {"generations": planned, "plateau": whole.config.plateau}
-    return replace(task, config=task.config.model_copy(update=changed))
-
-
 def _same_bars(some: Sequence[Bars], others: Sequence[Bars]) -> bool:
     return [bars.content_hash for bars in some] == [bars.content_hash for bars in others]
-
-
-def _finished(store: RunStore) -> RunResult:
-    result = recorded_result(store)
-    if result is None:
-        raise StoreError(
-            f"run '{store.run_id}' is not finished: go on with {resume_command(store.path)}"
-        )
-    return result
-
-
-def _warm_start(store: RunStore, task: Task) -> Floats | None:
-    """The genomes that the run began with, which have to be there still."""
-    recorded = require_identity(store).warm_start
-    if recorded is None:
-        return None
-    require_warm_start(store, task.config)
-    found = warm_start_of(task.config, task.spec.layout)
-    if found is None or hash_of(found.genomes) != recorded:
-        raise ConfigError(
-            f"run '{store.run_id}' began with other candidates than {task.config.warm_start} "
-            "holds now: put them back, because the search is repeated to judge it"
-        )
-    return found.genomes

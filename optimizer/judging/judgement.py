@@ -365,6 +365,15 @@ def recorded_judgement(store: RunStore) -> Judgement | None:
     return Judgement.read(rows[-1]) if rows else None
 
 
+def recorded_judgements(store: RunStore) -> list[Judgement]:
+    """All judgements of a run, oldest first.
+
+    Raises:
+        StoreError: When the evidence is damaged.
+    """
+    return [Judgement.read(row) for name, row in store.evidence if name == JUDGEMENT]
+
+
 def with_held_out(result: RunResult, found: Judgement | None) -> RunResult:
     """A result whose members have their figures on held-out bars, where those were opened."""
     if found is None or found.held_out is None:

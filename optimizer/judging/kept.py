@@ -1,6 +1,6 @@
 """Searches that were repeated, each kept as a row of evidence as soon as it has ended."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from optimizer.runs import RunStore
@@ -14,6 +14,9 @@ class Numbered(Payload):
 
 
 Row = TypeVar("Row", bound=Numbered)
+
+Rows = Sequence[tuple[str, Mapping[str, object]]]
+"""Names and rows of evidence, oldest first."""
 
 Watch = Callable[[str, int, int, str], None]
 """Is called with a part, how many of its steps are done and planned, and a word on them."""
@@ -33,14 +36,18 @@ class Kept(Generic[Row]):
 
     def __init__(self, store: RunStore, name: str, kind: type[Row]) -> None:
         self._store, self._name = store, name
-        rows: Mapping[str, Mapping[str, object]] = dict(store.evidence)
-        self.known: dict[int, Row] = {
-            int(key.rpartition("/")[2]): kind.read(row)
-            for key, row in rows.items()
-            if key.rpartition("/")[0] == name
-        }
+        self.known = read_numbered(store.evidence, name, kind)
 
     def add(self, row: Row) -> None:
         """Hand a row to the store."""
         self.known[row.number] = row
         self._store.add_evidence(f"{self._name}/{row.number}", row.payload())
+
+
+def read_numbered(rows: Rows, name: str, kind: type[Row]) -> dict[int, Row]:
+    """Rows of one kind by number; of those with the same number the newest."""
+    return {
+        int(key.rpartition("/")[2]): kind.read(row)
+        for key, row in dict(rows).items()
+        if key.rpartition("/")[0] == name
+    }

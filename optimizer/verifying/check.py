@@ -1,5 +1,6 @@
 """Everything that can be found out about whether a run is what it says."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -8,7 +9,8 @@ from engine.certificate import Certificate
 from engine.errors import EngineError
 from optimizer.errors import OptimizerError, ParityError
 from optimizer.evidence.verdict import RULES_VERSION
-from optimizer.judging.judgement import Judgement, recorded_judgement
+from optimizer.judging.judgement import Judgement
+from optimizer.judging.unstated import Unstated
 from optimizer.runs import RunStore
 from optimizer.runs.files import OWNER
 from optimizer.runs.labels import Labels, label_problems, read_labels
@@ -30,6 +32,7 @@ from optimizer.verifying.replay import (
     header_problems,
     result_problems,
 )
+from optimizer.verifying.stated import Judged
 from strategy.errors import StrategyError
 
 ANYWAY = (
@@ -58,6 +61,8 @@ class Checked:
         certificate: Of the members that were replayed; None of nobody.
         is_replayed: Whether it was asked to be.
         not_recomputed: What the run says besides, which hangs on whoever recorded it.
+        unfinished: What a judge left that was interrupted, and the command that goes on, a line
+            each.
     """
 
     problems: tuple[str, ...]
@@ -65,11 +70,12 @@ class Checked:
     certificate: Certificate | None = None
     is_replayed: bool = True
     not_recomputed: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
         """Whether all that can be computed was, and is as it was recorded."""
-        return self.is_replayed and not self.problems and not self.unchecked
+        return self.is_replayed and not (self.problems or self.unchecked or self.unfinished)
 
 
 def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) -> Checked:
@@ -87,11 +93,12 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
     problems = [*store.verify(), *label_problems(store.path)] or recorded_rows(store).damaged()
     if problems:
         return Checked(tuple(problems))
-    result, judgement = recorded_result(store), recorded_judgement(store)
+    result, judged = recorded_result(store), Judged.read(store.evidence)
+    judgement = judged.newest
     unchecked: list[str] = []
     problems += _own_problems(store, result)
     if result is not None and judgement is not None:
-        told = [*verdict_problems(store, result, judgement)]
+        told = [*judged.problems(result), *verdict_problems(store, result, judgement)]
         if told and judgement.rules != RULES_VERSION:
             unchecked.append("the verdict was given by rules of another version: judge it again")
         else:
@@ -114,7 +121,14 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
         certificate,
         bool(individuals),
         (*ANYWAY, *_of_a_person(store), *regret, *_of(judgement)),
+        tuple(_go_on(store, one) for one in judged.list_unfinished()),
     )
+
+
+def _go_on(store: RunStore, left: Unstated) -> str:
+    """What an interrupted judge left, and the command that goes on with it."""
+    command = f"python -m optimizer judge {shlex.quote(str(store.path))} {left.flags}"
+    return f"{left.what} are in no judgement, go on with: {command}"
 
 
 def _note_problems(store: RunStore) -> tuple[str, ...]:

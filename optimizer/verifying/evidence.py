@@ -8,12 +8,12 @@ from data.errors import DataError
 from engine.batch import Engine
 from engine.errors import EngineError
 from optimizer.errors import OptimizerError, StoreError
-from optimizer.evidence.compared import DEFAULT_STOP_AFTER, tally
+from optimizer.evidence.compared import tally
 from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.evidence.verdict import MOST_P, NEXT
 from optimizer.judging.causal import causal_record
 from optimizer.judging.folds import FoldPick, folds_record, paths_record
-from optimizer.judging.judge import pick_record, searched_task
+from optimizer.judging.judge import pick_record
 from optimizer.judging.judgement import (
     FoldsRecord,
     HeldOutRecord,
@@ -27,6 +27,7 @@ from optimizer.judging.kept import Kept
 from optimizer.judging.null import KINDS, NullSearch, null_kind, strengths_of
 from optimizer.judging.opened import Opened, held_out_figures, opened_looks
 from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.repeated import searched_task
 from optimizer.judging.robust import robust_record
 from optimizer.judging.verdict import with_verdict
 from optimizer.runs import RunStore
@@ -38,6 +39,7 @@ from optimizer.session.header import OPENED
 from optimizer.session.identity import recorded_identity
 from optimizer.session.task import Task
 from optimizer.verifying.differing import as_far_as_recorded, find_differences
+from optimizer.verifying.stated import stop_after_of
 
 ROUNDING = 1e-9
 """Share of a figure by which logarithms and their like differ between machines, and far more."""
@@ -139,10 +141,7 @@ class Rejudged:
         assert said is not None
         strongest = chosen(self.engine, self.genomes).strength
         value = strongest.value if strongest.is_defined else float("-inf")
-        # What a version did not record is told by where it stopped.
-        stop_after = said.stop_after or (
-            said.shuffled.strength.at_least if said.shuffled.stopped else DEFAULT_STOP_AFTER
-        )
+        stop_after = stop_after_of(said)
         kinds: dict[str, NullKind] = {}
         for kind in KINDS:
             known = Kept(self.store, f"null/{said.keep}/{kind}", NullSearch).known

@@ -12,7 +12,7 @@ import pytest
 from engine.batch import Engine
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError, StoreError
-from optimizer.judging import judge
+from optimizer.judging import judge, repeated
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.judging.null import NullJob, NullSetup
@@ -49,8 +49,8 @@ def path(noise, tmp_path):
 
 def changed_result(monkeypatch, **changes):
     """Let judges read another result than was recorded."""
-    read = judge.recorded_result
-    monkeypatch.setattr(judge, "recorded_result", lambda store: replace(read(store), **changes))
+    read = repeated.recorded_result
+    monkeypatch.setattr(repeated, "recorded_result", lambda store: replace(read(store), **changes))
 
 
 def test_a_judge_who_does_little_says_what_is_missing(path):
@@ -286,7 +286,7 @@ def test_neither_is_one_that_was_made_in_python(tmp_path, monkeypatch):
 
 def test_a_run_that_is_not_finished_is_refused(path, monkeypatch):
     """With the command that goes on with it."""
-    monkeypatch.setattr(judge, "recorded_result", lambda store: None)
+    monkeypatch.setattr(repeated, "recorded_result", lambda store: None)
     with pytest.raises(StoreError, match="is not finished: go on with python -m optimizer evolve"):
         judged(path)
 

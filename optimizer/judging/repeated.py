@@ -1,0 +1,60 @@
+"""The search of a finished run that a judge repeats: its task, and what it began with."""
+
+from dataclasses import replace
+
+from optimizer.errors import ConfigError, StoreError
+from optimizer.runs import RunStore
+from optimizer.runs.result import RunResult, recorded_result
+from optimizer.search.generation import Floats
+from optimizer.session.exported import resume_command
+from optimizer.session.identity import require_identity
+from optimizer.session.recorded_places import require_warm_start
+from optimizer.session.search import on_other_bars
+from optimizer.session.task import Task
+from optimizer.session.warm_start import hash_of, warm_start_of
+
+BY_RULE = ("plateau", "max_evaluations")
+"""What ends a search by what it found; on other bars it may find that sooner or later."""
+
+
+def searched_task(whole: Task, result: RunResult) -> Task:
+    """The task of a run, without what it held out, ending where its search did."""
+    markets, reached = whole.markets, result.generation
+    return on_other_bars(whole, markets.series, markets.uncut, generations=reached, plateau=None)
+
+
+def as_asked(task: Task, whole: Task, store: RunStore, result: RunResult) -> Task:
+    """A task that ends as the run was asked to end: where a rule ended it, by that rule.
+
+    What ended it by time ends with the generations that it reached.
+    """
+    if result.stopped_by not in BY_RULE:
+        return task
+    planned = max(store.planned or whole.config.generations, result.generation)
+    changed = {"generations": planned, "plateau": whole.config.plateau}
+    return replace(task, config=task.config.model_copy(update=changed))
+
+
+def require_finished(store: RunStore) -> RunResult:
+    """The result of a run, refused with how to go on with it while there is none."""
+    result = recorded_result(store)
+    if result is None:
+        raise StoreError(
+            f"run '{store.run_id}' is not finished: go on with {resume_command(store.path)}"
+        )
+    return result
+
+
+def require_start(store: RunStore, task: Task) -> Floats | None:
+    """The genomes that the run began with, which have to be there still."""
+    recorded = require_identity(store).warm_start
+    if recorded is None:
+        return None
+    require_warm_start(store, task.config)
+    found = warm_start_of(task.config, task.spec.layout)
+    if found is None or hash_of(found.genomes) != recorded:
+        raise ConfigError(
+            f"run '{store.run_id}' began with other candidates than {task.config.warm_start} "
+            "holds now: put them back, because the search is repeated to judge it"
+        )
+    return found.genomes

@@ -1,0 +1,109 @@
+"""Rows of evidence that no judgement states, which a judge leaves that was interrupted."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import comb
+
+from optimizer.evidence.compared import DEFAULT_SEARCHES
+from optimizer.judging.judgement import Judgement, NullKind
+from optimizer.judging.kept import Rows
+from optimizer.session.header import OPENED
+from optimizer.shown import counted, number
+
+NULL = re.compile(r"null/(?P<keep>none|day|week)/(?P<kind>shuffled|mirrored)")
+FOLD = re.compile(r"fold/(?P<kind>rolling|anchored)-(\d{1,4})-(\d{1,4})-(\d{1,9})")
+CPCV = re.compile(r"cpcv/(\d{1,3})-(\d{1,3})-(\d{1,9})-(\d{1,9})")
+LOOK = re.compile(OPENED)
+"""Names of rows up to their numbers, with the settings that decide them."""
+
+
+@dataclass(frozen=True)
+class Unstated:
+    """Rows of one kind, of which no judgement says what they hold.
+
+    Args:
+        what: They are, with their number.
+        flags: Of the judge that goes on with them.
+    """
+
+    what: str
+    flags: str
+
+    @property
+    def note(self) -> str:
+        """What a judgement says that leaves them out."""
+        return f"not judged to the end: {self.what}, which judge {self.flags} goes on with"
+
+
+def list_unstated(rows: Rows, judgements: Iterable[Judgement]) -> list[Unstated]:
+    """Kinds of rows that are in none of the judgements, in the order in which they were begun."""
+    known = tuple(judgements)
+    counts: dict[str, int] = {}
+    for name, _ in rows:
+        kind = name if name == OPENED else name.rpartition("/")[0]
+        counts[kind] = counts.get(kind, 0) + 1
+    unstated = []
+    for name, count in counts.items():
+        for pattern, (states, describe) in KINDS_OF_ROWS.items():
+            match = pattern.fullmatch(name)
+            if match and not any(states(match, count, one) for one in known):
+                unstated.append(describe(match, count))
+    return unstated
+
+
+def _states_null(match: re.Match[str], count: int, one: Judgement) -> bool:
+    if one.null is None or one.null.keep != match["keep"]:
+        return False
+    kind: NullKind | None = getattr(one.null, match["kind"])
+    # Whether mirrored bars count is decided by what was found on shuffled ones.
+    return kind is None or kind.stopped or kind.run >= count
+
+
+def _describe_null(match: re.Match[str], count: int) -> Unstated:
+    searches = "1 search" if count == 1 else f"{number(count)} searches"
+    flags = f"--null {DEFAULT_SEARCHES} --null-keep {match['keep']}"
+    return Unstated(f"{searches} on {match['kind']} bars", flags)
+
+
+def _states_folds(match: re.Match[str], _: int, one: Judgement) -> bool:
+    said, (kind, *numbers) = one.folds, match.groups()
+    if said is None:
+        return False
+    return (said.kind, len(said.rows), said.train, said.purge) == (kind, *map(int, numbers))
+
+
+def _describe_folds(match: re.Match[str], count: int) -> Unstated:
+    kind, folds, train, purge = match.groups()
+    flags = f"--folds {folds} --train {train} --purge {purge}"
+    return Unstated(counted(count, "fold"), flags + " --anchored" * (kind == "anchored"))
+
+
+def _states_paths(match: re.Match[str], _: int, one: Judgement) -> bool:
+    return one.cpcv is not None and one.cpcv.splits == comb(int(match[1]), int(match[2]))
+
+
+def _describe_paths(match: re.Match[str], count: int) -> Unstated:
+    groups, tests, purge, embargo = match.groups()
+    flags = f"--cpcv {groups},{tests} --purge {purge} --embargo {embargo}"
+    return Unstated(counted(count, "combinatorial split"), flags)
+
+
+def _states_look(_match: re.Match[str], _: int, one: Judgement) -> bool:
+    return one.held_out is not None
+
+
+def _describe_look(_match: re.Match[str], count: int) -> Unstated:
+    return Unstated(f"{counted(count, 'look')} at held-out bars", "--open")
+
+
+States = Callable[[re.Match[str], int, Judgement], bool]
+Describe = Callable[[re.Match[str], int], Unstated]
+
+KINDS_OF_ROWS: Mapping[re.Pattern[str], tuple[States, Describe]] = {
+    NULL: (_states_null, _describe_null),
+    FOLD: (_states_folds, _describe_folds),
+    CPCV: (_states_paths, _describe_paths),
+    LOOK: (_states_look, _describe_look),
+}
+"""Whether a judgement says what such rows hold, and what they are in words."""
