@@ -10,7 +10,7 @@ from pathlib import Path
 from data import Window, load_bars
 from engine import ENGINE_VERSION
 from engine.batch import Engine
-from engine.runtime.compiling.loops import digest_of
+from engine.runtime.compiling.reach import digest_of
 from engine.runtime.machine import available_cores, version_of
 from optimizer.cluster.work import Made
 from optimizer.search import SEARCH_VERSION

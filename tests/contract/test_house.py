@@ -72,6 +72,7 @@ BANNED = {
 
 ALLOWED = {
     "pickle": [
+        "engine/runtime/compiling/loops.py",
         "optimizer/cluster/keeping.py",
         "optimizer/judging/worker.py",
         "optimizer/judging/workers.py",
@@ -79,7 +80,8 @@ ALLOWED = {
     "eval": ["strategy/files.py"],
 }
 """Pickles go between a process and those that it began, over pipes that nobody else can write to,
-and within a cluster, whose members run each other's programs anyhow.
+and within a cluster, whose members run each other's programs anyhow; and machine code of loops is
+one, as numba has it, in a folder of code that is run.
 A person's own file is run, as Python runs it; never the text that a record holds."""
 
 

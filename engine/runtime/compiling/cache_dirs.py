@@ -1,9 +1,7 @@
 """Where compiled code is kept: one folder a user for each compiler, safe for many runs at once.
 
 What a person set is taken as it is. Both compilers write a file beside its place and move it there
-whole, so that nobody reads half of one. numba numbers the files of a loop by an index that it reads
-and writes back; two processes that keep versions of one loop at the same moment would choose the
-same number, and one would find the other's code. `loops` therefore has them take turns.
+whole, so that nobody reads half of one.
 """
 
 import os

@@ -1,16 +1,13 @@
 """Readable loops run compiled where numba can, else as they read: the same functions either way.
 
 A definition, with every function that it calls, lies where it is read, and knows nothing of a
-compiler. What was compiled of it is kept under a name made of the files of all its functions and of
-the constants that they read, because a compiler looks only at the file of the function itself.
+compiler. What was compiled of it is kept as every loop is.
 """
 
-import hashlib
 import logging
 import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -21,7 +18,7 @@ from numba.extending import register_jitable
 
 from engine.runtime.compiling.cache_dirs import loops_folder
 from engine.runtime.compiling.loops import keep_loop
-from strategy.functions import constants_of, reached
+from strategy.functions import reached
 
 LOG = logging.getLogger(__name__)
 
@@ -89,14 +86,11 @@ def compiled_definition(definition: Loop) -> Loop:
     """
     if not isinstance(definition, FunctionType):
         raise NotCompiledError(f"{definition!r} is no plain function")
-    functions = reached(definition)
-    for function in functions[1:]:
+    for function in reached(definition)[1:]:
         _make_callable(function)
     loop = njit(**FLAGS, **CALLED_FROM_PYTHON)(definition)
-    version = _version(functions)
-    base = loops_folder()
-    if base is not None and version:
-        keep_loop(loop, base / f"definition-{version}")
+    if (base := loops_folder()) is not None:
+        keep_loop(loop, base)
 
     def call(*arguments: object) -> object:
         try:
@@ -117,18 +111,6 @@ def _say_so(loop: Callable[..., object], words: str) -> None:
 def _make_callable(function: FunctionType) -> None:
     """Let compiled code call a plain function."""
     register_jitable(**FLAGS)(function)
-
-
-def _version(functions: list[FunctionType]) -> str:
-    """Digest of all that was compiled, twelve digits; empty where a function has no file."""
-    digest = hashlib.sha256()
-    for file in sorted({function.__code__.co_filename for function in functions}):
-        if not Path(file).is_file():
-            return ""
-        digest.update(Path(file).read_bytes())
-    for constant in constants_of(functions):
-        digest.update(constant)
-    return digest.hexdigest()[:12]
 
 
 def _reason(error: Exception) -> str:

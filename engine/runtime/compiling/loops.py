@@ -1,16 +1,17 @@
 """How every loop of this project is compiled: one place for flags that could change a bit.
 
 Compiled loops are cached on disk. numba looks only at the file of the loop itself, so that a loop
-would keep an old copy of another one that it calls; the place of the cache is therefore named
-after the content of all files that may be called: those of the engine are one set, and any other
-folder is its own.
+would keep an old copy of another one that it calls; here the file of its machine code is named
+after all that was compiled (`reach.py`). What is edited elsewhere compiles nothing.
 """
 
-import hashlib
 import logging
+import pickle
+import re
 import resource
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -18,14 +19,18 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba import njit
-from numba.core.caching import FunctionCache
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
 from numba.core.event import Listener, register
 from numba.core.runtime.nrt import rtsys
+from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
 
-from data.files import taking_turns
+from data.files import drafting, remove_drafts
 from engine.errors import EngineError
-from engine.runtime.compiling.cache_dirs import loops_folder
+from engine.runtime.compiling.cache_dirs import ENGINE, loops_folder
 from engine.runtime.compiling.compile_timer import add_compiling
+from engine.runtime.compiling.reach import UnknownReachError, changed_names, digest_reach
 
 LOG = logging.getLogger(__name__)
 
@@ -75,37 +80,135 @@ require_compiler()
 register("numba:compile", _Stopwatch())  # type: ignore[no-untyped-call]
 
 
-class _SharedCache(FunctionCache):
-    """A loop's place on disk, for many processes at once."""
+class LoopCache(_Cache):
+    """Machine code of a loop on disk, a file for each version of the loop and types of arguments.
 
-    def load_overload(self, sig: object, target_context: object) -> object:
+    Args:
+        loop: As numba made it.
+        folder: Where it is kept.
+    """
+
+    def __init__(self, loop: Any, folder: Path) -> None:  # noqa: ANN401 - numba has no types
+        self._loop, self._folder = loop, folder
+        name = f"{loop.py_func.__module__}.{loop.py_func.__qualname__}"
+        self._name = re.sub(r"[^\w.]", "", name)[-MOST_LETTERS:]
+        self._places: dict[object, Path] = {}
+        self._is_enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> object:  # noqa: ANN401
         """What is kept of a loop; without it numba compiles, and the log says so beforehand.
 
         numba's own first loads all that compiling needs, which takes half a second a process.
         """
         rtsys.initialize(target_context)
-        found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        if found is None:
-            _say_that_it_takes_a_while()
-        return found
+        place = self._place(sig, target_context.codegen()) if self._is_enabled else None
+        content = None if place is None else _read_sealed(place)
+        if content is not None:
+            made = pickle.loads(content)
+            return CompileResult._rebuild(target_context, *made)  # type: ignore[no-untyped-call]
+        if place is not None:
+            self._places[sig] = place
+        _say_that_it_takes_a_while()
+        return None
 
-    def save_overload(self, sig: object, data: object) -> None:
+    def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401
         """Keep what was compiled; where that fails the next process compiles it again."""
+        place = self._places.pop(sig, None)
+        if place is None or place != self._place(sig, data.library.codegen):
+            return
+        if names := changed_names():
+            LOG.warning("%s is not kept: %s changed meanwhile", self._name, ", ".join(names))
+            return
+        if data.library.has_dynamic_globals or not all(each.can_cache for each in data.lifted):
+            LOG.warning("%s could not be kept: it reads what is this process's own", self._name)
+            return
         try:
-            with taking_turns(Path(self.cache_path)):
-                super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+            self._folder.mkdir(parents=True, exist_ok=True)
+            content = dumps(data._reduce())  # type: ignore[no-untyped-call]
+            with drafting(place) as draft:
+                draft.write_bytes(_seal(content))
+            self._remove_old()
         except OSError as error:
             LOG.warning("a compiled loop could not be kept (%s)", error)
 
     def is_empty(self) -> bool:
         """Whether nothing was kept of the loop as it is."""
-        return not self._cache_file._load_index()  # type: ignore[no-untyped-call]
+        try:
+            return not any(self._folder.glob(f"{self._name}-{digest_reach(self._loop)}-*{ENDING}"))
+        except UnknownReachError:
+            return False
+
+    def enable(self) -> None:
+        """Look at the disk from now on."""
+        self._is_enabled = True
+
+    def disable(self) -> None:
+        """Leave the disk alone from now on."""
+        self._is_enabled = False
+
+    def flush(self) -> None:
+        """Remove all that was kept of the loop."""
+        for file in self._folder.glob(f"{self._name}-*{ENDING}"):
+            file.unlink(missing_ok=True)
+
+    def _place(self, sig: Any, codegen: Any) -> Path | None:  # noqa: ANN401
+        """Where its code for some types of arguments lies; None where that cannot be told."""
+        arguments, result = normalize_signature(sig)  # type: ignore[no-untyped-call]
+        try:
+            types = digest_reach(arguments, result, *codegen.magic_tuple())
+            return self._folder / f"{self._name}-{digest_reach(self._loop)}-{types}{ENDING}"
+        except UnknownReachError as error:
+            LOG.warning("%s is compiled by each process: %s", self._name, error)
+            return None
+
+    def _remove_old(self) -> None:
+        """Remove the oldest versions of the loop, and drafts of processes that were killed."""
+        files: dict[str, list[Path]] = {}
+        newest: dict[str, float] = {}
+        for file in self._folder.glob(f"{self._name}-*{ENDING}"):
+            with suppress(FileNotFoundError):
+                version = file.name[len(self._name) :].split("-")[1]
+                newest[version] = max(newest.get(version, 0.0), file.stat().st_mtime)
+                files.setdefault(version, []).append(file)
+        for version in sorted(newest, key=newest.__getitem__)[:-MOST_VERSIONS]:
+            for file in files[version]:
+                file.unlink(missing_ok=True)
+        remove_drafts(self._folder)
+
+
+MOST_VERSIONS = 8
+"""Versions of a loop that are kept; of checkouts, branches and Pythons that share a folder."""
+
+MOST_LETTERS = 150
+"""Of a loop's name in that of a file."""
+
+ENDING = ".loop"
+
+
+def _seal(content: bytes) -> bytes:
+    """Content behind its checksum: a machine that lost its power may leave holes in a file."""
+    return zlib.crc32(content).to_bytes(4, "little") + content
+
+
+def _read_sealed(path: Path) -> bytes | None:
+    """The content of such a file; None where there is none, or not the one that was written."""
+    try:
+        sealed = path.read_bytes()
+    except OSError:
+        return None
+    content = sealed[4:]
+    return content if sealed[:4] == zlib.crc32(content).to_bytes(4, "little") else None
 
 
 def is_missing(loop: Callable[..., object]) -> bool:
     """Whether no process compiled a loop yet, where it could be kept."""
     kept = cast(Any, loop)._cache
-    return isinstance(kept, _SharedCache) and kept.is_empty()
+    return isinstance(kept, LoopCache) and kept.is_empty()
 
 
 def compiled(loop: Loop) -> Loop:
@@ -145,17 +248,15 @@ def _made(loop: Loop, **options: object) -> Loop:
 
 def _kept(loop: Any) -> Any:  # noqa: ANN401 - numba has no types
     """A compiled loop, kept on disk where there is room for it."""
-    room = _room_of(loop.py_func.__code__.co_filename)
-    base = loops_folder(room)
+    base = loops_folder(_room_of(loop.py_func.__code__.co_filename))
     if base is not None:
-        keep_loop(loop, base / _version_of(room))
+        keep_loop(loop, base)
     return loop
 
 
-def keep_loop(loop: Any, folder: Path) -> None:  # noqa: ANN401 - numba has no types
-    """Keep on disk what numba makes of a loop, in a folder that no other version of it uses."""
-    with _cache_in(folder):
-        loop._cache = _SharedCache(loop.py_func)  # type: ignore[no-untyped-call]
+def keep_loop(loop: Any, base: Path) -> None:  # noqa: ANN401 - numba has no types
+    """Keep on disk what numba makes of a loop."""
+    loop._cache = LoopCache(loop, base / "loops")
 
 
 @cache
@@ -163,37 +264,8 @@ def _say_that_it_takes_a_while() -> None:
     LOG.info("compiling loops for this machine, which is done once and may take a minute")
 
 
-def digest_of(folder: Path) -> str:
-    """Digest of all Python files in a folder and below, twelve digits."""
-    digest = hashlib.sha256()
-    for file in sorted(folder.rglob("*.py")):
-        digest.update(f"{file.relative_to(folder)}\n".encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-@contextmanager
-def _cache_in(folder: Path) -> Iterator[None]:
-    """Have numba choose a place for its cache that no other version of these loops uses."""
-    before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
-
-
 @cache
 def _room_of(file: str) -> Path:
-    """The folder whose loops may call each other."""
+    """The folder beside which loops are kept: the engine's, or that of a file elsewhere."""
     folder = Path(file).parent
-    return _FOLDER if _FOLDER in (folder, *folder.parents) else folder
-
-
-@cache
-def _version_of(room: Path) -> str:
-    """Name of the folder of what was compiled of a room as it is."""
-    return f"loops-{digest_of(room)}"
-
-
-_FOLDER = Path(__file__).parents[2]
+    return ENGINE if ENGINE in (folder, *folder.parents) else folder

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import engine
-from engine.runtime.compiling.loops import digest_of
+from engine.positions.cpu.chain import fold
+from engine.runtime.compiling.reach import digest_of
 from optimizer.search.compiled import sorting
-from optimizer.search.compiled.sorting import rising_orders
+from optimizer.search.compiled.sorting import rising_orders, sort_words
 
 CALLER = """
 from engine.loops_of_a_test.callee import callee
@@ -61,6 +62,9 @@ def test_a_changed_loop_reaches_its_callers(tmp_path):
         "engine/runtime/compiling/loops.py",
         "engine/runtime/compiling/cache_dirs.py",
         "engine/runtime/compiling/compile_timer.py",
+        "engine/runtime/compiling/reach.py",
+        "engine/runtime/compiling/code_digest.py",
+        "engine/runtime/compiling/registered.py",
         "engine/errors.py",
     ):
         shutil.copy(Path(engine.__file__).parents[1] / name, tmp_path / name)
@@ -76,7 +80,7 @@ def test_a_kept_loop_is_loaded_without_what_compiling_needs(tmp_path):
     rising_orders(np.array([[2.0, 1.0]]))
     code = """
 import sys, numba, numpy as np
-from optimizer.search.compiled.sorting import rising_orders
+from optimizer.search.compiled.sorting import rising_orders, sort_words
 print(rising_orders(np.array([[2.0, 1.0]])).tolist(), "numba.typed.typeddict" in sys.modules)
 print(numba.njit(lambda x: np.sort(x))(np.array([2.0, 1.0])).tolist())
 """
@@ -84,11 +88,10 @@ print(numba.njit(lambda x: np.sort(x))(np.array([2.0, 1.0])).tolist())
     assert found.stdout.split("\n")[:2] == ["[[1, 0]] False", "[1.0, 2.0]"]
 
 
-@pytest.mark.slow
-def test_the_second_process_finds_what_the_first_compiled(tmp_path):
-    """The cache has one place for one version, inside the package."""
-    places = list((Path(engine.__file__).parent / "__pycache__").glob("loops-*"))
-    assert f"loops-{digest_of(Path(engine.__file__).parent)}" in [place.name for place in places]
+def test_loops_of_the_engine_are_kept_inside_the_package():
+    """An upgrade that removes it removes them too."""
+    base = Path(engine.__file__).parent / "__pycache__"
+    assert fold._cache.cache_path == os.environ.get("NUMBA_CACHE_DIR", str(base)) + "/loops"
 
 
 def test_a_digest_is_that_of_names_and_contents(tmp_path):
@@ -103,8 +106,8 @@ def test_a_digest_is_that_of_names_and_contents(tmp_path):
     assert len({first, second, digest_of(tmp_path)}) == 3
 
 
-def test_each_room_has_a_cache_of_its_own():
-    """Loops of the search lie beside it, so that a change of theirs leaves the engine's alone."""
-    rising_orders(np.array([[2.0, 1.0]]))
-    room = Path(sorting.__file__).parent
-    assert f"loops-{digest_of(room)}" in [place.name for place in (room / "__pycache__").iterdir()]
+def test_loops_of_the_search_lie_beside_it():
+    """They are no part of the engine."""
+    base = Path(sorting.__file__).parent / "__pycache__"
+    expected = os.environ.get("NUMBA_CACHE_DIR", str(base)) + "/loops"
+    assert sort_words._cache.cache_path == expected

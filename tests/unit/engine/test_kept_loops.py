@@ -1,0 +1,412 @@
+"""Compiled loops on disk: an edit compiles the loops that reach it, and no other."""
+
+import ast
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import engine
+from engine.runtime.compiling.loops import MOST_VERSIONS
+
+FILES = {
+    "values.py": '''
+        import numpy as np
+        STEP, TABLE, PAIR = 2.0, np.array([3.0, 5.0]), (7, 11)
+    ''',
+    "deep.py": '''
+        from engine.runtime.compiling.loops import compiled
+        from own.values import PAIR
+
+        @compiled
+        def deep(x, factor=2.0):
+            """Said of it."""
+            # A remark.
+            return x * factor + PAIR[1]
+
+        @compiled
+        def aside(x):
+            return x + 1.0
+    ''',
+    "middle.py": '''
+        import own.deep
+        from engine.runtime.compiling.loops import compiled_part
+
+        @compiled_part
+        def middle(x):
+            return own.deep.deep(x)
+    ''',
+    "language.py": '''
+        from llvmlite import ir
+        from numba import types
+        from numba.extending import intrinsic, overload
+        from own.helpers import number
+
+        @intrinsic
+        def shifted(typing, x):
+            def code(context, builder, sig, args):
+                return builder.fadd(args[0], number(4.0))
+            return types.float64(types.float64), code
+
+        def chosen(x):
+            raise NotImplementedError
+
+        @overload(chosen)
+        def choose(x):
+            return lambda x: x + 6.0
+    ''',
+    "helpers.py": '''
+        from llvmlite import ir
+
+        def number(value):
+            return ir.Constant(ir.DoubleType(), value)
+    ''',
+    "records.py": '''
+        from typing import NamedTuple
+
+        class Prices(NamedTuple):
+            """Of a bar."""
+            low: float
+            high: float
+
+            def spread(self):
+                return self.high - self.low
+    ''',
+    "top.py": '''
+        import numpy as np
+        from engine.runtime.compiling.loops import compiled, _made
+        from own.language import chosen, shifted
+        from own.middle import middle
+        from own.records import Prices
+        from own.values import STEP, TABLE
+
+        def adding(number):
+            @compiled
+            def added(x):
+                return x + number
+            return added
+
+        added = adding(1.0)
+
+        @compiled
+        def calls(x):
+            return middle(x) + STEP
+
+        @compiled
+        def reads_table(k):
+            return TABLE[k]
+
+        @compiled
+        def says(x):
+            return shifted(x)
+
+        @compiled
+        def overloads(x):
+            return chosen(x)
+
+        @compiled
+        def lowest(prices):
+            return prices.low
+
+        @compiled
+        def makes(x):
+            return Prices(x, -x).high
+
+        def divides(x):
+            return 1.0 / x
+        divides = _made(divides, nogil=False)
+
+        def found():
+            prices = Prices(1.0, 9.0)
+            return {"calls": calls(1.0), "reads_table": reads_table(1), "says": says(1.0),
+                    "overloads": overloads(1.0), "lowest": lowest(prices), "makes": makes(4.0),
+                    "added": added(1.0), "divides": divides(4.0)}
+    ''',
+}  # fmt: skip
+
+ASK = """
+import json, sys
+from numba.core.dispatcher import Dispatcher
+from own import top
+found = top.found()
+compiled = [name for module in list(sys.modules.values()) if module.__name__.startswith("own")
+            for name, value in vars(module).items()
+            if isinstance(value, Dispatcher) and value.stats.cache_misses]
+print(json.dumps([found, sorted(set(compiled))]))
+"""
+
+FOUND = {"calls": 15.0, "reads_table": 5.0, "says": 5.0, "overloads": 7.0, "lowest": 1.0,
+         "makes": -4.0, "added": 2.0, "divides": 0.25}  # fmt: skip
+
+UNREACHED = (
+    ("deep.py", "Said of it.", "Said of it in more words,\n    and lines."),
+    ("deep.py", "# A remark.", "# Another remark."),
+    ("deep.py", "return x + 1.0", "return x + 2.0"),
+    ("middle.py", "import own.deep", "\n\n# Moved.\nimport own.deep"),
+    ("records.py", "return self.high - self.low", "return self.low - self.high"),
+    ("records.py", '"""Of a bar."""', ""),
+    ("values.py", "STEP, TABLE", "OTHER = 8.0\nSTEP, TABLE"),
+    ("helpers.py", "def number", "def other():\n    return 3\n\ndef number"),
+    ("top.py", "@compiled\ndef says", "def others():\n    pass\n\n@compiled\ndef says"),
+)  # fmt: skip
+
+REACHED = {
+    "a number": ("values.py", "2.0, np", "3.0, np", {"calls": 16.0}, []),
+    "a number of a tuple": ("values.py", "(7, 11)", "(7, 12)", {"calls": 16.0}, ["deep", "middle"]),
+    "an array": ("values.py", "5.0]", "6.0]", {"reads_table": 6.0}, []),
+    "a type of an array": ("values.py", "[3.0, 5.0]", "[3, 6]", {"reads_table": 6}, []),
+    "a function": ("deep.py", "x * factor", "x / factor", {"calls": 13.5}, ["deep", "middle"]),
+    "a default": ("deep.py", "=2.0", "=3.0", {"calls": 16.0}, ["deep", "middle"]),
+    "an operation": ("language.py", "fadd", "fsub", {"says": -3.0}, []),
+    "a helper of one": ("helpers.py", "(), value", "(), value + 1", {"says": 6.0}, []),
+    "an overload": ("language.py", "+ 6.0", "+ 8.0", {"overloads": 9.0}, []),
+    "the order of fields": (
+        "records.py", "low: float\n    high: float", "high: float\n    low: float",
+        {"lowest": 9.0, "makes": 4.0}, [],
+    ),
+    "a value that is enclosed": ("top.py", "adding(1.0)", "adding(3.0)", {"added": 4.0}, []),
+    "a name that means something else": (
+        "top.py", "from own.middle import middle", "from own.deep import aside as middle",
+        {"calls": 4.0}, ["aside", "middle"],
+    ),
+    "an option": ("top.py", "nogil=False", "nogil=True", {"divides": 0.25}, []),
+}  # fmt: skip
+
+
+def write_package(folder):
+    """The package of loops."""
+    (folder / "own").mkdir()
+    (folder / "own" / "__init__.py").write_text("")
+    for name, text in FILES.items():
+        (folder / "own" / name).write_text(inspect.cleandoc(text) + "\n")
+
+
+def edit(folder, name, before, after):
+    """Change one place of a file."""
+    file = folder / "own" / name
+    text = file.read_text()
+    assert text.count(before) == 1, before
+    file.write_text(text.replace(before, after))
+
+
+def run(folder, code):
+    """A fresh process, ended; it knows its folder."""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    # Python's own code of a file is kept by its second and its length, which may be the same here.
+    command = [sys.executable, "-B", "-c", code, str(folder)]
+    found = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def ask(folder, code=ASK):
+    """What a fresh process finds, and which loops it compiled."""
+    return json.loads(run(folder, code))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A package whose loops were compiled by another process."""
+    folder = tmp_path_factory.mktemp("kept")
+    write_package(folder)
+    found, compiled = ask(folder)
+    assert found == FOUND
+    assert set(compiled) >= {*FOUND, "deep", "middle"}
+    return folder
+
+
+@pytest.fixture
+def copied(kept, tmp_path):
+    """The same with what was compiled, to be edited."""
+    shutil.copytree(kept, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+@pytest.mark.slow
+def test_what_is_not_reached_compiles_nothing(copied):
+    """Docstrings, comments, lines, and what stands beside the loops."""
+    for change in UNREACHED:
+        edit(copied, *change)
+    assert ask(copied) == [FOUND, []]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", REACHED.values(), ids=REACHED)
+def test_what_is_reached_is_compiled_anew(copied, change):
+    """Exactly the loops that reach it, by numba's own account."""
+    name, before, after, expected, others = change
+    edit(copied, name, before, after)
+    found, compiled = ask(copied)
+    assert found == {**FOUND, **expected}
+    assert set(compiled) == {*expected, *others}
+    assert ask(copied) == [found, []]
+
+
+KEYS = """
+import json, sys
+import engine.cpu.language
+from numba.core.dispatcher import Dispatcher
+from engine.runtime.compiling.reach import digest_reach
+keys = {}
+for name, module in sorted(sys.modules.items()):
+    if name.split(".")[0] == "engine":
+        assert module.__file__.startswith(sys.argv[1])
+        for value in vars(module).values():
+            if isinstance(value, Dispatcher):
+                function = value.py_func
+                keys[f"{function.__module__}.{function.__qualname__}"] = digest_reach(value)
+print(json.dumps(keys))
+"""
+
+
+def reworded(text):
+    """The text of a module with other docstrings, more comments and other lines."""
+    lines = text.split("\n")
+    places = [
+        node.body[0]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(node)
+    ]
+    for place in sorted(places, key=lambda place: -place.lineno):
+        indent = " " * place.col_offset
+        lines[place.lineno - 1 : place.end_lineno] = [
+            f'{indent}"""Other words.',
+            "",
+            f'{indent}"""',
+            f"{indent}# More.",
+        ]
+    return "\n# Above.\n" + "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the packages that the engine's loops lie in, and the keys of its loops."""
+    folder = tmp_path_factory.mktemp("tree")
+    for name in ("engine", "strategy", "data"):
+        shutil.copytree(
+            Path(engine.__file__).parents[1] / name,
+            folder / name,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+    return folder, ask(folder, KEYS)
+
+
+@pytest.mark.slow
+def test_other_words_in_all_files_leave_all_keys(tree):
+    """Of the whole engine."""
+    folder, keys = tree
+    before = {file: file.read_text() for file in (folder / "engine").rglob("*.py")}
+    try:
+        for file, text in before.items():
+            file.write_text(reworded(text))
+        assert ask(folder, KEYS) == keys
+    finally:
+        for file, text in before.items():
+            file.write_text(text)
+
+
+@pytest.mark.slow
+def test_what_is_registered_with_the_compiler_is_reached_by_its_types(tree):
+    """No loop names how vectors are added: those change that have vectors."""
+    folder, keys = tree
+    file = next((folder / "engine").rglob("simd_types.py"))
+    text = file.read_text()
+    assert text.count("ir.IRBuilder.fadd") == 1
+    file.write_text(text.replace("ir.IRBuilder.fadd", "ir.IRBuilder.fmul"))
+    try:
+        found = ask(folder, KEYS)
+    finally:
+        file.write_text(text)
+    changed = {name.rsplit(".")[-1] for name in keys if found[name] != keys[name]}
+    assert changed >= {"fill_parts", "_rolling", "_advance"}
+    assert changed.isdisjoint({"fold", "chain", "find_exit", "signals", "moved"})
+
+
+KILLED = """
+import os
+import data.files
+data.files.os.replace = lambda draft, path: os._exit(0 if os.path.exists(draft) else 1)
+from own.deep import aside
+aside(1)
+"""
+
+CHANGED = """
+import json
+from own import deep, top
+deep.PAIR = (7, 100)
+deep.deep(1.0)
+deep.PAIR = (7, 11)
+print(json.dumps(top.calls(1.0)))
+"""
+
+ASIDE = """
+import json
+from own.deep import aside
+print(json.dumps([aside(1), sum(aside.stats.cache_hits.values())]))
+"""
+
+
+def kept_files(folder, name):
+    """What is kept of a loop."""
+    return sorted((folder / "own" / "__pycache__" / "loops").glob(f"own.{name}-*"))
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_while_it_keeps_a_loop_leaves_nothing(copied):
+    """The next one compiles it, and removes the draft."""
+    before = kept_files(copied, "deep.aside")
+    run(copied, KILLED)
+    drafts = copied / "own" / "__pycache__" / "loops"
+    assert len(list(drafts.glob(".*.part"))) == 1
+    assert kept_files(copied, "deep.aside") == before
+    assert [ask(copied, ASIDE), ask(copied, ASIDE)] == [[2.0, 0], [2.0, 1]]
+    assert not list(drafts.glob(".*.part"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["cut", "holes", "empty"])
+def test_a_file_that_is_not_whole_is_not_used(copied, damage):
+    """As a machine leaves it that lost its power."""
+    assert ask(copied, ASIDE) == [2.0, 0]
+    for file in kept_files(copied, "deep.aside"):
+        content = file.read_bytes()
+        holes = bytes(2000)
+        kept = {"cut": content[:-9], "holes": content[:-2000] + holes, "empty": b""}[damage]
+        file.write_bytes(kept)
+    assert [ask(copied, ASIDE), ask(copied, ASIDE)] == [[2.0, 0], [2.0, 1]]
+
+
+@pytest.mark.slow
+def test_old_versions_of_a_loop_go(copied):
+    """Of each loop the newest stay; other loops stay as they are."""
+    assert ask(copied, ASIDE) == [2.0, 0]
+    (file,) = kept_files(copied, "deep.aside")
+    others = kept_files(copied, "deep.deep")
+    old = [file.with_name(file.name.replace("aside-", f"aside-{age:02}")) for age in range(12)]
+    for age, each in enumerate(old):
+        shutil.copy(file, each)
+        os.utime(each, (age, age))
+    assert ask(copied, ASIDE.replace("aside(1)", "aside(1.5)")) == [2.5, 0]
+    found = kept_files(copied, "deep.aside")
+    # Of the version as it is there are two types.
+    assert len(found) == MOST_VERSIONS + 1
+    assert {*old[-MOST_VERSIONS + 1 :], file} < {*found}
+    assert kept_files(copied, "deep.deep") == others
+
+
+@pytest.mark.slow
+def test_what_was_compiled_with_another_constant_is_not_kept(kept, tmp_path):
+    """A loop takes along what it calls as that was compiled, not as it reads by then."""
+    shutil.copytree(kept / "own", tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__"))
+    assert ask(tmp_path, CHANGED) == 104.0
+    found, compiled = ask(tmp_path)
+    assert found == FOUND
+    assert {"calls", "middle", "deep"} <= set(compiled)
