@@ -13,7 +13,7 @@ from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs import RunStore
 from optimizer.runs.result import GeneRecord, RunHeader
-from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population
+from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
 from optimizer.session.exported import Recorded, natural, newest_front, recorded_individuals
 from optimizer.shown import evenly
 from optimizer.written import write_whole
@@ -96,17 +96,17 @@ def _chosen(is_member: npt.NDArray[np.bool_], sample: int) -> npt.NDArray[np.int
 
 
 def _trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
-    _check_bounds(header, chosen.population.genomes)
-    distributions = {gene.name: _distribution(gene) for gene in header.genes}
     population = natural(header, chosen.population)
+    _check_objectives(population)
+    distributions = {gene.name: _distribution(gene) for gene in header.genes}
     trials: list[FrozenTrial] = []
     for i, born in enumerate(chosen.born.tolist()):
         failure = header.failure_names[population.failures[i]]
         values = zip(distributions.items(), population.genomes[i].tolist(), strict=True)
         trials.append(
             create_trial(
-                state=TrialState.FAIL if failure else TrialState.COMPLETE,
-                values=None if failure else population.objectives[i].tolist(),
+                state=TrialState.FAIL if population.failures[i] else TrialState.COMPLETE,
+                values=None if population.failures[i] else population.objectives[i].tolist(),
                 params={
                     name: int(value) if isinstance(kind, IntDistribution) else value
                     for (name, kind), value in values
@@ -118,19 +118,15 @@ def _trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
     return trials
 
 
-def _check_bounds(header: RunHeader, genomes: Floats) -> None:
-    """Refuse genomes [N, G] that the header's bounds do not hold, which no study may have."""
-    header.check_genes(genomes)
-    for gene, values in zip(header.genes, genomes.T, strict=True):
-        outside = values[~((gene.low <= values) & (values <= gene.high))]
-        if len(outside):
-            raise StoreError(
-                f"the header bounds {gene.name} by {gene.low:g} and {gene.high:g}, and a candidate "
-                f"has {outside[0]:g}"
-            )
+def _check_objectives(population: Population) -> None:
+    """Refuse individuals without an objective of which no failure says why."""
+    if np.isnan(population.objectives[population.failures == 0]).any():
+        raise StoreError("a candidate lacks an objective, and no failure says why")
 
 
 def _distribution(gene: GeneRecord) -> BaseDistribution:
+    if not gene.low <= gene.high:
+        raise StoreError(f"the header does not say between which bounds {gene.name} lies")
     if gene.kind == "int":
         return IntDistribution(int(gene.low), int(gene.high))
     return FloatDistribution(gene.low, gene.high)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from optimizer.report.charts.progress import LEVELS
 from optimizer.runs import GenerationSummary, RunStore
+from optimizer.runs.result import RunHeader
 from optimizer.search.evolution import front_of
 from optimizer.search.generation import Floats, Population
 from optimizer.shown import evenly
@@ -49,6 +50,9 @@ def read_history(path: Path, n_objectives: int) -> History:
         ]
         chosen = [kept[place] for place in evenly(len(kept), MOST_GENERATIONS)]
         found = [_kept(store, summary) for summary in chosen]
+        header = RunHeader.read(store.header)
+    for population, _ in found:
+        header.check_genes(population.genomes)
     feasible = [one.objectives[one.violations == 0] for one, _ in found]
     nothing = np.full(n_objectives, np.nan)
     shown = [summaries[place] for place in evenly(len(summaries), MOST_GENERATIONS)]

@@ -327,6 +327,7 @@ class Tables:
         """
         with RunStore.open(self.path) as store:
             found = store.generation(generation).population
+        self.header.check_genes(found.genomes)
         frame = pd.DataFrame(found.genomes, columns=list(self.genes))
         natural = self.header.natural(found.objectives)
         for column, name in enumerate(self.objectives):

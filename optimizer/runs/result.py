@@ -354,16 +354,24 @@ class RunHeader(Payload):
         return tuple(gene.name for gene in self.genes)
 
     def check_genes(self, genomes: npt.NDArray[np.float64]) -> None:
-        """Refuse genomes [N, G] of other genes than the header names.
+        """Refuse genomes [N, G] of other genes than the header names, or beyond their bounds.
 
         Raises:
-            StoreError: When their number differs.
+            StoreError: When one is.
         """
         if genomes.shape[-1] != len(self.genes):
             raise StoreError(
                 f"the header names {counted(len(self.genes), 'gene')}, and candidates have "
                 f"{genomes.shape[-1]}"
             )
+        for gene, values in zip(self.genes, genomes.T, strict=True):
+            # Former versions recorded no bounds, which hold every number then.
+            outside = values[~np.isfinite(values) | (values < gene.low) | (values > gene.high)]
+            if len(outside):
+                raise StoreError(
+                    f"the header bounds {gene.name} by {gene.low:g} and {gene.high:g}, and a "
+                    f"candidate has {outside[0]:g}"
+                )
 
     def natural(self, objectives: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Minimised objectives [..., O] in the sign that people know, and back again.

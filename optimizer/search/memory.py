@@ -4,10 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optimizer.errors import OptimizerError
 from optimizer.search.generation import Floats
 
 FIXED = 5
 """Numbers of a memory whose count does not depend on the run."""
+
+MOST_COUNTED = 2**53
+"""Whole numbers below it are exact."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,13 @@ def from_numbers(numbers: Floats, n_objectives: int) -> Memory:
     Args:
         numbers: [S].
         n_objectives: O.
+
+    Raises:
+        OptimizerError: When they are no numbers of a memory.
     """
+    counts = numbers[[0, 2, 3, 4]] if len(numbers) >= FIXED + 2 * n_objectives else None
+    if counts is None or not ((counts >= 0) & (counts < MOST_COUNTED)).all():
+        raise OptimizerError("the memory of a generation is none: it counts what cannot be")
     evaluated, best, grown_at, stirred_at, n_islands = numbers[:FIXED].tolist()
     sizes, rest = np.split(numbers[FIXED:], [int(n_islands)])
     credits, low, high = np.split(rest, [-2 * n_objectives, -n_objectives])

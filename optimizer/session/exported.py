@@ -23,6 +23,7 @@ from optimizer.search.generation import (
     Serials,
     final_front,
 )
+from optimizer.shown import counted
 
 What = Literal["front", "generations", "individuals", "points"]
 
@@ -90,6 +91,7 @@ def recorded_individuals(store: RunStore) -> Recorded:
         raise StoreError(f"run '{store.run_id}' has recorded no candidate that is still kept")
     names = [field.name for field in fields(Population)]
     together = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
+    RunHeader.read(store.header).check_genes(together[0])
     return Recorded(Population(*together), np.array(born, dtype=np.int64))
 
 
@@ -108,6 +110,7 @@ def newest_front(store: RunStore) -> Population:
     if result is None:
         return front.take(np.argsort(front.objectives[:, 0], kind="stable"))
     header, members = RunHeader.read(store.header), result.front
+    header.check_genes(front.genomes)
     genomes = _table(header.gene_names, [member.genes for member in members])
     objectives = _table(header.objectives, [member.objectives for member in members])
     nothing = np.zeros(len(members))
@@ -117,6 +120,9 @@ def newest_front(store: RunStore) -> Population:
 
 
 def _table(names: Sequence[str], rows: Sequence[Mapping[str, float]]) -> Floats:
+    for name in names:
+        if any(name not in row for row in rows):
+            raise StoreError(f"the header names {name!r}, which a member of the result lacks")
     values = [[row[name] for name in names] for row in rows]
     return np.array(values, dtype=np.float64).reshape(len(rows), len(names))
 
@@ -131,7 +137,20 @@ def _lineage_of(genomes: Floats, front: Population) -> Serials:
 
 
 def natural(header: RunHeader, population: Population) -> Population:
-    """The same individuals, objectives in the sign that people know."""
+    """The same individuals, objectives in the sign that people know.
+
+    Raises:
+        StoreError: When the header describes others.
+    """
+    header.check_genes(population.genomes)
+    codes, names = population.failures, counted(len(header.failure_names), "failure")
+    if not ((codes >= 0) & (codes < len(header.failure_names))).all():
+        raise StoreError(
+            f"the header names {names}, and candidates have codes {codes.min()} to {codes.max()}"
+        )
+    operators = population.lineage[:, LINEAGE.index("operator")]
+    if not ((operators >= UNKNOWN) & (operators < len(OPERATORS))).all():
+        raise StoreError("a candidate was made by an operator that there is not")
     return replace(population, objectives=header.natural(population.objectives))
 
 

@@ -68,7 +68,6 @@ def importance_in(store: RunStore) -> dict[str, Importance]:
         StoreError: When the run is damaged, or has recorded nobody.
     """
     found, header = recorded_individuals(store).population, RunHeader.read(store.header)
-    header.check_genes(found.genomes)
     objectives = header.natural(found.objectives)
     is_known = (found.violations == 0) & np.isfinite(objectives).all(axis=1)
     genomes, values = found.genomes[is_known], objectives[is_known]
@@ -142,7 +141,9 @@ def _length(matrix: Floats, vectors: Floats, own: Mask) -> Floats:
 
 def _shuffled(values: Floats) -> Floats:
     """Values as they are, then in other orders, of mean 0 and length 1, [N, 1 + SHUFFLES]."""
-    centred = values - values.mean()
+    # A power of two changes no digit, and keeps squares of great numbers finite.
+    scaled = np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
+    centred = scaled - scaled.mean()
     length = float(np.sqrt((centred**2).sum()))
     unit = centred / length if length > 0 else centred
     orders = [

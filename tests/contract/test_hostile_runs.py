@@ -15,6 +15,7 @@ from tests.support.hostile import (
     limited_memory,
     read_hostile,
 )
+from tests.support.hostile_arrays import harm_arrays
 from tests.support.hostile_files import harm_files, remove
 from tests.support.own_files import momentum_file
 
@@ -65,6 +66,23 @@ def test_a_changed_run_harms_nobody(place, watch, mutations):
             if (place / CANARY).exists():
                 faults.append(f"seed {seed}: a text of the record was executed")
                 (place / CANARY).unlink()
+    assert not faults, "\n".join(faults)
+
+
+ONCE_HARMFUL = (4, 12, 21, 25, 41, 63, 81)
+"""Seeds of genes and memories that are none, and of objectives whose squares are too great."""
+
+
+def test_changed_numbers_harm_nobody(place, watch, mutations):
+    """As above, where the numbers of populations are others and their digests too."""
+    read_hostile(watch)
+    faults = []
+    with limited_memory():
+        for seed in (*ONCE_HARMFUL, *range(mutations // 10)):
+            shutil.rmtree("runs/changed")
+            shutil.copytree("runs/sound", "runs/changed")
+            harm_arrays(place / "runs/changed/run.sqlite", seed)
+            faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch)]
     assert not faults, "\n".join(faults)
 
 
@@ -153,4 +171,36 @@ def test_genes_beyond_their_bounds_are_refused(place, bound, value):
     forge(place / "runs/changed", "header", change)
     code, out, err = call("runs", "export", "changed", "x.journal")
     assert (code, out) == (4, ""), err
-    assert "the header bounds ema_fast by " in err
+    told = "the header bounds ema_fast by " if value else "between which bounds ema_fast lies"
+    assert told in err
+
+
+STUDY = ("export", "changed", "x.journal")
+TABLE = ("export", "changed", "x.csv", "--what", "individuals")
+
+
+@pytest.mark.parametrize("words", [STUDY, TABLE], ids=["study", "table"])
+@pytest.mark.parametrize(("names", "expected"), [([], 4), ([""], 4), ([""] * 9, 0)])
+def test_failures_without_a_name_stay_failures(place, words, names, expected):
+    """A code without a name is refused, and an empty name makes nothing feasible."""
+    read = [call("runs", *words)[0], (place / words[2]).read_text().count('"state":3')]
+    assert read[0] == 0
+    forge(place / "runs/changed", "header", lambda told: told["run"].update(failure_names=names))
+    code, _, err = call("runs", *words)
+    assert (code, f"the header names {len(names)} failure" in err) == (expected, expected == 4), err
+    assert (place / words[2]).read_text().count('"state":3') == read[1]
+    assert words is TABLE or read[1] > 0
+
+
+@pytest.mark.parametrize("words", [STUDY, TABLE], ids=["study", "table"])
+@pytest.mark.parametrize("count", [0, 3, 12])
+def test_genes_of_tables_and_studies_are_those_of_candidates(place, words, count):
+    """Too many and too few are refused in one line."""
+
+    def change(told):
+        genes = told["run"]["genes"]
+        told["run"]["genes"] = (genes * 2)[:count]
+
+    forge(place / "runs/changed", "header", change)
+    code, _, err = call("runs", *words)
+    assert (code, "defect" in err) == (4, False), err
