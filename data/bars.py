@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from data.checks import COLUMNS, LARGEST, VALUES, Floats, Ints, check_bars
+from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
 from data.hours import OpenGaps
 from data.timeframe import Gaps, format_timeframe, gaps_of
@@ -31,17 +31,16 @@ class Bars:
 
     Args:
         timestamp: [T], int64 nanoseconds UTC, the time at which a bar OPENS, strictly ascending.
-        open: [T], float64, above zero and at most 1e300, as are high, low and close.
+        open: [T], float64, finite and above zero, as are high, low and close.
         high: [T], at least open and close.
         low: [T], at most open and close.
-        volume: [T], not negative, at most 1e300.
+        volume: [T], finite and not negative.
         symbol: Name of the market, text for people, never a path.
         timeframe_ns: Duration of one bar, nanoseconds.
         source: The spec that the bars were loaded from.
         is_simulated: Whether a program invented the market.
         notes: One line for each repair, assumption or warning.
-        extra: Further columns by name, each [T] NaN or at most 1e300 in size: what was known at
-            a bar's close.
+        extra: Further columns by name, each [T] finite or NaN: what was known at a bar's close.
         dated: Names of those of `extra` that follow the clock, such as a rate with the time from
             which it was known; each of the others is aligned, it belongs to its bar.
         zone: IANA zone of the source's clock: its days and weeks are those that bars merge into.
@@ -90,11 +89,10 @@ class Bars:
             raise BarsError(f"timeframe_ns must be above zero, got {self.timeframe_ns!r}")
         check_symbol(self.symbol)
         for name, column in extra.items():
-            large = np.abs(column) > LARGEST
-            if large.any():
-                bar = int(large.argmax())
-                what = "infinite" if np.isinf(column[bar]) else f"above {LARGEST:.0e} in size"
-                raise BarsError(f"column '{name}' is {what} at bar {bar}")
+            if np.isinf(column).any():
+                raise BarsError(
+                    f"column '{name}' is infinite at bar {int(np.isinf(column).argmax())}"
+                )
         check_bars(self.timestamp, {name: getattr(self, name) for name in VALUES})
 
     def __len__(self) -> int:

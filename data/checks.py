@@ -23,10 +23,6 @@ EARLIEST_NS = int(np.datetime64("1900-01-01", "ns").astype(np.int64))
 LATEST_NS = int(np.datetime64("2100-01-01", "ns").astype(np.int64))
 """Times outside are a unit read wrongly; inside, every difference fits in 64 bits."""
 
-LARGEST = 1e300
-"""Of a price, a volume or a number in another column: weighted sums of so many bars as a row reads
-stay far below what a float64 can hold, in whatever order they are added."""
-
 FIRST_NS, YEAR_NS = 86_400 * 10**9, 366 * 86_400 * 10**9
 """What a source says must lie from 1970-01-02 to a year from now: zero is no time, nor is a year
 that nobody has seen."""
@@ -94,10 +90,6 @@ def faults(
     for name in VALUES:
         finite &= np.isfinite(values[name])
     yield "with a value that is missing or not finite", ~finite
-    large = np.zeros(len(timestamp), dtype=np.bool_)
-    for name in VALUES:
-        large |= np.abs(values[name]) > LARGEST
-    yield f"with a value above {LARGEST:.0e}", large
     yield LOW_PRICE, (np.minimum(low, np.minimum(opening, close)) <= 0)
     yield HIGH_LOW, high <= 0
     yield "with a negative volume", values["volume"] < 0

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars
-from data.checks import LARGEST, Floats, Ints, format_time
+from data.checks import Floats, Ints, format_time
 from data.errors import TimeframeError
 from data.hours import find_open_gaps, gap_lines
 from data.timeframe import DAY_NS, MINUTE_NS, format_timeframe
@@ -56,11 +56,11 @@ def resample(bars: Bars, timeframe_ns: int, calendar: str | None = None) -> Bars
     opens = left_edge[first]
     open_gaps = find_open_gaps(opens, timeframe_ns, bars.zone, calendar)
     volume = _sum_oldest_first(bars.volume, first, count)
-    if (volume > LARGEST).any():
-        i = int(first[np.flatnonzero(volume > LARGEST)[0]])
+    if not np.isfinite(volume).all():
+        i = int(first[np.flatnonzero(~np.isfinite(volume))[0]])
         raise TimeframeError(
             f"--timeframe {format_timeframe(timeframe_ns)}: volumes from "
-            f"{format_time(bars.timestamp[i])} on add up to more than {LARGEST:.0e}; "
+            f"{format_time(bars.timestamp[i])} on add up to more than a number holds; "
             "leave it out or correct the file"
         )
     return replace(

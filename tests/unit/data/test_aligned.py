@@ -243,12 +243,10 @@ def test_they_are_kept_in_a_file_and_in_memory_that_is_mapped(tmp_path):
         keep_bars(dated, tmp_path)
 
 
-def test_bars_refuse_what_sums_cannot_hold():
+def test_bars_refuse_infinity():
     """Whoever makes them."""
     with pytest.raises(DataError, match="column 'mood' is infinite at bar 1"):
         moody([1, np.inf])
-    with pytest.raises(DataError, match=r"column 'mood' is above 1e\+300 in size at bar 1"):
-        moody([1, -2e300])
 
 
 def test_unknown_cells_are_not_read_one_by_one(monkeypatch):

@@ -88,8 +88,6 @@ def test_content_hash_sees_the_timeframe():
         ("low", 0.0, "price that is not above zero"),
         ("close", -1.0, "price that is not above zero"),
         ("volume", -1.0, "negative volume"),
-        ("high", 1.1e300, r"value above 1e\+300"),
-        ("volume", 1e308, r"value above 1e\+300"),
         ("low", 101.9, "low above open or close"),
         ("high", 99.0, "high below open or close"),
         ("timestamp", -(2**63), "without a time"),

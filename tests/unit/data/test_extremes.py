@@ -27,7 +27,7 @@ def alternating(low, high):
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [(1e-300, 1e300, "inf times the close"), (1.0, 1e300, "1e+300 times the close"),
-     (1e-5, 1e299, "1e+304 times the close"), (1.0, 4.0, "+300% from the close")],
+     (1e-5, 1e302, "1e+307 times the close"), (1.0, 4.0, "+300% from the close")],
 )  # fmt: skip
 def test_prices_that_alternate_are_told_in_short_words(low, high, words):
     """Neither a warning nor three hundred digits."""
@@ -38,15 +38,15 @@ def test_prices_that_alternate_are_told_in_short_words(low, high, words):
 
 
 def test_an_offset_that_is_too_large_is_refused(tmp_path):
-    """What comes of it is no price."""
-    spec = write_csv(tmp_path, csv_text(alternating(1.0, 1e300)))
-    with pytest.raises(BarsError, match=r"40 rows with a value above 1e\+300"):
+    """What comes of it is no number."""
+    spec = write_csv(tmp_path, csv_text(alternating(1.0, 1e308)))
+    with pytest.raises(BarsError, match="20 rows with a value that is missing or not finite"):
         load_bars(spec, LoadOptions(price_offset=1.7e308))
 
 
 def test_volumes_that_add_up_to_no_number_are_refused(tmp_path):
     """The option is to blame, and not a row."""
-    spec = write_csv(tmp_path, csv_text({**make_columns(40), "volume": np.full(40, 3e299)}))
+    spec = write_csv(tmp_path, csv_text({**make_columns(40), "volume": np.full(40, 1e308)}))
     assert len(load_bars(spec)) == 40
     with pytest.raises(TimeframeError, match=r"--timeframe 1h: volumes from 2024-01-01T00:00 on"):
         load_bars(spec, LoadOptions(timeframe="1h"))
