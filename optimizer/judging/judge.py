@@ -68,7 +68,7 @@ from optimizer.judging.trials import (
     trials_record,
 )
 from optimizer.judging.unstated import list_unstated
-from optimizer.judging.verdict import null_seconds, with_verdict
+from optimizer.judging.verdict import null_seconds, trials_seconds, with_verdict
 from optimizer.judging.workers import Pool
 from optimizer.runs import RunStore
 from optimizer.search.evolution import front_hash
@@ -174,11 +174,13 @@ class _Judge:
         return self._task.engine()
 
     def _seconds(self) -> float:
-        """About how long it takes to judge by null searches, with the look-ahead check."""
+        """About how long it takes to judge by null searches, with what is not found out yet."""
         task, cores = self._task, self._task.config.threads or available_cores()
         checked = task.markets.windows if self._found.causal is None else ()
         look_ahead_s = causality_seconds(map(len, checked), len(self._front))
-        return null_seconds(task.workload(), self._result.evaluated, cores) + look_ahead_s
+        evaluated, windows = self._result.evaluated, self._result.data.windows
+        trials_s = 0.0 if self._found.trials else trials_seconds(windows, evaluated)
+        return null_seconds(task.workload(), evaluated, cores) + look_ahead_s + trials_s
 
     def _parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """Parts of the judgement by name."""

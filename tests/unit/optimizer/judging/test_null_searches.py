@@ -20,7 +20,7 @@ from optimizer.judging.null import (
     strengths_of,
 )
 from optimizer.judging.pick import chosen
-from optimizer.judging.verdict import null_seconds, verdict_of
+from optimizer.judging.verdict import null_seconds, trials_seconds, verdict_of
 from optimizer.judging.workers import Workers
 from optimizer.runs import RunStore
 from optimizer.runs.result import recorded_result
@@ -219,12 +219,17 @@ def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path)
     bars, rows = result.data.bars, min(4 * result.evaluated, 4096)
     work = Workload(result.evaluated * bars, rows * bars)
     null_s = null_seconds(work, result.evaluated, result.device.threads)
-    seconds = math.ceil(null_s + causality_seconds([bars], len(result.front)))
+    trials_s = trials_seconds(result.data.windows, result.evaluated)
+    seconds = math.ceil(null_s + causality_seconds([bars], len(result.front)) + trials_s)
     assert f"(about {seconds} s)" in said.pop()
     one = result.data.windows[0]
     many = replace(result, data=replace(result.data, windows=(replace(one, bars=500),) * 1000))
-    seconds = math.ceil(null_s + causality_seconds([500] * 1000, len(result.front)))
+    trials_s = trials_seconds(many.data.windows, result.evaluated)
+    assert trials_s > 3
+    seconds = math.ceil(null_s + causality_seconds([500] * 1000, len(result.front)) + trials_s)
     assert f"(about {seconds} s)" in verdict_of(many, None).sentence
+    damaged = replace(result, data=replace(result.data, windows=(replace(one, first="x"),)))
+    assert verdict_of(damaged, None).grade == verdict_of(result, None).grade
     held_out = replace(one, sample="held out")
     opened = replace(result, data=replace(result.data, windows=(one, *[held_out] * 1000)))
     assert verdict_of(opened, None) == verdict_of(result, None)
