@@ -32,6 +32,9 @@ AT_PLACE = re.compile(r" \(column ([0-9]+)\)$")
 SAYS_OPEN = re.compile(r"open|start|begin|bucket")
 """Within the name of a column of times: that bars open at them."""
 
+UPBIT_LOCAL = "candle_date_time_kst"
+"""Name of when a bar of Upbit begins, on the clock of Korea."""
+
 PERIOD_STARTS = (
     "time_period_start", "period_start", "interval_start", "bar_start", "bucket",
     "candle_date_time_utc",

@@ -9,6 +9,7 @@ from data.errors import TableError, near_match
 from data.providers.column_names import (
     PERIOD_STARTS,
     SAYS_OPEN,
+    UPBIT_LOCAL,
     bare_name,
     find_role,
     is_alike,
@@ -252,13 +253,14 @@ def _choose_times(
     found: dict[str, list[str]], names: Sequence[str], where: str
 ) -> list[tuple[str, ...]]:
     """The column or pair that says when bars open, then others that say the same."""
-    whole = [(column,) for column in found.get("timestamp", [])]
-    starts: list[tuple[str, ...]] = [one for one in whole if plain(one[0]) in PERIOD_STARTS]
-    if len(starts) == 1:
-        return starts
+    times: list[tuple[str, ...]] = [(column,) for column in found.get("timestamp", [])]
     parted = tuple(column for role in ("date", "time") for column in found.get(role, []))
-    if whole or parted:
-        return [*whole, *([parted] if parted else [])]
+    times += [parted] if parted else []
+    starts = [one for one in times if plain(one[0]) in PERIOD_STARTS]
+    if len(starts) == 1 and all(_is_of_trades(one[0], names) for one in times if one not in starts):
+        return starts
+    if times:
+        return times
     if INDEX in names:
         return [(INDEX,)]
     if names and bare_name(names[0]).strip() in NAMELESS:
@@ -270,6 +272,14 @@ def _choose_times(
             f"{say_column('timestamp', name)} --stamped close reads closes"
         )
     raise TableError(_missing(["timestamp"], names, where))
+
+
+def _is_of_trades(name: str, names: Sequence[str]) -> bool:
+    """Whether a column beside that of a bar's begin says when something was traded in it.
+
+    CoinAPI's ``time_open`` does, and Upbit's ``timestamp``, which is told by its local times.
+    """
+    return plain(name) == "time_open" or UPBIT_LOCAL in map(plain, names)
 
 
 def _choose_closes(

@@ -3,12 +3,15 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from data import load_bars
 from data.errors import DataError
+from data.providers.column_names import PERIOD_STARTS
 from data.table import LoadOptions
 from tests.support.flags import options_in
+from tests.support.series import make_columns
 
 DAY = 86_400 * 10**9
 
@@ -192,3 +195,16 @@ def test_ordinary_values_without_names_are_read(tmp_path, order):
     ]
     spec = write(tmp_path, "\n".join([*rows[::order], ""]))
     assert len(load_bars(spec, LoadOptions(sort=True))) == 59
+
+
+@pytest.mark.parametrize("start", PERIOD_STARTS)
+@pytest.mark.parametrize("time", ["timestamp", "open_time", "unix", "Date"])
+def test_a_begin_that_another_time_denies_is_refused(tmp_path, start, time):
+    """It is no better known than the other, unless a program is known to write both."""
+    columns = make_columns(8)
+    later = columns["timestamp"] + 7 * 3600 * 10**9
+    table = {start: later, time: columns.pop("timestamp"), **columns}
+    path = tmp_path / "bars.csv"
+    pd.DataFrame(table).to_csv(path, index=False)
+    with pytest.raises(DataError, match=f"columns '{start}' and '{time}' could both be the time"):
+        load_bars(str(path))
