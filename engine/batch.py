@@ -9,13 +9,15 @@ import numpy as np
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.backend import Form, Ints, Slots, StretchedRows
+from engine.accounts.results import Results, join_results, order_windows
+from engine.backend import LISTED_PAIRS, Form, Ints, Slots, StretchedRows, parts_of
 from engine.devices import Device, device_of
 from engine.errors import EngineError
 from engine.fast_case import find_fast_case
 from engine.indicators.plan import Plan, RowGroup, length_columns, plan_chunks, plan_rows
 from engine.indicators.row_cache import RowBank
 from engine.memory_plan import MemoryPlan, row_capacity
+from engine.positions.cpu.merging import fold_account
 from engine.validate import are_legal, check_windows, find_slots, load_loops, shaped
 from strategy.genes import Floats
 from strategy.model import Strategy
@@ -28,8 +30,8 @@ PART_PAIRS = 131_072
 """Pairs of individual and window that are handed over at a time, where windows are many: their
 results are 20 MB."""
 
-LISTED_PAIRS = 256
-"""Pairs of individual and window whose trades are asked of a device at once."""
+ACCOUNT_PAIRS = 32_768
+"""Pairs whose results are held at once where windows are one account: about 300 MB."""
 
 PARTS_THAT_PAY = 2
 """Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""
@@ -191,6 +193,49 @@ class Engine:
                 return self._chunked(genomes, out)
             again()
         return out
+
+    def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
+        """The same accumulators, and those of all windows as one account [P, A].
+
+        All trades are folded once, in the order in which their exit bars open; of those that open
+        together the first series comes first. One window is its own account.
+        """
+        genomes = shaped(self.spec, genomes)
+        if len(self.windows) == 1:
+            found = self.evaluate(genomes)
+            return found, found[:, 0]
+        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        account = np.empty((len(genomes), len(ACCUMULATORS)))
+        step = min(max(1, ACCOUNT_PAIRS // len(self.windows)), self._chunk or ACCOUNT_PAIRS)
+        order = order_windows(self.windows)
+        for part in parts_of(len(genomes), step):
+            out[part], results = self.list_results(genomes[part])
+            account[part] = fold_account(
+                out[part], results, order, self.costs.risk_fraction, self.threads
+            )
+        return out, account
+
+    def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
+        """Accumulators [P, W, A], and the results of the trades that they count."""
+        members = self._checked(shaped(self.spec, genomes))
+        times = [bars.timestamp for bars in self.series]
+        slots = self._found(members)
+        if slots is None:
+            slots = self._filled(members)
+        if slots is not None:
+            return self._backend.list_results(members, slots, self.windows, times)
+        # Their rows do not fit the bank together.
+        out = np.empty((len(members), len(self.windows), len(ACCUMULATORS)))
+        places = np.arange(len(self.windows))
+
+        def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
+            for some, plan in plan_chunks(self._case, members, self._bank.capacity, self._chunk):
+                out[some], found = self._backend.list_results(
+                    members[some], self._computed(plan), self.windows, times
+                )
+                yield some, places, found
+
+        return out, join_results(of_chunks(), len(members), len(places))
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
         """All trades of one individual [G]: a ledger a window, [W].

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.accounts.results import Results, join_results
 from engine.backend import BackendMaker, Form, Ints
 from engine.batch import Engine
 from engine.devices import Device, device_of
@@ -85,6 +86,7 @@ class PartedEngine(Engine):
         self.device_reason = f"{chosen.reason}, in {self.n_parts} parts of the series"
         self._given = {"threads": threads, "memory_bytes": memory_bytes}
         self._held: dict[int, Engine] = {}
+        self._chunk = None
         self._parts = cut_windows(self.windows, self._borders)
 
     @property
@@ -134,6 +136,20 @@ class PartedEngine(Engine):
             # Else it would stay until the next one is made.
             del engine
         return out
+
+    def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
+        """As `engine.batch.Engine.list_results`."""
+        genomes = shaped(self.spec, genomes)
+        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        members = np.arange(len(genomes))
+
+        def of_shares() -> Iterator[tuple[Ints, Ints, Results]]:
+            for places, engine in self.shares():
+                out[:, places], found = engine.list_results(genomes)
+                yield members, places, found
+                del engine
+
+        return out, join_results(of_shares(), len(genomes), len(self.windows))
 
     def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
         """As `engine.batch.Engine.ledgers`."""

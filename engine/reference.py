@@ -16,7 +16,7 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
-from engine.accounts.reference import accumulators_of, fold_results
+from engine.accounts.reference import accumulators_of, fold_results, merge_ledgers
 from engine.positions import exit_spec
 from engine.positions.exit_spec import Clock, Limits, Plan, clock_of, form_of, plan_of
 from engine.positions.reference import (
@@ -112,6 +112,15 @@ class Reference:
         """Fold a ledger's trades, in their order, into accumulators [A]."""
         sums = self._run(fold_results, ledger.r, ledger.side, float(self.costs.risk_fraction))
         return accumulators_of(ledger, sums)
+
+    def account(self, ledgers: Sequence[Ledger], windows: Sequence[int]) -> Floats:
+        """Fold some windows of an individual, by number, as one account: accumulators [A].
+
+        `ledgers` are those of all windows [W].
+        """
+        some = [ledgers[number] for number in windows]
+        spans = [self.windows[number] for number in windows]
+        return self.fold(merge_ledgers(some, spans, self.series))
 
     def replay(self, genome: Floats, windows: Iterable[int]) -> list[tuple[Ledger, Floats]]:
         """An individual's [G] ledger and accumulators [A] in each window, by number."""

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
 from engine.accounts.costs import Costs
-from engine.accounts.derived import LEAST_VARIATION, NS_PER_YEAR
+from engine.accounts.derived import LEAST_VARIATION
 from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.metrics import pool_spans, span_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -130,16 +131,7 @@ class Account:
     @cached_property
     def years(self) -> float:
         """Length of the union of all windows' times, in years."""
-        pairs = sorted(
-            (int(times[0]), int(times[-1]) + self.series[window.series].timeframe_ns)
-            for window in self.windows
-            for times in (self._times(window),)
-        )
-        total, reached = 0, pairs[0][0]
-        for first, last in pairs:
-            total += max(last - max(first, reached), 0)
-            reached = max(reached, last)
-        return total / NS_PER_YEAR
+        return pool_spans([span_of(self.series[one.series], one) for one in self.windows]).years
 
     @cached_property
     def buy_and_hold(self) -> float:

@@ -46,12 +46,14 @@ class Span:
     Args:
         bars: Bars in it.
         years: Time from its first bar's open to its last bar's close, in years of 365.25 days.
-        market: Whose bars they are; windows of one market lie one after another.
+        first_ns: When its first bar opens, nanoseconds UTC.
+        last_ns: When its last bar closes.
     """
 
     bars: int
     years: float
-    market: str = ""
+    first_ns: int = 0
+    last_ns: int = 0
 
 
 def power(base: Floats, exponent: float) -> Floats:

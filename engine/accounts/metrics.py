@@ -21,7 +21,6 @@ from engine.accounts.derived import (
     Need,
     Span,
 )
-from engine.accounts.ledger import ACCUMULATOR_INDEX
 
 Formula = tuple[Floats, Sequence[Need]]
 """Values [P, W], and what they need to be defined."""
@@ -50,12 +49,6 @@ METRICS = (
 )
 """Names of the last axis of metrics [P, W, M], in order."""
 
-SUM_R, PEAK_R, EQUITY, PEAK_EQUITY = (
-    ACCUMULATOR_INDEX[name] for name in ("sum_r", "peak_r", "equity", "peak_equity")
-)
-DEEPEST = [ACCUMULATOR_INDEX[name] for name in ("max_drawdown_r", "max_drawdown")]
-"""Accumulators of which the largest of any window is that of all."""
-
 
 @dataclass(frozen=True, eq=False)
 class MetricTable:
@@ -66,7 +59,8 @@ class MetricTable:
         reasons: [P, W, M] int8, place in `UNDEFINED`.
         ruined: [P, W], whether equity was lost.
         names: [M]; asking for another metric is a `ValueError`.
-        whole: The metrics of all windows as one, [P, 1, M]; None where there is one window.
+        whole: The metrics of all windows as one account, [P, 1, M]; None where nobody asked, or
+            where there is one window.
     """
 
     values: Floats
@@ -77,7 +71,7 @@ class MetricTable:
 
     @property
     def pooled(self) -> "MetricTable":
-        """The metrics of all windows as one, [P, 1, M]; see `pool`."""
+        """The metrics of all windows as one account, [P, 1, M]."""
         if self.whole is None and self.values.shape[1] != 1:
             raise ValueError("windows were not pooled")
         return self.whole or self
@@ -98,11 +92,15 @@ class MetricTable:
 def span_of(bars: Bars, window: Window) -> Span:
     """The span of a window on the series that it refers to."""
     first, last = int(bars.timestamp[window.start]), int(bars.timestamp[window.end - 1])
-    return Span(window.end - window.start, (last + bars.timeframe_ns - first) / NS_PER_YEAR)
+    last += bars.timeframe_ns
+    return Span(window.end - window.start, (last - first) / NS_PER_YEAR, first, last)
 
 
 def compute_metrics(
-    accumulators: Floats, spans: Sequence[Span], names: Sequence[str] = METRICS
+    accumulators: Floats,
+    spans: Sequence[Span],
+    names: Sequence[str] = METRICS,
+    account: Floats | None = None,
 ) -> MetricTable:
     """Derive metrics from accumulators.
 
@@ -110,9 +108,10 @@ def compute_metrics(
         accumulators: [P, W, A], named by `ACCUMULATORS`.
         spans: [W] span of each window.
         names: [M] of `METRICS`, those that are wanted; the others cost nothing.
+        account: [P, A] of all windows as one account, where its metrics are wanted.
 
     Returns:
-        The metrics, of each window and of all as one, with the reasons of those that are undefined:
+        The metrics, of each window and of the account, with reasons of those that are undefined:
 
         - win_rate, mean_r, mean_hold_bars: per trade. expectancy: another name of mean_r.
         - std_r: sample standard deviation of r; needs two trades, and variation: a variance above
@@ -154,51 +153,19 @@ def compute_metrics(
                 np.copyto(why, reason, where=~is_met)
     in_order = np.moveaxis(values, 0, 2), np.moveaxis(reasons, 0, 2)
     whole = None
-    if len(spans) > 1:
-        together = pool(accumulators)[:, None]
-        whole = compute_metrics(together, [pool_spans(spans)], names)
+    if account is not None and len(spans) > 1:
+        whole = compute_metrics(account[:, None], [pool_spans(spans)], names)
     return MetricTable(*in_order, derived.ruined, tuple(names), whole)
 
 
-def pool(accumulators: Floats) -> Floats:
-    """Take windows as one, as if their trades had been made one after another.
-
-    Counts and sums are added and equity is multiplied, in the order of windows; what is lost stays
-    lost. Falls are the deepest of any window, a lower bound. It is no portfolio's account.
-
-    Args:
-        accumulators: [P, W, A], W at least 1.
-
-    Returns:
-        [P, A].
-    """
-    together = accumulators[:, 0].copy()
-    for window in range(1, accumulators.shape[1]):
-        part = accumulators[:, window]
-        total = together + part
-        total[:, DEEPEST] = np.maximum(together[:, DEEPEST], part[:, DEEPEST])
-        total[:, PEAK_R] = np.maximum(together[:, PEAK_R], together[:, SUM_R] + part[:, PEAK_R])
-        lost = ~(together[:, EQUITY] > 0)
-        total[:, EQUITY] = _multiplied(together[:, EQUITY], part[:, EQUITY], lost)
-        reached = _multiplied(together[:, EQUITY], part[:, PEAK_EQUITY], lost)
-        total[:, PEAK_EQUITY] = np.maximum(together[:, PEAK_EQUITY], reached)
-        together = total
-    return together
-
-
 def pool_spans(spans: Sequence[Span]) -> Span:
-    """The span of windows taken as one: all bars, and the years of the market with most of them."""
-    years: dict[str, float] = {}
-    for span in spans:
-        years[span.market] = years.get(span.market, 0.0) + span.years
-    return Span(sum(span.bars for span in spans), max(years.values()))
-
-
-def _multiplied(equity: Floats, growth: Floats, lost: Flags) -> Floats:
-    """Equity [P] after more growth, 0 where either is none: infinity times 0 would be NaN."""
-    is_none = lost | ~(growth > 0)
-    product: Floats = np.where(is_none, 0.0, equity * np.where(is_none, 1.0, growth))
-    return np.where(is_none, 0.0, product)
+    """The span of windows that are one account: all bars, and the union of their times."""
+    total, reached = 0, -(2**63)
+    for span in sorted(spans, key=lambda one: one.first_ns):
+        total += max(span.last_ns - max(span.first_ns, reached), 0)
+        reached = max(reached, span.last_ns)
+    first = min(span.first_ns for span in spans)
+    return Span(sum(span.bars for span in spans), total / NS_PER_YEAR, first, reached)
 
 
 def _sortino(derived: Derived) -> Formula:

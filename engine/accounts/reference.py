@@ -3,11 +3,13 @@
 It shares no code with the batch engine.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from data.bars import Bars, Window
 from engine.accounts.ledger import ACCUMULATORS, REASONS, Ledger
 
 Floats = npt.NDArray[np.float64]
@@ -44,6 +46,24 @@ def accumulators_of(ledger: Ledger, sums: Sums) -> Floats:
         "bars_in_market": int(ledger.held.sum()),
     }
     return np.array([total[name] for name in ACCUMULATORS], np.float64)
+
+
+def merge_ledgers(
+    ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars]
+) -> Ledger:
+    """Ledgers of several windows [W] as that of one account.
+
+    A trade changes it when its exit bar opens. Of trades whose exit bars open together that of the
+    first series comes first, then that which comes first in its window.
+    """
+    order = sorted(range(len(windows)), key=lambda w: (windows[w].series, windows[w].start))
+    exits = [series[windows[w].series].timestamp[ledgers[w].exit_bar] for w in order]
+    places = np.argsort(np.concatenate(exits), kind="stable")
+    columns = {
+        name: np.concatenate([getattr(ledgers[w], name) for w in order])[places]
+        for name in ledgers[0].columns()
+    }
+    return Ledger(**columns, rejected=sum(ledger.rejected for ledger in ledgers))
 
 
 def fold_results(results: Floats, sides: Sides, risk_fraction: float) -> Sums:

@@ -1,6 +1,6 @@
 """The CPU backend behind the engine's contract: holds the series, fills rows, runs the stages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 
 import numba
@@ -8,7 +8,8 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, Ledger
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
+from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Room, RowRequest, by_series
 from engine.conditions.encode import entry_of
 from engine.cpu.evaluate import evaluate, signal_bars
@@ -19,13 +20,13 @@ from engine.indicators.cpu.codes import HIGHEST_CODE
 from engine.indicators.cpu.row_scheduler import RowFiller
 from engine.indicators.plan import list_warm_ups
 from engine.indicators.sources import sources_of
+from engine.positions.cpu.listing import Work, fold_alone, list_trades, results_in
 from engine.positions.encode import exits_of
 from engine.runtime.cpu.threads import Threads
-from engine.runtime.cpu.types import NO_TRADES, Floats, Ints, Listed, Market, Slots
+from engine.runtime.cpu.types import Floats, Ints, Listed, Market, Slots
 from engine.runtime.free_memory import free_host_bytes
 
-TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
-
+REJECTED = ACCUMULATOR_INDEX["rejected"]
 
 WHOLE, NUMBERS = 5, 5
 """What the chain writes of a trade."""
@@ -109,47 +110,49 @@ class CpuBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
         """Evaluate into out [P, W, A]; there is nothing left to wait for."""
-        nowhere = Listed.of_counts(NO_TRADES, WHOLE, NUMBERS)
-        self._fold(genomes, slots, windows, out, nowhere)
+        for number, places, ranges in by_series(windows):
+            # The loops want their windows side by side, as they are where there is one series.
+            is_all = len(places) == len(windows)
+            part = out if is_all else np.empty((len(genomes), len(places), out.shape[2]))
+            work = self._work(number, slots, genomes, ranges, part)
+            fold_alone(work, len(genomes), self._workers)
+            if not is_all:
+                out[:, places] = part
         return lambda: None
 
-    def _fold(
-        self,
-        genomes: Floats,
-        slots: Slots,
-        windows: Sequence[Window],
-        out: Floats,
-        listed: Listed,
-    ) -> None:
-        """Accumulators into out [P, W, A], and the trades of all ledgers where they are wanted."""
-        for number, places, ranges in by_series(windows):
-            market = self._markets[number]
-            # The loops want their windows side by side, as they are where there is one series.
-            if len(places) == len(windows):
-                self._evaluate(market, slots, genomes, ranges, out, listed)
-            else:
-                part = np.empty((len(genomes), len(places), out.shape[2]))
-                self._evaluate(market, slots, genomes, ranges, part, listed.at(places))
-                out[:, places] = part
+    def list_results(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+    ) -> tuple[Floats, Results]:
+        """Accumulators and results; made in one go."""
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        members = np.arange(len(genomes))
 
-    def _evaluate(
-        self,
-        market: Market,
-        slots: Slots,
-        genomes: Floats,
-        ranges: Ints,
-        out: Floats,
-        listed: Listed,
-    ) -> None:
-        """Evaluate in ranges [W, 2] of one series, on all threads."""
-        shared = np.zeros(1, np.int64)
+        def of_series() -> Iterator[tuple[Ints, Ints, Results]]:
+            for number, places, ranges in by_series(windows):
+                out[:, places], listed = self._listed(number, genomes, slots, ranges)
+                yield members, places, results_in(listed, times[number], has_sides=False)
 
-        def compute(thread: int) -> None:
-            evaluate(market, self._entry, self._exits, slots, genomes, ranges,
-                     self._scratch[thread], self._distances[thread], shared, out,
-                     *listed)  # fmt: skip
+        return out, join_results(of_series(), len(genomes), len(windows))
 
-        self._workers.run(compute, len(genomes))
+    def _listed(
+        self, number: int, genomes: Floats, slots: Slots, ranges: Ints
+    ) -> tuple[Floats, Listed]:
+        """Accumulators [P, W, A] in ranges [W, 2] of one series, and all trades."""
+        out = np.empty((len(genomes), len(ranges), len(ACCUMULATORS)))
+        work = self._work(number, slots, genomes, ranges, out)
+        return out, list_trades(work, out, self._workers)
+
+    def _work(self, number: int, slots: Slots, genomes: Floats, ranges: Ints, out: Floats) -> Work:
+        """What a thread does in ranges [W, 2] of one series; all share the individuals."""
+        market, shared = self._markets[number], np.zeros(1, np.int64)
+
+        def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
+            room = np.empty((0, WHOLE), np.int64), np.empty((0, NUMBERS))
+            return evaluate(market, self._entry, self._exits, slots, genomes, ranges,
+                            self._scratch[thread], self._distances[thread], shared, out, thread,
+                            firsts, thread_of, *room)  # fmt: skip
+
+        return work
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
@@ -162,12 +165,13 @@ class CpuBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
-        # How many trades there are is known only after all were made once.
-        folded = self.evaluate(genomes, slots, windows)
-        counts, rejected = (folded[:, :, place].astype(np.int64) for place in (TRADES, REJECTED))
-        listed = Listed.of_counts(counts, WHOLE, NUMBERS)
-        self._fold(genomes, slots, windows, folded, listed)
-        return _trades_of(listed).cut(counts, rejected)
+        found: list[dict[int, Ledger]] = [{} for _ in genomes]
+        for number, places, ranges in by_series(windows):
+            out, listed = self._listed(number, genomes, slots, ranges)
+            trades = _trades_of(listed).cut(listed.counts, out[:, :, REJECTED].astype(np.int64))
+            for own, ledgers in zip(found, trades, strict=True):
+                own |= zip(places.tolist(), ledgers, strict=True)
+        return [tuple(own[place] for place in range(len(windows))) for own in found]
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
@@ -177,8 +181,9 @@ class CpuBackend(Backend):
 
 def _trades_of(listed: Listed) -> Ledger:
     """The trades of all ledgers, one after the other; all of them are longs."""
-    signal, entry_bar, exit_bar, reason, held = np.ascontiguousarray(listed.whole.T)
-    entry, stop, target, leave, r = np.ascontiguousarray(listed.numbers.T)
+    whole, numbers = listed.in_order()
+    signal, entry_bar, exit_bar, reason, held = np.ascontiguousarray(whole.T)
+    entry, stop, target, leave, r = np.ascontiguousarray(numbers.T)
     return Ledger(
         signal, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
         np.ones(len(signal), np.int8), stop, held,

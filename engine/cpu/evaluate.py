@@ -4,7 +4,8 @@ import numpy as np
 
 from engine.conditions.cpu.signals import BLOCK_BARS, signals
 from engine.conditions.encode import Entry
-from engine.positions.cpu.chain import begin, chain, stop_distances
+from engine.positions.cpu.chain import TRADES, begin, chain, stop_distances
+from engine.positions.cpu.listing import with_room
 from engine.positions.encode import Exits
 from engine.runtime.compiling.loops import compiled, compiled_unlocked
 from engine.runtime.cpu.simd4 import take
@@ -23,10 +24,12 @@ def evaluate(
     distances: Floats,
     shared: Ints,
     out: Floats,
+    thread: int,
     firsts: Ints,
+    thread_of: Ints,
     whole: Ints,
     prices: Floats,
-) -> None:
+) -> tuple[Ints, Floats]:
     """Evaluate individuals in all windows of one series, while other threads evaluate others.
 
     Args:
@@ -40,12 +43,18 @@ def evaluate(
         distances: [T], of this thread, receives what measures the stop there.
         shared: [1], of all threads, counts the individuals that were begun.
         out: [P, W, A] receives the accumulators, in the order of `ACCUMULATORS`.
-        firsts: [P, W] where the first trade of each ledger stands; or [0, 0] where no ledgers are
-            wanted.
-        whole: [K, 5] receives the trades of all ledgers, as in `chain`; or [0, 5].
-        prices: [K, 5] likewise; or [0, 5].
+        thread: Number of this one.
+        firsts: [P, W] receives the place of each ledger's first trade among those of its thread;
+            or [0, 0] where no ledgers are wanted.
+        thread_of: [P] receives who took each individual; or [0].
+        whole: [n, 5] room for trades, as `chain` writes them.
+        prices: [n, 5] likewise.
+
+    Returns:
+        What was written, in as much room as it took.
     """
     block = np.empty(BLOCK_BARS, np.uint8)
+    keeps, used = firsts.shape[0] > 0, 0
     p = take(shared, 0)
     while p < genomes.shape[0]:
         for w in range(windows.shape[0]):
@@ -54,10 +63,18 @@ def evaluate(
                         block, scratch)  # fmt: skip
             stop_distances(market, exits, slots[p], scratch[:n], distances)
             begin(out[p, w])
-            first = firsts[p, w] if firsts.shape[0] > 0 else 0
+            if keeps:
+                firsts[p, w] = used
+                whole = with_room(whole, used, n + 1)
+                prices = with_room(prices, used, n + 1)
             chain(market, exits, genomes[p], scratch[:n], distances, end, windows[w, 0], out[p, w],
-                  whole[first:], prices[first:])  # fmt: skip
+                  whole[used:], prices[used:])  # fmt: skip
+            if keeps:
+                used += int(out[p, w, TRADES])
+        if keeps:
+            thread_of[p] = thread
         p = take(shared, 0)
+    return whole[:used], prices[:used]
 
 
 @compiled

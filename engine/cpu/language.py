@@ -1,13 +1,14 @@
 """The CPU backend of any strategy: conditions as words of bars, positions of both sides."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 
 import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import Ledger
+from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Room, RowRequest, by_series
 from engine.conditions.cpu.kernels import copied
 from engine.conditions.cpu.operands import Formula, Leaves, Readings
@@ -15,9 +16,10 @@ from engine.cpu.backend import CpuBackend, checked_threads
 from engine.errors import EngineError
 from engine.indicators.cpu.trends import rows_of
 from engine.indicators.warm_ups import WarmUps
-from engine.positions.cpu.batch import fold_population, list_population
+from engine.positions.cpu.batch import fold_population, list_population, list_results
 from engine.positions.cpu.block_minmax import Extremes, extremes_of
 from engine.positions.cpu.both_sides import Charges, Population, session_exits
+from engine.positions.cpu.listing import results_in
 from engine.positions.encode import Lowered, lower_exits
 from engine.positions.exit_spec import MINUTE_NS
 from engine.runtime.cpu.bitset import Words, bars_of
@@ -112,6 +114,25 @@ class LanguageBackend(Backend):
                     market.prices, population, self._charges, ranges, self._workers
                 )
         return lambda: None
+
+    def list_results(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+    ) -> tuple[Floats, Results]:
+        """Accumulators and results; made in one go."""
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+
+        def of_parts() -> Iterator[tuple[Ints, Ints, Results]]:
+            for begin in range(0, len(genomes), TOGETHER):
+                members = np.arange(begin, min(begin + TOGETHER, len(genomes)))
+                for number, places, ranges in by_series(windows):
+                    market = self._markets[number]
+                    population = market.population(genomes[members])
+                    out[np.ix_(members, places)], listed = list_results(
+                        market.prices, population, self._charges, ranges, self._workers
+                    )
+                    yield members, places, results_in(listed, times[number], has_sides=True)
+
+        return out, join_results(of_parts(), len(genomes), len(windows))
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window, of either side."""

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.bars import Window
+from data.bars import Bars, Window
 from engine import ENGINE_VERSION
+from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
+from engine.accounts.reference import accumulators_of, fold_results, merge_ledgers
 from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
@@ -105,7 +107,23 @@ def replay(
             # Else it would stay until the next one is made.
             del share
 
-    return joined(of_shares(), len(genomes), len(engine.windows))
+    found = joined(of_shares(), len(genomes), len(engine.windows))
+    if len(engine.windows) > 1:
+        _, accounts = engine.evaluate_account(genomes)
+        compare_accounts(found, accounts, engine.windows, engine.series, engine.costs)
+    return found
+
+
+def compare_accounts(
+    found: Replay, accounts: Floats, windows: Sequence[Window], series: Sequence[Bars], costs: Costs
+) -> None:
+    """Note where all windows as one account [N, A] are not what their ledgers fold to."""
+    fold, risk_fraction = CompiledForm()(fold_results), float(costs.risk_fraction)
+    for i, (ledgers, account) in enumerate(zip(found.ledgers, accounts, strict=True)):
+        ledger = merge_ledgers(ledgers, windows, series)
+        folded = fold(ledger.r, ledger.side, risk_fraction)
+        if problem := compare_accumulators(accumulators_of(ledger, folded), account):
+            found.problems.setdefault((i, 0), f"all windows as one account: {problem}")
 
 
 def _replay(

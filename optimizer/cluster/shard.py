@@ -107,6 +107,15 @@ class Evaluate(Begin):
 
 
 @dataclass(frozen=True, eq=False)
+class ListResults(Evaluate):
+    """What genomes do, with the results of their trades."""
+
+    def of(self, engine: Engine) -> Any:  # noqa: ANN401 - accumulators and results
+        """Accumulators [P, W, A], and `Results`."""
+        return engine.list_results(self.genomes)
+
+
+@dataclass(frozen=True, eq=False)
 class Measure(Evaluate):
     """Metrics of genomes, by name [M]; `spans` [W] are the lengths of the windows."""
 

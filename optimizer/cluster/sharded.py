@@ -19,13 +19,22 @@ from data import Bars, Window
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.metrics import MetricTable
+from engine.accounts.results import Results, join_results, order_windows
 from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.devices import Device
 from engine.out_of_core import cut_windows
-from engine.replay.certificate import Replay, certificate_of, joined, pieces_in
+from engine.positions.cpu.merging import fold_account
+from engine.replay.certificate import (
+    Replay,
+    certificate_of,
+    compare_accounts,
+    joined,
+    pieces_in,
+)
 from engine.replay.sample import Piece
+from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import Asked, done
 from optimizer.cluster.keeping import Parcel, refuse_own_indicators
@@ -33,13 +42,13 @@ from optimizer.cluster.shard import (
     Began,
     Begin,
     Evaluate,
+    ListResults,
     ListTrades,
     Measure,
     ReplayMembers,
     Shard,
 )
 from optimizer.errors import ConfigError
-from optimizer.goals.constraints import POOLED
 from optimizer.goals.objectives import Goals
 from optimizer.search.generation import Floats
 from optimizer.session.evaluating import Evaluation, Place, here
@@ -54,6 +63,9 @@ LEAST_GENERATION_S = 0.5
 
 GATHERED_BYTES = 256_000_000
 """Of what comes back at a time."""
+
+RESULTS_BYTES = 8_000
+"""Of the trades of an individual in a window, about 500 of them."""
 
 TIMED_INDIVIDUALS = 64
 
@@ -81,6 +93,7 @@ class ShardedEngine:
     ) -> None:
         self.spec, self.windows, self.series = task.spec, tuple(windows), tuple(series)
         self._cluster, config = cluster, task.config
+        self._costs, self._cores = task.costs, config.threads or available_cores()
         refuse_own_indicators(task.spec)
         # Workers may be other machines, without this user's cache.
         spec = keeping_rows(task.spec, None)
@@ -137,6 +150,27 @@ class ShardedEngine:
                 out[part, places] = found
         return out
 
+    def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
+        """The same, and all windows as one account; as `Engine.evaluate_account`."""
+        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        account = np.empty((len(genomes), len(ACCUMULATORS)))
+        order = order_windows(self.windows)
+        for part in self._parts(len(genomes), out.itemsize * len(ACCUMULATORS) + RESULTS_BYTES):
+            members = np.arange(len(genomes[part]))
+            asks = {
+                shard: ListResults(tuple(windows), genomes[part])
+                for shard, (_, windows) in self._own.items()
+            }
+            found: list[tuple[Ints, Ints, Results]] = []
+            for places, (accumulators, results) in self._ask("evaluate", asks):
+                out[part, places] = accumulators
+                found.append((members, places, results))
+            results = join_results(found, len(members), len(self.windows))
+            account[part] = fold_account(
+                out[part], results, order, self._costs.risk_fraction, self._cores
+            )
+        return out, account
+
     def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
         """Trades of genomes [N, G], a ledger a window; as `engine.batch.Engine.ledgers`."""
         listed: list[dict[int, Ledger]] = [{} for _ in genomes]
@@ -176,7 +210,11 @@ class ShardedEngine:
             shard: ReplayMembers(tuple(windows), members, pieces_in(pieces, places))
             for shard, (places, windows) in self._own.items()
         }
-        return joined(self._ask("replay", asks), len(members), len(self.windows))
+        found = joined(self._ask("replay", asks), len(members), len(self.windows))
+        if len(self.windows) > 1:
+            _, accounts = self.evaluate_account(members)
+            compare_accounts(found, accounts, self.windows, self.series, self._costs)
+        return found
 
     def _parts(self, individuals: int, pair_bytes: int) -> Iterator[slice]:
         step = max(1, GATHERED_BYTES // (pair_bytes * len(self.windows)))
@@ -200,12 +238,10 @@ class ShardedProblem(EngineProblem):
     def __init__(self, goals: Goals, spans: Sequence[Span], engine: ShardedEngine) -> None:
         super().__init__(goals, spans, engine)
         self._shards = engine
-        own = [*(one.over for one in goals.objectives), *(one.over for one in goals.constraints)]
-        self._is_pooled = POOLED in (goals.over, *own)
 
     def _seen(self, genomes: Floats) -> tuple[MetricTable, Floats]:
         """Metrics of genomes [P, G], and their trades [P] over all windows."""
-        if self._is_pooled:
+        if self.goals.pools:
             return super()._seen(genomes)
         table = self._shards.metrics(genomes, self.spans, self.goals.metrics)
         return table, table.column("trades").sum(axis=1)

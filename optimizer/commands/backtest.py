@@ -1,12 +1,13 @@
 """backtest: one individual, its metrics and its ledger."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from engine.accounts.ledger import ACCUMULATORS, Ledger, Trade
+from engine.accounts.metrics import compute_metrics
 from engine.certificate import data_hash
 from engine.positions.intrabar import Intrabar, intrabar_of
 from engine.reference import Reference
@@ -33,13 +34,15 @@ from optimizer.session.genes_file import Values, chosen_individual, chosen_membe
 from optimizer.session.individuals import (
     account_of,
     figures_of,
-    metrics_over,
     with_account,
 )
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from optimizer.shown import counted, fraction, number
 from optimizer.written import write_whole
+
+Accounts = Callable[[Sequence[int]], Floats]
+"""From places of windows to their accumulators [A] as one account."""
 
 BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
 """Metrics that are shown window by window."""
@@ -89,11 +92,11 @@ def backtest_command(
     genome = genome_of(task.spec.layout, {**given, **parse_settings(settings)})
     check_genome_fits(task, genome)
     prove_one(task, genome)
-    ledgers, accumulators = _run(task, genome, engine)
+    ledgers, accumulators, account = _run(task, genome, engine)
     prove_shown(task.spec, task.markets, genome[None], [ledgers])
     if trades is not None:
         write_whole(trades, csv_text(*ledger_table(task.markets, ledgers)))
-    found = _describe(task, genome, ledgers, accumulators, engine)
+    found = _describe(task, genome, ledgers, accumulators, account, engine)
     for line in task.notes:
         note(line)
     if plot is not None:
@@ -222,26 +225,43 @@ def _utc(stamp: int) -> str:
     return f"{np.datetime64(int(stamp), 'ns').astype('datetime64[s]')}Z"
 
 
-def _run(task: Task, genome: Floats, engine: str) -> tuple[tuple[Ledger, ...], Floats]:
-    """The ledgers [W] and the accumulators [W, A] of one individual, in all windows."""
+def _run(task: Task, genome: Floats, engine: str) -> tuple[tuple[Ledger, ...], Floats, Accounts]:
+    """The ledgers [W] and the accumulators [W, A] of one individual, in all windows.
+
+    And what gives those of some of the windows as one account.
+    """
     markets = task.markets
+    every = markets.all_windows
     if engine == "reference":
-        reference = Reference(task.spec, markets.series, markets.all_windows, task.costs)
+        reference = Reference(task.spec, markets.series, every, task.costs)
         ledgers = tuple(reference.trades(genome))
-        return ledgers, np.array([reference.fold(ledger) for ledger in ledgers])
+        folded = np.array([reference.fold(ledger) for ledger in ledgers])
+        return ledgers, folded, lambda places: reference.account(ledgers, places)
     batch = task.full_engine(device=engine)
-    return tuple(batch.trades(genome)), batch.evaluate(genome[None])[0]
+
+    def account(places: Sequence[int]) -> Floats:
+        some = batch.on([every[place] for place in places])
+        _, found = some.evaluate_account(genome[None])
+        return np.ravel(found)
+
+    return tuple(batch.trades(genome)), batch.evaluate(genome[None])[0], account
 
 
 def _describe(
-    task: Task, genome: Floats, ledgers: Sequence[Ledger], accumulators: Floats, engine: str
+    task: Task,
+    genome: Floats,
+    ledgers: Sequence[Ledger],
+    accumulators: Floats,
+    account: Accounts,
+    engine: str,
 ) -> Backtest:
     markets = task.markets
-    spans = markets.spans(markets.all_windows)
 
-    def figures(windows: Sequence[int]) -> Figures:
-        over = figures_of(metrics_over(accumulators[None], spans, windows), 0, task.goals.over)
-        return with_account(over, account_of(task, windows), ledgers)
+    def figures(places: Sequence[int]) -> Figures:
+        spans = markets.spans([markets.all_windows[place] for place in places])
+        table = compute_metrics(accumulators[None, places], spans, account=account(places)[None])
+        over = figures_of(table, 0, task.goals.over)
+        return with_account(over, account_of(task, places), ledgers)
 
     held_out = markets.places("held_out")
     return Backtest(

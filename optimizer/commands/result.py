@@ -23,7 +23,7 @@ from optimizer.judging.judgement import Judgement, VerdictRecord
 from optimizer.judging.verdict import picked, verdict_of
 from optimizer.judging.words import suggest_next, words_of_count, words_of_pick
 from optimizer.runs.result import RunResult, noun_of, quality_lines
-from optimizer.runs.windows import describe_windows, searched_windows
+from optimizer.runs.windows import describe_windows, searched_windows, taken_together
 from optimizer.search.generation import Regret
 from optimizer.shown import counted, fraction, number
 
@@ -191,7 +191,7 @@ def _say_diversity(console: Lines, result: RunResult) -> None:
 
 def _means(result: RunResult) -> str:
     """What numbers mean where there are several windows to search on; empty where there is one."""
-    told = describe_windows(searched_windows(result.data.windows), result.over_windows)
+    told = describe_windows(searched_windows(result.data.windows), taken_together(result))
     return f"; {told}" if told else ""
 
 

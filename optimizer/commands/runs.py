@@ -19,7 +19,7 @@ from optimizer.printable import clean_text
 from optimizer.runs import RunStore, delete_run, find_run, list_foreign, list_own
 from optimizer.runs.labels import read_labels
 from optimizer.runs.result import RunHeader, RunResult
-from optimizer.runs.windows import describe_windows, searched_windows
+from optimizer.runs.windows import describe_windows, searched_windows, taken_together
 from optimizer.session.exported import (
     Columns,
     What,
@@ -83,9 +83,9 @@ def member_command(name: str, runs: Path, member: int, *, as_json: bool) -> None
         console.print()
         console.print(genes_table(one.genes))
     console.print()
-    if told := describe_windows(searched_windows(data.windows), result.over_windows):
+    if told := describe_windows(searched_windows(data.windows), taken_together(result)):
         console.say(f"{told[0].upper()}{told[1:]}.")
-    console.print(metrics_table(one, data.windows, result.over_windows))
+    console.print(metrics_table(one, data.windows, taken_together(result)))
     console.print()
     backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {place}"
     console.say(f"Its trades: {backtest}")

@@ -248,6 +248,12 @@ class Goals:
         objectives[violations > 0] = np.nan
         return Evaluation(objectives, violations, codes.astype(np.int16))
 
+    @property
+    def pools(self) -> bool:
+        """Whether anything is asked of all windows as one account."""
+        asked: tuple[Objective | Constraint, ...] = (*self.objectives, *self.constraints)
+        return POOLED in (self.over, *(one.over for one in asked))
+
     def achieved(self, metrics: MetricTable, near: Floats | None = None) -> Floats:
         """What individuals reach in each objective, feasible or not, [P, O]; NaN if undefined."""
         return np.column_stack(self._reached(metrics, near))

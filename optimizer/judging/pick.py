@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.accounts.metrics import pool
 from engine.batch import Engine
 from optimizer.errors import ConfigError
 from optimizer.evidence.compared import pick_of, strength_of_sums
@@ -39,12 +38,11 @@ class Pick:
     trades_by_series: Mapping[int, int]
 
 
-def strengths(accumulators: Floats) -> Floats:
-    """Strengths [P] of accumulators [P, W, A], windows pooled; NaN where undefined."""
-    pooled = pool(accumulators)
-    moved = pooled[:, SUM_R2] > 0
-    sums = np.where(moved, pooled[:, SUM_R], np.nan)
-    found: Floats = sums / np.sqrt(np.where(moved, pooled[:, SUM_R2], 1.0))
+def strengths(account: Floats) -> Floats:
+    """Strengths [P] of accounts [P, A]; NaN where undefined."""
+    moved = account[:, SUM_R2] > 0
+    sums = np.where(moved, account[:, SUM_R], np.nan)
+    found: Floats = sums / np.sqrt(np.where(moved, account[:, SUM_R2], 1.0))
     return found
 
 
@@ -61,10 +59,10 @@ def chosen(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:
     """
     if member is not None and not 0 <= member < len(genomes):
         raise ConfigError(f"--pick {member}: the front has members 0 to {len(genomes) - 1}")
-    accumulators = engine.evaluate(genomes)
+    accumulators, account = engine.evaluate_account(genomes)
     if member is None:
-        member = pick_of(strengths(accumulators), genomes) or 0
-    trades, sum_r, squares = pool(accumulators)[member, SUMS].tolist()
+        member = pick_of(strengths(account), genomes) or 0
+    trades, sum_r, squares = account[member, SUMS].tolist()
     by_series: Counter[int] = Counter()
     for window, count in zip(engine.windows, accumulators[member, :, TRADES], strict=True):
         by_series[window.series] += int(count)

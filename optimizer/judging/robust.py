@@ -36,7 +36,8 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     even = break_even_bp(ledgers)
     later = replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS)
     late = task.reference_on(task.markets.windows, later)
-    delayed = _figure(float(strengths(late.accumulators(pick.genome)[None])[0]), "no trade moved")
+    moved = late.account(late.trades(pick.genome), range(len(late.windows)))
+    delayed = _figure(float(strengths(moved[None])[0]), "no trade moved")
     undecided, target_first = _within_bars(task, ledgers)
     left_out = _left_out(task, engine, pick)
     falls = falls_in_other_orders(ledgers, task.config.seed, task.costs.risk_fraction)
@@ -73,9 +74,9 @@ def feasible_strengths(task: Task, engine: Engine, genomes: Floats) -> Floats:
     """Strengths [P] of genomes [P, G]; NaN where infeasible or undefined."""
     if not len(genomes):
         return np.empty(0)
-    accumulators = engine.evaluate(genomes)
-    judged = task.goals.alone.judge(task.metrics(accumulators))
-    found: Floats = np.where(judged.violations == 0, strengths(accumulators), np.nan)
+    accumulators, account = engine.evaluate_account(genomes)
+    judged = task.goals.alone.judge(task.metrics(accumulators, account))
+    found: Floats = np.where(judged.violations == 0, strengths(account), np.nan)
     return found
 
 

@@ -11,7 +11,7 @@ from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.runs.result import quality_lines, words_of
 from optimizer.runs.rows import count_rejected
-from optimizer.runs.windows import describe_windows, searched_windows
+from optimizer.runs.windows import describe_windows, searched_windows, taken_together
 from optimizer.session.markets import Markets
 from optimizer.shown import HELD_OUT, counted, minute, number
 
@@ -47,7 +47,7 @@ def data_facts(run: Tables) -> list[Fact]:
         facts.append(("Held out", f"{counted(bars, 'bar')}, which nobody has looked at"))
     # Of held-out bars that are closed a result still says what they lack.
     windows = markets.describe() if run.result is None else run.result.data.windows
-    over = run.task.goals.over if run.result is None else run.result.over_windows
+    over = run.task.goals.over if run.result is None else taken_together(run.result)
     if told := describe_windows(searched_windows(windows), over):
         facts.append(("Numbers", told))
     for line in quality_lines(windows):

@@ -3,11 +3,23 @@
 from collections.abc import Iterable, Sequence
 
 from optimizer.goals.constraints import MEAN, POOLED
-from optimizer.runs.result import WindowDescription, noun_of
+from optimizer.runs.result import RunResult, WindowDescription, noun_of
 from optimizer.shown import counted
 
 WORST_OF_WINDOWS = ("max_drawdown", "max_drawdown_r", "calmar", "calmar_simple")
-"""Metrics that rest on the deepest fall of any window where several are pooled."""
+"""Metrics that rested on the deepest fall of any window where several were pooled."""
+
+ONE_ACCOUNT = 5
+"""The engine version from which on windows that are pooled are one account, falls included."""
+
+POOLED_PARTS = f"{POOLED} parts"
+"""How versions before took them together."""
+
+
+def taken_together(result: RunResult) -> str:
+    """How a result takes several windows together, for `describe_windows` and `name_metric`."""
+    is_former = result.certificate.engine_version < ONE_ACCOUNT
+    return POOLED_PARTS if is_former and result.over_windows == POOLED else result.over_windows
 
 
 def searched_windows(windows: Iterable[WindowDescription]) -> list[WindowDescription]:
@@ -20,7 +32,7 @@ def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
 
     Args:
         windows: Those that a candidate is shown on, none of them held out.
-        over: How they are taken together.
+        over: How they are taken together, of a result as `taken_together` says.
     """
     if len(windows) < 2:
         return ""
@@ -28,7 +40,9 @@ def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
     count = counted(len(windows), noun)
     if over == MEAN:
         return f"each number is the mean of {counted(len(windows), 'account')}, one a {noun}"
-    if over != POOLED:
+    if over == POOLED:
+        return f"all trades of {count} are one account"
+    if over != POOLED_PARTS:
         return f"objectives are the {over} of {count}, other numbers means"
     return (
         f"all trades of {count} are one account; max_drawdown is that of the worst {noun}, "
@@ -37,6 +51,6 @@ def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
 
 
 def name_metric(name: str, windows: Sequence[WindowDescription], over: str) -> str:
-    """A metric with what it is where windows are pooled: falls are those of the worst of them."""
-    is_worst = over == POOLED and len(windows) > 1 and name in WORST_OF_WINDOWS
+    """A metric with what it is where falls are those of the worst window."""
+    is_worst = over == POOLED_PARTS and len(windows) > 1 and name in WORST_OF_WINDOWS
     return f"{name} (worst {noun_of(windows)})" if is_worst else name

@@ -5,14 +5,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from data.bars import Window
 from engine.accounts.account import Account
-from engine.accounts.derived import OVERFLOW, UNDEFINED, Span
+from engine.accounts.derived import OVERFLOW, UNDEFINED
 from engine.accounts.ledger import Ledger
-from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
+from engine.accounts.metrics import METRICS, MetricTable
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.runs.result import FIGURES, Figure, Figures, Member
 from optimizer.search.generation import Floats
-from optimizer.session.problem import EngineProblem, Evaluator
+from optimizer.session.problem import EngineProblem, Evaluator, measure
 from optimizer.session.task import Task
 
 BY_WINDOW = ("trades", "win_rate", "mean_r", "sum_r", "total_return", "max_drawdown")
@@ -31,11 +32,14 @@ def describe_individuals(
     if not len(genomes):
         return ()
     markets, goals = task.markets, task.goals
-    accumulators, spans = engine.evaluate(genomes), markets.spans(markets.all_windows)
-    table = compute_metrics(accumulators, spans)
-    searched = metrics_over(accumulators, spans, markets.places("search"))
+    table, _ = measure(engine, genomes, markets.spans(markets.all_windows), pools=False)
+
+    def over(windows: Sequence[Window]) -> MetricTable:
+        return measure(engine.on(windows), genomes, markets.spans(windows))[0]
+
+    searched = over(markets.windows)
     places = markets.places("held_out")
-    held_out = metrics_over(accumulators, spans, places) if places else None
+    held_out = over(markets.held_out) if places else None
     reached = np.empty((len(genomes), 0))
     if held_out is not None:
         unseen = EngineProblem(goals, markets.spans(markets.held_out), engine.on(markets.held_out))
@@ -121,13 +125,6 @@ def figures_of(table: MetricTable, individual: int, over: str) -> Figures:
             name: UNDEFINED[reason] for name, reason in zip(METRICS, why, strict=True) if reason
         },
     )
-
-
-def metrics_over(
-    accumulators: Floats, spans: Sequence[Span], windows: Sequence[int]
-) -> MetricTable:
-    """The metrics of some of the windows of accumulators [P, W, A] and spans [W]."""
-    return compute_metrics(accumulators[:, windows], [spans[window] for window in windows])
 
 
 def _defined(table: MetricTable, individual: int, name: str) -> tuple[Figure, ...]:

@@ -155,11 +155,8 @@ class Markets:
         return Markets(self.searched, self.windows) if self.held_out else self
 
     def spans(self, windows: Sequence[Window]) -> list[Span]:
-        """Lengths of windows in bars and years, and whose they are."""
-        return [
-            replace(span_of(self.series[one.series], one), market=self.names[one.series])
-            for one in windows
-        ]
+        """Lengths of windows in bars and years, and when they are."""
+        return [span_of(self.series[one.series], one) for one in windows]
 
     @property
     def n_bars(self) -> int:

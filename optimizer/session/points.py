@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
+from engine.accounts.metrics import METRICS, MetricTable
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.goals.objectives import OBJECTIVES, is_maximised
@@ -14,6 +14,7 @@ from optimizer.runs import RunStore
 from optimizer.search.generation import Floats
 from optimizer.search.lattice import CHUNK
 from optimizer.session.exported import Columns, recorded_individuals
+from optimizer.session.problem import measure
 from optimizer.session.task import Task
 
 MOST_POINTS = 1_000_000
@@ -90,7 +91,7 @@ def measure_points(task: Task, genomes: Floats) -> Points:
     spans = markets.spans(markets.windows)
     values, failures = np.empty((len(genomes), len(METRICS))), np.empty(len(genomes), np.int64)
     for part in _parts(len(genomes)):
-        table = compute_metrics(engine.evaluate(genomes[part]), spans)
+        table, _ = measure(engine, genomes[part], spans)
         values[part] = _taken_together(table, goals.over)
         failures[part] = goals.alone.judge(table).failures
     names = goals.alone.failure_names

@@ -8,7 +8,7 @@ import numpy as np
 from data import Window
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, Ledger
-from engine.accounts.metrics import MetricTable, compute_metrics
+from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
 from optimizer.goals.objectives import Goals
 from optimizer.search.compiled.repeats import Seen
 from optimizer.search.generation import Evaluation, Floats
@@ -53,6 +53,10 @@ class Evaluator(Protocol):
         """Accumulators [P, W, A] of genomes [P, G]."""
         ...
 
+    def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
+        """The same, and accumulators of all windows as one account [P, A]."""
+        ...
+
     def ledgers(self, genomes: Floats) -> Iterable[Sequence[Ledger]]:
         """Trades of genomes [N, G]: of each in order a ledger a window, [W]."""
         ...
@@ -95,6 +99,28 @@ class JustSearched(NamedTuple):
 
     trials: Trials | None = None
     engine: Evaluator | None = None
+
+
+def measure(
+    engine: Evaluator,
+    genomes: Floats,
+    spans: Sequence[Span],
+    names: Sequence[str] = METRICS,
+    *,
+    pools: bool = True,
+) -> tuple[MetricTable, Floats]:
+    """Metrics of genomes [P, G], and their trades [P] over all windows.
+
+    `spans` [W] are the lengths of the engine's windows, `names` the metrics that are wanted;
+    `pools` says whether those of all windows as one account are wanted too.
+    """
+    account = None
+    if pools and len(spans) > 1:
+        accumulators, account = engine.evaluate_account(genomes)
+    else:
+        accumulators = engine.evaluate(genomes)
+    table = compute_metrics(accumulators, spans, names, account)
+    return table, accumulators[:, :, TRADES].sum(axis=1)
 
 
 class EngineProblem:
@@ -153,9 +179,7 @@ class EngineProblem:
 
     def _seen(self, genomes: Floats) -> tuple[MetricTable, Floats]:
         """Metrics of genomes [P, G], and their trades [P] over all windows."""
-        accumulators = self.engine.evaluate(genomes)
-        metrics = compute_metrics(accumulators, self.spans, self.goals.metrics)
-        return metrics, accumulators[:, :, TRADES].sum(axis=1)
+        return measure(self.engine, genomes, self.spans, self.goals.metrics, pools=self.goals.pools)
 
     def _keep(self, genomes: Floats, trades: Floats) -> None:
         self._n_bytes += genomes.nbytes + trades.nbytes

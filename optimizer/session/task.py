@@ -115,10 +115,13 @@ class Task:
         limit, polish = self.config.max_evaluations, self.config.polish
         return polish if limit is None else max(min(polish, limit - evaluated), 0)
 
-    def metrics(self, accumulators: Floats) -> MetricTable:
-        """Metrics of accumulators [P, W, A] over the windows to search on, as goals need."""
+    def metrics(self, accumulators: Floats, account: Floats) -> MetricTable:
+        """Metrics as goals need them, over the windows to search on.
+
+        Of accumulators [P, W, A] of each, and [P, A] of all as one account.
+        """
         spans = self.markets.spans(self.markets.windows)
-        return compute_metrics(accumulators, spans, self.goals.metrics)
+        return compute_metrics(accumulators, spans, self.goals.metrics, account)
 
     def random_individuals(self, count: int) -> Floats:
         """Legal genomes [count, G], uniform within the bounds, from the seed."""

@@ -181,7 +181,7 @@ def test_a_population_of_any_size_is_judged_as_in_small_chunks(command, market):
         memory_bytes=20_000_000,
     )
     order = np.random.default_rng(1).permutation(len(population))
-    found = task.goals.judge(task.metrics(small.evaluate(population.genomes[order])))
+    found = task.goals.judge(task.metrics(*small.evaluate_account(population.genomes[order])))
     assert len(population) == 5000
     assert found.objectives.tobytes() == population.objectives[order].tobytes()
     assert found.failures.tolist() == population.failures[order].tolist()

@@ -191,6 +191,8 @@ def compare_shipped(spec, entry_delay):
     compare_looked_up(device, genomes, expected)
     if spec.name == "seller_exhaustion":
         compare_ways(device, genomes, expected)
+        accounts = [engine.evaluate_account(genomes)[1] for engine in (host, device)]
+        assert_same_bits(*accounts, "two windows as one account")
     trades = expected[:, :, 0].sum()
     assert trades > 20, f"{spec.name}: {trades} trades compare little"
     print(f"{spec.name}: {trades:.0f} trades, every bit equal")

@@ -162,6 +162,9 @@ def compare_memory():
     assert_same_bits(expected, full.evaluate(genomes), "after running out of memory")
     assert seen[:3] == [9, 4, 2], seen
     Accounts.fold = original
+    host = Engine(strategy, [bars], windows, device="cpu")
+    accounts = [engine.evaluate_account(genomes[:2])[1] for engine in (host, full)]
+    assert_same_bits(*accounts, "two windows as one account")
     print("memory: every bit equal")
 
 

@@ -10,10 +10,11 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import Charges, Population, take_positions
 from engine.positions.cpu.chain import TRADES, begin
+from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
 from engine.runtime.compiling.loops import compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
-from engine.runtime.cpu.types import NO_TRADES, Floats, Ints, Listed
+from engine.runtime.cpu.types import Floats, Ints, Listed
 
 REJECTED = ACCUMULATOR_INDEX["rejected"]
 
@@ -28,39 +29,48 @@ def fold_population(
     charges: Charges,
     windows: Ints,
     threads: Threads,
-    listed: Listed | None = None,
 ) -> Floats:
-    """Accumulators [P, W, A] in windows [W, 2] of one series, start and end each.
-
-    `listed` receives the trades of all ledgers, where they are wanted.
-    """
-    individuals, shared = len(population.delay), np.zeros(1, np.int64)
-    out = np.full((individuals, len(windows), len(ACCUMULATORS)), np.nan)
-    trades = listed or Listed.of_counts(NO_TRADES, WHOLE, NUMBERS)
-
-    def compute(thread: int) -> None:
-        fold_each(prices, population, charges, windows, shared, out, *trades)
-
-    threads.run(compute, individuals)
+    """Accumulators [P, W, A] in windows [W, 2] of one series, start and end each."""
+    out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
+    fold_alone(_work(prices, population, charges, windows, out), len(out), threads)
     return out
+
+
+def list_results(
+    prices: Extremes, population: Population, charges: Charges, windows: Ints, threads: Threads
+) -> tuple[Floats, Listed]:
+    """The same, with the trades of all ledgers."""
+    out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
+    return out, list_trades(_work(prices, population, charges, windows, out), out, threads)
+
+
+def _work(
+    prices: Extremes, population: Population, charges: Charges, windows: Ints, out: Floats
+) -> Work:
+    """What a thread does; all share the count of individuals that were begun."""
+    shared = np.zeros(1, np.int64)
+
+    def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
+        room = np.empty((0, WHOLE), np.int64), np.empty((0, NUMBERS))
+        return fold_each(prices, population, charges, windows, shared, out, thread, firsts,
+                         thread_of, *room)  # fmt: skip
+
+    return work
 
 
 def list_population(
     prices: Extremes, population: Population, charges: Charges, windows: Ints, threads: Threads
 ) -> list[tuple[Ledger, ...]]:
     """The ledgers [W] of each individual [P]; arguments as in `fold_population`."""
-    # How many trades there are is known only after all were made once.
-    folded = fold_population(prices, population, charges, windows, threads)
-    counts, rejected = (folded[:, :, place].astype(np.int64) for place in (TRADES, REJECTED))
-    listed = Listed.of_counts(counts, WHOLE, NUMBERS)
-    fold_population(prices, population, charges, windows, threads, listed)
-    return _trades_of(listed).cut(counts, rejected)
+    folded, listed = list_results(prices, population, charges, windows, threads)
+    return _trades_of(listed).cut(listed.counts, folded[:, :, REJECTED].astype(np.int64))
 
 
 def _trades_of(listed: Listed) -> Ledger:
     """The trades of all ledgers, one after the other."""
-    signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(listed.whole.T)
-    entry, stop, target, leave, r, last_stop = np.ascontiguousarray(listed.numbers.T)
+    whole, numbers = listed.in_order()
+    signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole.T)
+    entry, stop, target, leave, r, last_stop = np.ascontiguousarray(numbers.T)
     return Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
         side.astype(np.int8), last_stop, held,
@@ -75,10 +85,12 @@ def fold_each(
     windows: Ints,
     shared: Ints,
     out: Floats,
+    thread: int,
     firsts: Ints,
+    thread_of: Ints,
     whole: Ints,
     numbers: Floats,
-) -> None:
+) -> tuple[Ints, Floats]:
     """Take individuals one after another, while other threads take others.
 
     Args:
@@ -88,10 +100,17 @@ def fold_each(
         windows: [W, 2] start and end of each window.
         shared: [1] of all threads, counts the individuals that were begun.
         out: [P, W, A] receives accumulators.
-        firsts: As in `engine.runtime.cpu.types.Listed`.
-        whole: Likewise.
-        numbers: Likewise.
+        thread: Number of this one.
+        firsts: [P, W] receives the place of each ledger's first trade among those of its thread;
+            or [0, 0] where no ledgers are wanted.
+        thread_of: [P] receives who took each individual; or [0].
+        whole: [n, 6] room for trades, as `take_positions` writes them.
+        numbers: [n, 6] likewise.
+
+    Returns:
+        What was written, in as much room as it took.
     """
+    keeps, used = firsts.shape[0] > 0, 0
     # No formula needs more places than it has steps.
     stack = np.empty(len(population.steps) + 1)
     p = take(shared, 0)
@@ -99,7 +118,16 @@ def fold_each(
         for w in range(windows.shape[0]):
             first = max(windows[w, 0], population.warm_up[p])
             begin(out[p, w])
-            listed = firsts[p, w] if firsts.shape[0] > 0 else 0
+            if keeps:
+                firsts[p, w] = used
+                more = windows[w, 1] - windows[w, 0]
+                whole = with_room(whole, used, more)
+                numbers = with_room(numbers, used, more)
             take_positions(prices, population, charges, p, first, windows[w, 1], out[p, w],
-                           listed, whole, numbers, stack)  # fmt: skip
+                           used, whole, numbers, stack)  # fmt: skip
+            if keeps:
+                used += int(out[p, w, TRADES])
+        if keeps:
+            thread_of[p] = thread
         p = take(shared, 0)
+    return whole[:used], numbers[:used]

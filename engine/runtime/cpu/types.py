@@ -12,34 +12,27 @@ Codes = npt.NDArray[np.uint8]
 
 
 class Listed(NamedTuple):
-    """Where the trades of ledgers go.
+    """Trades of ledgers, each one's in their order.
 
     Args:
-        firsts: [P, W] place of each ledger's first trade; [0, 0] where no ledgers are wanted.
+        firsts: [P, W] place of each ledger's first trade.
+        counts: [P, W] how many it has.
         whole: [K, n] whole numbers of all trades, as the loops write them.
         numbers: [K, m] their prices and results.
     """
 
     firsts: Ints
+    counts: Ints
     whole: Ints
     numbers: Floats
 
-    @classmethod
-    def of_counts(cls, counts: Ints, n_whole: int, n_numbers: int) -> "Listed":
-        """Room for so many trades [P, W] of each ledger, and for so many numbers of a trade."""
-        ends = counts.cumsum().reshape(counts.shape)
-        n = int(counts.sum())
-        return cls(ends - counts, np.empty((n, n_whole), np.int64), np.empty((n, n_numbers)))
-
-    def at(self, places: Ints) -> "Listed":
-        """The same for some of the windows."""
-        if not self.firsts.size:
-            return self
-        return self._replace(firsts=np.ascontiguousarray(self.firsts[:, places]))
-
-
-NO_TRADES: Ints = np.empty((0, 0), np.int64)
-"""Counts of trades where no ledgers are wanted."""
+    def in_order(self) -> tuple[Ints, Floats]:
+        """Whole numbers and prices, ledger after ledger."""
+        counts = self.counts.ravel()
+        ends = counts.cumsum()
+        places = np.repeat(self.firsts.ravel() - (ends - counts), counts)
+        places += np.arange(len(places))
+        return self.whole[places], self.numbers[places]
 
 
 class Market(NamedTuple):

@@ -29,11 +29,11 @@ def judged(name, risk_fraction=1.0):
     windows = [Window.whole(bars, s) for s, bars in enumerate(series)]
     costs = Costs(fee_bp=0.0, slippage_bp=0.0, risk_fraction=risk_fraction)
     engine = Engine(PAPER_SPEC, series, windows, costs, device="cpu")
-    found = engine.evaluate(
+    found, account = engine.evaluate_account(
         PAPER_SPEC.layout.encode({"reward": 3.3 if "wins" in name else 10})[None]
     )
     spans = [span_of(bars, window) for bars, window in zip(series, windows, strict=True)]
-    table = compute_metrics(found, spans)
+    table = compute_metrics(found, spans, account=account)
     return table, GOALS.judge(table)
 
 

@@ -112,7 +112,8 @@ def test_a_search_prizes_it(task):
     again = task.problem(engine).reached(front.genomes)
     assert values.tobytes() == again.tobytes()
     spans = task.problem(engine).spans
-    own = compute_metrics(engine.evaluate(front.genomes), spans, ("strength",)).pooled
+    found, account = engine.evaluate_account(front.genomes)
+    own = compute_metrics(found, spans, ("strength",), account).pooled
     assert (values[:, 0] <= own.column("strength")[:, 0]).mean() > 0.5
 
 

@@ -225,7 +225,8 @@ def test_ledger_rows_name_the_reason(task):
     )
     assert {row[3] for row in rows} <= {"stop_gap", "stop", "target", "time", "end"}
     assert [row[8] for row in rows] == ledger.r.tolist()
-    assert [row[9:] for row in rows] == [(1, stop) for stop in ledger.stop.tolist()]
+    pairs = zip(ledger.stop.tolist(), ledger.held.tolist(), strict=True)
+    assert [row[9:] for row in rows] == [(1, *pair) for pair in pairs]
 
 
 def test_simulated_data_is_named_so(task):

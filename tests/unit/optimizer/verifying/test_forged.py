@@ -171,7 +171,7 @@ JUDGEMENT = {
     "folds.closing_days": more,
     "folds.strength": more,
     "folds.rows": lambda rows: rows[1:],
-    "folds.rows.0.mean_r": more,
+    "folds.rows.1.mean_r": more,
     "folds.rows.0.trades": more,
     "folds.rows.0.genes.ema_fast": more,
     "cpcv.least": more,

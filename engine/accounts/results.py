@@ -1,0 +1,76 @@
+"""Results of trades as an account takes them: when each ended, and what it came to."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Window
+from engine.accounts.ledger import Ledger
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Results(NamedTuple):
+    """Results of the trades of P individuals in W windows, each window's in their order.
+
+    Args:
+        firsts: [P, W] place of each window's first trade.
+        counts: [P, W] how many it has.
+        exit_ns: [K] when the exit bar opens.
+        r: [K].
+        side: [K] int8, 1 or -1.
+    """
+
+    firsts: Ints
+    counts: Ints
+    exit_ns: Ints
+    r: Floats
+    side: npt.NDArray[np.int8]
+
+
+def results_of(ledgers: Sequence[Sequence[Ledger]], times: Sequence[Ints]) -> Results:
+    """Results of ledgers, [P] of [W]; `times` [W] say when bars open in each window's series."""
+    listed = [ledger for of_one in ledgers for ledger in of_one]
+    counts = np.array([len(ledger) for ledger in listed], np.int64)
+    opened = [
+        own[ledger.exit_bar]
+        for of_one in ledgers
+        for ledger, own in zip(of_one, times, strict=True)
+    ]
+    shape = len(ledgers), len(times)
+    return Results(
+        (counts.cumsum() - counts).reshape(shape),
+        counts.reshape(shape),
+        np.concatenate([np.empty(0, np.int64), *opened]),
+        np.concatenate([np.empty(0), *(ledger.r for ledger in listed)]),
+        np.concatenate([np.empty(0, np.int8), *(ledger.side for ledger in listed)]),
+    )
+
+
+def join_results(
+    parts: Iterable[tuple[Ints, Ints, Results]], individuals: int, windows: int
+) -> Results:
+    """Parts as one: of each the places of its individuals [p] and windows [w] among all."""
+    firsts = np.zeros((individuals, windows), np.int64)
+    counts = np.zeros_like(firsts)
+    found: list[Results] = []
+    begin = 0
+    for members, places, part in parts:
+        firsts[np.ix_(members, places)] = part.firsts + begin
+        counts[np.ix_(members, places)] = part.counts
+        found.append(part)
+        begin += len(part.r)
+    exit_ns, r, side = (
+        np.concatenate([getattr(part, name) for part in found]) for name in Results._fields[2:]
+    )
+    return Results(firsts, counts, exit_ns, r, side)
+
+
+def order_windows(windows: Sequence[Window]) -> Ints:
+    """Places of windows [W], strand after strand, those of each in the order of time."""
+    series, starts = ([getattr(one, name) for one in windows] for name in ("series", "start"))
+    order: Ints = np.lexsort((starts, series))
+    return order

@@ -1,0 +1,245 @@
+"""Several windows are one account: check values, orders of trades, and every way to evaluate."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data import LoadOptions, load_bars
+from data.bars import Window
+from data.windows import parts
+from engine.accounts.account import Account, measure_falls
+from engine.accounts.costs import Costs
+from engine.accounts.derived import Span
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
+from engine.accounts.metrics import compute_metrics, pool_spans, span_of
+from engine.accounts.reference import fold_results
+from engine.accounts.results import Results, order_windows, results_of
+from engine.batch import Engine
+from engine.devices import device_of
+from engine.out_of_core import PartedEngine
+from engine.positions.cpu.merging import ORDERED, fold_account
+from engine.reference import Reference
+from engine.replay.certificate import certify
+from engine.runtime.compiling.forms import CompiledForm
+from optimizer.config.run_config import RunConfig
+from optimizer.session.markets import load_markets
+from strategy import STRATEGIES
+from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.references import FORMS
+from tests.support.worlds import make_bars, random_genomes
+
+SPEC = STRATEGIES["seller_exhaustion"]
+NAMES = ("trades", "equity", "max_drawdown", "sum_r")
+
+THREE = ("btcusdt_1h", "gbpjpy_1h", "aapl_1h")
+
+CHECK_VALUES = {
+    "whole": (265, 0.6726127679864992, 0.4308299931471464, -37.62478142701711),
+    "parts": (266, 0.6437744790498068, 0.43669727456184737, -42.035792442030626),
+    "pieces": (289, 0.7919112129222424, 0.29187477721228705, None),
+    "three": (505, 0.2814295038399783, 0.754222452574242, -122.23984511681003),
+}
+"""From an independent implementation, to the last digit: genes as published, lengths not scaled."""
+
+
+def worlds(name, folder):
+    """Series and windows of a case."""
+
+    def bars(symbol):
+        return load_bars(f"parquet:{folder / symbol}.parquet", LoadOptions(dedupe=True))
+
+    if name == "three":
+        series = [bars(symbol) for symbol in THREE]
+        return series, [Window.whole(one, place) for place, one in enumerate(series)]
+    if name == "pieces":
+        path = f"parquet:{folder / 'uniusdt_15m'}.parquet"
+        markets = load_markets(RunConfig(data=[path], dedupe=True, max_gap="4h"))
+        return list(markets.series), list(markets.windows)
+    one = bars("btcusdt_1h")
+    count = 12 if name == "parts" else 1
+    return [one], list(parts([Window.whole(one)], count))
+
+
+@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
+@pytest.mark.parametrize("name", CHECK_VALUES)
+def test_check_values_of_accounts(name, engine_name, real_folder):
+    """One symbol whole, in parts and in pieces between gaps; three symbols."""
+    series, windows = worlds(name, real_folder)
+    genome = SPEC.layout.defaults
+    if engine_name in FORMS:
+        reference = Reference(SPEC, series, windows, form=FORMS[engine_name])
+        found = reference.account(reference.trades(genome), range(len(windows)))
+    else:
+        engine = Engine(SPEC, series, windows, device=engine_name)
+        _, (found,) = engine.evaluate_account(genome[None])
+    told = [found[ACCUMULATOR_INDEX[key]].item() for key in NAMES]
+    for actual, expected in zip(told, CHECK_VALUES[name], strict=True):
+        assert expected is None or actual == expected
+    if name == "three":
+        spans = [span_of(series[window.series], window) for window in windows]
+        assert pool_spans(spans).years == 26.299908738307096
+
+
+def brute(ledgers, windows, series, risk_fraction):
+    """Trades of all windows sorted and folded one by one, as the law of numbers says."""
+    trades = sorted(
+        (int(series[w.series].timestamp[bar]), w.series, w.start, k, float(r))
+        for w, ledger in zip(windows, ledgers, strict=True)
+        for k, (bar, r) in enumerate(zip(ledger.exit_bar, ledger.r, strict=True))
+    )
+    total = total_2 = peak_r = fall_r = fall = 0.0
+    equity = peak = 1.0
+    for *_, r in trades:
+        total, total_2 = total + r, total_2 + r * r
+        peak_r = max(peak_r, total)
+        fall_r = max(fall_r, peak_r - total)
+        equity = equity * (1 + risk_fraction * r)
+        equity = equity if equity > 0 else 0.0
+        peak = max(peak, equity)
+        fall = max(fall, (peak - equity) / peak)
+    return {
+        "trades": float(len(trades)), "sum_r": total, "sum_r2": total_2, "peak_r": peak_r,
+        "max_drawdown_r": fall_r, "equity": equity, "peak_equity": peak, "max_drawdown": fall,
+        "rejected": float(sum(ledger.rejected for ledger in ledgers)),
+    }  # fmt: skip
+
+
+SERIES = [make_bars(5, 900, jump=0.1), make_bars(6, 700, flat=0.1), make_bars(5, 900, jump=0.1)]
+# Two of them are the same bars, so that trades of different strands end together.
+WINDOWS = [
+    Window(0, 0, 300), Window(0, 300, 301), Window(0, 301, 900),
+    Window(1, 100, 700), Window(2, 0, 450), Window(2, 450, 900),
+]  # fmt: skip
+CHARGED = Costs(risk_fraction=0.2)
+
+
+def genomes_of(spec, count=12):
+    """Random rules that trade on short series."""
+    found = random_genomes(spec, count, seed=3)
+    names = spec.layout.names
+    for name in ("ema_fast", "ema_slow", "z_window", "atr_window", "trend_ema"):
+        if name in names:
+            column = found[:, names.index(name)]
+            found[:, names.index(name)] = spec.layout.gene(name).low + column % 7
+    return found
+
+
+@pytest.mark.parametrize("name", ["seller_exhaustion", "mean_reversion", "adaptive_trend"])
+def test_every_way_to_evaluate_gives_one_account(name):
+    """Reference, brute force, chunks, threads, parts of series, little memory, other orders."""
+    spec = STRATEGIES[name]
+    genomes = genomes_of(spec)
+    engine = Engine(spec, SERIES, WINDOWS, CHARGED, device="cpu", threads=2)
+    found, account = engine.evaluate_account(genomes)
+    assert found.tobytes() == engine.evaluate(genomes).tobytes()
+    assert account[:, ACCUMULATOR_INDEX["trades"]].sum() > 0
+    reference = Reference(spec, SERIES, WINDOWS, CHARGED, form=CompiledForm())
+    for genome, one in zip(genomes, account, strict=True):
+        ledgers = reference.trades(genome)
+        assert one.tobytes() == reference.account(ledgers, range(len(WINDOWS))).tobytes()
+        for key, value in brute(ledgers, WINDOWS, SERIES, CHARGED.risk_fraction).items():
+            assert one[ACCUMULATOR_INDEX[key]] == value, key
+    for options in ({"threads": 1}, {"chunk": 5}, {"memory_bytes": 250_000}):
+        other = Engine(spec, SERIES, WINDOWS, CHARGED, device="cpu", **options)
+        assert account.tobytes() == other.evaluate_account(genomes)[1].tobytes(), options
+    assert account[::-1].tobytes() == engine.evaluate_account(genomes[::-1])[1].tobytes()
+    # The order in which windows are named changes nothing.
+    shuffled = engine.on(WINDOWS[::-1])
+    assert account.tobytes() == shuffled.evaluate_account(genomes)[1].tobytes()
+    parted = PartedEngine(spec, SERIES, WINDOWS, CHARGED, device_of(spec, "cpu"), (0, 1, 3), 1)
+    for one, other in zip((found, account), parted.evaluate_account(genomes), strict=True):
+        assert one.tobytes() == other.tobytes()
+    ledgers = list(engine.ledgers(genomes))
+    listed = results_of(ledgers, [SERIES[window.series].timestamp for window in WINDOWS])
+    merged = fold_account(found, listed, order_windows(WINDOWS), CHARGED.risk_fraction, 1)
+    assert account.tobytes() == merged.tobytes()
+
+
+def test_one_window_is_its_own_account():
+    """In every bit, and nothing is listed."""
+    engine = Engine(SPEC, SERIES[:1], WINDOWS[:1], CHARGED, device="cpu")
+    found, account = engine.evaluate_account(genomes_of(SPEC))
+    assert account.tobytes() == np.ascontiguousarray(found[:, 0]).tobytes()
+
+
+def test_what_is_shown_is_the_same_account():
+    """The curve's last point is `equity`, its deepest fall `max_drawdown`, to the bit."""
+    spec = STRATEGIES["mean_reversion"]
+    engine = Engine(spec, SERIES, WINDOWS, CHARGED, device="cpu")
+    genomes = genomes_of(spec)
+    _, account = engine.evaluate_account(genomes)
+    markets = tuple(f"M{window.series}" for window in WINDOWS)
+    own = Account(tuple(SERIES), tuple(WINDOWS), markets, CHARGED)
+    for ledgers, one in zip(engine.ledgers(genomes), account, strict=True):
+        curve = own.fold(ledgers).equity
+        last = curve[-1] if len(curve) else 1.0
+        assert last == one[ACCUMULATOR_INDEX["equity"]]
+        deepest = measure_falls(curve).max(initial=0.0)
+        assert deepest == one[ACCUMULATOR_INDEX["max_drawdown"]]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 9), max_size=6).map(sorted), min_size=1, max_size=5),
+    st.randoms(use_true_random=False),
+)
+def test_trades_are_merged_as_a_sort_would_have_them(times, random):
+    """By when they end, of those that end together in the order of windows; ruin is for ever."""
+    counts = np.array([[len(one) for one in times]])
+    n = int(counts.sum())
+    r = np.array([random.uniform(-12, 12) for _ in range(n)])
+    exit_ns = np.array([time for one in times for time in one], np.int64)
+    window = np.repeat(np.arange(len(times)), counts[0])
+    order = np.array(random.sample(range(len(times)), len(times)))
+    rank = np.argsort(order)[window]
+    listed = Results(counts.cumsum()[None] - counts, counts, exit_ns, r, np.ones(n, np.int8))
+    found = fold_account(np.zeros((1, len(times), len(ACCUMULATORS))), listed, order, 0.1, 1)[0]
+    taken = r[np.lexsort((rank, exit_ns))]
+    sums = fold_results(taken, np.ones(n, np.int8), 0.1)
+    for key in ORDERED:
+        assert found[ACCUMULATOR_INDEX[key]] == getattr(sums, key), key
+
+
+def test_years_are_the_union_of_times_and_bars_are_all():
+    """Two markets at once, one with a hole between its parts."""
+    year = int(365.25 * 24 * 3600 * 10**9)
+    spans = [
+        Span(10, 1.0, 0, year),
+        Span(20, 0.5, year // 2, year),
+        Span(5, 1.0, 2 * year, 3 * year),
+    ]
+    whole = pool_spans(spans)
+    assert (whole.bars, whole.years) == (35, 2.0)
+
+
+def test_a_table_of_metrics_holds_those_of_the_account_where_it_is_given():
+    """Else nobody asked for it, and to read it is an error; one window is its own."""
+    engine = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
+    spans = [span_of(SERIES[window.series], window) for window in WINDOWS]
+    found, account = engine.evaluate_account(genomes_of(SPEC))
+    table = compute_metrics(found, spans, account=account)
+    trades = table.pooled.column("trades")[:, 0]
+    assert trades.tolist() == found[:, :, 0].sum(axis=1).tolist()
+    with pytest.raises(ValueError, match="windows were not pooled"):
+        compute_metrics(found, spans).pooled  # noqa: B018
+    one = compute_metrics(found[:, :1], spans[:1])
+    assert one.pooled is one
+
+
+def test_a_certificate_replays_the_account(monkeypatch):
+    """Windows that are right make no certificate where they are put together wrongly."""
+    engine = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
+    genomes = genomes_of(SPEC, 3)
+    assert certify(engine, genomes).mismatches == 0
+    real = Engine.evaluate_account
+
+    def wrong(self, genomes):
+        found, account = real(self, genomes)
+        account[1, ACCUMULATOR_INDEX["max_drawdown"]] += 1e-15
+        return found, account
+
+    monkeypatch.setattr(Engine, "evaluate_account", wrong)
+    certificate = certify(engine, genomes)
+    assert certificate.mismatches == 1
+    assert "individual 1, window 0: all windows as one account" in certificate.first_mismatch
+    assert "accumulator max_drawdown differs" in certificate.first_mismatch
