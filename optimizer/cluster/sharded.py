@@ -1,8 +1,8 @@
 """One search whose symbols are on workers: a generation goes out once and comes back once.
 
 Series are cut into consecutive shards. A worker keeps the bars, engine and rows of a shard; where
-one is gone, another begins with the bars anew. Metrics are joined in the order of windows, so that
-every number is that of one engine.
+one is gone, another begins with the bars anew. Metrics are joined in the order of windows, and
+trades that are one account merged here, so that every number is that of one engine.
 """
 
 import logging
