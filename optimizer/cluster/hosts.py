@@ -5,6 +5,7 @@ import logging
 import queue
 import signal
 import threading
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,9 @@ from optimizer.errors import LostError, ReleasedError, SchedulerLostError, Worke
 
 CALL_S = 30.0
 """A scheduler that does not answer for so long is lost."""
+
+HANGS_UP_S = 3.0
+"""Within which a scheduler that hung up, and is there, has taken this client in again."""
 
 AGAIN_S = 1.0
 """So long is waited for a result that its worker took with it, before somebody looks around."""
@@ -123,9 +127,14 @@ class Link:
     def require(self) -> None:
         """Refuse to go on without a scheduler.
 
+        It may hang up and still be there, such as when another client has it do so.
+
         Raises:
             SchedulerLostError: When it is lost.
         """
+        patient_until = time.monotonic() + HANGS_UP_S
+        while self._client.status == "connecting" and time.monotonic() < patient_until:
+            time.sleep(0.05)
         if self._client.status != "running":
             raise self._lost()
 
@@ -256,8 +265,10 @@ class Link:
         return self._client.sync(ask, **arguments, callback_timeout=CALL_S)
 
     def _cancelled(self, ticket: "Ticket[Any]") -> LostError:
-        if self._client.status != "running":
-            return self._lost()
+        try:
+            self.require()
+        except SchedulerLostError as error:
+            return error
         return ReleasedError(
             f"another client of the scheduler of --cluster {self._address.text} took back "
             f"{_name_of(ticket.key)}: end that client, or begin a scheduler of your own"

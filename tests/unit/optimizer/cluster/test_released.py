@@ -67,6 +67,10 @@ async def _act(action, key, client, dask_scheduler):
     if action == "release":
         # What a client of another process may send with the name of this one.
         dask_scheduler.client_releases_keys([key], client)
+    if action in ("remove", "hang up"):
+        dask_scheduler.remove_client(client)
+    if action == "hang up":
+        dask_scheduler.client_comms.pop(client).abort()
     if action == "cancel":
         dask_scheduler.stimulus_cancel([key], client, force=True, reason="", msg="")
 
@@ -100,6 +104,14 @@ def test_a_job_that_another_client_takes_back_is_done(cluster, stranger, action)
     other = stranger(action, jobs.MOST_RELEASES)
     assert sorted(one.index for one in done(cluster, asked(3))) == [0, 1, 2]
     assert other.met == {f"job {n}": jobs.MOST_RELEASES for n in range(3)}
+
+
+@pytest.mark.parametrize("action", ["remove", "hang up"])
+def test_jobs_of_a_client_that_another_removes_are_done(cluster, stranger, action):
+    """The scheduler is there still, and takes this client in again."""
+    other = stranger(action)
+    (found,) = done(cluster, asked(1))
+    assert (found.index, other.met["job 0"]) == (0, 1)
 
 
 @pytest.mark.parametrize("action", ["release", "cancel"])
