@@ -60,7 +60,7 @@ def read_history(path: Path, n_objectives: int) -> History:
     return History(
         generations=np.array([summary.number for summary in chosen], np.int64),
         best=_stacked([one.min(axis=0) if len(one) else nothing for _, one in found]),
-        median=_stacked([np.median(one, axis=0) if len(one) else nothing for one in feasible]),
+        median=_stacked([_median(one) if len(one) else nothing for one in feasible]),
         quantiles=_stacked([np.quantile(one.genomes, LEVELS, axis=0).T for one, _ in found]),
         volume_generations=np.array([summary.number for summary in shown], np.int64),
         volume=volume / volume[-1] if len(volume) and volume[-1] > 0 else volume,
@@ -78,6 +78,12 @@ def _kept(store: RunStore, summary: GenerationSummary) -> tuple[Population, Floa
     population, archive = generation.population, generation.archive
     best = archive.objectives if len(archive) else population.objectives[front_of(population)]
     return population, best
+
+
+def _median(objectives: Floats) -> Floats:
+    """Of each column; infinite where no number holds the sum of the two in the middle."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.median(objectives, axis=0), np.float64)
 
 
 def _stacked(rows: list[Floats]) -> Floats:
