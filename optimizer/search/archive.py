@@ -180,7 +180,8 @@ def hypervolume(objectives: Floats, low: Floats, high: Floats) -> float:
         `EXACT_OBJECTIVES` objectives an estimate within the box, at most 1.
     """
     scaled = (objectives - low) / (high - low)
-    scaled = scaled[(scaled < 1.0).all(axis=1)]
+    # A library that is given what is no number ends the process.
+    scaled = scaled[(np.isfinite(scaled) & (scaled < 1.0)).all(axis=1)]
     if not len(scaled):
         return 0.0
     if scaled.shape[1] == 1:
