@@ -73,13 +73,9 @@ def limit_memory():
     [
         ({"env": {"NUMBA_DISABLE_JIT": "1"}}, "NUMBA_DISABLE_JIT is set, and without its compiler"),
         ({"env": {"NUMBA_NUM_THREADS": "0"}}, "numba cannot be used with NUMBA_NUM_THREADS as set"),
-        (
-            {"env": {"NUMBA_CACHE_LOCATOR_CLASSES": "none"}},
-            "numba cannot be used with NUMBA_CACHE_LOCATOR_CLASSES as set: unset it",
-        ),
         ({"preexec_fn": limit_memory}, "ulimit -v allows this process 1,200 MB, and compiled"),
     ],
-    ids=["setting", "threads", "locators", "memory"],
+    ids=["setting", "threads", "memory"],
 )
 def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, said):
     """Before anything is recorded; it is no defect of ours, and nothing hangs."""

@@ -414,6 +414,7 @@
       ["reason", (i) => data.reasons[t.reason[i]].replaceAll(" ", "_")],
       ...["entry", "stop", "target", "exit", "r"].map((name) => [name, (i) => float(t[name][i])]),
       ["side", (i) => t.side[i]], ["last_stop", (i) => float(t.last_stop[i])],
+      ["held", (i) => t.bars_held[i]],
       ["entry_time", (i) => second(t.entry_ms[i])], ["exit_time", (i) => second(t.exit_ms[i])],
     ];
     const lines = Array.from(t.r, (_, i) => named.map(([, cell]) => cell(i)).join(","));

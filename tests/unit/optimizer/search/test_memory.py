@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from optimizer.search.memory import Memory, fresh_memory, from_numbers, to_numbers
 
-COUNTS = st.integers(0, 2**53)
+COUNTS = st.integers(0, 2**53 - 1)
 FLOATS = st.floats(allow_nan=False)
 
 
