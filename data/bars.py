@@ -14,7 +14,7 @@ import numpy.typing as npt
 from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
 from data.hours import OpenGaps
-from data.timeframe import Gaps, format_timeframe, gaps_of
+from data.timeframe import Gaps, count_gaps, format_timeframe
 
 LONGEST_SYMBOL = 64
 
@@ -74,8 +74,8 @@ class Bars:
 
     def __post_init__(self) -> None:
         for name in COLUMNS:
-            object.__setattr__(self, name, _frozen(name, getattr(self, name)))
-        extra = {name: _frozen(name, self.extra[name]) for name in sorted(self.extra)}
+            object.__setattr__(self, name, _freeze_column(name, getattr(self, name)))
+        extra = {name: _freeze_column(name, self.extra[name]) for name in sorted(self.extra)}
         object.__setattr__(self, "extra", extra)
         # Columns may be replaced; what was said of those that are gone goes with them.
         object.__setattr__(self, "dated", tuple(name for name in extra if name in self.dated))
@@ -136,7 +136,7 @@ class Bars:
         Of bars [start, end), those steps count that end at one of them: parts of a series add up.
         """
         first = max(start, 1)
-        found = gaps_of(self.timestamp[first - 1 : end], self.timeframe_ns)
+        found = count_gaps(self.timestamp[first - 1 : end], self.timeframe_ns)
         return replace(found, longest_at=found.longest_at + first - 1) if found.count else found
 
     def gaps_in_open_hours(self, start: int = 0, end: int | None = None) -> Gaps:
@@ -247,7 +247,7 @@ def check_symbol(symbol: str) -> str:
     return symbol
 
 
-def _frozen(name: str, column: npt.ArrayLike) -> Ints | Floats:
+def _freeze_column(name: str, column: npt.ArrayLike) -> Ints | Floats:
     given = np.asarray(column)
     allowed = "iu" if name == "timestamp" else "iuf"
     if given.ndim != 1 or (given.dtype.kind not in allowed and given.size):

@@ -142,7 +142,7 @@ class SeriesCache:
         Raises:
             CacheError: When two cover the same time, or the folder cannot be read.
         """
-        parts = sorted(_parts_in(self.folder))
+        parts = sorted(_list_parts(self.folder))
         for one, two in pairwise(parts):
             if two.start_ns < one.end_ns:
                 raise CacheError(
@@ -151,10 +151,10 @@ class SeriesCache:
                 )
         return parts
 
-    def lost(self) -> list[Part]:
+    def list_lost_parts(self) -> list[Part]:
         """Parts in quarantine whose time no part covers now, the last that was set aside last."""
         parts = self.parts()
-        aside = sorted(_parts_in(self.folder / QUARANTINE), key=lambda part: part.path.name)
+        aside = sorted(_list_parts(self.folder / QUARANTINE), key=lambda part: part.path.name)
         return [lost for lost in aside if not any(lost.range.overlaps(p.range) for p in parts)]
 
     def read(self, part: Part) -> PartBars:
@@ -170,7 +170,7 @@ class SeriesCache:
             said = json.loads(table.schema.metadata[META])
             if said["version"] != VERSION:
                 raise DamagedError(f"it was written by version {said['version']} of the cache")
-            found, series = _bars_of(table, said), said["series"]
+            found, series = _decode_bars(table, said), said["series"]
         except (pa.ArrowException, KeyError, TypeError, ValueError, RecursionError):
             raise DamagedError("it is no part of a cache") from None
         if series != str(self.key) or bars_hash(found) != part.bars_hash:
@@ -205,7 +205,7 @@ class SeriesCache:
             replace_whole(self.folder / name, content)
             sync_folder(self.folder)
         except OSError as error:
-            raise _refused(self.folder, error) from None
+            raise _wrap_os_error(self.folder, error) from None
         return Part(start_ns, end_ns, short, file_hash, self.folder / name)
 
     def set_aside(self, part: Part, place: str = QUARANTINE) -> Path:
@@ -219,7 +219,7 @@ class SeriesCache:
             target = aside / f"{time.time_ns()}-{part.path.name.rpartition('-')[2]}"
             os.replace(part.path, target)
         except OSError as error:
-            raise _refused(part.path, error) from None
+            raise _wrap_os_error(part.path, error) from None
         return target
 
     @contextlib.contextmanager
@@ -232,7 +232,7 @@ class SeriesCache:
             self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise _refused(self.folder, error) from None
+            raise _wrap_os_error(self.folder, error) from None
         try:
             told = False
             while not _try_lock(descriptor):
@@ -277,7 +277,7 @@ def bars_hash(bars: PartBars) -> str:
 def measure_cache() -> tuple[Path, int, int]:
     """The folder of the user's own cache, its series, and bytes of their parts."""
     folder = Path(user_cache_path(APP))
-    parts = [part for place in folder.glob("*/*/*") for part in _parts_in(place)]
+    parts = [part for place in folder.glob("*/*/*") for part in _list_parts(place)]
     size = sum(part.path.stat().st_size for part in parts)
     return folder, len({part.path.parent for part in parts}), size
 
@@ -317,24 +317,24 @@ def list_cached(root: Path | None) -> list[CachedSeries]:
     return [one for one in found if one is not None]
 
 
-def _parts_in(folder: Path) -> list[Part]:
+def _list_parts(folder: Path) -> list[Part]:
     try:
         paths = [path for path in folder.iterdir() if path.is_file()]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise _refused(folder, error) from None
-    return [part for path in paths if (part := _part_of(path)) is not None]
+        raise _wrap_os_error(folder, error) from None
+    return [part for path in paths if (part := _parse_part(path)) is not None]
 
 
-def _part_of(path: Path) -> Part | None:
+def _parse_part(path: Path) -> Part | None:
     match = NAME.fullmatch(path.name)
     if match is None or int(match[1]) >= int(match[2]):
         return None
     return Part(int(match[1]) * SECOND_NS, int(match[2]) * SECOND_NS, match[3], match[4], path)
 
 
-def _bars_of(table: pa.Table, said: Mapping[str, object]) -> PartBars:
+def _decode_bars(table: pa.Table, said: Mapping[str, object]) -> PartBars:
     columns = {name: table.column(name).to_numpy() for name in COLUMNS}
     missing = said["missing"]
     if not isinstance(missing, list):
@@ -347,7 +347,7 @@ def _bars_of(table: pa.Table, said: Mapping[str, object]) -> PartBars:
     )
 
 
-def _refused(path: Path, error: OSError) -> CacheError:
+def _wrap_os_error(path: Path, error: OSError) -> CacheError:
     return CacheError(
         f"{path}: the cache cannot be used here ({error.strerror or error}); --cache names "
         "another folder"
@@ -368,7 +368,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _series(folder: Path) -> CachedSeries | None:
-    parts = _parts_in(folder)
+    parts = _list_parts(folder)
     if not parts:
         return None
     aside = folder / QUARANTINE

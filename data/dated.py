@@ -15,7 +15,7 @@ from data.providers.csv_file import UNPACKING, unpack
 from data.providers.parquet_file import open_capped, read_capped
 from data.providers.parquet_pages import PageError
 from data.providers.size_caps import refuse_expanded
-from data.providers.source_file import first_line, unchanged
+from data.providers.source_file import first_line, read_unchanged
 from data.table import LARGEST_SOURCE_BYTES
 from data.timeframe import MINUTE_NS
 from data.zones import LocalZone, localise
@@ -129,7 +129,7 @@ def _table(path: str) -> tuple[pa.Table, list[str]]:
         raise DataError(f"there is no file '{path}'")
     read = _read_parquet if path.lower().endswith(".parquet") else _read_csv
     try:
-        with unchanged(Path(path), LARGEST_SOURCE_BYTES) as content:
+        with read_unchanged(Path(path), LARGEST_SOURCE_BYTES) as content:
             return read(content, path)
     except (pa.ArrowException, *UNPACKING, PageError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {first_line(error)}") from None

@@ -103,15 +103,15 @@ def _write(bars: Bars, draft: Path) -> None:
 
 def _states(path: Path, bars: Bars) -> bool:
     """Whether a file reads back as these bars by itself, with their duration and zone."""
-    return _reads_as(path, bars, LoadOptions())
+    return _has_equal_bars(path, bars, LoadOptions())
 
 
 def _holds(path: Path, bars: Bars) -> bool:
     """Whether a file has these bars, of a duration that it need not state."""
-    return _reads_as(path, bars, LoadOptions(source_timeframe=bars.timeframe, tz=bars.zone))
+    return _has_equal_bars(path, bars, LoadOptions(source_timeframe=bars.timeframe, tz=bars.zone))
 
 
-def _reads_as(path: Path, bars: Bars, options: LoadOptions) -> bool:
+def _has_equal_bars(path: Path, bars: Bars, options: LoadOptions) -> bool:
     # Named outright: a draft has another ending.
     whole = replace(options, max_bytes=2**62, aligned_columns=tuple(bars.extra))
     try:

@@ -29,8 +29,8 @@ EXTRA = "extra "
 _FILES: "WeakKeyDictionary[Bars, Path]" = WeakKeyDictionary()
 
 
-def packed(bars: Bars) -> bytes:
-    """Bars as the bytes of an Arrow file, by their fields alone: `unpacked` gives them back."""
+def pack_bars(bars: Bars) -> bytes:
+    """Bars as the bytes of an Arrow file, by their fields alone: `unpack_bars` gives them back."""
     columns = {name: getattr(bars, name) for name in COLUMNS}
     about = {
         part.name: getattr(bars, part.name)
@@ -49,8 +49,8 @@ def packed(bars: Bars) -> bytes:
     return content
 
 
-def unpacked(content: bytes | mmap) -> Bars:
-    """Bars of what `packed` made; their columns show its bytes, none is copied."""
+def unpack_bars(content: bytes | mmap) -> Bars:
+    """Bars of what `pack_bars` made; their columns show its bytes, none is copied."""
     buffer = pa.py_buffer(content)
     table = pa.ipc.open_file(buffer).read_all()
     columns: dict[str, Any] = {}
@@ -88,11 +88,11 @@ def put_down(bars: Bars, folder: Path) -> Bars:
         SourceError: When they cannot be written.
         OSError: When the disk is full.
     """
-    return map_bars(written(packed(bars), folder))
+    return map_bars(write_packed(pack_bars(bars), folder))
 
 
-def written(content: bytes, folder: Path) -> Path:
-    """Write what `packed` made into a folder, unless it is there; the file.
+def write_packed(content: bytes, folder: Path) -> Path:
+    """Write what `pack_bars` made into a folder, unless it is there; the file.
 
     Raises:
         SourceError, OSError: As `put_down`.
@@ -118,11 +118,11 @@ def map_bars(path: Path) -> Bars:
         content = mmap(file.fileno(), 0, access=ACCESS_READ)
     if hashlib.sha256(content).hexdigest() != path.name:
         raise SourceError(f"{path}: has other bytes than were written; delete it")
-    bars = unpacked(content)
+    bars = unpack_bars(content)
     _FILES[bars] = path
     return bars
 
 
-def file_of(bars: Bars) -> Path | None:
+def find_mapped_file(bars: Bars) -> Path | None:
     """The file that bars are mapped from; None of others."""
     return _FILES.get(bars)

@@ -31,7 +31,7 @@ def repair_rows(
         values = {**values, **raised}
         notes.append(f"{options.price_offset:g} was added to every price")
     values, rounded = widen_roundings(values)
-    notes += _counted(
+    notes += _note_repairs(
         rounded,
         "bar",
         "widened to open and close, which high or low missed by a "
@@ -39,22 +39,24 @@ def repair_rows(
     )
     if options.tick:
         values, widened = _widen(values, options.tick)
-        notes += _counted(widened, "bar", f"widened to open and close, by {options.tick:g} or less")
+        notes += _note_repairs(
+            widened, "bar", f"widened to open and close, by {options.tick:g} or less"
+        )
     if options.drop_bad_bars:
         good = np.ones(len(timestamp), dtype=np.bool_)
         for _, bad in faults(timestamp, values, now_ns):
             good &= ~bad
         notes += _count_dropped("bad", len(good) - int(good.sum()))
-        timestamp, values, rows = _picked(timestamp, values, rows, good)
+        timestamp, values, rows = _select_rows(timestamp, values, rows, good)
     if options.sort:
         order = np.argsort(timestamp, kind="stable")
         late = int((np.diff(timestamp) < 0).sum())
-        notes += _counted(late, "row", "earlier than the one before, sorted by time")
-        timestamp, values, rows = _picked(timestamp, values, rows, order)
+        notes += _note_repairs(late, "row", "earlier than the one before, sorted by time")
+        timestamp, values, rows = _select_rows(timestamp, values, rows, order)
     if options.dedupe:
         _, same_row = repeats(timestamp, values)
         notes += _count_dropped("repeated", int(same_row.sum()))
-        timestamp, values, rows = _picked(timestamp, values, rows, ~same_row)
+        timestamp, values, rows = _select_rows(timestamp, values, rows, ~same_row)
     if len(timestamp) == 0:
         left = "" if len(table.timestamp) == 0 else " left after dropping bad rows"
         raise BarsError(f"{table.where}: there are no bars{left}")
@@ -101,13 +103,13 @@ def _name_clock(table: RawTable, timestamp: Ints) -> str:
     return f"; clocks such as that of {zone} showed this hour twice: --tz {zone} reads it so"
 
 
-def _picked(
+def _select_rows(
     timestamp: Ints, values: Mapping[str, Floats], rows: Ints, which: npt.NDArray[np.generic]
 ) -> tuple[Ints, Mapping[str, Floats], Ints]:
     return timestamp[which], {name: column[which] for name, column in values.items()}, rows[which]
 
 
-def _counted(count: int, noun: str, words: str) -> list[str]:
+def _note_repairs(count: int, noun: str, words: str) -> list[str]:
     return [f"{count} {noun}{'' if count == 1 else 's'} {words}"] if count else []
 
 

@@ -139,7 +139,7 @@ def check_spacing(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> None:
     least = MOST_SHORT_STEPS_FRAC * len(timestamp)
     found = {}
     for place in np.flatnonzero((values > timeframe_ns) & (counts > least)):
-        held = _held_by(steps, int(values[place]))
+        held = _count_sustained_steps(steps, int(values[place]))
         between = counts[(values > timeframe_ns) & (values < values[place])]
         days = np.unique(timestamp[1:][steps == values[place]] // DAY_NS)
         is_often = counts[place] > MOST_SESSIONS * len(days)
@@ -158,7 +158,7 @@ def check_spacing(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> None:
         )
 
 
-def _held_by(steps: npt.NDArray[np.int64], step: int) -> int:
+def _count_sustained_steps(steps: npt.NDArray[np.int64], step: int) -> int:
     """How many times a step occurs where, for a while, no step is shorter."""
     width = min(max(len(steps) // 50, 12), 32)
     shorter = np.flatnonzero(np.concatenate(([True], steps < step, [True])))
@@ -167,7 +167,7 @@ def _held_by(steps: npt.NDArray[np.int64], step: int) -> int:
     return sum(int((steps[start : end - 1] == step).sum()) for start, end in spans)
 
 
-def gaps_of(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> Gaps:
+def count_gaps(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> Gaps:
     """Count the steps between neighbours [T] that are longer than one bar."""
     steps = np.diff(timestamp)
     longer = steps[steps > timeframe_ns]
@@ -180,7 +180,7 @@ def gaps_of(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> Gaps:
 
 def gap_notes(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> tuple[str, ...]:
     """A line about the steps that are longer than a bar, none where there are none."""
-    gaps = gaps_of(timestamp, timeframe_ns)
+    gaps = count_gaps(timestamp, timeframe_ns)
     if not gaps.missing_bars:
         return ()
     start, end = (format_time(timestamp[gaps.longest_at - i]) for i in (1, 0))

@@ -110,11 +110,12 @@ def split_window(bars: Bars, window: Window, holdout: Holdout) -> tuple[Window, 
     if not window.start < cut < window.end:
         part = "none left to search on" if cut <= window.start else "none held out"
         raise WindowError(
-            f"--holdout {_written(holdout)}: {bars.symbol} has {len(window)} bars in the window, "
+            f"--holdout {_format_holdout(holdout)}: {bars.symbol} has {len(window)} bars in the "
+            "window, "
             f"{part}"
         )
     return replace(window, end=cut), Window(window.series, cut, window.end, "held_out")
 
 
-def _written(holdout: Holdout) -> str:
+def _format_holdout(holdout: Holdout) -> str:
     return f"{float(holdout.share * 100):g}%" if holdout.share is not None else str(holdout.start)

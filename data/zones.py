@@ -108,7 +108,7 @@ def clock_that_repeats(local_ns: int) -> str | None:
     )
 
 
-def offsets_at(utc_ns: Ints, tz: str) -> Ints:
+def find_utc_offsets(utc_ns: Ints, tz: str) -> Ints:
     """Nanoseconds by which a zone's clock is ahead of UTC at each time [N]."""
     if not len(utc_ns):
         return utc_ns
@@ -120,7 +120,7 @@ def offsets_at(utc_ns: Ints, tz: str) -> Ints:
 
 def to_local(utc_ns: Ints, tz: str) -> Ints:
     """Times [N] on the clock of a zone, nanoseconds since 1970-01-01T00:00 there."""
-    return utc_ns if tz == "UTC" else utc_ns + offsets_at(utc_ns, tz)
+    return utc_ns if tz == "UTC" else utc_ns + find_utc_offsets(utc_ns, tz)
 
 
 def earliest_moments(local_ns: Ints, tz: str) -> Ints:

@@ -15,8 +15,8 @@ from engine.accounts.metrics import METRICS
 from optimizer.commands.app import app
 from optimizer.commands.help import EVERYDAY, SECTIONS
 from optimizer.commands.strategies import told_words
-from optimizer.config.run_config import RunConfig, expected_of, flag_of
-from optimizer.config.values import said_of
+from optimizer.config.run_config import RunConfig, describe_allowed_values, format_flag
+from optimizer.config.values import read_schema_extra
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.shown import MEANINGS
 from strategy import STRATEGIES
@@ -91,9 +91,9 @@ def configuration() -> str:
             default = field.get_default(call_default_factory=True)
             facts = {
                 "default": "unset" if default is None else code(json.dumps(default)),
-                "may be": plain(expected_of(name)),
-                "decides": said_of(field, "decides"),
-                "flag": code(flag_of(name))
+                "may be": plain(describe_allowed_values(name)),
+                "decides": read_schema_extra(field, "decides"),
+                "flag": code(format_flag(name))
                 + ("" if name in EVERYDAY else ", shown by `--help-all`"),
             }
             told = "; ".join(f"{key}: {value}" for key, value in facts.items())

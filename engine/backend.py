@@ -128,7 +128,7 @@ class Backend(ABC):
         """
         return False
 
-    def charged(self, costs: Costs) -> "Backend":
+    def with_costs(self, costs: Costs) -> "Backend":
         """The same with other costs, where rows can serve both."""
         raise EngineError(f"{self.name} cannot change costs of rows that are there; use cpu")
 

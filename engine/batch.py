@@ -11,14 +11,14 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows
 from engine.backend import LISTED_PAIRS, Form, Ints, Slots, StretchedRows, parts_of
-from engine.devices import Device, device_of
+from engine.devices import Device, choose_device
 from engine.errors import EngineError
 from engine.fast_case import find_fast_case
 from engine.indicators.plan import Plan, RowGroup, length_columns, plan_chunks, plan_rows
 from engine.indicators.row_cache import RowBank
 from engine.memory_plan import MemoryPlan, row_capacity
 from engine.positions.cpu.merging import fold_account
-from engine.validate import are_legal, check_windows, find_slots, load_loops, shaped
+from engine.validate import are_legal, check_windows, find_slots, load_loops, require_genomes
 from strategy.genes import Floats
 from strategy.model import Strategy
 
@@ -46,7 +46,7 @@ class Engine:
         windows: Each an independent backtest, at least one.
         costs: Costs and risk rules.
         device: ``"auto"``, or the name of a device, which then runs or raises: see
-            `engine.devices.choose_backend`; or one that `device_of` chose.
+            `engine.devices.choose_backend`; or one that `choose_device` chose.
         threads: Cores of the CPU backend; all when None.
         memory_bytes: Most that rows and what a device needs beside them may take, on each device;
             half of what is free on a host, and 0.65 of it on a GPU, when None.
@@ -81,7 +81,7 @@ class Engine:
         check_windows(series, windows)
         if chunk is not None and chunk < 1:
             raise EngineError(f"chunk must be at least 1 individual, got {chunk}")
-        chosen = device_of(spec, device) if isinstance(device, str) else device
+        chosen = choose_device(spec, device) if isinstance(device, str) else device
         self.spec = spec
         self.series = tuple(series)
         self.windows = tuple(windows)
@@ -147,7 +147,7 @@ class Engine:
             EngineError: When the device cannot.
         """
         other = copy(self)
-        other.costs, other._backend = costs, self._backend.charged(costs)
+        other.costs, other._backend = costs, self._backend.with_costs(costs)
         return other
 
     def memory_plan(self, individuals: int) -> MemoryPlan:
@@ -173,7 +173,7 @@ class Engine:
         Raises:
             GenomeError: When a genome is not legal; the message names the first.
         """
-        genomes = shaped(self.spec, genomes)
+        genomes = require_genomes(self.spec, genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         step = self._chunk or max(1, min(PART_INDIVIDUALS, PART_PAIRS // len(self.windows)))
         parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
@@ -181,7 +181,7 @@ class Engine:
         for part in parts:
             wait = self._begun_part(genomes, part, out)
             if wait is None:
-                return self._chunked(genomes, out)
+                return self._evaluate_chunks(genomes, out)
             waits.append(wait)
         # All are waited for, also where one was refused: what was begun is never left alone.
         is_done = [wait() for wait in waits]
@@ -190,7 +190,7 @@ class Engine:
                 continue
             again = self._looked_up(genomes, part, out)
             if again is None:
-                return self._chunked(genomes, out)
+                return self._evaluate_chunks(genomes, out)
             again()
         return out
 
@@ -200,7 +200,7 @@ class Engine:
         All trades are folded once, in the order in which their exit bars open; of those that open
         together the first series comes first. One window is its own account.
         """
-        genomes = shaped(self.spec, genomes)
+        genomes = require_genomes(self.spec, genomes)
         if len(self.windows) == 1:
             found = self.evaluate(genomes)
             return found, found[:, 0]
@@ -217,11 +217,11 @@ class Engine:
 
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
         """Accumulators [P, W, A], and the results of the trades that they count."""
-        members = self._checked(shaped(self.spec, genomes))
+        members = self._require_legal(require_genomes(self.spec, genomes))
         times = [bars.timestamp for bars in self.series]
         slots = self._found(members)
         if slots is None:
-            slots = self._filled(members)
+            slots = self._try_fill_slots(members)
         if slots is not None:
             return self._backend.list_results(members, slots, self.windows, times)
         # Their rows do not fit the bank together.
@@ -231,7 +231,7 @@ class Engine:
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
             for some, plan in plan_chunks(self._case, members, self._bank.capacity, self._chunk):
                 out[some], found = self._backend.list_results(
-                    members[some], self._computed(plan), self.windows, times
+                    members[some], self._fill_slots(plan), self.windows, times
                 )
                 yield some, places, found
 
@@ -243,7 +243,7 @@ class Engine:
         Raises:
             GenomeError: When the genome is not legal.
         """
-        (ledgers,) = self._listed(*self._alone(genome))
+        (ledgers,) = self._list_ledgers(*self._alone(genome))
         return ledgers
 
     def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
@@ -252,15 +252,15 @@ class Engine:
         Raises:
             GenomeError: When a genome is not legal.
         """
-        genomes = self._checked(shaped(self.spec, genomes))
+        genomes = self._require_legal(require_genomes(self.spec, genomes))
         step = max(1, LISTED_PAIRS // len(self.windows))
         for begin in range(0, len(genomes), step):
             members = genomes[begin : begin + step]
-            slots = self._filled(members)
+            slots = self._try_fill_slots(members)
             if slots is None:
                 yield from (self.trades(genome) for genome in members)
             else:
-                yield from self._listed(members, slots)
+                yield from self._list_ledgers(members, slots)
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
         """Signal bars of one individual, whatever the position; one array [S] a window."""
@@ -285,20 +285,20 @@ class Engine:
 
     def _looked_up(self, genomes: Floats, part: slice, out: Floats) -> Callable[[], bool] | None:
         """The same, with legality and rows looked up here, and missing rows computed."""
-        members = self._checked(genomes[part])
+        members = self._require_legal(genomes[part])
         found = self._found(members)
         if found is None:
-            filled = self._filled(genomes)
+            filled = self._try_fill_slots(genomes)
             if filled is None:
                 return None
             found = filled[part]
         wait = self._backend.begin(members, found, self.windows, out[part])
 
-        def done() -> bool:
+        def finish() -> bool:
             wait()
             return True
 
-        return done
+        return finish
 
     def _found(self, genomes: Floats) -> Slots | None:
         """Slots [P, R] when all rows are in the bank, which after a few generations they are."""
@@ -309,28 +309,28 @@ class Engine:
         self._bank.touch(slots)
         return slots
 
-    def _filled(self, genomes: Floats) -> Slots | None:
+    def _try_fill_slots(self, genomes: Floats) -> Slots | None:
         """Slots [P, R] after all rows were computed; None where they do not fit together."""
-        plan = plan_rows(self._case, self._checked(genomes))
+        plan = plan_rows(self._case, self._require_legal(genomes))
         if plan.n_rows > self._bank.capacity:
             return None
-        return self._computed(plan)
+        return self._fill_slots(plan)
 
-    def _computed(self, plan: Plan) -> Slots:
+    def _fill_slots(self, plan: Plan) -> Slots:
         """Slots [P, R] of a plan's rows, all of which are in the bank from now on."""
         slots: Slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
         return slots
 
-    def _chunked(self, genomes: Floats, out: Floats) -> Floats:
+    def _evaluate_chunks(self, genomes: Floats, out: Floats) -> Floats:
         """Evaluate a population whose rows do not fit the bank together."""
-        if self._stretched(genomes, out):
+        if self._try_evaluate_tiles(genomes, out):
             return out
         for members, plan in plan_chunks(self._case, genomes, self._bank.capacity, self._chunk):
-            slots = self._computed(plan)
+            slots = self._fill_slots(plan)
             out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
         return out
 
-    def _stretched(self, genomes: Floats, out: Floats) -> bool:
+    def _try_evaluate_tiles(self, genomes: Floats, out: Floats) -> bool:
         """Evaluate with all rows for a stretch of bars at a time, where the device can and it pays.
 
         Up to `PARTS_THAT_PAY` parts whose rows fit keep rows in the bank for the next call.
@@ -348,7 +348,7 @@ class Engine:
         out[plan.order] = found
         return True
 
-    def _listed(self, genomes: Floats, slots: Slots) -> list[tuple[Ledger, ...]]:
+    def _list_ledgers(self, genomes: Floats, slots: Slots) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each of several individuals."""
         parts = [
             self._backend.ledgers(genomes, slots, self.windows[begin : begin + LISTED_PAIRS])
@@ -358,10 +358,10 @@ class Engine:
 
     def _alone(self, genome: Floats) -> tuple[Floats, Slots]:
         """An individual as a population of one [1, G], and its slots [1, R]; all rows are there."""
-        genomes = self._checked(shaped(self.spec, np.asarray(genome)[None]))
-        return genomes, self._computed(plan_rows(self._case, genomes))
+        genomes = self._require_legal(require_genomes(self.spec, np.asarray(genome)[None]))
+        return genomes, self._fill_slots(plan_rows(self._case, genomes))
 
-    def _checked(self, genomes: Floats) -> Floats:
+    def _require_legal(self, genomes: Floats) -> Floats:
         """The same genomes [P, G], legal."""
         if not are_legal(genomes, *self._limits):
             self.spec.check_genomes(genomes)

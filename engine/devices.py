@@ -129,7 +129,7 @@ class Device(NamedTuple):
     maker: BackendMaker
 
 
-def device_of(spec: Strategy, device: str, workload: Workload | None = None) -> Device:
+def choose_device(spec: Strategy, device: str, workload: Workload | None = None) -> Device:
     """The device that a strategy runs on; arguments and errors as in `choose_backend`."""
     choice = choose_backend(device, workload)
     if find_fast_case(spec).is_covered:

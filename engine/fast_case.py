@@ -17,7 +17,7 @@ from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue
 from strategy.genes import GenomeLayout
 from strategy.model import PARTS, Strategy
 from strategy.nodes import Node
-from strategy.wording import written
+from strategy.wording import format_tree
 
 Kind = TypeVar("Kind", bound=Node)
 
@@ -164,7 +164,7 @@ def _comparison(condition: Condition, rows: dict[str, Row]) -> Comparison:
 
 def _row(expression: Expression | None, rows: dict[str, Row]) -> str:
     """Name of the row that an expression is, added where it is new."""
-    name = written(_as(Expression, expression))
+    name = format_tree(_as(Expression, expression))
     if name not in rows:
         form, length = _form_and_length(expression)
         rows[name] = Row(name, form, length)

@@ -32,7 +32,7 @@ class MemoryPlan:
 
     def __str__(self) -> str:
         rows, work, series, results, free = (
-            _shown(count)
+            _format_bytes(count)
             for count in (
                 self.slots * self.slot_bytes,
                 self.work_bytes,
@@ -75,5 +75,5 @@ def most_rows(case: FastCase) -> int:
     return constant + sum(int(gene.high - gene.low + 1) for gene in bounds)
 
 
-def _shown(count: int) -> str:
+def _format_bytes(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

@@ -14,10 +14,10 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import BackendMaker, Form, Ints
 from engine.batch import Engine
-from engine.devices import Device, device_of
+from engine.devices import Device, choose_device
 from engine.fast_case import find_fast_case
 from engine.memory_plan import MemoryPlan
-from engine.validate import check_windows, shaped
+from engine.validate import check_windows, require_genomes
 from strategy.genes import Floats
 from strategy.model import Strategy
 
@@ -25,7 +25,7 @@ LISTED_PAIRS = 16_384
 """Pairs of individual and window whose ledgers are held at once."""
 
 
-def engine_for(
+def create_engine(
     spec: Strategy,
     series: Sequence[Bars],
     windows: Sequence[Window],
@@ -40,7 +40,7 @@ def engine_for(
     Only a CPU works in parts; arguments and errors are those of `engine.batch.Engine`.
     """
     check_windows(series, windows)
-    chosen = device_of(spec, device) if isinstance(device, str) else device
+    chosen = choose_device(spec, device) if isinstance(device, str) else device
     if chosen.label == "cpu":
         allowed = memory_bytes or int(chosen.maker.free_share * chosen.maker.free_bytes())
         n_rows = len(find_fast_case(spec).rows)
@@ -129,7 +129,7 @@ class PartedEngine(Engine):
 
     def evaluate(self, genomes: Floats) -> Floats:
         """As `engine.batch.Engine.evaluate`."""
-        genomes = shaped(self.spec, genomes)
+        genomes = require_genomes(self.spec, genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         for places, engine in self.shares():
             out[:, places] = engine.evaluate(genomes)
@@ -139,7 +139,7 @@ class PartedEngine(Engine):
 
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
         """As `engine.batch.Engine.list_results`."""
-        genomes = shaped(self.spec, genomes)
+        genomes = require_genomes(self.spec, genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         members = np.arange(len(genomes))
 
@@ -153,7 +153,7 @@ class PartedEngine(Engine):
 
     def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
         """As `engine.batch.Engine.ledgers`."""
-        genomes = shaped(self.spec, genomes)
+        genomes = require_genomes(self.spec, genomes)
         step = max(1, LISTED_PAIRS // len(self.windows))
         for begin in range(0, len(genomes), step):
             members = genomes[begin : begin + step]
@@ -221,14 +221,14 @@ def _borders(
     Parts take half of it at most, so that a population's rows have room beside them.
     """
 
-    def needed(some: Sequence[Bars]) -> int:
+    def count_bytes(some: Sequence[Bars]) -> int:
         return maker.series_bytes(some) + n_rows * maker.slot_bytes(some)
 
-    if needed(series) <= memory_bytes:
+    if count_bytes(series) <= memory_bytes:
         return [0, len(series)]
     borders, room = [0], memory_bytes // 2
     for number, bars in enumerate(series):
-        taken = needed([bars])
+        taken = count_bytes([bars])
         if taken > room and number > borders[-1]:
             borders.append(number)
             room = memory_bytes // 2

@@ -16,27 +16,27 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
-from engine.accounts.reference import accumulators_of, fold_results, merge_ledgers
+from engine.accounts.reference import compute_accumulators, fold_results, merge_ledgers
 from engine.positions import exit_spec
-from engine.positions.exit_spec import Clock, Limits, Plan, clock_of, form_of, plan_of
+from engine.positions.exit_spec import Clock, Limits, Plan, build_clock, build_form, build_plan
 from engine.positions.reference import (
     Prices,
+    build_ledger,
     find_signal_range,
-    ledger_of,
     list_signals,
     take_signals,
 )
 from engine.runtime.lru_cache import Kept
 from strategy.clock import local_time
 from strategy.conditions import Condition, split_conjunction
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
 from strategy.expressions import holds_row
 from strategy.genes import Floats
 from strategy.model import Strategy
-from strategy.rows import Rows, value_of
+from strategy.rows import Rows, resolve_value
 from strategy.series import Series
 from strategy.signals import truth
-from strategy.wording import written
+from strategy.wording import format_tree
 
 KEPT_BYTES = 2**29
 """Rows that are kept for the next individual; what was read longest ago is let go first."""
@@ -111,7 +111,7 @@ class Reference:
     def fold(self, ledger: Ledger) -> Floats:
         """Fold a ledger's trades, in their order, into accumulators [A]."""
         sums = self._run(fold_results, ledger.r, ledger.side, float(self.costs.risk_fraction))
-        return accumulators_of(ledger, sums)
+        return compute_accumulators(ledger, sums)
 
     def account(self, ledgers: Sequence[Ledger], windows: Sequence[int]) -> Floats:
         """Fold some windows of an individual, by number, as one account: accumulators [A].
@@ -153,7 +153,7 @@ class Reference:
     def rows(self, genes: Genes, series: int) -> dict[str, Floats]:
         """All rows [T] of one series that conditions and exits read, as they are written."""
         read = [one for one in self.spec.expressions if holds_row(one)]
-        return {written(one): self._rows[series].values(one, genes) for one in read}
+        return {format_tree(one): self._rows[series].values(one, genes) for one in read}
 
     def conditions(self, genes: Genes, series: int) -> dict[str, Bools]:
         """Conditions of entries and exits: whether each holds, [T], also in the warm-up.
@@ -166,7 +166,7 @@ class Reference:
             if condition is None:
                 continue
             parts = split_conjunction(condition)
-            holds |= {written(part): self.truth(part, genes, series) for part in parts}
+            holds |= {format_tree(part): self.truth(part, genes, series) for part in parts}
             holds[name] = self.truth(condition, genes, series)
         return holds
 
@@ -185,14 +185,14 @@ class Reference:
             for window in of_series:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
                 asked = prices, clock, *sides, limits, list_signals(*sides, bars), window.end
-                yield ledger_of(self._run(take_signals, *asked))
+                yield build_ledger(self._run(take_signals, *asked))
 
     def _limits(self, genes: Genes) -> Limits:
         spec = self.spec
         return Limits(
-            float("nan") if spec.break_even is None else value_of(spec.break_even, genes),
-            0 if spec.max_hold is None else int(value_of(spec.max_hold, genes)),
-            int(value_of(spec.delay, genes)) + int(self.costs.entry_delay),
+            float("nan") if spec.break_even is None else resolve_value(spec.break_even, genes),
+            0 if spec.max_hold is None else int(resolve_value(spec.max_hold, genes)),
+            int(resolve_value(spec.delay, genes)) + int(self.costs.entry_delay),
             float(self.costs.per_side),
             float(self.costs.min_risk),
         )
@@ -200,10 +200,10 @@ class Reference:
     def _clock(self, genes: Genes, series: int) -> Clock:
         bars, session = self.series[series], self.spec.session
         if session is None:
-            return clock_of(bars.timeframe_ns)
+            return build_clock(bars.timeframe_ns)
         # Offsets of former times have seconds.
         local = local_time(bars.timestamp, session.offset)
-        return clock_of(bars.timeframe_ns, local, int(value_of(session.minute, genes)))
+        return build_clock(bars.timeframe_ns, local, int(resolve_value(session.minute, genes)))
 
     def _sides(self, genes: Genes, series: int) -> tuple[Plan, Plan]:
         """What longs do, and what shorts do."""
@@ -214,15 +214,17 @@ class Reference:
         spec, rows, side = self.spec, self._rows[series], 1 - 2 * place
         entry, leave = (spec.long, spec.short)[place], (spec.exit_long, spec.exit_short)[place]
         if entry is None:
-            return plan_of(side, np.zeros(len(rows.series), np.bool_), form_of())
-        stop, target, trail = (sides_of(one)[place] for one in (spec.stop, spec.target, spec.trail))
-        return plan_of(
+            return build_plan(side, np.zeros(len(rows.series), np.bool_), build_form())
+        stop, target, trail = (
+            split_sides(one)[place] for one in (spec.stop, spec.target, spec.trail)
+        )
+        return build_plan(
             side,
             truth(entry, rows, genes),
-            _placed(stop, rows, genes),
+            _evaluate_form(stop, rows, genes),
             exits=None if leave is None else truth(leave, rows, genes),
-            target=_placed(target, rows, genes),
-            trail=_placed(_followed(trail), rows, genes),
+            target=_evaluate_form(target, rows, genes),
+            trail=_evaluate_form(_find_trail_form(trail), rows, genes),
             after=_after(trail, genes),
         )
 
@@ -230,24 +232,24 @@ class Reference:
         return self.form(loop)(*arguments)
 
 
-def _placed(form: object, rows: Rows, genes: Genes) -> exit_spec.Form:
+def _evaluate_form(form: object, rows: Rows, genes: Genes) -> exit_spec.Form:
     """Where a stop or a target stands, or how far behind a trailing stop follows."""
     if form is None:
-        return form_of()
+        return build_form()
     if isinstance(form, Share):
-        return form_of(exit_spec.SHARE, value_of(form.fraction, genes))
+        return build_form(exit_spec.SHARE, resolve_value(form.fraction, genes))
     if isinstance(form, RMultiple):
-        return form_of(exit_spec.R_MULTIPLE, value_of(form.multiple, genes))
+        return build_form(exit_spec.R_MULTIPLE, resolve_value(form.multiple, genes))
     if isinstance(form, Level):
-        return form_of(exit_spec.LEVEL, row=rows.values(form.price, genes))
+        return build_form(exit_spec.LEVEL, row=rows.values(form.price, genes))
     assert isinstance(form, BeyondBar | FromEntry)
     number = exit_spec.BEYOND_BAR if isinstance(form, BeyondBar) else exit_spec.FROM_ENTRY
-    return form_of(number, row=rows.values(form.distance, genes))
+    return build_form(number, row=rows.values(form.distance, genes))
 
 
-def _followed(trail: object) -> object:
+def _find_trail_form(trail: object) -> object:
     return trail.form if isinstance(trail, Trail) else None
 
 
 def _after(trail: object, genes: Genes) -> float:
-    return value_of(trail.after, genes) if isinstance(trail, Trail) else 0.0
+    return resolve_value(trail.after, genes) if isinstance(trail, Trail) else 0.0

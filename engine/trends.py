@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from engine.indicators.cpu.trends import Trend, TrendState, trends_of
+from engine.indicators.cpu.trends import Trend, TrendState, compute_trends
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.machine import available_cores
@@ -43,7 +43,7 @@ def trends(
 
     def work(thread: int) -> None:
         for some in groups[thread :: min(workers.count, len(groups))]:
-            trends = trends_of(
+            trends = compute_trends(
                 [closes[k] for k in some], parameters, is_script, [given[k] for k in some]
             )
             found.update(zip(some, trends, strict=True))
@@ -85,9 +85,9 @@ def rows(
     if device == "cpu" or not closes:
         found = trends(closes, parameters, is_script=is_script, threads=threads)
         return [one.row for one in found]
-    from engine.indicators.cuda.trends import rows_of
+    from engine.indicators.cuda.trends import compute_trend_rows
 
-    return rows_of(closes, parameters, is_script=is_script, device=device)
+    return compute_trend_rows(closes, parameters, is_script=is_script, device=device)
 
 
 __all__ = ["Trend", "TrendState", "rows", "trends"]

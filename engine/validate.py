@@ -10,14 +10,14 @@ import numpy as np
 from data.bars import Bars, Window
 from engine.backend import Floats, Ints, Slots
 from engine.errors import EngineError, GenomeError
-from engine.runtime.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled_loop
 from strategy.model import Strategy
 
 Limits = tuple[Floats, Floats, Ints, Ints]
 """Least and most values [G], where values are whole [G], and ordered pairs [N, 2]."""
 
 
-@compiled
+@compiled_loop
 def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordered: Ints) -> bool:
     """Whether all genomes [P, G] are legal; `Strategy.check_genomes` says which is not.
 
@@ -35,7 +35,7 @@ def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordere
     return n_wrong == 0
 
 
-@compiled
+@compiled_loop
 def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots: Slots) -> bool:
     """Look up the slot of each row of each individual; whether all rows are there.
 
@@ -65,7 +65,7 @@ def load_loops(genomes: Floats, limits: Limits, columns: Ints) -> None:
         find_slots(genomes, columns, tables, np.empty((len(genomes), len(columns)), np.int32))
 
 
-def shaped(spec: Strategy, genomes: Floats) -> Floats:
+def require_genomes(spec: Strategy, genomes: Floats) -> Floats:
     """Genomes [P, G], contiguous and writable, because loops are compiled anew for other arrays.
 
     They are copied where they are otherwise.

@@ -19,7 +19,15 @@ from typer.exceptions import TyperException
 from optimizer.commands.app import app
 from optimizer.commands.help import ASKED_FOR_ALL
 from optimizer.commands.limits import explain_limit
-from optimizer.commands.notes import LOGGERS, heard_by, note, sent_again, stop_now, tell, telling
+from optimizer.commands.notes import (
+    LOGGERS,
+    handle_signals,
+    note,
+    sent_again,
+    stop_now,
+    tell,
+    telling,
+)
 from optimizer.commands.streams import keep_for_json
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
@@ -73,7 +81,7 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
     ASKED_FOR_ALL.set("--help-all" in given)
     given = ["--help" if argument == "--help-all" else argument for argument in given]
     if COMPLETE in os.environ or ASKS_FOR_COMPLETION.intersection(given):
-        return _completed(given)
+        return _run_shell_completion(given)
     _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the command.
@@ -82,7 +90,7 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
     try:
         with (
             keep_for_json("--json" in given),
-            heard_by(stop_now),
+            handle_signals(stop_now),
             sent_again(),
             telling(LOGGERS, note),
         ):
@@ -96,16 +104,18 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
             code = app(words, standalone_mode=False, prog_name="python -m optimizer", obj=own)
             sys.stdout.flush()
         # The command line's library makes a code of Ctrl-C, and says nothing.
-        return _failed(KeyboardInterrupt()) if code == StoppedError.exit_code else int(code or 0)
+        return (
+            _report_error(KeyboardInterrupt()) if code == StoppedError.exit_code else int(code or 0)
+        )
     except (SystemExit, BrokenPipeError):
         # Libraries leave the program when a reader went away; no command of ours does.
         _forget(sys.stdout)
         return CLOSED_PIPE
     except (Exception, KeyboardInterrupt) as error:
-        return _failed(error, is_debug=is_debug)
+        return _report_error(error, is_debug=is_debug)
 
 
-def _completed(given: list[str]) -> int:
+def _run_shell_completion(given: list[str]) -> int:
     """Answer a shell that completes the installed command, or say how to make it do so."""
     try:
         app(given, prog_name="optimizer", complete_var=COMPLETE, standalone_mode=False)
@@ -126,7 +136,7 @@ def _end_at_once(code: int) -> None:
     os._exit(code)
 
 
-def _failed(error: BaseException, *, is_debug: bool = False) -> int:
+def _report_error(error: BaseException, *, is_debug: bool = False) -> int:
     """Tell a person what went wrong; the exit code."""
     if is_debug:
         _tell("".join(traceback.format_exception(error)).rstrip())
@@ -135,7 +145,7 @@ def _failed(error: BaseException, *, is_debug: bool = False) -> int:
         return StoppedError.exit_code
     if isinstance(error, OSError) and error.errno in FULL_DISK:
         _forget(sys.stdout)
-    message, code = _explained(error)
+    message, code = _describe_error(error)
     # A mismatch is shown in full; everything else is one line, for programs to read.
     told = message if isinstance(error, ParityError) else _one_line(message)
     _tell(f"error: {told}")
@@ -150,7 +160,7 @@ def _tell(text: str) -> None:
         _forget(sys.stderr)
 
 
-def _explained(error: BaseException) -> tuple[str, int]:
+def _describe_error(error: BaseException) -> tuple[str, int]:
     """What to tell a person, and the exit code."""
     # Imported only now: the way without an error needs none of them.
     from data.errors import DataError

@@ -133,7 +133,7 @@ def format_gene(value: float) -> str:
     return text
 
 
-def counted(count: object, noun: str) -> str:
+def format_count(count: object, noun: str) -> str:
     """A count with its noun, such as ``1 trade`` or ``1,234 trades``."""
     return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
 

@@ -28,7 +28,7 @@ def write_whole(path: Path, content: str | bytes, *, may_follow: bool = True) ->
     payload = content.encode() if isinstance(content, str) else content
     try:
         if may_follow and is_stream(path):
-            _write_through(path, payload)
+            _write_device(path, payload)
             return
         target = Path(os.path.realpath(path)) if may_follow else path
         replace_whole(target, payload)
@@ -45,7 +45,7 @@ def is_stream(path: Path) -> bool:
     return not stat.S_ISREG(found.st_mode) or _is_output(found)
 
 
-def _write_through(path: Path, payload: bytes) -> None:
+def _write_device(path: Path, payload: bytes) -> None:
     """Write into a device or a pipe, at the place where our own output stands if it is that."""
     sys.stdout.flush()
     with open(os.dup(1) if _is_output(path.stat()) else path, "wb") as file:

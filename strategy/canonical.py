@@ -47,12 +47,12 @@ NAMES: dict[str, type[Node]] = {
 _NAME_OF = {kind: name for name, kind in NAMES.items()}
 
 
-def encoded(value: object) -> object:
+def encode_node(value: object) -> object:
     """A node as lists, numbers, texts: its name, then its fields in their order.
 
     A number stands for itself and a gene for its name, because what a gene may be is said once.
 
-    >>> encoded(Call("sma", Column("close"), (Number(20),)))
+    >>> encode_node(Call("sma", Column("close"), (Number(20),)))
     ['call', 'sma', ['column', 'close', False], [20.0]]
     """
     if isinstance(value, Number):
@@ -68,20 +68,20 @@ def encoded(value: object) -> object:
             "line": value.line,
         }
     if isinstance(value, Node):
-        given = [encoded(getattr(value, one.name)) for one in fields(value)]
+        given = [encode_node(getattr(value, one.name)) for one in fields(value)]
         return [_NAME_OF[type(value)], *given]
     if isinstance(value, tuple):
-        return [encoded(one) for one in value]
+        return [encode_node(one) for one in value]
     return value
 
 
-def decoded(
+def decode_node(
     data: object, genes: Mapping[str, Gene], own: Mapping[str, OwnIndicator] | None = None
 ) -> object:
-    """The node that `encoded` wrote down.
+    """The node that `encode_node` wrote down.
 
     Args:
-        data: As `encoded` gives it.
+        data: As `encode_node` gives it.
         genes: By name.
         own: A person's own indicators by name.
 
@@ -89,17 +89,17 @@ def decoded(
         StrategyError: When it names what is not there, or an own indicator of another text.
     """
     if isinstance(data, Mapping):
-        return _named(data, genes, own or {})
+        return _resolve_reference(data, genes, own or {})
     if isinstance(data, float):
         return Number(data)
     if not isinstance(data, list):
         return data
     if not data or not isinstance(data[0], str):
-        return tuple(decoded(one, genes, own) for one in data)
-    return NAMES[data[0]](*(decoded(one, genes, own) for one in data[1:]))
+        return tuple(decode_node(one, genes, own) for one in data)
+    return NAMES[data[0]](*(decode_node(one, genes, own) for one in data[1:]))
 
 
-def _named(
+def _resolve_reference(
     data: Mapping[str, object], genes: Mapping[str, Gene], own: Mapping[str, OwnIndicator]
 ) -> object:
     if "gene" in data:
@@ -110,7 +110,7 @@ def _named(
     name = str(data["own"])
     if name not in own:
         raise StrategyError(unknown("own indicator", name, list(own)))
-    if encoded(own[name]) != data:
+    if encode_node(own[name]) != data:
         raise StrategyError(f"own indicator '{name}' has another text or other libraries now")
     return own[name]
 

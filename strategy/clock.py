@@ -42,7 +42,7 @@ def local_time(timestamp: Ints, offset: Offset) -> Ints:
     return timestamp + np.array(shifts, np.int64) * SECOND_NS
 
 
-def sessions_of(local: Ints) -> Ints:
+def number_sessions(local: Ints) -> Ints:
     """Number of the local day that holds each bar, [T]."""
     return local // DAY_NS
 
@@ -54,7 +54,7 @@ def minutes_of_day(local: Ints) -> Floats:
 
 def days_of_week(local: Ints) -> Floats:
     """Monday 0 to Sunday 6, [T]; the first of January 1970 was a Thursday."""
-    return ((sessions_of(local) + 3) % 7).astype(np.float64)
+    return ((number_sessions(local) + 3) % 7).astype(np.float64)
 
 
 def zone_version(name: str) -> str:

@@ -102,19 +102,19 @@ def split_conjunction(condition: Condition | None) -> Iterator[Condition]:
         yield condition
 
 
-def negated(condition: Condition) -> Condition:
+def negate_condition(condition: Condition) -> Condition:
     """The condition that is true where the given one is false, which is more than not true."""
     if isinstance(condition, Compare):
         opposite = OPPOSITE[condition.relation]
         return Compare(condition.left, opposite, condition.right, condition.bars_ago)
     if isinstance(condition, AllOf):
-        return AnyOf(tuple(negated(one) for one in condition.conditions))
+        return AnyOf(tuple(negate_condition(one) for one in condition.conditions))
     if isinstance(condition, AnyOf):
-        return AllOf(tuple(negated(one) for one in condition.conditions))
+        return AllOf(tuple(negate_condition(one) for one in condition.conditions))
     if isinstance(condition, Held):
-        return Within(negated(condition.condition), condition.bars)
+        return Within(negate_condition(condition.condition), condition.bars)
     if isinstance(condition, Within):
-        return Held(negated(condition.condition), condition.bars)
+        return Held(negate_condition(condition.condition), condition.bars)
     raise StrategyError(f"{condition!r} is no condition")
 
 

@@ -16,9 +16,9 @@ from strategy.expressions import Call
 from strategy.functions import text_digest
 from strategy.genes import Floats
 from strategy.kinds import ROW_NAMES
-from strategy.language import Operand, Term, check_arguments, setting_of, word
+from strategy.language import Operand, Term, as_setting, check_arguments, word
 from strategy.own import OwnIndicator
-from strategy.places import placed
+from strategy.places import locate_errors
 
 TEXT = "__strategy_text__"
 """Where a file that was loaded keeps its own text."""
@@ -37,12 +37,12 @@ class OwnWord:
         self.own, self._signature = own, signature
         self.__name__, self.__doc__ = own.name, own.function.__doc__
 
-    @placed
+    @locate_errors
     def __call__(self, *args: Operand, **kwargs: Operand) -> Term:
         """The row of these parameters."""
         given = check_arguments(self.own.name, self._signature, args, kwargs)
         given.apply_defaults()
-        settings = tuple(setting_of(one) for one in given.arguments.values())
+        settings = tuple(as_setting(one) for one in given.arguments.values())
         return Term(Call(self.own, None, settings))
 
 
@@ -73,18 +73,18 @@ def indicator(
     if isinstance(uses, str):
         raise StrategyError(f"uses is a list of libraries: write uses=[{uses!r}]")
 
-    @placed
+    @locate_errors
     def define(function: Callable[..., Floats]) -> OwnWord:
         if not isinstance(function, FunctionType) or function.__code__.co_flags & NO_PLAIN:
             raise StrategyError(
                 f"an indicator is a plain function that returns an array, got {function!r}"
             )
-        return _defined(function, warm_up, uses)
+        return _define_indicator(function, warm_up, uses)
 
     return define
 
 
-def _defined(
+def _define_indicator(
     function: FunctionType, warm_up: Callable[..., int] | int, uses: Sequence[str]
 ) -> OwnWord:
     name = function.__name__
@@ -104,11 +104,11 @@ def _defined(
             )
         warm_up = lambda *_: bars  # noqa: E731 - what was given stands for a function
     _check_warm_up(name, warm_up, taken)
-    text = _text_of(function)
+    text = _read_file_text(function)
     own = OwnIndicator(
         name,
         tuple(one.name for one in taken),
-        _digest_of(function, text),
+        _digest_function(function, text),
         _versions(name, text, uses),
         function.__code__.co_firstlineno,
         function=function,
@@ -153,7 +153,7 @@ def _check_warm_up(
         return
 
 
-def _text_of(function: FunctionType) -> str:
+def _read_file_text(function: FunctionType) -> str:
     """Text of the file that a function stands in; empty where there is none."""
     text = function.__globals__.get(TEXT)
     if text is not None:
@@ -162,7 +162,7 @@ def _text_of(function: FunctionType) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
-def _digest_of(function: FunctionType, text: str) -> str:
+def _digest_function(function: FunctionType, text: str) -> str:
     # Typed in, or in a cell of a notebook: its own text and that of what it calls.
     return hashlib.sha256(text.encode()).hexdigest() if text else text_digest(function)
 

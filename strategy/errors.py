@@ -30,10 +30,10 @@ def unknown(kind: str, name: str, known: list[str]) -> str:
     return f"{kind} '{name}' is unknown; known: {listed}{near_match(name, known)}"
 
 
-def quoted(value: object) -> str:
+def quote_value(value: object) -> str:
     """A value as a message quotes it, in one line: what is long or has no short form by its type.
 
-    >>> quoted("5"), quoted(max), quoted([0] * 99)
+    >>> quote_value("5"), quote_value(max), quote_value([0] * 99)
     ("'5'", 'a function', 'a list')
     """
     if callable(value):

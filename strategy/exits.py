@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from strategy.clock import Offset, check_offset
-from strategy.errors import StrategyError, quoted
+from strategy.errors import StrategyError, quote_value
 from strategy.expressions import Arithmetic, Expression, GeneValue, Setting, check_settings
 from strategy.indicators import ABOVE_ZERO, Parameter
 from strategy.nodes import Node, walk
@@ -120,7 +120,7 @@ TRAILS = (FromEntry, Share)
 
 def check_form(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
     """Refuse what is none of the legal forms, on either side."""
-    for one in sides_of(form):
+    for one in split_sides(form):
         check_one(name, one, legal, "by_side")
 
 
@@ -128,11 +128,11 @@ def check_one(name: str, form: object, legal: tuple[type[Node], ...], *more: str
     """Refuse what is none of the legal forms; `more` are others that a person may write."""
     if not isinstance(form, legal):
         forms = [f"{one}(...)" for one in (*(kind.written for kind in legal), *more)]
-        given = f"{form.label}(...)" if isinstance(form, Node) else quoted(form)
+        given = f"{form.label}(...)" if isinstance(form, Node) else quote_value(form)
         raise StrategyError(f"{name} takes {', '.join(forms[:-1])} or {forms[-1]}, got {given}")
 
 
-def sides_of(form: object) -> tuple[object, object]:
+def split_sides(form: object) -> tuple[object, object]:
     """What a form says for longs, and for shorts."""
     return (form.long, form.short) if isinstance(form, BySide) else (form, form)
 

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import ClassVar, Literal, get_args
 
 from strategy.clock import Offset, check_offset
-from strategy.errors import StrategyError, quoted, unknown
+from strategy.errors import StrategyError, quote_value, unknown
 from strategy.genes import Gene
 from strategy.indicators import ANY, Parameter
 from strategy.kinds import CLOCK, COLUMNS, KINDS, ROW_NAMES
@@ -54,7 +54,7 @@ class Number(Expression):
         if isinstance(self.value, bool) or not isinstance(self.value, Real):
             own = ", or an @indicator of your own" if hasattr(self.value, "__len__") else ""
             raise StrategyError(
-                f"{quoted(self.value)} is no number; write a number, a row or a gene{own}"
+                f"{quote_value(self.value)} is no number; write a number, a row or a gene{own}"
             )
         if not math.isfinite(self.value):
             raise StrategyError(f"a constant must be finite, got {self.value}")

@@ -55,17 +55,17 @@ def load_strategy(address: str) -> Strategy:
     """
     path, name = _split(address)
     try:
-        text = text_of(Path(path))
+        text = read_strategy_text(Path(path))
     except FileNotFoundError:
         raise StrategyError(_no_file(path)) from None
     except NoFileError as error:
         raise StrategyError(f"{path} cannot be read: it {error.strerror}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise StrategyError(f"{path} cannot be read: {error}") from None
-    return strategy_of(text, path, name)
+    return build_strategy(text, path, name)
 
 
-def text_of(path: Path) -> str:
+def read_strategy_text(path: Path) -> str:
     """The text of a file, UTF-8, without the mark that some editors put before it.
 
     Raises:
@@ -76,7 +76,7 @@ def text_of(path: Path) -> str:
     return io.StringIO(text, newline=None).read()
 
 
-def strategy_of(text: str, path: str, name: str = "") -> Strategy:
+def build_strategy(text: str, path: str, name: str = "") -> Strategy:
     """The strategy of a file's text; see `load_strategy`.
 
     Args:
@@ -84,7 +84,7 @@ def strategy_of(text: str, path: str, name: str = "") -> Strategy:
         path: Where it was, for messages.
         name: Of the variable or of the strategy; empty where there is only one.
     """
-    found = strategies_of(text, path)
+    found = build_strategies(text, path)
     if not found:
         raise StrategyError(f"{path} makes no strategy: write NAME = strategy(...)")
     if not name and len(found) > 1:
@@ -99,7 +99,7 @@ def strategy_of(text: str, path: str, name: str = "") -> Strategy:
     return found.get(chosen) or by_name[chosen]
 
 
-def strategies_of(text: str, path: str) -> dict[str, Strategy]:
+def build_strategies(text: str, path: str) -> dict[str, Strategy]:
     """All strategies that a file's text makes, by the names of their variables."""
     variables = _run(text, path)
     made = {name: one for name, one in variables.items() if isinstance(one, Strategy)}
@@ -131,7 +131,7 @@ def made_again(own: OwnIndicator) -> OwnIndicator | None:
 
 @cache
 def _made_again(own: OwnIndicator, text: str) -> OwnIndicator | None:
-    made = strategies_of(text, own.function.__code__.co_filename).values()
+    made = build_strategies(text, own.function.__code__.co_filename).values()
     return next((kind for one in made for kind in one.own.values() if kind == own), None)
 
 
@@ -140,15 +140,15 @@ def first_difference(recorded: str, now: str) -> str | None:
     lines = zip_longest(recorded.splitlines(), now.splitlines())
     for number, (before, after) in enumerate(lines, start=1):
         if before != after:
-            return f"line {number}: recorded {_quoted(before)}, now {_quoted(after)}"
+            return f"line {number}: recorded {_quote_line(before)}, now {_quote_line(after)}"
     return None if recorded == now else "the ends of their lines"
 
 
-def _quoted(line: str | None) -> str:
+def _quote_line(line: str | None) -> str:
     return "nothing" if line is None else repr(line.strip())
 
 
-def path_of(address: str) -> Path:
+def parse_path(address: str) -> Path:
     """The file of an address, whether it exists or not."""
     return Path(_split(address)[0])
 
@@ -186,7 +186,7 @@ def _run(text: str, path: str) -> dict[str, object]:
         raise
     # A library may raise what no `except Exception` catches.
     except BaseException as error:
-        raise PlacedError(f"{_place(error, path)}: {_said(error)}") from None
+        raise PlacedError(f"{_place(error, path)}: {_describe_error(error)}") from None
     return variables
 
 
@@ -211,7 +211,7 @@ def _place(error: BaseException, path: str) -> str:
     return f"{path}:{lines[-1]}" if lines else path
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """An error in one line."""
     if isinstance(error, StrategyError):
         return str(error)

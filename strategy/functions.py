@@ -17,14 +17,16 @@ LIBRARIES = {*sys.stdlib_module_names, "numpy", "numba"}
 CONSTANTS = (bool, int, float, str, bytes, tuple, np.generic)
 
 
-def reached(function: FunctionType, seen: set[FunctionType] | None = None) -> list[FunctionType]:
+def collect_functions(
+    function: FunctionType, seen: set[FunctionType] | None = None
+) -> list[FunctionType]:
     """A function and all that it calls by name, each once; those of libraries are left out."""
     seen = set() if seen is None else seen
     seen.add(function)
     found = [function]
-    for value in _named(function).values():
+    for value in _resolve_names(function).values():
         if isinstance(value, FunctionType) and value not in seen and _is_ours(value, function):
-            found += reached(value, seen)
+            found += collect_functions(value, seen)
     return found
 
 
@@ -32,11 +34,13 @@ def constants(function: FunctionType) -> dict[str, object]:
     """Plain values and arrays that a function reads from around it, by name in their order."""
     kinds = (*CONSTANTS, np.ndarray)
     return {
-        name: value for name, value in sorted(_named(function).items()) if isinstance(value, kinds)
+        name: value
+        for name, value in sorted(_resolve_names(function).items())
+        if isinstance(value, kinds)
     }
 
 
-def constants_of(functions: Sequence[FunctionType]) -> Iterator[bytes]:
+def encode_constants(functions: Sequence[FunctionType]) -> Iterator[bytes]:
     """Name and value of each constant that functions read from around them, in a fixed order."""
     for function in functions:
         for name, value in constants(function).items():
@@ -50,15 +54,15 @@ def text_digest(*functions: Callable[..., object]) -> str:
     """SHA-256, hexadecimal, of the text of plain functions, of all that they call, of constants."""
     digest = hashlib.sha256()
     for function in functions:
-        parts = reached(cast(FunctionType, function))
+        parts = collect_functions(cast(FunctionType, function))
         for part in parts:
-            digest.update(_text_of(part).encode())
-        for constant in constants_of(parts):
+            digest.update(_read_source(part).encode())
+        for constant in encode_constants(parts):
             digest.update(constant)
     return digest.hexdigest()
 
 
-def _text_of(function: FunctionType) -> str:
+def _read_source(function: FunctionType) -> str:
     try:
         return inspect.getsource(function)
     except OSError:
@@ -67,7 +71,7 @@ def _text_of(function: FunctionType) -> str:
         return f"{code.co_code.hex()} {code.co_names} {code.co_consts}"
 
 
-def _named(function: FunctionType) -> dict[str, object]:
+def _resolve_names(function: FunctionType) -> dict[str, object]:
     """What the names that a function reads stand for, also those that it reads from a module."""
     # In an order that is the same in every process.
     names = sorted(_names(function.__code__))

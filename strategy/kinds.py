@@ -9,7 +9,7 @@ from strategy.indicators.adaptive_trend import (
     FAMILIES,
     adaptive_trend,
     adaptive_trend_script,
-    longest_of,
+    find_longest_length,
 )
 from strategy.indicators.bar_columns import close_location, hl2, hlc3, ohlc4, true_range
 from strategy.indicators.dema import dema
@@ -83,7 +83,7 @@ def _trend_defaults(vote: int) -> tuple[int, ...]:
 
 def _trend_warm_up(*parameters: int) -> int:
     """One bar less than all averages and their predecessors need: a cross adds one."""
-    longest = longest_of(parameters[:6], parameters[6])
+    longest = find_longest_length(parameters[:6], parameters[6])
     return max(parameters[9], longest - 1 + whole_root(longest)) - 1
 
 

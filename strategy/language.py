@@ -11,12 +11,12 @@ from functools import wraps
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast
 
 from data.errors import near_match
-from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, negated
-from strategy.errors import StrategyError, quoted
+from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, negate_condition
+from strategy.errors import StrategyError, quote_value
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Operation, Setting
 from strategy.nodes import Node, check_extent
-from strategy.places import placed
-from strategy.wording import written
+from strategy.places import locate_errors
+from strategy.wording import format_tree
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -51,7 +51,7 @@ class Phrase(Generic[Tree]):
         self.tree = tree
 
     def __repr__(self) -> str:
-        return written(self.tree)
+        return format_tree(self.tree)
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         _refuse(f"{self!r} {NO_ARRAY}")
@@ -63,50 +63,50 @@ class Term(Phrase[Expression]):
     __slots__ = ()
 
     def __add__(self, other: "Operand") -> "Term":
-        return _joined("+", self, other)
+        return _build_arithmetic("+", self, other)
 
     def __radd__(self, other: "Operand") -> "Term":
-        return _joined("+", other, self)
+        return _build_arithmetic("+", other, self)
 
     def __sub__(self, other: "Operand") -> "Term":
-        return _joined("-", self, other)
+        return _build_arithmetic("-", self, other)
 
     def __rsub__(self, other: "Operand") -> "Term":
-        return _joined("-", other, self)
+        return _build_arithmetic("-", other, self)
 
     def __mul__(self, other: "Operand") -> "Term":
-        return _joined("*", self, other)
+        return _build_arithmetic("*", self, other)
 
     def __rmul__(self, other: "Operand") -> "Term":
-        return _joined("*", other, self)
+        return _build_arithmetic("*", other, self)
 
     def __truediv__(self, other: "Operand") -> "Term":
-        return _joined("/", self, other)
+        return _build_arithmetic("/", self, other)
 
     def __rtruediv__(self, other: "Operand") -> "Term":
-        return _joined("/", other, self)
+        return _build_arithmetic("/", other, self)
 
     def __neg__(self) -> "Term":
-        return _joined("*", -1, self)
+        return _build_arithmetic("*", -1, self)
 
     def __pos__(self) -> "Term":
         return self
 
-    @placed
+    @locate_errors
     def __abs__(self) -> "Term":
         return Term(Arithmetic("abs", self.tree, None))
 
     def __gt__(self, other: "Operand") -> "Claim":
-        return _compared(self, ">", other)
+        return _build_comparison(self, ">", other)
 
     def __lt__(self, other: "Operand") -> "Claim":
-        return _compared(self, "<", other)
+        return _build_comparison(self, "<", other)
 
     def __ge__(self, other: "Operand") -> "Claim":
-        return _compared(self, ">=", other)
+        return _build_comparison(self, ">=", other)
 
     def __le__(self, other: "Operand") -> "Claim":
-        return _compared(self, "<=", other)
+        return _build_comparison(self, "<=", other)
 
     def __eq__(self, other: object) -> NoReturn:
         _refuse("== is never written: equals(a, k), or two comparisons")
@@ -155,9 +155,9 @@ class Claim(Phrase[Condition]):
     def __ror__(self, other: "Claim") -> "Claim":
         return _both(AnyOf, "|", other, self)
 
-    @placed
+    @locate_errors
     def __invert__(self) -> "Claim":
-        return Claim(negated(self.tree))
+        return Claim(negate_condition(self.tree))
 
     def __eq__(self, other: object) -> NoReturn:
         _refuse("== is never written: two conditions are joined by & and |")
@@ -168,10 +168,10 @@ class Claim(Phrase[Condition]):
     def __bool__(self) -> NoReturn:
         _refuse(f"a condition {NO_TRUTH}")
 
-    def _compared(self, other: object) -> NoReturn:
+    def _refuse_comparison(self, other: object) -> NoReturn:
         _refuse(f"{self!r} is a condition and is not compared; & and | {TIGHTER}")
 
-    __gt__ = __lt__ = __ge__ = __le__ = _compared
+    __gt__ = __lt__ = __ge__ = __le__ = _refuse_comparison
 
 
 Operand = Term | float
@@ -186,7 +186,7 @@ def word(function: Callable[P, Result]) -> Callable[P, Result]:
         check_arguments(function.__name__, signature, args, kwargs)
         return function(*args, **kwargs)
 
-    return placed(call)
+    return locate_errors(call)
 
 
 def check_arguments(
@@ -212,7 +212,7 @@ def _by_name(signature: inspect.Signature) -> list[str]:
     return [one.name for one in taken if one.kind is one.KEYWORD_ONLY]
 
 
-def tree_of(value: object) -> Expression:
+def as_expression(value: object) -> Expression:
     """The tree of a row, a gene or a number."""
     if isinstance(value, Term):
         return value.tree
@@ -224,20 +224,20 @@ def tree_of(value: object) -> Expression:
     return Number(cast(float, value))
 
 
-def setting_of(value: object) -> Setting:
+def as_setting(value: object) -> Setting:
     """The same, for what must be a constant or a gene; whoever takes it refuses all else."""
-    return cast(Setting, tree_of(value))
+    return cast(Setting, as_expression(value))
 
 
-def claim_of(value: object, what: str) -> Condition:
+def as_condition(value: object, what: str) -> Condition:
     """The tree of a condition; anything else is refused by the name of what it is for."""
     if isinstance(value, Claim):
         return value.tree
-    given = f"'{value!r}'" if isinstance(value, Term) else quoted(value)
+    given = f"'{value!r}'" if isinstance(value, Term) else quote_value(value)
     raise StrategyError(f"{what} is a condition, such as close > open, got {given}")
 
 
-def name_of(value: object) -> str:
+def check_name(value: object) -> str:
     """The name of a strategy; one that is no plain name, or that of a file, is refused."""
     if (
         isinstance(value, str)
@@ -251,7 +251,7 @@ def name_of(value: object) -> str:
     )
 
 
-def pairs_of(less_than: Any) -> tuple[tuple[str, str], ...]:  # noqa: ANN401 - a person gave it
+def check_pairs(less_than: Any) -> tuple[tuple[str, str], ...]:  # noqa: ANN401 - a person gave it
     """The names of `less_than`; anything else than a list of pairs is refused."""
     pairs = less_than if isinstance(less_than, list | tuple) else [less_than]
     for pair in pairs:
@@ -259,7 +259,7 @@ def pairs_of(less_than: Any) -> tuple[tuple[str, str], ...]:  # noqa: ANN401 - a
         if [type(name) for name in names] != [str, str]:
             raise StrategyError(
                 "less_than is a list of pairs of genes by name, as in "
-                f"less_than=[('quick', 'slow')], got {quoted(pair)} in it"
+                f"less_than=[('quick', 'slow')], got {quote_value(pair)} in it"
             )
     return tuple((left, right) for left, right in pairs)
 
@@ -269,25 +269,25 @@ def is_gene(value: object) -> bool:
     return isinstance(value, Term) and isinstance(value.tree, GeneValue)
 
 
-@placed
-def _joined(operation: Operation, left: Operand, right: Operand) -> Term:
-    return Term(Arithmetic(operation, tree_of(left), tree_of(right)))
+@locate_errors
+def _build_arithmetic(operation: Operation, left: Operand, right: Operand) -> Term:
+    return Term(Arithmetic(operation, as_expression(left), as_expression(right)))
 
 
-@placed
-def _compared(left: Operand, relation: Relation, right: Operand) -> Claim:
-    return Claim(Compare(tree_of(left), relation, tree_of(right)))
+@locate_errors
+def _build_comparison(left: Operand, relation: Relation, right: Operand) -> Claim:
+    return Claim(Compare(as_expression(left), relation, as_expression(right)))
 
 
-@placed
+@locate_errors
 def _both(kind: type[AllOf] | type[AnyOf], sign: str, left: object, right: object) -> Claim:
     if not (isinstance(left, Claim) and isinstance(right, Claim)):
         other = right if isinstance(left, Claim) else left
-        given = repr(other) if isinstance(other, Term) else quoted(other)
+        given = repr(other) if isinstance(other, Term) else quote_value(other)
         raise StrategyError(f"{sign} joins two conditions, {given} is none; {sign} {TIGHTER}")
     return Claim(kind((left.tree, right.tree)))
 
 
-@placed
+@locate_errors
 def _refuse(message: str) -> NoReturn:
     raise StrategyError(message)

@@ -59,7 +59,7 @@ def time_limit(seconds: float, call: str) -> Iterator[None]:
         # Steps are counted: a process that is stopped, as by Ctrl-Z, has the rest of its time.
         left = seconds
         while not is_done.wait(pause := min(AGAIN_S, left)):
-            watched.goes_on()
+            watched.report_alive()
             left -= pause
             if left > 0:
                 continue
@@ -69,7 +69,7 @@ def time_limit(seconds: float, call: str) -> Iterator[None]:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
             left = AGAIN_S
 
-    key = watched.begun(call, seconds + GRACE_S)
+    key = watched.report_begin(call, seconds + GRACE_S)
     threading.Thread(target=interrupt, args=(threading.get_ident(),), daemon=True).start()
     try:
         try:
@@ -77,9 +77,9 @@ def time_limit(seconds: float, call: str) -> Iterator[None]:
         finally:
             with lock:
                 is_done.set()
-            watched.ended(key)
+            watched.report_end(key)
     except TooLongError:
         # It may come while this block is left.
         is_done.set()
-        watched.ended(key)
+        watched.report_end(key)
         raise

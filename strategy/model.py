@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
-from strategy.canonical import describe_gene, encoded, hash_description
+from strategy.canonical import describe_gene, encode_node, hash_description
 from strategy.conditions import Condition
 from strategy.errors import GeneError, StrategyError, unknown
 from strategy.exits import STOPS, TARGETS, SessionExit, Trail, check_form, positive_genes
@@ -24,7 +24,7 @@ from strategy.kinds import KINDS
 from strategy.nodes import Node, check_extent, walk
 from strategy.own import OwnIndicator
 from strategy.places import Source
-from strategy.rows import reach_of, warm_up_of
+from strategy.rows import count_reach, count_warm_up
 
 PARTS = (
     "long",
@@ -205,7 +205,7 @@ class Strategy(Node):
             "timeframe_s": self.timeframe_s,
             "genes": [describe_gene(gene) for gene in self.layout.genes],
             "constraints": sorted([pair.left, pair.right] for pair in self.layout.constraints),
-            **{name: encoded(getattr(self, name)) for name in PARTS},
+            **{name: encode_node(getattr(self, name)) for name in PARTS},
             "warm_up_bars": self.warm_up(self.layout.decode(self.layout.defaults)),
         }
 
@@ -229,16 +229,16 @@ class Strategy(Node):
 
     def warm_up(self, genes: Mapping[str, float]) -> int:
         """First bar that may signal, given the value of each gene by name."""
-        return max((warm_up_of(part, genes) for part in self._parts()), default=0)
+        return max((count_warm_up(part, genes) for part in self._parts()), default=0)
 
     @cached_property
     def longest_warm_up(self) -> int:
         """Longest warm-up of an expression within the bounds, bars, at all corners of its genes."""
-        return max((self._longest(part, warm_up_of) for part in self._parts()), default=0)
+        return max((self._longest(part, count_warm_up) for part in self._parts()), default=0)
 
     def longest_reach(self, timeframe_ns: int) -> int:
-        """Bars before one that any of its rows may depend on within the bounds; see `reach_of`."""
-        reach = partial(reach_of, timeframe_ns=timeframe_ns)
+        """Bars before one that any of its rows may depend on within bounds; see `count_reach`."""
+        reach = partial(count_reach, timeframe_ns=timeframe_ns)
         return max((self._longest(part, reach) for part in self._parts()), default=0)
 
     def place_of(self, *genes: str) -> str:
@@ -293,8 +293,8 @@ class Strategy(Node):
             first = found.setdefault(node.gene.name, node)
             if first.gene != node.gene:
                 raise StrategyError(
-                    f"two different genes are named '{node.gene.name}': {_shown(first)} and "
-                    f"{_shown(node)}; equal ones are one gene, others need names of their own"
+                    f"two different genes are named '{node.gene.name}': {_format_gene(first)} and "
+                    f"{_format_gene(node)}; equal ones are one gene, others need names of their own"
                 )
         both = set(self.extra_columns) & set(found)
         if both:
@@ -358,7 +358,7 @@ def _top_expressions(node: Node) -> Iterator[Expression]:
             yield from _top_expressions(part)
 
 
-def _shown(value: GeneValue) -> str:
+def _format_gene(value: GeneValue) -> str:
     gene = value.gene
     where = f" ({value.place})" if value.place else ""
     return f"{gene.kind} {gene.default:g}, {gene.low:g} .. {gene.high:g}{where}"

@@ -77,13 +77,13 @@ def walk(node: Node | None) -> Iterator[Node]:
             yield from walk(part)
 
 
-def changed(node: Kind, change: Callable[[Node], Node]) -> Kind:
+def transform_nodes(node: Kind, change: Callable[[Node], Node]) -> Kind:
     """The same tree with every node replaced by what `change` makes of it, leaves first."""
     if not node.parts:
         return change(node)  # type: ignore[return-value]
     kind: Any = type(node)
     given = {name: getattr(node, name) for name in _names(kind)}
-    made = {name: _changed(value, change) for name, value in given.items()}
+    made = {name: _transform_value(value, change) for name, value in given.items()}
     is_same = all(made[name] is value for name, value in given.items())
     return change(node if is_same else kind(**made))  # type: ignore[return-value]
 
@@ -100,11 +100,11 @@ def _names_compared(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - likewise
     return tuple(one.name for one in fields(kind) if one.compare)
 
 
-def _changed(value: object, change: Callable[[Node], Node]) -> object:
+def _transform_value(value: object, change: Callable[[Node], Node]) -> object:
     if isinstance(value, Node):
-        return changed(value, change)
+        return transform_nodes(value, change)
     if isinstance(value, tuple) and any(isinstance(part, Node) for part in value):
-        made = tuple(_changed(part, change) for part in value)
+        made = tuple(_transform_value(part, change) for part in value)
         is_same = all(new is old for new, old in zip(made, value, strict=True))
         return value if is_same else made
     return value

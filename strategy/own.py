@@ -24,7 +24,7 @@ class OtherRows(Protocol):
     """Where rows come from that an indicator need not compute."""
 
     def get(self, own: "OwnIndicator", series: Series, values: Sequence[int]) -> Floats:
-        """What it says of a series, [T], from there or computed; raises as `computed`."""
+        """What it says of a series, [T], from there or computed; raises as `compute_row`."""
 
 
 class KeptRows(OtherRows, Protocol):
@@ -68,7 +68,7 @@ class OwnIndicator:
         told = [self.text_sha256, [list(one) for one in self.uses], self.name, list(values)]
         return hashlib.sha256(json.dumps(told, separators=(",", ":")).encode()).hexdigest()
 
-    def shown(self, values: Sequence[int]) -> str:
+    def format_call(self, values: Sequence[int]) -> str:
         """The call as a person would write it."""
         return f"{self.name}({', '.join(str(value) for value in values)})"
 
@@ -76,12 +76,12 @@ class OwnIndicator:
         self, values: Sequence[int], said: str, cause: BaseException | None = None
     ) -> IndicatorError:
         """What is wrong with a call, in one line with the place in its file."""
-        return IndicatorError(f"{self.shown(values)} {said} ({self._place(cause)})")
+        return IndicatorError(f"{self.format_call(values)} {said} ({self._place(cause)})")
 
-    def _called(self, values: Sequence[int]) -> str:
-        return f"{self.shown(values)} ({self._place(None)})"
+    def _describe_call(self, values: Sequence[int]) -> str:
+        return f"{self.format_call(values)} ({self._place(None)})"
 
-    def warm_up_of(self, values: Sequence[int]) -> int:
+    def count_warm_up(self, values: Sequence[int]) -> int:
         """Bars before the first that it knows.
 
         Raises:
@@ -94,7 +94,7 @@ class OwnIndicator:
 
     def _asked_warm_up(self, values: tuple[int, ...]) -> int:
         try:
-            with limits.own_code(self._called(values)):
+            with limits.own_code(self._describe_call(values)):
                 bars = operator.index(self.warm_up(*values))
         except limits.TooLongError as error:
             too_long = f"takes longer than {limits.LONGEST_S:g} seconds to say its warm-up"
@@ -115,27 +115,27 @@ class OwnIndicator:
         return self.here(series, values)
 
     def here(self, series: Series, values: Sequence[int]) -> Floats:
-        """What this machine says of a series, [T]: kept, else `computed`; raises as that."""
+        """What this machine says of a series, [T]: kept, else `compute_row`; raises as that."""
         if self.kept is not None:
             return self.kept.get(self, series, values)
-        return self.computed(series, values)
+        return self.compute_row(series, values)
 
-    def computed(self, series: Series, values: Sequence[int]) -> Floats:
+    def compute_row(self, series: Series, values: Sequence[int]) -> Floats:
         """What it says of a series when it is asked, [T]; NaN before its warm-up.
 
         Raises:
             IndicatorError: When it fails, writes to the bars, gives another shape or type, an
                 infinity, or no value at all.
         """
-        warm_up = self.warm_up_of(values)
+        warm_up = self.count_warm_up(values)
         if len(series) <= warm_up:
             return np.full(len(series), math.nan)
-        row = self.said(series, values, warm_up)
+        row = self.call_function(series, values, warm_up)
         if np.isnan(row).all():
             raise self.error(values, f"has no value from bar {warm_up} on")
         return row
 
-    def said(self, series: Series, values: Sequence[int], warm_up: int) -> Floats:
+    def call_function(self, series: Series, values: Sequence[int], warm_up: int) -> Floats:
         """The same for more bars than its warm-up, without asking for any value.
 
         It is given a copy of the bars: no array that it could get hold of has any others.
@@ -143,9 +143,9 @@ class OwnIndicator:
         Raises:
             IndicatorError: As `row`.
         """
-        copy = series.copied()
+        copy = series.copy()
         try:
-            with np.errstate(all="ignore"), limits.own_code(self._called(values)):
+            with np.errstate(all="ignore"), limits.own_code(self._describe_call(values)):
                 said = self.function(copy, *values)
         except limits.TooLongError as error:
             too_long = f"took longer than {limits.LONGEST_S:g} seconds on {len(series):,} bars"
@@ -158,9 +158,9 @@ class OwnIndicator:
             if "'Series' object" in failed:
                 failed += f"; bars has {', '.join(COLUMNS)}, each an array of numpy"
             raise self.error(values, failed, error) from error
-        return self._checked(said, len(series), values, warm_up)
+        return self._check_row(said, len(series), values, warm_up)
 
-    def _checked(self, said: object, length: int, values: Sequence[int], warm_up: int) -> Floats:
+    def _check_row(self, said: object, length: int, values: Sequence[int], warm_up: int) -> Floats:
         wanted = f"must return an array of {length:,} numbers, one a bar, got"
         if not isinstance(said, np.ndarray):
             raise self.error(values, f"{wanted} {_kind(said)}")

@@ -53,7 +53,7 @@ def here() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def placed(function: Callable[P, Result]) -> Callable[P, Result]:
+def locate_errors(function: Callable[P, Result]) -> Callable[P, Result]:
     """Have a function's `StrategyError` begin with the place from where it was called."""
 
     @wraps(function)

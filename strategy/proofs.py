@@ -76,7 +76,7 @@ def prove_individuals(
     nothing = [np.empty(0, np.int64)] * len(individuals)
     for number, bars in enumerate(markets):
         of_each = nothing if signals is None else signals[number]
-        asked = calls_of(strategy, bars, individuals, of_each)
+        asked = collect_calls(strategy, bars, individuals, of_each)
         for (series, indicator, values), found in asked.items():
             signal = np.unique(np.concatenate(found))
             prove_causal(indicator, values, series, _evenly(signal, MOST_SIGNALS))
@@ -84,7 +84,7 @@ def prove_individuals(
     return n_proved
 
 
-def calls_of(
+def collect_calls(
     strategy: Strategy, bars: Bars, individuals: Sequence[Genes], signals: Sequence[Ints]
 ) -> Asked:
     """The calls of own indicators that individuals [N] read, each once, in their order.
@@ -119,37 +119,37 @@ def prove_causal(
     Raises:
         IndicatorError: Naming function, parameters, and the first bar that differs.
     """
-    warm_up, length = own.warm_up_of(values), len(series)
+    warm_up, length = own.count_warm_up(values), len(series)
     if length <= warm_up:
         return
 
-    def said(end: int) -> Floats:
-        return own.said(series.until(end), values, warm_up)
+    def compute_prefix(end: int) -> Floats:
+        return own.call_function(series.until(end), values, warm_up)
 
     cuts = {*_cuts(warm_up, length), *also}
     ends = sorted({cut + 1 for cut in cuts if warm_up <= cut < length} | {length})
-    before = said(ends[0])
+    before = compute_prefix(ends[0])
     _others(own, values, series, warm_up)
-    _require_same(own, values, before, said(ends[0]))
+    _require_same(own, values, before, compute_prefix(ends[0]))
     others: Floats | None = None
     for end, following in pairwise(ends):
         if following == length:
             others = _others(own, values, series.until(length - 1), warm_up)
-        after = said(following)
+        after = compute_prefix(following)
         if (first := _first_difference(before, after[:end])) is not None:
-            _require_same(own, values, before, said(end))
+            _require_same(own, values, before, compute_prefix(end))
             if others is not None and _first_difference(after, others) is None:
                 # It was asked about as many other bars, and says that again.
                 _require_same(own, values, before, after[:end])
             raise _looks_ahead(own, values, first, (end - 1, before), (following - 1, after))
         before = after
-    row = own.computed(series, values)
+    row = own.compute_row(series, values)
     _require_same(own, values, before, row)
     if (anew := made_again(own)) is not None:
-        again = anew.said(series, values, warm_up)
+        again = anew.call_function(series, values, warm_up)
         _require_same(own, values, row, again, "when its file is run again")
     for cut in _moves(row, warm_up):
-        until = said(cut + 1)
+        until = compute_prefix(cut + 1)
         if (first := _first_difference(until, row[: cut + 1])) is not None:
             raise _looks_ahead(own, values, first, (cut, until), (length - 1, row))
     _require_as_kept(own, values, series, row)
@@ -163,10 +163,10 @@ def _others(
     Whatever it keeps of them, it would say of the true ones afterwards. None where it fails: it
     need not know such bars.
     """
-    turned = series.changed(lambda column: np.append(column[::-1], column[:1]))
+    turned = series.map_columns(lambda column: np.append(column[::-1], column[:1]))
     stamps = np.append(series.timestamp, series.timestamp[-1:] + series.timeframe_ns)
     try:
-        return own.said(replace(turned, timestamp=stamps), values, warm_up)
+        return own.call_function(replace(turned, timestamp=stamps), values, warm_up)
     except IndicatorError:
         return None
 

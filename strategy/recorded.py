@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from strategy.canonical import decoded
+from strategy.canonical import decode_node
 from strategy.conditions import AllOf, Compare, split_conjunction
 from strategy.errors import StrategyError
 from strategy.exits import BeyondBar, RMultiple
@@ -12,7 +12,7 @@ from strategy.genes import Gene, GenomeLayout, LessThan
 from strategy.model import PARTS, Strategy
 from strategy.own import OwnIndicator
 from strategy.rules import STRATEGIES
-from strategy.wording import written
+from strategy.wording import format_tree
 
 
 def from_described(
@@ -49,7 +49,7 @@ def _from_described(
     told: Any = described
     genes = {one["name"]: _gene(one) for one in told["genes"]}
     pairs = tuple(LessThan(left, right) for left, right in told["constraints"])
-    parts: Any = {part: decoded(told[part], genes, own) for part in PARTS}
+    parts: Any = {part: decode_node(told[part], genes, own) for part in PARTS}
     return Strategy(
         name,
         summary,
@@ -72,13 +72,13 @@ def renew_description(described: Mapping[str, object]) -> Mapping[str, object]:
     if "bracket" not in described:
         return described
     try:
-        return _renewed(described).described
+        return _upgrade_strategy(described).described
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         wrong = f"{type(error).__name__}: {error}"
         raise StrategyError(f"what is recorded is no strategy: {wrong}") from None
 
 
-def _renewed(told: Any) -> Strategy:  # noqa: ANN401 - it may be anything
+def _upgrade_strategy(told: Any) -> Strategy:  # noqa: ANN401 - it may be anything
     genes = {one["name"]: GeneValue(_gene(one)) for one in told["genes"]}
     rows = {name: _former_row(row, genes) for name, row in told["rows"].items()}
     comparisons = []
@@ -89,8 +89,8 @@ def _renewed(told: Any) -> Strategy:  # noqa: ANN401 - it may be anything
     # The order that they were written in was not recorded; it decides nothing.
     published = STRATEGIES.get(told["name"])
     parts = () if published is None else split_conjunction(published.long)
-    order = {written(part): place for place, part in enumerate(parts)}
-    comparisons.sort(key=lambda one: order.get(written(one), len(order)))
+    order = {format_tree(part): place for place, part in enumerate(parts)}
+    comparisons.sort(key=lambda one: order.get(format_tree(one), len(order)))
     bracket, pairs = told["bracket"], [pair.split(" < ") for pair in told["constraints"]]
     layout = GenomeLayout(
         tuple(value.gene for value in genes.values()),

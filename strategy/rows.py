@@ -8,7 +8,7 @@ import numpy as np
 
 from data.bars import Bars
 from data.timeframe import DAY_NS, MINUTE_NS
-from strategy.clock import days_of_week, local_time, minutes_of_day, sessions_of
+from strategy.clock import days_of_week, local_time, minutes_of_day, number_sessions
 from strategy.conditions import Compare, OverBars
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import (
@@ -29,7 +29,7 @@ from strategy.genes import Floats, Ints
 from strategy.indicators.opening import opening_high, opening_low
 from strategy.indicators.vwap import vwap
 from strategy.kinds import COMPUTED_COLUMNS, KINDS
-from strategy.nodes import Node, changed, walk
+from strategy.nodes import Node, transform_nodes, walk
 from strategy.own import OwnIndicator
 from strategy.series import Series, higher_series
 
@@ -91,13 +91,13 @@ def first_value(row: Floats) -> int:
 def bound(tree: Tree, genes: Genes) -> Tree:
     """A tree with its genes replaced by their values: equal ones are one row for everyone."""
 
-    def valued(node: Node) -> Node:
+    def replace_gene(node: Node) -> Node:
         return Number(genes[node.gene.name]) if isinstance(node, GeneValue) else node
 
-    return changed(tree, valued)
+    return transform_nodes(tree, replace_gene)
 
 
-def warm_up_of(tree: Node, genes: Genes) -> int:
+def count_warm_up(tree: Node, genes: Genes) -> int:
     """Bars before the first that may signal, of an expression, a condition or an exit.
 
     It comes from parameters alone: a row may know its first value later than that.
@@ -105,11 +105,11 @@ def warm_up_of(tree: Node, genes: Genes) -> int:
     return _warm_up(tree, genes)
 
 
-def reach_of(tree: Node, genes: Genes, timeframe_ns: int) -> int:
+def count_reach(tree: Node, genes: Genes, timeframe_ns: int) -> int:
     """Bars before one that its value may depend on, recurrences by their warm-up.
 
-    As `warm_up_of`, with rows of higher bars counted in bars of the series, and those of a session
-    as a day.
+    As `count_warm_up`, with rows of higher bars counted in bars of the series, and those of a
+    session as a day.
     """
     return _warm_up(tree, genes, timeframe_ns)
 
@@ -157,32 +157,32 @@ class Rows:
             return self._column(tree)
         if isinstance(tree, Arithmetic):
             # Made anew sooner than found: with a real gene in it nobody else will ask for it.
-            return self._canonical(tree) if holds_row(tree) else float(self._joined(tree))
+            return self._canonical(tree) if holds_row(tree) else float(self._apply_operation(tree))
         return self.kept.get((*self.place, tree), lambda: self._canonical(tree))
 
     def _canonical(self, tree: Expression) -> Floats:
-        row = self._computed(tree)
+        row = self._compute_row(tree)
         # A loop has just made it, for nobody else; a person's own row may be kept elsewhere too.
         row = row if row.flags.writeable and row.base is None else row.copy()
         self.run(make_canonical)(row)
         row.flags.writeable = False
         return row
 
-    def _computed(self, tree: Expression) -> Floats:
+    def _compute_row(self, tree: Expression) -> Floats:
         if isinstance(tree, Column):
             loop, names = COMPUTED_COLUMNS[tree.name]
             return self.run(loop)(*(getattr(self.series, name) for name in names))
         if isinstance(tree, Arithmetic):
-            return self._joined(tree)
+            return self._apply_operation(tree)
         if isinstance(tree, Call):
-            return self._called(tree)
+            return self._call_indicator(tree)
         if isinstance(tree, Higher):
             return self._from_higher(tree)
         if isinstance(tree, Clock):
             return self._by_clock(tree)
         raise StrategyError(f"{tree!r} has no values before its genes have theirs")
 
-    def _joined(self, tree: Arithmetic) -> Floats:
+    def _apply_operation(self, tree: Arithmetic) -> Floats:
         """One operation at each bar, rounded once; NaN where the result is not finite."""
         sides = [self.of(one) for one in (tree.left, tree.right) if one is not None]
         with np.errstate(all="ignore"):
@@ -190,7 +190,7 @@ class Rows:
         unknown = ~np.isfinite(joined)
         return np.where(unknown, math.nan, joined) if unknown.any() else joined
 
-    def _called(self, call: Call) -> Floats:
+    def _call_indicator(self, call: Call) -> Floats:
         parameters = [whole(one) for one in call.parameters]
         if isinstance(call.indicator, OwnIndicator):
             return call.indicator.row(self.series, parameters)
@@ -231,7 +231,7 @@ class Rows:
             return minutes_of_day(local)
         if tree.name == "day_of_week":
             return days_of_week(local)
-        sessions = sessions_of(local)
+        sessions = number_sessions(local)
         if tree.name == "vwap":
             return self.run(vwap)(self.values(Column("hlc3"), {}), self.series.volume, sessions)
         loop, side = {
@@ -280,7 +280,7 @@ _OPERATIONS: Mapping[str, Callable[..., Floats]] = {
 }
 
 
-def value_of(setting: Node, genes: Genes) -> float:
+def resolve_value(setting: Node, genes: Genes) -> float:
     """The value of a constant or a gene."""
     if isinstance(setting, GeneValue):
         return float(genes[setting.gene.name])
@@ -293,15 +293,15 @@ def _warm_up(tree: Node, genes: Genes, timeframe_ns: int | None = None) -> int:
         return 0 if timeframe_ns is None else _reach_by_clock(tree, genes, timeframe_ns)
     below = max((_warm_up(part, genes, timeframe_ns) for part in tree.parts), default=0)
     if isinstance(tree, Call):
-        parameters = [int(value_of(one, genes)) for one in tree.parameters]
+        parameters = [int(resolve_value(one, genes)) for one in tree.parameters]
         own = tree.indicator
         if isinstance(own, OwnIndicator):
-            return own.warm_up_of(parameters)
+            return own.count_warm_up(parameters)
         return below + KINDS[own].warm_up(*parameters)
     if isinstance(tree, Compare):
         return below + tree.bars_ago
     if isinstance(tree, OverBars):
-        return below + int(value_of(tree.bars, genes)) - 1
+        return below + int(resolve_value(tree.bars, genes)) - 1
     return below
 
 

@@ -60,15 +60,15 @@ class Series:
         columns = {name: getattr(self, name) for name in COLUMNS}
         return hash_of_columns(self.timeframe_ns, columns, self.extra)
 
-    def copied(self) -> "Series":
+    def copy(self) -> "Series":
         """The same bars in memory of their own."""
-        return self.changed(np.copy)
+        return self.map_columns(np.copy)
 
     def until(self, end: int) -> "Series":
         """Bars [0, end), nothing after them."""
-        return self.changed(lambda column: column[:end])
+        return self.map_columns(lambda column: column[:end])
 
-    def changed(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> "Series":
+    def map_columns(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> "Series":
         """What `change` makes of every column."""
         columns: dict[str, Any] = {name: change(getattr(self, name)) for name in COLUMNS}
         extra = {name: change(column) for name, column in self.extra.items()}

@@ -20,7 +20,7 @@ def truth(condition: Condition, rows: Rows, genes: Genes) -> Bools:
 
 def _truth(condition: Condition, rows: Rows) -> Bools:
     if isinstance(condition, Compare):
-        return _compared(condition, rows)
+        return _evaluate_comparison(condition, rows)
     if isinstance(condition, AllOf):
         return reduce(np.logical_and, (_truth(one, rows) for one in condition.conditions))
     if isinstance(condition, AnyOf):
@@ -34,7 +34,7 @@ def _truth(condition: Condition, rows: Rows) -> Bools:
     raise StrategyError(f"{condition!r} is no condition")
 
 
-def _compared(condition: Compare, rows: Rows) -> Bools:
+def _evaluate_comparison(condition: Compare, rows: Rows) -> Bools:
     # A comparison with NaN is false.
     sides = rows.of(condition.left), rows.of(condition.right)
     found = np.broadcast_to(_RELATIONS[condition.relation](*sides), len(rows.series))

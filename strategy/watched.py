@@ -23,19 +23,19 @@ LONGEST_CALL = 1000
 _KEYS, _LOCK = itertools.count(1), threading.Lock()
 
 
-def begun(call: str, seconds: float) -> str:
+def report_begin(call: str, seconds: float) -> str:
     """Tell that a person's code begins, which may take so long; a key for when it ends."""
     key = str(next(_KEYS))
     _tell(f"{key} {seconds:g} {' '.join(call.split())[:LONGEST_CALL]}")
     return key
 
 
-def ended(key: str) -> None:
+def report_end(key: str) -> None:
     """Tell that it ended."""
     _tell(key)
 
 
-def goes_on() -> None:
+def report_alive() -> None:
     """Tell that Python runs, and hears signals."""
     _tell("")
 

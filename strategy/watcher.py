@@ -30,16 +30,16 @@ class Calls:
         self._asked_at: float | None = None
         self._rest, self._now = "", 0.0
 
-    def passed(self, seconds: float) -> None:
+    def advance_clock(self, seconds: float) -> None:
         """Count seconds in which the process ran."""
         self._now += seconds
 
-    def asked(self, signals: bytes) -> None:
+    def handle_signals(self, signals: bytes) -> None:
         """Take signals that the process got."""
         if set(signals).intersection(STOPS):
             self._asked_at = self._now
 
-    def told(self, text: str) -> None:
+    def handle_lines(self, text: str) -> None:
         """Take lines, of which the last may be cut short; see `watch`."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
@@ -84,15 +84,15 @@ def watch(process: int, words: int, signals: int) -> None:
         pause, began = None if left is None else min(left, STEP_S), time.monotonic()
         ready = select.select([words, signals], [], [], pause)[0]
         # Longer, and both were stopped, as by Ctrl-Z.
-        calls.passed(min(time.monotonic() - began, 2 * STEP_S))
+        calls.advance_clock(min(time.monotonic() - began, 2 * STEP_S))
         # Before the words: they may say that a signal was heard.
         with suppress(BlockingIOError):
-            calls.asked(os.read(signals, 1 << 12))
+            calls.handle_signals(os.read(signals, 1 << 12))
         if words in ready:
             told = os.read(words, 1 << 16)
             if not told:
                 return
-            calls.told(told.decode())
+            calls.handle_lines(told.decode())
 
 
 def _end(process: int, said: str) -> None:

@@ -21,10 +21,10 @@ WORDS = {"crosses_above": crosses_above, "crosses_below": crosses_below, "equals
 """Words that stand for two comparisons."""
 
 
-def written(node: Node) -> str:
+def format_tree(node: Node) -> str:
     """A tree in the words of the language.
 
-    >>> written(Call("sma", Arithmetic("-", Column("high"), Column("low")), (Number(20),)))
+    >>> format_tree(Call("sma", Arithmetic("-", Column("high"), Column("low")), (Number(20),)))
     'sma(high - low, 20)'
     """
     if isinstance(node, Number):
@@ -36,40 +36,42 @@ def written(node: Node) -> str:
     if isinstance(node, Arithmetic):
         return _arithmetic(node)
     if isinstance(node, Call):
-        return f"{node.label}({', '.join(_given(node))})"
+        return f"{node.label}({', '.join(_list_arguments(node))})"
     if isinstance(node, Higher):
         offset = f", {node.offset}" if node.offset else ""
-        return f"higher({node.minutes}, {written(node.inner)}{offset})"
+        return f"higher({node.minutes}, {format_tree(node.inner)}{offset})"
     if isinstance(node, Clock):
-        return f"{node.name}({', '.join([*map(written, node.parameters), _offset(node.offset)])})"
+        return (
+            f"{node.name}({', '.join([*map(format_tree, node.parameters), _offset(node.offset)])})"
+        )
     return _condition(node)
 
 
-def _given(call: Call) -> Iterator[str]:
+def _list_arguments(call: Call) -> Iterator[str]:
     """What stands in the brackets; parameters with defaults by name, where they differ."""
     if call.source is not None:
-        yield written(call.source)
+        yield format_tree(call.source)
     defaults = KINDS[call.indicator].defaults if isinstance(call.indicator, str) else ()
     if not defaults:
-        yield from map(written, call.parameters)
+        yield from map(format_tree, call.parameters)
         return
     for (parameter, one), default in zip(call.settings, defaults, strict=True):
         if not isinstance(one, Number) or one.value != default:
-            yield f"{parameter.name}={written(one)}"
+            yield f"{parameter.name}={format_tree(one)}"
 
 
 def _condition(node: Node) -> str:
     if isinstance(node, Compare):
         ago = {0: "", 1: " at the bar before"}.get(node.bars_ago, f" {node.bars_ago} bars before")
-        return f"{written(node.left)} {node.relation} {written(node.right)}{ago}"
-    if isinstance(node, AllOf) and (word := _word_of(node)):
+        return f"{format_tree(node.left)} {node.relation} {format_tree(node.right)}{ago}"
+    if isinstance(node, AllOf) and (word := _find_word(node)):
         return word
     if isinstance(node, AllOf | AnyOf):
         joint = " & " if isinstance(node, AllOf) else " | "
-        return joint.join(f"({written(one)})" for one in node.conditions)
+        return joint.join(f"({format_tree(one)})" for one in node.conditions)
     if isinstance(node, OverBars):
-        return f"{node.label}({written(node.condition)}, {written(node.bars)})"
-    given = [written(part) for part in node.parts]
+        return f"{node.label}({format_tree(node.condition)}, {format_tree(node.bars)})"
+    given = [format_tree(part) for part in node.parts]
     if isinstance(node, SessionExit) and node.offset:
         given.append(_offset(node.offset))
     return f"{node.label}({', '.join(given)})"
@@ -79,23 +81,23 @@ def _offset(offset: Offset) -> str:
     return f'"{offset}"' if isinstance(offset, str) else f"{offset}"
 
 
-def _word_of(node: AllOf) -> str:
+def _find_word(node: AllOf) -> str:
     """A cross or an equality in one word; empty where it is none."""
     if len(node.conditions) == 2 and isinstance(node.conditions[0], Compare):
         left, right = node.conditions[0].left, node.conditions[0].right
         for word, made in WORDS.items():
             if node == made(left, right):
-                return f"{word}({written(left)}, {written(right)})"
+                return f"{word}({format_tree(left)}, {format_tree(right)})"
     return ""
 
 
 def _arithmetic(node: Arithmetic) -> str:
     if node.right is None:
-        return f"abs({written(node.left)})"
+        return f"abs({format_tree(node.left)})"
     if node.operation in ("minimum", "maximum"):
-        return f"{node.operation}({written(node.left)}, {written(node.right)})"
+        return f"{node.operation}({format_tree(node.left)}, {format_tree(node.right)})"
     left, right = (
-        f"({written(side)})" if _is_joined(side) else written(side)
+        f"({format_tree(side)})" if _is_joined(side) else format_tree(side)
         for side in (node.left, node.right)
     )
     return f"{left} {node.operation} {right}"

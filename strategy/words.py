@@ -38,17 +38,17 @@ from strategy.language import (
     Claim,
     Operand,
     Term,
+    as_condition,
+    as_expression,
+    as_setting,
     check_arguments,
-    claim_of,
-    name_of,
-    pairs_of,
-    setting_of,
-    tree_of,
+    check_name,
+    check_pairs,
     word,
 )
 from strategy.model import Strategy
 from strategy.nodes import Node
-from strategy.places import here, placed
+from strategy.places import here, locate_errors
 
 
 def _indicator_word(name: str) -> Callable[..., Term]:
@@ -64,13 +64,13 @@ def _indicator_word(name: str) -> Callable[..., Term]:
         ]
     )
 
-    @placed
+    @locate_errors
     def call(*args: Operand, **kwargs: Operand) -> Term:
         arguments = check_arguments(name, signature, args, kwargs)
         arguments.apply_defaults()
         given = list(arguments.arguments.values())
-        source = None if kind.columns else tree_of(given.pop(0))
-        return Term(Call(name, source, tuple(setting_of(one) for one in given)))
+        source = None if kind.columns else as_expression(given.pop(0))
+        return Term(Call(name, source, tuple(as_setting(one) for one in given)))
 
     call.__name__ = call.__qualname__ = name
     # Its first line; the rest speaks of arrays.
@@ -144,19 +144,19 @@ def whole(
 @word
 def minimum(x: Operand, y: Operand) -> Term:
     """The smaller of two numbers at each bar."""
-    return Term(Arithmetic("minimum", tree_of(x), tree_of(y)))
+    return Term(Arithmetic("minimum", as_expression(x), as_expression(y)))
 
 
 @word
 def maximum(x: Operand, y: Operand) -> Term:
     """The larger of two numbers at each bar."""
-    return Term(Arithmetic("maximum", tree_of(x), tree_of(y)))
+    return Term(Arithmetic("maximum", as_expression(x), as_expression(y)))
 
 
 @word
 def higher(minutes: int, x: Term, offset: int = 0) -> Term:
     """A row on bars of so many minutes: at each bar, that of the newest one that has ended."""
-    return Term(Higher(minutes, tree_of(x), offset))
+    return Term(Higher(minutes, as_expression(x), offset))
 
 
 @word
@@ -180,91 +180,91 @@ def vwap(offset: Offset = 0) -> Term:
 @word
 def opening_high(minutes: Operand, offset: Offset = 0) -> Term:
     """The largest high of a session's first minutes, once they are over."""
-    return Term(Clock("opening_high", (setting_of(minutes),), offset))
+    return Term(Clock("opening_high", (as_setting(minutes),), offset))
 
 
 @word
 def opening_low(minutes: Operand, offset: Offset = 0) -> Term:
     """The smallest low of a session's first minutes, once they are over."""
-    return Term(Clock("opening_low", (setting_of(minutes),), offset))
+    return Term(Clock("opening_low", (as_setting(minutes),), offset))
 
 
 @word
 def crosses_above(a: Operand, b: Operand) -> Claim:
     """True where `a` is above `b`, and was not at the bar before."""
-    return Claim(conditions.crosses_above(tree_of(a), tree_of(b)))
+    return Claim(conditions.crosses_above(as_expression(a), as_expression(b)))
 
 
 @word
 def crosses_below(a: Operand, b: Operand) -> Claim:
     """True where `a` is below `b`, and was not at the bar before."""
-    return Claim(conditions.crosses_below(tree_of(a), tree_of(b)))
+    return Claim(conditions.crosses_below(as_expression(a), as_expression(b)))
 
 
 @word
 def equals(a: Operand, k: Operand) -> Claim:
     """True where both are the same number."""
-    return Claim(conditions.equals(tree_of(a), tree_of(k)))
+    return Claim(conditions.equals(as_expression(a), as_expression(k)))
 
 
 @word
 def all_of(*parts: Claim) -> Claim:
     """True where all conditions are."""
-    return Claim(AllOf(tuple(claim_of(one, "each part of all_of") for one in parts)))
+    return Claim(AllOf(tuple(as_condition(one, "each part of all_of") for one in parts)))
 
 
 @word
 def any_of(*parts: Claim) -> Claim:
     """True where any condition is."""
-    return Claim(AnyOf(tuple(claim_of(one, "each part of any_of") for one in parts)))
+    return Claim(AnyOf(tuple(as_condition(one, "each part of any_of") for one in parts)))
 
 
 @word
 def held(c: Claim, n: Operand) -> Claim:
     """True where a condition was true at each of the newest `n` bars."""
-    return Claim(Held(claim_of(c, "what is held"), setting_of(n)))
+    return Claim(Held(as_condition(c, "what is held"), as_setting(n)))
 
 
 @word
 def within(c: Claim, n: Operand) -> Claim:
     """True where a condition was true at any of the newest `n` bars."""
-    return Claim(Within(claim_of(c, "what is within"), setting_of(n)))
+    return Claim(Within(as_condition(c, "what is within"), as_setting(n)))
 
 
 @word
 def beyond_bar(distance: Operand) -> BeyondBar:
     """A stop so far below the signal bar's low, or above its high for a short."""
-    return BeyondBar(tree_of(distance))
+    return BeyondBar(as_expression(distance))
 
 
 @word
 def from_entry(distance: Operand) -> FromEntry:
     """A price so far from the entry."""
-    return FromEntry(tree_of(distance))
+    return FromEntry(as_expression(distance))
 
 
 @word
 def share(fraction: Operand) -> Share:
     """A price at this fraction of the entry from it."""
-    return Share(setting_of(fraction))
+    return Share(as_setting(fraction))
 
 
 @word
 def level(price: Operand) -> Level:
     """The price that a row says at the signal bar."""
-    return Level(tree_of(price))
+    return Level(as_expression(price))
 
 
 @word
 def r_multiple(multiple: Operand) -> RMultiple:
     """A target at so many times the risk from the entry."""
-    return RMultiple(setting_of(multiple))
+    return RMultiple(as_setting(multiple))
 
 
 @word
 def trail(form: FromEntry | Share, after: Operand = 0) -> Trail:
     """A stop that follows the best price once it is `after` times the risk from the entry."""
-    return Trail(form, setting_of(after))
+    return Trail(form, as_setting(after))
 
 
 @word
@@ -276,7 +276,7 @@ def by_side(long: Node, short: Node) -> BySide:
 @word
 def session_exit(minute: Operand = 1440, offset: Offset = 0) -> SessionExit:
     """Out at a minute of the local day, and whenever another session has begun."""
-    return SessionExit(setting_of(minute), offset)
+    return SessionExit(as_setting(minute), offset)
 
 
 @word
@@ -310,7 +310,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     if session is not None and not isinstance(session, SessionExit):
         raise StrategyError(f"session takes session_exit(...), got {session!r}")
     return Strategy(
-        name_of(name),
+        check_name(name),
         summary,
         long=_optional(long, "long"),
         short=_optional(short, "short"),
@@ -319,11 +319,11 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         stop=stop,
         target=target,
         trail=trail,
-        break_even=None if break_even is None else setting_of(break_even),
-        max_hold=None if max_hold is None else setting_of(max_hold),
+        break_even=None if break_even is None else as_setting(break_even),
+        max_hold=None if max_hold is None else as_setting(max_hold),
         session=session,
-        delay=setting_of(delay),
-        less_than=pairs_of(less_than),
+        delay=as_setting(delay),
+        less_than=check_pairs(less_than),
         timeframe_s=None if timeframe is None else _seconds(timeframe),
         order=tuple(order),
         version=version,
@@ -339,7 +339,7 @@ def _seconds(timeframe: str) -> float:
 
 
 def _optional(claim: Claim | None, what: str) -> Condition | None:
-    return None if claim is None else claim_of(claim, what)
+    return None if claim is None else as_condition(claim, what)
 
 
 def _gene(

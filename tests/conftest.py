@@ -107,7 +107,7 @@ def device(request):
 @pytest.fixture
 def poisoned_slots(monkeypatch):
     """Fill fresh slots with what no correct result holds, so that unwritten output shows."""
-    original = backend._market_of
+    original = backend._allocate_market
 
     def poisoned(bars, capacity):
         market = original(bars, capacity)
@@ -115,7 +115,7 @@ def poisoned_slots(monkeypatch):
         market.codes[:] = 99
         return market
 
-    monkeypatch.setattr(backend, "_market_of", poisoned)
+    monkeypatch.setattr(backend, "_allocate_market", poisoned)
 
 
 @pytest.fixture(scope="session")

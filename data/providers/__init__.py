@@ -162,15 +162,19 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     kinds = [PROVIDERS[name]] if is_named else [p for p in PROVIDERS.values() if p.endings]
     prefix = f"{name}:" if is_named else ""
     if _is_folder(path):
-        found = [str(one) for one in path.iterdir() if _ends_as(one, kinds) and one.is_file()]
+        found = [
+            str(one) for one in path.iterdir() if _has_known_ending(one, kinds) and one.is_file()
+        ]
         if not found:
             endings = ", ".join(ending for kind in kinds for ending in kind.endings)
             others = _name_others(spec, path)
-            raise SourceError(f"{_shown(spec)}: no file in this folder ends in {endings}{others}")
+            raise SourceError(
+                f"{_shorten_spec(spec)}: no file in this folder ends in {endings}{others}"
+            )
     elif has_magic(str(path)) and not path.exists():
         found = [one for one in glob(str(path), recursive=True) if Path(one).is_file()]
         if not found:
-            raise SourceError(f"{_shown(spec)}: no file has such a name")
+            raise SourceError(f"{_shorten_spec(spec)}: no file has such a name")
     else:
         return (spec,)
     return tuple(f"{prefix}{one}" for one in sorted(found))
@@ -185,8 +189,8 @@ def _name_others(spec: str, folder: Path) -> str:
         return ""
     ending = Path(others[0]).suffix
     return (
-        f"; it holds {_shown(others[0])}: name such files by a pattern, as in "
-        f"'{_shown(spec).rstrip('/')}/*{ending}'"
+        f"; it holds {_shorten_spec(others[0])}: name such files by a pattern, as in "
+        f"'{_shorten_spec(spec).rstrip('/')}/*{ending}'"
     )
 
 
@@ -197,12 +201,12 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _ends_as(path: Path, kinds: list[Provider]) -> bool:
+def _has_known_ending(path: Path, kinds: list[Provider]) -> bool:
     # A hidden file is none of a person's: other systems leave such beside each of theirs.
     is_hidden = path.name.startswith(".")
     return not is_hidden and any(path.name.lower().endswith(kind.endings) for kind in kinds)
 
 
-def _shown(spec: str) -> str:
+def _shorten_spec(spec: str) -> str:
     text = spec if spec.isprintable() else ascii(spec)
     return text if len(text) <= 80 else text[:80] + "..."

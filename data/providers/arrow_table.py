@@ -14,7 +14,7 @@ from data.errors import TableError
 from data.providers.column_names import number_doubles
 from data.providers.columns import Layout, recognise
 from data.providers.kinds import ENDINGS
-from data.providers.markets import choose_market, names_of, paired_names
+from data.providers.markets import choose_market, name_market_columns, paired_names
 from data.providers.mixed_rows import refuse_mixed, refuse_other_order
 from data.providers.numbers import POINT, find_decimal, read_numbers, refuse_thirty_seconds
 from data.providers.size_caps import refuse_expanded
@@ -40,7 +40,7 @@ def recognise_own(
     if pairs is None:
         names = number_doubles(own)
         return names, recognise(names, where, options.columns, options.aligned), market
-    prices, found = names_of(pairs, market, where)
+    prices, found = name_market_columns(pairs, market, where)
     names = number_doubles(prices)
     layout = recognise(names, where, options.columns, options.aligned)
     return names, replace(layout, market=found), None

@@ -153,7 +153,7 @@ def _check_market(exchange: ccxt.Exchange, request: Request) -> None:
         raise SourceError(
             f"{request.exchange} has no bars of {request.timeframe}; it has {', '.join(timeframes)}"
         )
-    markets: dict[str, object] = _asked(exchange.load_markets, request)
+    markets: dict[str, object] = _call_with_retries(exchange.load_markets, request)
     if request.symbol not in markets:
         hint = near_match(request.symbol, markets)
         raise SourceError(f"{request.exchange} has no market {request.symbol[:40]!r}{hint}")
@@ -179,7 +179,7 @@ def _page(exchange: ccxt.Exchange, request: Request, since: int) -> list[Row]:
             _refuse_nonsense(exchange.last_http_response)
         return found
 
-    page = _asked(ask, request)
+    page = _call_with_retries(ask, request)
     for row in page:
         if len(row) <= len(VALUES) or row[0] is None:
             raise FetchError(f"{request.exchange} gave a bar that is none: {str(list(row))[:80]}")
@@ -194,22 +194,22 @@ def _refuse_nonsense(answer: str | None) -> None:
         raise ccxt.ExchangeNotAvailable("the answer is no JSON") from None
 
 
-def _asked(question: Callable[[], Answer], request: Request) -> Answer:
+def _call_with_retries(question: Callable[[], Answer], request: Request) -> Answer:
     """Ask, and ask again for a while when the network is at fault."""
     for wait_s in (*RETRY_AFTER_S, None):
         try:
             return question()
         except ccxt.NetworkError as error:
             if wait_s is None:
-                raise FetchError(_told(error, request, len(RETRY_AFTER_S))) from None
+                raise FetchError(_describe_error(error, request, len(RETRY_AFTER_S))) from None
             time.sleep(wait_s)
         except (ccxt.BaseError, RecursionError) as error:
             # An answer may be nested without an end.
-            raise FetchError(_told(error, request, 0)) from None
+            raise FetchError(_describe_error(error, request, 0)) from None
     raise AssertionError("the last attempt returns or raises")
 
 
-def _told(error: Exception, request: Request, retries: int) -> str:
+def _describe_error(error: Exception, request: Request, retries: int) -> str:
     text = " ".join(str(error).split())
     shown = "".join(letter if letter.isprintable() else "?" for letter in text)[:160]
     after = f", after {retries} retries" if retries else ""

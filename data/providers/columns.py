@@ -142,8 +142,8 @@ def recognise(
         volumes=volumes,
         aligned=tuple(beside.items()),
         notes=(
-            *_passed_over([name for name in names if name not in beside.values()]),
-            *_stated(beside),
+            *_describe_adjusted([name for name in names if name not in beside.values()]),
+            *_describe_aligned(beside),
             *_list_program_notes(names),
             *_list_other_volumes(found),
             *_list_order(names, assumed),
@@ -175,7 +175,7 @@ def _find(meaning: str, name: str, names: Sequence[str], where: str) -> str:
         known = ", ".join(MEANINGS)
         hint = near_match(meaning, MEANINGS)
         raise TableError(f"--column {meaning}={name}: '{meaning}' is unknown; known: {known}{hint}")
-    if (column := _named(name, names)) is not None:
+    if (column := _find_column(name, names)) is not None:
         return column
     if meaning in ("volume", "symbol") and name.lower() == NONE:
         return ""
@@ -187,7 +187,7 @@ def _find_aligned(
 ) -> str:
     """The column that a person names; it is none of those that bars have."""
     flag = f"--aligned-column {name}"
-    column = _named(own, names)
+    column = _find_column(own, names)
     if column is None:
         raise _no_column(flag, own, names, where)
     role, roles = find_role(column), [find_role(one) for one in names]
@@ -199,7 +199,7 @@ def _find_aligned(
     return column
 
 
-def _named(name: str, names: Sequence[str]) -> str | None:
+def _find_column(name: str, names: Sequence[str]) -> str | None:
     """The column of a name, in any case where it is the only one, or of a place from 1."""
     alike = _list_alike(name, names)
     if name in names or len(alike) == 1:
@@ -304,7 +304,7 @@ def _choose_volume(
     return ticks, ticks, ()
 
 
-def _stated(aligned: Mapping[str, str]) -> tuple[str, ...]:
+def _describe_aligned(aligned: Mapping[str, str]) -> tuple[str, ...]:
     """What a person states who asks for columns of the bars' own file."""
     if not aligned:
         return ()
@@ -312,7 +312,7 @@ def _stated(aligned: Mapping[str, str]) -> tuple[str, ...]:
     return (f"aligned: {', '.join(named)}, stated to be known at the close of each bar",)
 
 
-def _passed_over(names: Sequence[str]) -> tuple[str, ...]:
+def _describe_adjusted(names: Sequence[str]) -> tuple[str, ...]:
     adjusted = [
         name for name in names if plain(name) in ("adj_close", "adjclose", "adjusted_close")
     ]

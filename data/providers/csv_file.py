@@ -22,7 +22,7 @@ from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
 from data.providers.markets import part_market
 from data.providers.other_lines import cut_remarks, drop_headers
 from data.providers.size_caps import refuse_rows, refuse_size
-from data.providers.source_file import first_line, label, open_path, unchanged
+from data.providers.source_file import first_line, label, open_path, read_unchanged
 from data.table import LoadOptions, RawTable
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -44,7 +44,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """
     address, market = part_market(address)
     path = open_path(address, "csv:PATH")
-    with unchanged(path, options.max_bytes) as content:
+    with read_unchanged(path, options.max_bytes) as content:
         return _read(content, path, market, options)
 
 
@@ -108,13 +108,13 @@ def unpack(content: bytes, where: str, max_bytes: int) -> bytes:
             raise refuse_size(where, f"it has {len(content)} bytes", max_bytes)
         return content
     size = 0
-    with _opened(content, where) as packed:
+    with _open_compressed(content, where) as packed:
         while piece := packed.read(PIECE_BYTES):
             size += len(piece)
             if size > max_bytes:
                 words = f"it unpacks to more than {max_bytes} bytes"
                 raise refuse_size(where, words, max_bytes)
-    with _opened(content, where) as packed:
+    with _open_compressed(content, where) as packed:
         return packed.read(max_bytes + 1)
 
 
@@ -176,7 +176,7 @@ def _parse(text: bytes, header: Header, used: tuple[str, ...]) -> pa.Table:
 
 
 @contextmanager
-def _opened(content: bytes, where: str) -> Iterator[IO[bytes]]:
+def _open_compressed(content: bytes, where: str) -> Iterator[IO[bytes]]:
     file = io.BytesIO(content)
     if not content.startswith(ZIP):
         with gzip.open(file) as packed:

@@ -11,7 +11,7 @@ from data.providers.arrow_table import recognise_own, to_raw
 from data.providers.kinds import ARROW, ARROW_STREAM, OLD_FEATHER, describe_other
 from data.providers.markets import part_market
 from data.providers.size_caps import refuse_nested, refuse_rows, refuse_size
-from data.providers.source_file import first_line, label, open_path, unchanged
+from data.providers.source_file import first_line, label, open_path, read_unchanged
 from data.table import LoadOptions, RawTable
 
 DICTIONARY_BATCH, RECORD_BATCH, HEADER, WORDS = 2, 3, 2, 1
@@ -28,7 +28,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """
     address, market = part_market(address)
     path = open_path(address, "feather:PATH")
-    with unchanged(path, options.max_bytes) as content:
+    with read_unchanged(path, options.max_bytes) as content:
         return _read(content, path, market, options)
 
 
@@ -39,7 +39,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         size = unpacked_bytes(content)
         if size > options.max_bytes:
             raise refuse_size(where, f"it unpacks to {size} bytes", options.max_bytes)
-        with _opened(content) as file:
+        with _open_arrow(content) as file:
             own = list(file.schema.names)
         names, layout, market = recognise_own(own, options, market, where)
         columns = _read_used(content, [names.index(name) for name in layout.used], where, options)
@@ -49,7 +49,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     return to_raw(columns.rename_columns(list(layout.used)), layout, path, options, market)
 
 
-def _opened(
+def _open_arrow(
     content: bytes, options: pa.ipc.IpcReadOptions | None = None
 ) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader:
     is_stream = content.startswith(ARROW_STREAM)
@@ -62,7 +62,7 @@ def _read_used(content: bytes, used: list[int], where: str, options: LoadOptions
     """The columns of these places, in this order."""
     order = sorted(set(used))
     chosen = pa.ipc.IpcReadOptions(included_fields=order)
-    with _opened(content, chosen) as file:
+    with _open_arrow(content, chosen) as file:
         refuse_nested(file.schema, where)
         whole = file.read_all()
     refuse_rows(whole.num_rows, len(used), where, options.max_bytes)

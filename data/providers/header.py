@@ -10,7 +10,7 @@ from data.checks import PRICES, VALUES
 from data.errors import SourceError, TableError
 from data.providers.column_names import find_role, say_column
 from data.providers.columns import list_counted, list_names
-from data.providers.markets import PRICE, TICKER, names_of
+from data.providers.markets import PRICE, TICKER, name_market_columns
 from data.providers.numbers import NUMBER
 
 SEPARATORS = ",;\t|"
@@ -65,7 +65,7 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
         TableError: When there is no header line and the columns are not known without one.
     """
     lines = _first_lines(text, where)
-    above, separator = _skipped(lines, where)
+    above, separator = _locate_header(lines, where)
     if UNREADABLE in lines[above]:
         raise NotUtf8Error(f"{where}: is no text in UTF-8")
     separator = separator or max(SEPARATORS, key=lines[above].count)
@@ -75,7 +75,7 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     ]
     notes = (f"{above} lines above the header are passed over",) if above else ()
     if len(rows) == 3 and (pairs := _two_names(rows)) is not None:
-        names, market = names_of(pairs, market, where)
+        names, market = name_market_columns(pairs, market, where)
         depth = 3 if _is_index_line(rows[2]) else 2
         return Header(separator, names, above + depth, market, notes, lines=tuple(rows[:depth]))
     if _is_row(rows[0]) and not list_counted(rows[0]):
@@ -118,7 +118,7 @@ def _too_wide(text: bytes, where: str) -> SourceError:
     )
 
 
-def _skipped(lines: Sequence[str], where: str) -> tuple[int, str]:
+def _locate_header(lines: Sequence[str], where: str) -> tuple[int, str]:
     """Lines above the header: where the file is from, remarks, and what separates its cells.
 
     A title has no form of its own: what is no row stands above the header where a later line

@@ -64,7 +64,7 @@ def paired_names(names: Sequence[str]) -> list[tuple[str, str]] | None:
     return pairs
 
 
-def names_of(
+def name_market_columns(
     pairs: Sequence[tuple[str, str]], chosen: str | None, where: str
 ) -> tuple[list[str], str | None]:
     """One name a column, `ELSEWHERE` for those of other markets, and the market that was chosen."""

@@ -64,7 +64,7 @@ def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) 
         exact = column.cast(pa.float64())
     except pa.ArrowInvalid:
         raise TableError(f"{place} holds whole numbers beyond 2^53, which lose digits") from None
-    return array_of(exact, np.nan)
+    return to_array(exact, np.nan)
 
 
 def _from_decimals(column: pa.Array) -> Floats:
@@ -81,11 +81,11 @@ def _from_decimals(column: pa.Array) -> Floats:
         except pa.ArrowInvalid:
             pass
         else:
-            return array_of(pc.divide(exact, 10.0**kind.scale), np.nan)
-    return array_of(column.cast(pa.string()).cast(pa.float64()), np.nan)
+            return to_array(pc.divide(exact, 10.0**kind.scale), np.nan)
+    return to_array(column.cast(pa.string()).cast(pa.float64()), np.nan)
 
 
-def array_of(column: pa.Array, missing: float) -> npt.NDArray[Any]:
+def to_array(column: pa.Array, missing: float) -> npt.NDArray[Any]:
     """The numbers [N] of an int64 or float64 column, read-only, `missing` where one is missing."""
     if column.null_count:
         filled: npt.NDArray[Any] = pc.fill_null(column, missing).to_numpy(zero_copy_only=False)
@@ -206,7 +206,7 @@ def _all_finite(column: pa.Array) -> Floats | None:
         exact = column.cast(pa.float64())
     except pa.ArrowInvalid:
         return None
-    return array_of(exact, np.nan) if pc.all(pc.is_finite(exact), min_count=0).as_py() else None
+    return to_array(exact, np.nan) if pc.all(pc.is_finite(exact), min_count=0).as_py() else None
 
 
 def _one_by_one(column: pa.Array, place: str) -> Floats:

@@ -13,7 +13,7 @@ from data.providers.kinds import PARQUET, describe_other
 from data.providers.markets import part_market
 from data.providers.parquet_pages import PageError, decoded_bytes, footer_bytes
 from data.providers.size_caps import refuse_nested, refuse_rows, refuse_size
-from data.providers.source_file import first_line, label, open_path, unchanged
+from data.providers.source_file import first_line, label, open_path, read_unchanged
 from data.statement import read_frame, with_statement
 from data.table import LoadOptions, RawTable
 
@@ -30,7 +30,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """
     address, market = part_market(address)
     path = open_path(address, "parquet:PATH")
-    with unchanged(path, options.max_bytes) as content:
+    with read_unchanged(path, options.max_bytes) as content:
         return _read(content, path, market, options)
 
 

@@ -22,9 +22,9 @@ from data.vendor.series import (
     Fetching,
     FetchStep,
     Watch,
-    bars_of,
     cached_bars,
     cached_range,
+    fetch_range,
     log_step,
     name_days,
     set_all_aside,
@@ -59,14 +59,14 @@ def read(address: str, options: LoadOptions) -> RawTable:
         FetchError, CacheError: When bars cannot be had.
     """
     cache = open_series(address, options)
-    wanted, notes = _wanted(cache, options.fetch)
+    wanted, notes = _resolve_range(cache, options.fetch)
     if options.fetch.may_fetch:
-        parts = bars_of(cache, wanted, Fetching(options.fetch.accept_missing, log_step))
+        parts = fetch_range(cache, wanted, Fetching(options.fetch.accept_missing, log_step))
     else:
         parts = cached_bars(cache, wanted)
     if options.timeframe is None:
         notes = (f"bars of {DEFAULT_TIMEFRAME}, as --timeframe names no other", *notes)
-    return _joined(cache, wanted, parts, notes, options.max_bytes)
+    return _join_parts(cache, wanted, parts, notes, options.max_bytes)
 
 
 def fetch(
@@ -78,7 +78,7 @@ def fetch(
     the series aside first.
     """
     cache = open_series(address, options)
-    wanted, notes = _wanted(cache, options.fetch, is_fetch=True)
+    wanted, notes = _resolve_range(cache, options.fetch, is_fetch=True)
     if refetch:
         had = set_all_aside(cache, watch)
         if had is not None:
@@ -86,7 +86,7 @@ def fetch(
             wanted = Range(start_ns, max(wanted.end_ns, had.end_ns))
     for note in notes:
         watch(FetchStep(cache.key.short, note=note))
-    bars_of(cache, wanted, Fetching(options.fetch.accept_missing, watch))
+    fetch_range(cache, wanted, Fetching(options.fetch.accept_missing, watch))
     return cache
 
 
@@ -105,7 +105,7 @@ def open_series(address: str, options: LoadOptions) -> SeriesCache:
     return SeriesCache(root, SeriesKey(PROVIDER, address, timeframe, options.fetch.adjusted))
 
 
-def _wanted(
+def _resolve_range(
     cache: SeriesCache, options: FetchOptions, *, is_fetch: bool = False
 ) -> tuple[Range, tuple[str, ...]]:
     """Whole days that hold what is asked for, and what to tell about them."""
@@ -134,7 +134,7 @@ def _wanted(
     return Range(start_ns, end_ns), notes
 
 
-def _joined(
+def _join_parts(
     cache: SeriesCache, wanted: Range, parts: list[PartBars], notes: tuple[str, ...], max_bytes: int
 ) -> RawTable:
     size = sum(part.timestamp.nbytes * (len(VALUES) + 1) for part in parts)

@@ -35,17 +35,17 @@ def read_sample(folder: Path, options: LoadOptions) -> RawTable:
         expected = (folder / "sample.sha256").read_text(encoding="ascii").split()
         actual = hashlib.sha256(path.read_bytes()).hexdigest()
     except (OSError, UnicodeDecodeError) as error:
-        raise _damaged(folder, f"it cannot be read, {error}") from None
+        raise _report_damage(folder, f"it cannot be read, {error}") from None
     if len(expected) != 4 or actual != expected[0]:
-        raise _damaged(folder, f"its hash is {actual[:12]}...")
+        raise _report_damage(folder, f"its hash is {actual[:12]}...")
     table = parquet_file.read(str(path), options)
     columns: dict[str, Any] = {"timestamp": table.timestamp, **table.values}
     if Bars(**columns, symbol=SYMBOL, timeframe_ns=TIMEFRAME_NS).content_hash != expected[2]:
-        raise _damaged(folder, "its bars are not those that were written")
+        raise _report_damage(folder, "its bars are not those that were written")
     return replace(table, symbol=SYMBOL, is_simulated=True, notes=(NOTE, *table.notes))
 
 
-def _damaged(folder: Path, reason: str) -> SourceError:
+def _report_damage(folder: Path, reason: str) -> SourceError:
     return SourceError(
         f"the embedded sample in {folder} is damaged ({reason}); install the project again"
     )

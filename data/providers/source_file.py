@@ -41,7 +41,7 @@ def open_path(address: str, form: str) -> Path:
 
 
 @contextmanager
-def unchanged(path: Path, max_bytes: int) -> Iterator[bytes]:
+def read_unchanged(path: Path, max_bytes: int) -> Iterator[bytes]:
     """The bytes of a file, which must be the same when the context ends.
 
     Raises:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.checks import NO_TIME, Ints
-from data.providers.numbers import array_of
+from data.providers.numbers import to_array
 from data.timeframe import DAY_NS, SECOND_NS
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -193,7 +193,7 @@ def _months(part: dict[str, pa.Array]) -> Ints:
     if "m" in part:
         return _numbers(part["m"], 1)
     short = pc.utf8_lower(pc.utf8_slice_codeunits(part["b"], 0, 3))
-    return array_of(pc.add(pc.index_in(short, pa.array(MONTHS)).cast(pa.int64()), 1), 1)
+    return to_array(pc.add(pc.index_in(short, pa.array(MONTHS)).cast(pa.int64()), 1), 1)
 
 
 def _numbers(texts: pa.Array, missing: int) -> Ints:
@@ -201,8 +201,8 @@ def _numbers(texts: pa.Array, missing: int) -> Ints:
     bare = pc.utf8_ltrim_whitespace(texts)
     if pc.any(pc.equal(bare, "")).as_py():
         bare = pc.if_else(pc.equal(bare, ""), str(missing), bare)
-    return array_of(bare.cast(pa.int64()), missing)
+    return to_array(bare.cast(pa.int64()), missing)
 
 
 def _lengths(texts: pa.Array) -> Ints:
-    return array_of(pc.binary_length(texts).cast(pa.int64()), 0)
+    return to_array(pc.binary_length(texts).cast(pa.int64()), 0)

@@ -20,8 +20,8 @@ from data.checks import (
 from data.errors import TableError
 from data.providers.column_names import find_local_zone
 from data.providers.day_times import join_date_and_time
-from data.providers.numbers import array_of
-from data.providers.written_times import ZONE_UTC, find_zone_behind, read_written
+from data.providers.numbers import to_array
+from data.providers.written_times import ZONE_UTC, find_named_zone, read_written
 from data.zones import AS_UTC, LocalZone, localise
 
 DIGITS = r"^[0-9]{1,19}$"
@@ -84,7 +84,7 @@ def _read(
 def named_zone(column: pa.Array) -> str | None:
     """The IANA zone that a column's type names, or that stands behind its first time."""
     if pa.types.is_string(column.type) and len(column):
-        return find_zone_behind(column[0].as_py() or "")
+        return find_named_zone(column[0].as_py() or "")
     name = getattr(column.type, "tz", None)
     try:
         return None if name is None else LocalZone(name).name
@@ -105,14 +105,16 @@ def _read_typed(column: pa.Array, tz: LocalZone | None, place: str) -> tuple[Int
         exact = column.cast(pa.timestamp("ns", tz=zone))
     except pa.ArrowInvalid:
         raise TableError(f"{place} holds times outside 1678 to 2262{_fit(column)}") from None
-    time_ns = array_of(exact.cast(pa.int64()), NO_TIME)
-    return (time_ns, _unused(tz, "name their zone")) if zone else _naive(time_ns, tz, place)
+    time_ns = to_array(exact.cast(pa.int64()), NO_TIME)
+    return (
+        (time_ns, _note_unused_zone(tz, "name their zone")) if zone else _naive(time_ns, tz, place)
+    )
 
 
 def _fit(column: pa.Array) -> str:
     """The end of an error about typed times that are numbers of another unit, else empty."""
-    numbers = array_of(column.cast(pa.int64()).drop_null(), NO_TIME)
-    unit = _unit_of(numbers)
+    numbers = to_array(column.cast(pa.int64()).drop_null(), NO_TIME)
+    unit = _find_unit(numbers)
     if unit is None:
         return ""
     first = format_time(int(numbers[0]) * unit[1])
@@ -125,14 +127,14 @@ def _fit(column: pa.Array) -> str:
 def find_unit(column: pa.Array) -> str | None:
     """The unit in which the numbers of a column, typed or written, are times; None without one."""
     try:
-        numbers = array_of(column.cast(pa.float64()).drop_null(), np.nan)
+        numbers = to_array(column.cast(pa.float64()).drop_null(), np.nan)
     except pa.ArrowException:
         return None
-    unit = _unit_of(numbers)
+    unit = _find_unit(numbers)
     return None if unit is None else unit[0]
 
 
-def _unit_of(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
+def _find_unit(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
     """The unit in which all numbers [N] lie between 1980 and 2100, and its nanoseconds."""
     for unit, unit_ns in UNITS:
         first, last = (edge * (10**9 // unit_ns) for edge in (FIRST_S, LAST_S))
@@ -159,14 +161,14 @@ def _read_whole(column: pa.Array, tz: LocalZone | None, place: str) -> tuple[Int
     known = whole.drop_null()
     if len(known) == 0:
         return np.full(len(whole), NO_TIME, dtype=np.int64), ()
-    unused = _unused(tz, "count from 1970 UTC")
-    found = _unit_of(array_of(known, NO_TIME))
+    unused = _note_unused_zone(tz, "count from 1970 UTC")
+    found = _find_unit(to_array(known, NO_TIME))
     if found is None:
-        time_ns, note = _read_units(array_of(whole, NO_TIME), place)
+        time_ns, note = _read_units(to_array(whole, NO_TIME), place)
         return time_ns, (note, *unused)
     unit, unit_ns = found
     note = f"times are whole numbers, read as {unit} since 1970 UTC"
-    return array_of(pc.multiply(whole, unit_ns), NO_TIME), (note, *unused)
+    return to_array(pc.multiply(whole, unit_ns), NO_TIME), (note, *unused)
 
 
 def _read_units(numbers: Ints, place: str) -> tuple[Ints, str]:
@@ -213,7 +215,7 @@ def _read_text(
     if written.zone is None:
         time_ns, notes = _naive(written.time_ns, tz, place)
         return time_ns, (*written.notes, *notes)
-    unused = _unused(tz, "name their zone")
+    unused = _note_unused_zone(tz, "name their zone")
     if written.zone == ZONE_UTC:
         return written.time_ns, (*written.notes, *unused)
     zone = LocalZone(written.zone, None if tz is None else tz.ambiguous)
@@ -228,7 +230,7 @@ def _naive(local_ns: Ints, tz: LocalZone | None, place: str) -> tuple[Ints, tupl
     return local_ns, (AS_UTC,)
 
 
-def _unused(tz: LocalZone | None, why: str) -> tuple[str, ...]:
+def _note_unused_zone(tz: LocalZone | None, why: str) -> tuple[str, ...]:
     return () if tz is None else (f"--tz {tz} changes no time: they {why}",)
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints
 from data.errors import TableError
-from data.providers.numbers import array_of
+from data.providers.numbers import to_array
 from data.providers.time_format import parse_time_format, suggest_format
 from data.providers.time_forms import FORMS, ISO, Form, Moments, fitting, parse_times, read_offset
 
@@ -69,7 +69,7 @@ def read_written(column: pa.Array, place: str, time_format: str | None = None) -
     return _read_other_form(pc.replace_substring_regex(column, BLANKS, " "), place)
 
 
-def find_zone_behind(text: str) -> str | None:
+def find_named_zone(text: str) -> str | None:
     """The IANA zone that a time names, as in ``09:30:00 US/Eastern``; None without one."""
     match = NAMED_ZONE_PATTERN.match(text)
     return match["zone"] if match and match["zone"] in available_timezones() else None
@@ -90,7 +90,7 @@ def _read_plain_iso(column: pa.Array) -> WrittenTimes | None:
 
 def _cast_times(column: pa.Array, zone: str | None) -> Ints | None:
     try:
-        return array_of(column.cast(pa.timestamp("ns", tz=zone)).cast(pa.int64()), NO_TIME)
+        return to_array(column.cast(pa.timestamp("ns", tz=zone)).cast(pa.int64()), NO_TIME)
     except pa.ArrowInvalid:
         return None
 

@@ -85,19 +85,22 @@ def read_page(body: bytes, query: Query) -> Page:
     said = _object(body, where)
     status = said.get("status")
     if status not in STATUSES:
-        raise FetchError(f"{where}: the page has the status {_shown(status)}, not OK")
+        raise FetchError(f"{where}: the page has the status {_shorten_repr(status)}, not OK")
     for name, asked in (("ticker", query.symbol), ("adjusted", query.adjusted)):
         if said.get(name) != asked:
             raise FetchError(
-                f"{where}: the page answers another question, {name} is {_shown(said.get(name))}"
+                f"{where}: the page answers another question, {name} is "
+                f"{_shorten_repr(said.get(name))}"
             )
     rows, count = said.get("results", []), said.get("resultsCount")
     if not isinstance(rows, list) or type(count) is not int or count != len(rows):
-        held = len(rows) if isinstance(rows, list) else _shown(rows)
-        raise FetchError(f"{where}: the page is cut: it says {_shown(count)} bars and holds {held}")
+        held = len(rows) if isinstance(rows, list) else _shorten_repr(rows)
+        raise FetchError(
+            f"{where}: the page is cut: it says {_shorten_repr(count)} bars and holds {held}"
+        )
     next_url = said.get("next_url")
     if next_url is not None and not isinstance(next_url, str):
-        raise FetchError(f"{where}: next_url is {_shown(next_url)}")
+        raise FetchError(f"{where}: next_url is {_shorten_repr(next_url)}")
     timestamp = _times(rows, where)
     # An index is a number that nobody trades: its bars have no volume.
     absent = {"v": 0} if query.symbol.startswith("I:") else {}
@@ -162,7 +165,7 @@ def _object(body: bytes, where: str) -> Mapping[str, object]:
         start = body[:40].decode("ascii", "replace")
         raise FetchError(f"{where}: the page is no whole JSON, it begins {start!r}") from None
     if not isinstance(said, dict):
-        raise FetchError(f"{where}: the page is no JSON object but {_shown(said)}")
+        raise FetchError(f"{where}: the page is no JSON object but {_shorten_repr(said)}")
     return said
 
 
@@ -171,7 +174,9 @@ def _times(rows: list[object], where: str) -> Ints:
     bounds = (EARLIEST_NS // MS_NS, LATEST_NS // MS_NS)
     for number, time in enumerate(found):
         if type(time) is not int or not bounds[0] <= time < bounds[1]:
-            raise FetchError(f"{where}: bar {number} of the page has the time {_shown(time)}")
+            raise FetchError(
+                f"{where}: bar {number} of the page has the time {_shorten_repr(time)}"
+            )
     timestamp: Ints = np.array(found, dtype=np.int64) * MS_NS
     back = np.flatnonzero(np.diff(timestamp) <= 0)
     if len(back):
@@ -186,7 +191,9 @@ def _column(rows: list[object], key: str, absent: int | None, where: str) -> Flo
     found = [row.get(key, absent) if isinstance(row, dict) else None for row in rows]
     for number, value in enumerate(found):
         if type(value) is not float and type(value) is not int:
-            raise FetchError(f"{where}: bar {number} of the page has {key} = {_shown(value)}")
+            raise FetchError(
+                f"{where}: bar {number} of the page has {key} = {_shorten_repr(value)}"
+            )
     try:
         column: Floats = np.array(found, dtype=np.float64)
     except OverflowError:
@@ -200,6 +207,6 @@ def _refuse(constant: str) -> object:
     raise ValueError(constant)
 
 
-def _shown(value: object) -> str:
+def _shorten_repr(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 40 else text[:40] + "..."

@@ -77,10 +77,10 @@ class VendorClient:
         self.url = check_url(self._rest.BASE)
         self._answers, self._answers_s = 0, 0.0
 
-    def seconds_for(self, pages: int) -> float:
+    def estimate_seconds(self, pages: int) -> float:
         """How long pages will take, if each takes as long as those before."""
         each_s = self._answers_s / self._answers if self._answers else FIRST_GUESS_S
-        return self._pace.seconds_for(pages, each_s)
+        return self._pace.estimate_seconds(pages, each_s)
 
     def page(self, query: Query, extra: Mapping[str, str]) -> bytes:
         """The body of one page, asked for again after failures that may pass.
@@ -145,7 +145,7 @@ class Pace:
             self.pause(wait_s, f"the plan allows {self._calls_per_minute} calls a minute")
         self._made.append(time.monotonic())
 
-    def seconds_for(self, calls: int, each_s: float) -> float:
+    def estimate_seconds(self, calls: int, each_s: float) -> float:
         """Seconds that calls of `each_s` will take, with the waits that the plan asks for."""
         begin_s = now_s = time.monotonic()
         made = self._made.copy()

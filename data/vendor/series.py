@@ -70,7 +70,7 @@ class Fetching:
     watch: Watch
 
 
-def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
+def fetch_range(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
     """The bars of a range, fetched as far as the cache lacks them.
 
     `wanted` is whole days. Returns parts that cover them, oldest first; the first and last may
@@ -92,7 +92,7 @@ def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
 
 
 def cached_bars(cache: SeriesCache, wanted: Range) -> list[PartBars]:
-    """Parts of the cache that cover a range, as `bars_of`; nobody is asked, nothing is written.
+    """Parts of the cache that cover a range, as `fetch_range`; nobody is asked, nothing is written.
 
     Raises:
         FetchError, CacheError: When the cache lacks a part of the range.
@@ -113,7 +113,7 @@ def set_all_aside(cache: SeriesCache, watch: Watch) -> Range | None:
     """Set all parts of a series aside; the range that they covered, None when there were none."""
     with cache.lock(lambda line: watch(FetchStep(cache.key.short, note=line))):
         covered = cached_range(cache)
-        for part in [*cache.parts(), *cache.lost()]:
+        for part in [*cache.parts(), *cache.list_lost_parts()]:
             cache.set_aside(part, SUPERSEDED)
     return covered
 
@@ -153,7 +153,11 @@ def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
         cache.set_aside(part)
         note = f"{part.path.name[:40]}... set aside: {why}"
         how.watch(FetchStep(cache.key.short, note=note))
-    lost = {part.range: part.bars_hash for part in cache.lost() if part.range.overlaps(wanted)}
+    lost = {
+        part.range: part.bars_hash
+        for part in cache.list_lost_parts()
+        if part.range.overlaps(wanted)
+    }
     pieces = list(lost) + [
         piece
         for uncovered in missing_ranges(cache.parts(), wanted)
@@ -174,7 +178,7 @@ def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
 
 def _ahead(client: VendorClient, step: FetchStep, note: str = "") -> FetchStep:
     """A step with the time that is left, and what a person should know."""
-    return replace(step, left_s=client.seconds_for(step.pieces - step.done), note=note)
+    return replace(step, left_s=client.estimate_seconds(step.pieces - step.done), note=note)
 
 
 def _fetch_piece(client: VendorClient, cache: SeriesCache, piece: Range, how: Fetching) -> PartBars:

@@ -102,7 +102,7 @@ def _answer(response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
         f"status {response.status}",
         status=response.status,
         can_repeat=response.status in AGAIN,
-        retry_after_s=_retry_after(response.headers.get("Retry-After")),
+        retry_after_s=_parse_retry_delay(response.headers.get("Retry-After")),
         body=_read_start(response, deadline),
     )
 
@@ -124,7 +124,7 @@ def _read_body(
     unpack = zlib.decompressobj(16 + zlib.MAX_WBITS) if coding == "gzip" else None
     body = bytearray()
     while piece := response.read1(PIECE_BYTES, decode_content=False):
-        body += piece if unpack is None else _unpacked(unpack, piece, most - len(body) + 1)
+        body += piece if unpack is None else _decompress_piece(unpack, piece, most - len(body) + 1)
         if len(body) > most:
             raise CallError(f"the answer has more than {most:,} bytes")
         if time.monotonic() > deadline:
@@ -137,14 +137,14 @@ def _read_body(
     return bytes(body)
 
 
-def _unpacked(unpack: "zlib._Decompress", piece: bytes, most: int) -> bytes:
+def _decompress_piece(unpack: "zlib._Decompress", piece: bytes, most: int) -> bytes:
     try:
         return unpack.decompress(piece, max(most, 1))
     except zlib.error:
         raise CallError("the answer cannot be unpacked") from None
 
 
-def _retry_after(value: str | None) -> float | None:
+def _parse_retry_delay(value: str | None) -> float | None:
     if value is None:
         return None
     try:

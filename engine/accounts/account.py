@@ -15,7 +15,7 @@ from data.timeframe import UNITS_NS
 from engine.accounts.costs import Costs
 from engine.accounts.derived import LEAST_VARIATION
 from engine.accounts.ledger import REASONS, Ledger
-from engine.accounts.metrics import pool_spans, span_of
+from engine.accounts.metrics import measure_span, pool_spans
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -131,7 +131,9 @@ class Account:
     @cached_property
     def years(self) -> float:
         """Length of the union of all windows' times, in years."""
-        return pool_spans([span_of(self.series[one.series], one) for one in self.windows]).years
+        return pool_spans(
+            [measure_span(self.series[one.series], one) for one in self.windows]
+        ).years
 
     @cached_property
     def buy_and_hold(self) -> float:

@@ -84,12 +84,12 @@ class MetricTable:
         """Why one metric is undefined, [P, W], place in `UNDEFINED`."""
         return self.reasons[:, :, self.names.index(name)]
 
-    def named(self, individual: int, window: int = 0) -> dict[str, float]:
+    def name_metrics(self, individual: int, window: int = 0) -> dict[str, float]:
         """All metrics of one individual in one window by name; NaN where undefined."""
         return dict(zip(self.names, self.values[individual, window].tolist(), strict=True))
 
 
-def span_of(bars: Bars, window: Window) -> Span:
+def measure_span(bars: Bars, window: Window) -> Span:
     """The span of a window on the series that it refers to."""
     first, last = int(bars.timestamp[window.start]), int(bars.timestamp[window.end - 1])
     last += bars.timeframe_ns

@@ -35,7 +35,7 @@ class Sums(NamedTuple):
     sum_r_short: float
 
 
-def accumulators_of(ledger: Ledger, sums: Sums) -> Floats:
+def compute_accumulators(ledger: Ledger, sums: Sums) -> Floats:
     """Accumulators [A] of a ledger, whose results fold to these sums."""
     exits = np.bincount(ledger.reason, minlength=len(REASONS)).tolist()
     total = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.backend import Floats, Form, Ints
 from engine.fast_case import FastCase
-from engine.indicators.coders import Coder, form_of, is_with_gene
+from engine.indicators.coders import Coder, find_row_form, is_with_gene
 
 
 class Entry(NamedTuple):
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
     warm_rows: Ints
 
 
-def entry_of(case: FastCase, coders: dict[Form, Coder]) -> Entry:
+def encode_entry(case: FastCase, coders: dict[Form, Coder]) -> Entry:
     """The entry conjunction as arrays, each comparison where it is decided fastest."""
     gene_rows: list[tuple[int, int, int]] = []
     row_pairs: list[tuple[int, int, int]] = []
@@ -36,13 +36,13 @@ def entry_of(case: FastCase, coders: dict[Form, Coder]) -> Entry:
     for comparison in case.entry:
         is_greater = int(comparison.relation == ">")
         left = case.row_index[comparison.left]
-        left_coder = coders[form_of(case, comparison.left)]
+        left_coder = coders[find_row_form(case, comparison.left)]
         if is_with_gene(case, comparison):
             gene_rows.append((left, case.layout.index(comparison.right), is_greater))
             scales.append(left_coder)
             continue
         pair = (left, case.row_index[comparison.right], is_greater)
-        is_shared = left_coder == coders[form_of(case, comparison.right)]
+        is_shared = left_coder == coders[find_row_form(case, comparison.right)]
         (row_pairs if is_shared else exact).append(pair)
     return Entry(
         np.array(gene_rows, np.int64).reshape(-1, 3),

@@ -11,17 +11,17 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Room, RowRequest, by_series
-from engine.conditions.encode import entry_of
+from engine.conditions.encode import encode_entry
 from engine.cpu.evaluate import evaluate, signal_bars
 from engine.errors import DeviceError
 from engine.fast_case import FastCase
-from engine.indicators.coders import coders_of
+from engine.indicators.coders import choose_coders
 from engine.indicators.cpu.codes import HIGHEST_CODE
 from engine.indicators.cpu.row_scheduler import RowFiller
 from engine.indicators.plan import list_warm_ups
-from engine.indicators.sources import sources_of
+from engine.indicators.sources import compute_sources
 from engine.positions.cpu.listing import Work, fold_alone, list_trades, results_in
-from engine.positions.encode import exits_of
+from engine.positions.encode import encode_exits
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed, Market, Slots
 from engine.runtime.free_memory import free_host_bytes
@@ -62,22 +62,22 @@ class CpuBackend(Backend):
     ) -> None:
         self.threads = checked_threads(threads)
         self._case = case
-        coders = coders_of(case, HIGHEST_CODE)
-        self._entry = entry_of(case, coders)
-        self._exits = exits_of(case, costs)
+        coders = choose_coders(case, HIGHEST_CODE)
+        self._entry = encode_entry(case, coders)
+        self._exits = encode_exits(case, costs)
         self._warm_ups = np.zeros(capacity, np.int64)
-        self._markets = [_market_of(bars, self._warm_ups) for bars in series]
-        sources = [sources_of(bars) for bars in series]
+        self._markets = [_allocate_market(bars, self._warm_ups) for bars in series]
+        sources = [compute_sources(bars) for bars in series]
         self._workers = Threads(self.threads)
         self._filler = RowFiller(sources, self._markets, coders, self._workers)
         self._longest = max(len(bars) for bars in series)
         self._scratch = np.empty((self.threads, self._longest + 8), np.int32)
         self._distances = np.empty((self.threads, self._longest))
 
-    def charged(self, costs: Costs) -> "CpuBackend":
+    def with_costs(self, costs: Costs) -> "CpuBackend":
         """The same with other costs; rows serve both."""
         other = copy(self)
-        other._exits = exits_of(self._case, costs)
+        other._exits = encode_exits(self._case, costs)
         return other
 
     @staticmethod
@@ -168,7 +168,9 @@ class CpuBackend(Backend):
         found: list[dict[int, Ledger]] = [{} for _ in genomes]
         for number, places, ranges in by_series(windows):
             out, listed = self._listed(number, genomes, slots, ranges)
-            trades = _trades_of(listed).cut(listed.counts, out[:, :, REJECTED].astype(np.int64))
+            trades = _collect_trades(listed).cut(
+                listed.counts, out[:, :, REJECTED].astype(np.int64)
+            )
             for own, ledgers in zip(found, trades, strict=True):
                 own |= zip(places.tolist(), ledgers, strict=True)
         return [tuple(own[place] for place in range(len(windows))) for own in found]
@@ -179,7 +181,7 @@ class CpuBackend(Backend):
         return row
 
 
-def _trades_of(listed: Listed) -> Ledger:
+def _collect_trades(listed: Listed) -> Ledger:
     """The trades of all ledgers, one after the other; all of them are longs."""
     whole, numbers = listed.in_order()
     signal, entry_bar, exit_bar, reason, held = np.ascontiguousarray(whole.T)
@@ -198,7 +200,7 @@ def checked_threads(threads: int | None) -> int:
     return threads or most
 
 
-def _market_of(bars: Bars, warm_ups: Ints) -> Market:
+def _allocate_market(bars: Bars, warm_ups: Ints) -> Market:
     # Memory is taken page by page as rows are written, not here.
     rows = np.empty((len(warm_ups), len(bars)))
     codes = np.empty(rows.shape, np.uint8)

@@ -7,7 +7,7 @@ from engine.conditions.encode import Entry
 from engine.positions.cpu.chain import TRADES, begin, chain, stop_distances
 from engine.positions.cpu.listing import with_room
 from engine.positions.encode import Exits
-from engine.runtime.compiling.loops import compiled, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.types import Floats, Ints, Market, Slots
 
@@ -77,7 +77,7 @@ def evaluate(
     return whole[:used], prices[:used]
 
 
-@compiled
+@compiled_loop
 def signal_bars(
     market: Market,
     entry: Entry,

@@ -10,19 +10,19 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Room, RowRequest, by_series
-from engine.conditions.cpu.kernels import copied
+from engine.conditions.cpu.kernels import gather_words
 from engine.conditions.cpu.operands import Formula, Leaves, Readings
 from engine.cpu.backend import CpuBackend, checked_threads
 from engine.errors import EngineError
-from engine.indicators.cpu.trends import rows_of
+from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.batch import fold_population, list_population, list_results
-from engine.positions.cpu.block_minmax import Extremes, extremes_of
+from engine.positions.cpu.block_minmax import Extremes, build_extremes
 from engine.positions.cpu.both_sides import Charges, Population, session_exits
 from engine.positions.cpu.listing import results_in
 from engine.positions.encode import Lowered, lower_exits
 from engine.positions.exit_spec import MINUTE_NS
-from engine.runtime.cpu.bitset import Words, bars_of
+from engine.runtime.cpu.bitset import Words, list_set_bars
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Slots
 from strategy.clock import local_time
@@ -64,18 +64,18 @@ class LanguageBackend(Backend):
         threads: int | None = None,
     ) -> None:
         self.threads = checked_threads(threads)
-        self._charges = _charges_of(costs)
+        self._charges = _encode_costs(costs)
         self._workers = Threads(self.threads)
         self._markets = [
             _Market(spec, bars, rows, self._workers, costs.entry_delay)
-            for bars, rows in zip(series, rows_of(series, work_bytes), strict=True)
+            for bars, rows in zip(series, build_series_rows(series, work_bytes), strict=True)
         ]
 
-    def charged(self, costs: Costs) -> "LanguageBackend":
+    def with_costs(self, costs: Costs) -> "LanguageBackend":
         """The same with other costs; rows serve both."""
         other = copy(self)
-        other._charges = _charges_of(costs)
-        other._markets = [market.delayed(costs.entry_delay) for market in self._markets]
+        other._charges = _encode_costs(costs)
+        other._markets = [market.with_delay(costs.entry_delay) for market in self._markets]
         return other
 
     @staticmethod
@@ -158,7 +158,7 @@ class LanguageBackend(Backend):
         raise EngineError("rows of this strategy have no slots")
 
 
-def _charges_of(costs: Costs) -> Charges:
+def _encode_costs(costs: Costs) -> Charges:
     return Charges(float(costs.per_side), float(costs.min_risk), float(costs.risk_fraction))
 
 
@@ -168,7 +168,7 @@ class _Market:
     def __init__(
         self, spec: Strategy, bars: Bars, rows: Rows, workers: Threads, delay: int
     ) -> None:
-        self.prices: Extremes = extremes_of(bars.open, bars.high, bars.low, bars.close)
+        self.prices: Extremes = build_extremes(bars.open, bars.high, bars.low, bars.close)
         self._spec, self._bars, self._delay = spec, bars, delay
         conditions = (spec.long, spec.short, spec.exit_long, spec.exit_short)
         self._readings = Readings(
@@ -178,7 +178,7 @@ class _Market:
         self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, Ints] = {}
 
-    def delayed(self, delay: int) -> "_Market":
+    def with_delay(self, delay: int) -> "_Market":
         """The same with entries so many bars later; what is read serves both."""
         other = copy(self)
         other._delay = delay
@@ -227,7 +227,7 @@ class _Market:
             for number in population.entries[0].tolist()
         )
         first = max(window.start, int(population.warm_up[0]))
-        bars = bars_of(longs ^ shorts)
+        bars = list_set_bars(longs ^ shorts)
         return bars[(bars >= first) & (bars < window.end - 1 - int(population.delay[0]))].astype(
             np.int32
         )
@@ -281,4 +281,4 @@ class _Asked:
 
     def words(self) -> Words:
         """The words of all conditions."""
-        return copied(self._addresses, self._readings.n_words)
+        return gather_words(self._addresses, self._readings.n_words)

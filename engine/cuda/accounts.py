@@ -8,8 +8,8 @@ import torch
 
 from engine.accounts.ledger import ACCUMULATORS, EXIT_PLACES, Ledger
 from engine.backend import Floats, Ints, Slots
-from engine.cuda.dispatch import first_capacity, longer, rounded
-from engine.cuda.stages import FOLDED, LANES, warps_of
+from engine.cuda.dispatch import first_capacity, longer, round_up_capacity
+from engine.cuda.stages import FOLDED, LANES, choose_warps
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.both_sides import (
     SESSION,
@@ -150,26 +150,26 @@ class Accounts:
 
         They come in order, as many individuals together as there is room for.
         """
-        for _, results, _ in self._walked(asked, each, windows, keeps=False):
+        for _, results, _ in self._iter_results(asked, each, windows, keeps=False):
             yield to_host(results).reshape(-1, len(windows), N_OUT)
 
     def ledgers(self, asked: Asked, each: Each, windows: Ints) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each individual [P]; arguments as in `fold`."""
         found: list[tuple[Ledger, ...]] = []
-        for bars, _, lists in self._walked(asked, each, windows, keeps=True):
+        for bars, _, lists in self._iter_results(asked, each, windows, keeps=True):
             delays = to_host(bars[:, 1]).repeat(len(windows))
-            trades, *numbers = _trades_of(lists, delays)
+            trades, *numbers = _collect_trades(lists, delays)
             found += trades.cut(*(one.reshape(-1, len(windows)) for one in numbers))
         return found
 
     def signals(self, asked: Asked, each: Each, window: Ints) -> Slots:
         """Signal bars [S] of one individual in one window [2], of either side."""
-        lists = self._room(1, rounded(int(window[1] - window[0])), keeps=False)
+        lists = self._room(1, round_up_capacity(int(window[1] - window[0])), keeps=False)
         self._mark(asked, each, self._windows_there(window[None]), lists)
         marks: Slots = to_host(lists.marks[0, : int(to_host(lists.counts)[0])])
         return marks >> 1
 
-    def _walked(
+    def _iter_results(
         self, asked: Asked, each: Each, windows: Ints, *, keeps: bool
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor, Lists]]:
         """Limits, accumulators and lists of those who fit the room for lists together."""
@@ -183,7 +183,7 @@ class Accounts:
             lists = self._room(len(some.bars) * len(windows), self._capacity, keeps=keeps)
             self._mark(asked, some, there, lists)
             self._leave(asked, some, there, lists, keeps=keeps)
-            results = self._taken(some, len(windows), lists)
+            results = self._fold_trades(some, len(windows), lists)
             most = int(to_host(lists.counts).max())
             if most > self._capacity:
                 self._capacity = longer(most)
@@ -191,7 +191,7 @@ class Accounts:
             yield some.bars, results, lists
             begin += len(some.bars)
             # What one individual with many signals needed is not kept for all later ones.
-            self._capacity = max(longer(most), rounded(self._capacity * 63 // 64))
+            self._capacity = max(longer(most), round_up_capacity(self._capacity * 63 // 64))
 
     def _windows_there(self, windows: Ints) -> torch.Tensor:
         """Windows [W, 2] on the device, where those of the last call may be."""
@@ -222,11 +222,11 @@ class Accounts:
                each.slots.shape[1], warps=1, MOVES=asked.moves, KEEPS=keeps, SIGNALS=SIGNALS,
                BLOCKS=blocks)  # fmt: skip
 
-    def _taken(self, each: Each, n_windows: int, lists: Lists) -> torch.Tensor:
+    def _fold_trades(self, each: Each, n_windows: int, lists: Lists) -> torch.Tensor:
         """Take signals one position at a time and fold the trades: accumulators [pairs, A]."""
         pairs, capacity = lists.marks.shape
         out = self._empty(torch.float64, pairs, N_OUT)
-        warps = warps_of(pairs, self._prices.n_padded)
+        warps = choose_warps(pairs, self._prices.n_padded)
         launch(choose_kernel, (-(-pairs // LANES),), lists.counts, lists.marks, lists.leaves,
                lists.places, lists.trades, lists.rejected, pairs, capacity, warps=1,
                LANES=LANES)  # fmt: skip
@@ -260,7 +260,7 @@ class Accounts:
         return torch.empty(shape, dtype=kind, device=self._device)
 
 
-def _trades_of(lists: Lists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
+def _collect_trades(lists: Lists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
     """All trades of pairs, one pair after the other, how many each has, and how many are rejected.
 
     `delays` [pairs]: bars by which the entries of each are late.

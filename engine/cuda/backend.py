@@ -17,18 +17,18 @@ from engine.backend import (
     Slots,
     StretchedRows,
 )
-from engine.conditions.cuda.candidate_lists import LISTED_BYTES, CandidateLists, packing_of
-from engine.conditions.encode import entry_of
+from engine.conditions.cuda.candidate_lists import LISTED_BYTES, CandidateLists, choose_packing
+from engine.conditions.encode import encode_entry
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.slot_lookup import Admission
 from engine.cuda.stages import Rules, Stages
 from engine.cuda.time_tiles import Stretches
 from engine.fast_case import FastCase
-from engine.indicators.coders import coders_of
-from engine.indicators.cuda.market import BYTES_OF_A_BAR, HIGHEST_CODE, DeviceMarket, axis_of
+from engine.indicators.coders import choose_coders
+from engine.indicators.cuda.market import BYTES_OF_A_BAR, HIGHEST_CODE, DeviceMarket, lay_out_axis
 from engine.indicators.cuda.row_scheduler import RowFiller, scratch_bytes
 from engine.indicators.plan import list_warm_ups
-from engine.positions.encode import exits_of
+from engine.positions.encode import encode_exits
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.types import Lists, Prices
 from engine.runtime.cuda.watchdog import on_device, overwrite, to_device, to_host
@@ -71,10 +71,10 @@ class CudaBackend(Backend):
     ) -> None:
         self.threads = threads or 1
         self._device = torch.device(torch_device)
-        self._coders = coders_of(case, HIGHEST_CODE)
-        entry, exits = entry_of(case, self._coders), exits_of(case, costs)
+        self._coders = choose_coders(case, HIGHEST_CODE)
+        entry, exits = encode_entry(case, self._coders), encode_exits(case, costs)
         self._delay = exits.delay
-        packing = packing_of(case, entry)
+        packing = choose_packing(case, entry)
         rules = Rules(entry, exits, packing)
         self._market = DeviceMarket(series, set(self._coders.values()), self._device)
         self._filler = RowFiller(self._market, self._coders)
@@ -95,13 +95,13 @@ class CudaBackend(Backend):
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series: values, codes, and lists of candidates."""
-        _, n_bars = axis_of(np.array([len(bars) for bars in series], np.int64))
+        _, n_bars = lay_out_axis(np.array([len(bars) for bars in series], np.int64))
         return n_bars * (8 + 1 + LISTED_BYTES)
 
     @staticmethod
     def series_bytes(series: Sequence[Bars]) -> int:
         """Bytes that series take beside all rows, with the scratch of rolling rows."""
-        _, n_bars = axis_of(np.array([len(bars) for bars in series], np.int64))
+        _, n_bars = lay_out_axis(np.array([len(bars) for bars in series], np.int64))
         return n_bars * BYTES_OF_A_BAR + scratch_bytes(n_bars)
 
     @staticmethod
@@ -120,7 +120,7 @@ class CudaBackend(Backend):
             self._admission.note(requests)
             whole = self._market.whole
             try:
-                plan = self._filler.planned(requests, whole)
+                plan = self._filler.upload_plan(requests, whole)
                 slots, bars = list_warm_ups(requests, self._market.longest)
                 self._warm_ups_here[slots] = bars
                 overwrite(self._warm_ups, self._warm_ups_here)
@@ -139,7 +139,7 @@ class CudaBackend(Backend):
 
         @device_errors
         def wait() -> None:
-            self._dispatch.wait_for(tickets, windows)
+            self._dispatch.finish_tickets(tickets, windows)
 
         return wait
 
@@ -154,7 +154,7 @@ class CudaBackend(Backend):
 
         @device_errors
         def wait() -> bool:
-            self._dispatch.wait_for(tickets, windows)
+            self._dispatch.finish_tickets(tickets, windows)
             return not any(ticket.is_refused for ticket in tickets)
 
         return wait
@@ -176,7 +176,7 @@ class CudaBackend(Backend):
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
         with on_device(self._device):
-            ((_, work, _),) = self._dispatch.listed(genome[None], slots[None], [window])
+            ((_, work, _),) = self._dispatch.iter_ledger_chunks(genome[None], slots[None], [window])
             n = int(to_host(work.lists.counts[0]))
             bars: Slots = to_host(work.lists.bars[0, :n])
         return bars - np.int32(self._market.starts[window.series])
@@ -189,8 +189,10 @@ class CudaBackend(Backend):
         starts = self._market.starts[[window.series for window in windows]]
         found: list[tuple[Ledger, ...]] = []
         with on_device(self._device):
-            for individuals, work, kept in self._dispatch.listed(genomes, slots, windows):
-                trades, *numbers = _trades_of(
+            for individuals, work, kept in self._dispatch.iter_ledger_chunks(
+                genomes, slots, windows
+            ):
+                trades, *numbers = _collect_trades(
                     work.lists, kept, np.tile(starts, individuals), self._delay
                 )
                 found += trades.cut(*(one.reshape(individuals, -1) for one in numbers))
@@ -204,7 +206,9 @@ class CudaBackend(Backend):
         return row
 
 
-def _trades_of(lists: Lists, kept: Prices, starts: Ints, delay: int) -> tuple[Ledger, Ints, Ints]:
+def _collect_trades(
+    lists: Lists, kept: Prices, starts: Ints, delay: int
+) -> tuple[Ledger, Ints, Ints]:
     """All trades of the first pairs of individual and window, one pair after the other.
 
     `starts` [pairs]: the first bar of each pair's series. Returned with them are how many each pair

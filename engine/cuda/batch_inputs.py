@@ -12,7 +12,7 @@ from engine.cuda.accounts import Asked, Each
 from engine.indicators.cuda.device_rows import Making
 from engine.indicators.cuda.market import MOST_BARS
 from engine.indicators.cuda.row_store import RowStore
-from engine.indicators.individuals import Individuals, values_of
+from engine.indicators.individuals import Individuals, resolve_values
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.both_sides import session_exits
 from engine.positions.encode import lower_exits
@@ -71,7 +71,7 @@ class Asking:
         self._formulas = self._readings.load()
         self._shapes = self._there([[side.form for side in pair] for pair in self._forms])
         self._reads = self._there(reads)
-        self._settings, self._constants = self._settings_of(spec)
+        self._settings, self._constants = self._encode_settings(spec)
         self._moves = spec.trail is not None or spec.break_even is not None
         self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, torch.Tensor] = {}
@@ -93,7 +93,7 @@ class Asking:
         arrays = self._readings.arrays(individuals)
         if arrays is None:
             return None
-        sessions, session_of = self._sessions_of(genomes)
+        sessions, session_of = self._build_session_tables(genomes)
         seen = Seen(
             individuals,
             self._uploads(
@@ -156,7 +156,7 @@ class Asking:
     def _limits(self, individuals: Individuals) -> Slots:
         """Longest hold, delay, and first bar that may signal, [P, 3]."""
         hold, delay = (
-            0.0 if one is None else values_of(one, self._spec.layout, individuals.here)
+            0.0 if one is None else resolve_values(one, self._spec.layout, individuals.here)
             for one in (self._spec.max_hold, self._spec.delay)
         )
         found = np.empty((len(individuals), 3))
@@ -164,16 +164,16 @@ class Asking:
         found[:, 2] = self._warm_ups.of(individuals)
         return np.minimum(found, MOST_BARS).astype(np.int32)
 
-    def _sessions_of(self, genomes: Floats) -> tuple[torch.Tensor, Slots]:
+    def _build_session_tables(self, genomes: Floats) -> tuple[torch.Tensor, Slots]:
         """Tables [q, T] of where the clock ends positions, and which is whose, [P]."""
         if self._spec.session is None:
             return self._no_session, np.full(len(genomes), -1, np.int32)
-        minutes = values_of(self._spec.session.minute, self._spec.layout, genomes)
+        minutes = resolve_values(self._spec.session.minute, self._spec.layout, genomes)
         distinct, index = np.unique(minutes, return_inverse=True)
         tables = [self._session(minute) for minute in distinct.tolist()]
         return torch.stack(tables), index.reshape(-1).astype(np.int32)
 
-    def _settings_of(self, spec: Strategy) -> tuple[torch.Tensor, Floats]:
+    def _encode_settings(self, spec: Strategy) -> tuple[torch.Tensor, Floats]:
         """Columns [9] of what stop, target, trail, its beginning and break-even take.
 
         They name genes, and behind them constants, which are given too.

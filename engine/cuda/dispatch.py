@@ -67,7 +67,7 @@ class Dispatch:
         self._turns = itertools.cycle(self._lanes)
         self._lists: tuple[Workspace, Prices] | None = None
         self._windows: Sequence[Window] | None = None
-        self._capacity = rounded(min(FIRST_CAPACITY, market.longest))
+        self._capacity = round_up_capacity(min(FIRST_CAPACITY, market.longest))
         self._most = MOST_INDIVIDUALS
         self._work_bytes = work_bytes
 
@@ -82,12 +82,12 @@ class Dispatch:
             part = slice(begin, begin + self._chunk_size(len(windows)))
             given = None if slots is None else slots[part]
             ticket = Ticket(genomes[part], given, out[part])
-            if self._sent(ticket):
+            if self._try_send(ticket):
                 tickets.append(ticket)
                 begin += len(ticket.genomes)
         return tickets
 
-    def wait_for(self, tickets: Sequence[Ticket], windows: Sequence[Window]) -> None:
+    def finish_tickets(self, tickets: Sequence[Ticket], windows: Sequence[Window]) -> None:
         """Wait until tickets are done; what had lists that were too short is done again."""
         for ticket in tickets:
             for lane in self._lanes:
@@ -96,10 +96,10 @@ class Dispatch:
             if ticket.is_short:
                 self._grow(ticket.most)
                 again = self.launch(ticket.genomes, ticket.slots, windows, ticket.out)
-                self.wait_for(again, windows)
+                self.finish_tickets(again, windows)
                 ticket.is_refused = any(part.is_refused for part in again)
 
-    def _sent(self, ticket: Ticket) -> bool:
+    def _try_send(self, ticket: Ticket) -> bool:
         """Launch a chunk; False where memory ran out, and chunks are smaller from here on."""
         try:
             with on_device(self._device):
@@ -126,14 +126,14 @@ class Dispatch:
             self._lay_out(work, ticket.genomes, ticket.slots)
         work.lay_out(ticket.genomes)
 
-        def launched() -> None:
+        def launch_stages() -> None:
             work.upload(room, with_slots=is_told)
             if not is_told:
                 self._admission.run(work, self._candidates, room)
             self._stages.run(work, table, self._candidates, room)
             work.download(room)
 
-        lane.send(ticket, (room, is_told), launched)
+        lane.send(ticket, (room, is_told), launch_stages)
         return lane
 
     def _lay_out(self, work: Workspace, genomes: Floats, slots: Slots) -> None:
@@ -199,10 +199,10 @@ class Dispatch:
 
     def _chunk_size(self, n_windows: int) -> int:
         """Individuals whose lists fit the room for them."""
-        each = Workspace.bytes_of(n_windows, self._capacity)
+        each = Workspace.bytes_of_individual(n_windows, self._capacity)
         return int(max(1, min(self._work_bytes // N_LANES // each, self._most)))
 
-    def listed(
+    def iter_ledger_chunks(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> Iterator[tuple[int, Workspace, Prices]]:
         """All stages, chunk by chunk, and what ledgers need.
@@ -212,7 +212,7 @@ class Dispatch:
         """
         table, begin = self._market.windows(windows), 0
         while begin < len(genomes):
-            each = Workspace.bytes_of(len(windows), self._capacity)
+            each = Workspace.bytes_of_individual(len(windows), self._capacity)
             each += len(windows) * Prices.bytes_of_pair(self._capacity)
             part = slice(begin, begin + max(1, self._work_bytes // LISTED_SHARE // each))
             members = genomes[part]
@@ -257,14 +257,14 @@ def bucket(individuals: int) -> int:
 
 def first_capacity(n_bars: int) -> int:
     """Signals that a list has room for at first, in a window of so many bars."""
-    return rounded(max(SHORTEST_LIST, min(FIRST_CAPACITY, n_bars // 8)))
+    return round_up_capacity(max(SHORTEST_LIST, min(FIRST_CAPACITY, n_bars // 8)))
 
 
 def longer(most: int) -> int:
     """Signals that a list has room for once there were so many."""
-    return rounded(1 << (most - 1).bit_length())
+    return round_up_capacity(1 << (most - 1).bit_length())
 
 
-def rounded(entries: int) -> int:
+def round_up_capacity(entries: int) -> int:
     """Entries of a list of at least so many."""
     return -(-entries // MULTIPLE) * MULTIPLE

@@ -17,9 +17,9 @@ from engine.cuda.accounts import Accounts, Asked, Each
 from engine.cuda.batch_inputs import Asking
 from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
 from engine.errors import DeviceError, EngineError
-from engine.indicators.cpu.trends import rows_of
+from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.device_rows import Making, reads_trends
-from engine.indicators.cuda.market import PRICE_BYTES, padded, prices_of
+from engine.indicators.cuda.market import PRICE_BYTES, round_up_bars, upload_prices
 from engine.indicators.cuda.row_store import RowStore
 from engine.runtime.cuda.faults import device_errors, is_out_of_memory
 from engine.runtime.cuda.uploads import Uploads
@@ -94,7 +94,7 @@ class CudaLanguageBackend(Backend):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
         self._series = [
             self._one_series(spec, bars, own, costs, len(series))
-            for bars, own in zip(series, rows or rows_of(series, HOST_BYTES), strict=True)
+            for bars, own in zip(series, rows or build_series_rows(series, HOST_BYTES), strict=True)
         ]
 
     @device_errors
@@ -209,7 +209,7 @@ class CudaLanguageBackend(Backend):
         charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
         asking = Asking(spec, bars, making, room, costs.entry_delay, self._device, self._comparing,
                         self._uploads)  # fmt: skip
-        prices = prices_of(bars, self._device)
+        prices = upload_prices(bars, self._device)
         return OneSeries(asking, Accounts(prices, charges, self._work_bytes, self._device))
 
 
@@ -227,7 +227,7 @@ class CudaLanguageMaker(GpuMaker):
         threads: int | None = None,
     ) -> Backend:
         """Load series onto every device; rows are computed once for all of them."""
-        rows = rows_of(series, HOST_BYTES)
+        rows = build_series_rows(series, HOST_BYTES)
         parts: list[Backend] = [
             CudaLanguageBackend(
                 spec,
@@ -248,7 +248,7 @@ class CudaLanguageMaker(GpuMaker):
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take on each device beside all rows."""
-        return sum(padded(len(bars)) for bars in series) * PRICE_BYTES
+        return sum(round_up_bars(len(bars)) for bars in series) * PRICE_BYTES
 
     def room(self, memory_bytes: int, series_bytes: int) -> Room:
         """How an amount of memory is divided, on each device: rows come and go with the work."""

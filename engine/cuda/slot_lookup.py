@@ -91,15 +91,15 @@ class Admission:
 
     def _enter(self, form: Form, length: int, slot: int) -> None:
         if length < self._width:
-            for row in self._rows_of(form):
+            for row in self._list_form_rows(form):
                 self._here[row, length] = slot
 
     def _leave(self, form: Form, length: int, slot: int) -> None:
         """A slot no longer holds a row, which may have been computed into another one since."""
         if length < self._width:
-            for row in self._rows_of(form):
+            for row in self._list_form_rows(form):
                 if self._here[row, length] == slot:
                     self._here[row, length] = -1
 
-    def _rows_of(self, form: Form) -> Sequence[int]:
+    def _list_form_rows(self, form: Form) -> Sequence[int]:
         return [row for row, other in enumerate(self._forms) if other == form]

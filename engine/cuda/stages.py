@@ -83,8 +83,8 @@ class Stages:
         self._n_packed = packing.n_packed
         self._genes = tuple(entry.genes[packing.order].reshape(-1).tolist())
         self._scales = market.to_device(entry.scales[packing.order])
-        self._pairs = _ordered(entry.pairs.tolist())
-        self._exact = _ordered(entry.exact.tolist())
+        self._pairs = _order_rows(entry.pairs.tolist())
+        self._exact = _order_rows(entry.exact.tolist())
         self._warm_rows = tuple(entry.warm_rows.tolist())
         costs = np.array([exits.per_side, exits.min_risk, exits.risk_fraction])
         self._costs = market.to_device(costs)
@@ -170,7 +170,7 @@ class Stages:
         """Launch the second part of stage 4; arguments as in `run`."""
         exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
         kept, reasons = prices or (lists.r, lists.counts)
-        warps = warps_of(pairs, self._market.longest)
+        warps = choose_warps(pairs, self._market.longest)
         launch(price_kernel, (pairs,), work.asked, self._market.prices, self._rows, work.genomes,
                work.table, self._costs, lists.trades, lists.rejected, lists.trade_list,
                lists.r, kept, reasons, work.results, work.n_windows, work.capacity,
@@ -191,18 +191,18 @@ class Stages:
     def drawdown(self, work: Workspace, individuals: int) -> None:
         """Launch the last part of stage 4; arguments as in `run`."""
         lists, pairs = work.lists, individuals * work.n_windows
-        warps = warps_of(pairs, self._market.longest)
+        warps = choose_warps(pairs, self._market.longest)
         launch(drawdown_kernel, (pairs,), work.asked, lists.trades, lists.sums, lists.equity,
                work.results, work.n_windows, work.capacity, warps=warps,
                CARRIES=self.stretch.is_part, N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
 
 
-def warps_of(pairs: int, longest: int) -> int:
+def choose_warps(pairs: int, longest: int) -> int:
     """Warps that share a pair's trades, in series of up to so many bars."""
     return 4 if pairs <= FEW_PAIRS or longest >= LONG_BARS else 1
 
 
-def _ordered(comparisons: list[list[int]]) -> tuple[int, ...]:
+def _order_rows(comparisons: list[list[int]]) -> tuple[int, ...]:
     """Of each comparison the row that must be smaller, then the one that must be larger."""
     ordered: list[int] = []
     for left, right, is_greater in comparisons:

@@ -8,7 +8,7 @@ import torch
 from engine.backend import Floats, Slots
 from engine.cuda.workspace import Workspace
 from engine.runtime.cuda.graphs import Graphs
-from engine.runtime.cuda.watchdog import wait_for
+from engine.runtime.cuda.watchdog import wait_for_work
 
 N_LANES = 2
 """One that the device works on, one that the host lays the next individuals out in."""
@@ -79,7 +79,7 @@ class Lane:
         if ticket is None:
             return
         if self._stream is not None:
-            wait_for(self._stream)
+            wait_for_work(self._stream)
         assert self.work is not None
         ticket.most, ticket.is_refused = self.work.read(ticket.out)
 

@@ -67,28 +67,30 @@ class Stretches:
 
     def can_hold(self, rows: StretchedRows) -> bool:
         """Whether the memory holds a block of bars of each row."""
-        return self._bars_of(rows) >= INDEX_BARS
+        return self._count_stretch_bars(rows) >= INDEX_BARS
 
     def evaluate(self, rows: StretchedRows, windows: Sequence[Window], out: Floats) -> None:
         """Evaluate individuals into out [P, W, A]; memory can hold the rows that they read."""
-        n_bars = self._bars_of(rows)
+        n_bars = self._count_stretch_bars(rows)
         requests = _requests(rows)
         _, warm_ups = list_warm_ups(requests, self._market.longest)
-        accounts = self._opened(len(rows.genomes), windows, warm_ups)
-        plan = self._filler.planned(requests, Stretch(0, n_bars, is_part=True))
-        state = self._filler.state_of(plan)
+        accounts = self._open_accounts(len(rows.genomes), windows, warm_ups)
+        plan = self._filler.upload_plan(requests, Stretch(0, n_bars, is_part=True))
+        state = self._filler.allocate_state(plan)
         capacity = first_capacity(min(n_bars, max(window.end - window.start for window in windows)))
         for stretch in self._stretches(windows, n_bars):
-            memory = self._filled(rows, stretch, plan, state)
-            capacity = self._evaluated(rows, accounts, memory, stretch, capacity)
+            memory = self._fill_rows(rows, stretch, plan, state)
+            capacity = self._evaluate_stretch(rows, accounts, memory, stretch, capacity)
         out[...] = to_host(accounts.results).reshape(out.shape)
 
-    def _bars_of(self, rows: StretchedRows) -> int:
+    def _count_stretch_bars(self, rows: StretchedRows) -> int:
         """Bars of a stretch, whole blocks of them."""
         fits = self._memory[0].numel() // _count(rows)
         return min(fits // INDEX_BARS * INDEX_BARS, self._market.n_bars)
 
-    def _opened(self, individuals: int, windows: Sequence[Window], warm_ups: Ints) -> Accounts:
+    def _open_accounts(
+        self, individuals: int, windows: Sequence[Window], warm_ups: Ints
+    ) -> Accounts:
         """Accounts that never traded."""
         pairs, device = individuals * len(windows), self._market.device
         results = torch.zeros((pairs, len(ACCUMULATORS)), dtype=torch.float64, device=device)
@@ -104,7 +106,7 @@ class Stretches:
         for first in range(0, last, n_bars):
             yield Stretch(first, min(n_bars, self._market.n_bars - first), is_part=True)
 
-    def _filled(
+    def _fill_rows(
         self, rows: StretchedRows, stretch: Stretch, plan: RowPlan, state: torch.Tensor
     ) -> Memory:
         """All rows and their codes [I, bars of the stretch]."""
@@ -114,7 +116,7 @@ class Stretches:
         self._filler.run(plan, values, codes, stretch, state)
         return values, codes
 
-    def _evaluated(
+    def _evaluate_stretch(
         self,
         rows: StretchedRows,
         accounts: Accounts,
@@ -151,7 +153,7 @@ class Stretches:
 
     def _workspace(self, rows: StretchedRows, accounts: Accounts, capacity: int) -> Workspace:
         n_windows = len(accounts.windows)
-        fits = max(1, self._work_bytes // Workspace.bytes_of(n_windows, capacity))
+        fits = max(1, self._work_bytes // Workspace.bytes_of_individual(n_windows, capacity))
         return Workspace(
             min(len(rows.genomes), fits),
             n_windows,

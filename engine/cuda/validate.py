@@ -9,7 +9,7 @@ import triton.language as tl
 
 
 @triton.jit
-def slot_of(p_genome, p_places, row: tl.constexpr, width, asks, LENGTHS: tl.constexpr):
+def find_row_slot(p_genome, p_places, row: tl.constexpr, width, asks, LENGTHS: tl.constexpr):
     """Slot of a row of each individual, -1 where it is not there."""
     if LENGTHS[row] < 0:
         always = tl.zeros_like(asks.to(tl.int32)) - 1 - LENGTHS[row]
@@ -53,7 +53,7 @@ def admission_kernel(p_asked, p_told, p_genomes, p_limits, p_places, p_lists, p_
         right = tl.load(p_genome + ORDERED[2 * n + 1], mask=passes, other=1.0)
         passes = passes & (left < right)
     for r in tl.static_range(len(LENGTHS)):
-        slot = slot_of(p_genome, p_places, r, width, passes, LENGTHS)
+        slot = find_row_slot(p_genome, p_places, r, width, passes, LENGTHS)
         passes = passes & (slot >= 0)
         tl.store(p_table + o_p * N_ROWS + r, slot, mask=passes)
     weaker = tl.zeros([LANES], tl.int32)
@@ -64,7 +64,7 @@ def admission_kernel(p_asked, p_told, p_genomes, p_limits, p_places, p_lists, p_
         else:
             weaker = weaker | (threshold > tl.load(p_bounds + k)).to(tl.int32)
     if LEAD >= 0:
-        lead = slot_of(p_genome, p_places, LEAD, width, passes, LENGTHS)
+        lead = find_row_slot(p_genome, p_places, LEAD, width, passes, LENGTHS)
     else:
         lead = tl.zeros([LANES], tl.int32)
     o_list = lead.to(tl.int64) * 2 + weaker

@@ -72,7 +72,7 @@ class Workspace:
         self._launch = 0
 
     @staticmethod
-    def bytes_of(n_windows: int, capacity: int) -> int:
+    def bytes_of_individual(n_windows: int, capacity: int) -> int:
         """Bytes that one individual takes, nearly all in its lists."""
         return n_windows * (Lists.bytes_of_pair(capacity) + 8 * len(ACCUMULATORS))
 

@@ -106,7 +106,7 @@ class Trainer:
 
     def __init__(self, features: Singles, targets: Singles, how: Training) -> None:
         self._how = how
-        self._features, self._targets = self._moved(features), self._moved(targets)
+        self._features, self._targets = self._to_device(features), self._to_device(targets)
         self._network = NETWORKS[how.model]
         self._shapes = self._network.shapes(features.shape[1], how.hidden, how.window)
 
@@ -121,7 +121,7 @@ class Trainer:
         """
         try:
             with _deterministic(self._how.threads):
-                return self._trained(stack)
+                return self._train_stack(stack)
         except torch.OutOfMemoryError:
             pass
         raise DeviceError(
@@ -129,13 +129,13 @@ class Trainer:
             "side: use a smaller --stack"
         )
 
-    def _trained(self, stack: Stack) -> tuple[Singles, Singles]:
+    def _train_stack(self, stack: Stack) -> tuple[Singles, Singles]:
         how = self._how
-        weights = self._begun(stack).requires_grad_()
-        centre, scale, targets = map(self._moved, (stack.centre, stack.scale, stack.targets))
-        places = self._moved(stack.places.swapaxes(0, 1))  # [steps, K, batch]
+        weights = self._initialize_weights(stack).requires_grad_()
+        centre, scale, targets = map(self._to_device, (stack.centre, stack.scale, stack.targets))
+        places = self._to_device(stack.places.swapaxes(0, 1))  # [steps, K, batch]
         # What changes from step to step lies on the device, where a captured step finds it.
-        paces = self._moved(_paces(how))
+        paces = self._to_device(_paces(how))
         taken = torch.zeros(1, dtype=torch.int64, device=paces.device)
         first, second = torch.zeros_like(weights), torch.zeros_like(weights)
 
@@ -154,7 +154,7 @@ class Trainer:
         (_take_captured if paces.is_cuda else _take)(step, how.steps, paces.device)
         with torch.no_grad():
             parts = [
-                self._outputs(weights, self._windows(self._moved(part), centre, scale))
+                self._outputs(weights, self._windows(self._to_device(part), centre, scale))
                 for part in _in_parts(stack.asked)
             ]
             found = torch.cat(parts, 1)[:, : stack.asked.shape[1]]
@@ -163,7 +163,9 @@ class Trainer:
 
     def _outputs(self, weights: Tensor, windows: Tensor) -> Tensor:
         kind = torch.bfloat16 if self._how.is_bf16 else torch.float32
-        return self._network.forward(self._named(weights.to(kind)), windows.to(kind)).float()
+        return self._network.forward(
+            self._split_weights(weights.to(kind)), windows.to(kind)
+        ).float()
 
     def _windows(self, rows: Tensor, centre: Tensor, scale: Tensor) -> Tensor:
         """Scaled features [K, N, W, F] of the windows that end at rows [K, N]."""
@@ -172,7 +174,7 @@ class Trainer:
         found = (found - centre[:, None, None]) / scale[:, None, None]
         return found.clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS)
 
-    def _named(self, weights: Tensor) -> dict[str, Tensor]:
+    def _split_weights(self, weights: Tensor) -> dict[str, Tensor]:
         """Weights [K, P] by name, [K, ...] each."""
         sizes = [_size(shape) for shape in self._shapes.values()]
         parts = torch.split(weights, [math.prod(size) for size in sizes], 1)
@@ -181,7 +183,7 @@ class Trainer:
             for name, part, size in zip(self._shapes, parts, sizes, strict=True)
         }
 
-    def _begun(self, stack: Stack) -> Tensor:
+    def _initialize_weights(self, stack: Stack) -> Tensor:
         """Weights of the beginning: uniform within the root of 3 over the inputs, biases 0."""
         parts, begin = [], 0
         for shape in self._shapes.values():
@@ -189,9 +191,9 @@ class Trainer:
             reach = math.sqrt(3 / shape[0]) if shape[0] > 0 else 0.1 if shape[0] < 0 else 0.0
             parts.append((2 * stack.uniforms[:, begin:end] - 1) * np.float32(reach))
             begin = end
-        return self._moved(np.concatenate(parts, 1))
+        return self._to_device(np.concatenate(parts, 1))
 
-    def _moved(self, array: Singles | Ints) -> Tensor:
+    def _to_device(self, array: Singles | Ints) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self._how.device)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.backend import Floats, Form
 from engine.fast_case import Comparison, FastCase
-from engine.runtime.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled_loop
 
 SPREADS = 4.0
 """Half the width of a wandering map, in mean distances from the slow average."""
@@ -40,7 +40,7 @@ class WanderingCoder(NamedTuple):
 Coder = FixedCoder | WanderingCoder
 
 
-def coders_of(case: FastCase, highest: int) -> dict[Form, Coder]:
+def choose_coders(case: FastCase, highest: int) -> dict[Form, Coder]:
     """Choose a coder with codes up to `highest` for each form that the entry compares.
 
     Two forms share one where their rows are compared with each other.
@@ -50,7 +50,7 @@ def coders_of(case: FastCase, highest: int) -> dict[Form, Coder]:
     for comparison in case.entry:
         if is_with_gene(case, comparison):
             gene = case.layout.gene(comparison.right)
-            form = form_of(case, comparison.left)
+            form = find_row_form(case, comparison.left)
             low, high = bounds.get(form, (gene.low, gene.high))
             bounds[form] = (min(low, gene.low), max(high, gene.high))
     for form, (low, high) in bounds.items():
@@ -59,7 +59,10 @@ def coders_of(case: FastCase, highest: int) -> dict[Form, Coder]:
     longest = int(max((gene.high for gene in case.layout.genes if gene.is_length), default=2))
     for comparison in case.entry:
         if not is_with_gene(case, comparison):
-            left, right = form_of(case, comparison.left), form_of(case, comparison.right)
+            left, right = (
+                find_row_form(case, comparison.left),
+                find_row_form(case, comparison.right),
+            )
             coder = coders.get(left, coders.get(right, WanderingCoder(left.source, longest)))
             coders.setdefault(left, coder)
             coders.setdefault(right, coder)
@@ -83,12 +86,12 @@ def is_with_gene(case: FastCase, comparison: Comparison) -> bool:
     return comparison.right in case.layout.names
 
 
-def form_of(case: FastCase, row: str) -> Form:
+def find_row_form(case: FastCase, row: str) -> Form:
     """Form of a row by its name."""
     return case.rows[case.row_index[row]].form
 
 
-@compiled
+@compiled_loop
 def _wandering_maps(source: Floats, span: int, highest: int) -> tuple[Floats, Floats]:
     low, scale = np.empty(source.size), np.empty(source.size)
     alpha = 2.0 / (span + 1.0)

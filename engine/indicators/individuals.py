@@ -57,17 +57,17 @@ class Individuals:
         for column in columns:
             values = self.here[:, column].astype(np.int64)
             # Small numbers, so that those of several columns stay whole.
-            codes = _numbered(codes * (int(np.ptp(values)) + 1) + (values - values.min())).set_of
-        return _numbered(codes)
+            codes = _group_codes(codes * (int(np.ptp(values)) + 1) + (values - values.min())).set_of
+        return _group_codes(codes)
 
 
-def columns_of(node: Node, layout: GenomeLayout) -> tuple[int, ...]:
+def list_gene_columns(node: Node, layout: GenomeLayout) -> tuple[int, ...]:
     """Genes that decide a part's values, columns of a genome."""
     names = {one.gene.name for one in walk(node) if isinstance(one, GeneValue)}
     return tuple(sorted(map(layout.index, names)))
 
 
-def values_of(setting: Node, layout: GenomeLayout, genomes: Floats) -> Floats:
+def resolve_values(setting: Node, layout: GenomeLayout, genomes: Floats) -> Floats:
     """Values [P] of a constant or a gene."""
     if isinstance(setting, GeneValue):
         column: Floats = genomes[:, layout.index(setting.gene.name)]
@@ -75,7 +75,7 @@ def values_of(setting: Node, layout: GenomeLayout, genomes: Floats) -> Floats:
     return np.full(len(genomes), cast(Number, setting).value)
 
 
-def _numbered(codes: Ints) -> Distinct:
+def _group_codes(codes: Ints) -> Distinct:
     """Sets of equal codes [P], none of them negative."""
     size = int(codes.max()) + 1
     if size > SPARSE * len(codes):

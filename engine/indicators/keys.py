@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.backend import Floats, Ints
-from engine.runtime.compiling.loops import compiled, compiled_part
+from engine.runtime.compiling.loops import compiled_loop, compiled_part
 
 FREE = -1
 """In a table's slot that holds no number."""
@@ -75,7 +75,7 @@ class Keys:
         self.count = number_sets(values, self._values, self._slots, 0, unread[0], unread[1])
 
 
-@compiled
+@compiled_loop
 def number_sets(
     values: Ints, known: Ints, slots: Ints, count: int, numbers: Ints, fresh: Ints
 ) -> int:

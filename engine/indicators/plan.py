@@ -51,7 +51,7 @@ def plan_rows(case: FastCase, genomes: Floats) -> Plan:
     row_of = np.empty((len(genomes), len(case.rows)), np.int64)
     n_rows = 0
     for form, of_form in places.items():
-        asked = [parameters_of(case, place, genomes) for place in of_form]
+        asked = [read_row_parameters(case, place, genomes) for place in of_form]
         distinct, inverse = _distinct(np.concatenate(asked))  # of [n P, L]
         row_of[:, of_form] = inverse.reshape(len(of_form), -1).T + n_rows
         n_rows += len(distinct)
@@ -59,7 +59,7 @@ def plan_rows(case: FastCase, genomes: Floats) -> Plan:
     return Plan(tuple(groups), row_of, _order(case, row_of))
 
 
-def parameters_of(case: FastCase, place: int, genomes: Floats) -> Floats:
+def read_row_parameters(case: FastCase, place: int, genomes: Floats) -> Floats:
     """Parameters [P, L] of a row, for each individual of genomes [P, G]; L is 1, or 0."""
     length = case.rows[place].length
     if length is None:

@@ -43,6 +43,6 @@ def is_trend(node: Node) -> TypeGuard[Call]:
     return isinstance(node, Call) and node.label in TRENDS
 
 
-def lengths_of(base: int, robustness: int) -> Ints:
+def list_lengths(base: int, robustness: int) -> Ints:
     """A family's nine lengths: the base, longer ones, shorter ones."""
     return base + np.concatenate(([0], OFFSETS[robustness], -OFFSETS[robustness]))

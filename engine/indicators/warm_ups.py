@@ -5,14 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.backend import Ints
-from engine.indicators.individuals import Individuals, columns_of, values_of
+from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
 from engine.indicators.keys import Keys
 from strategy.conditions import Compare, OverBars
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Setting
 from strategy.genes import GenomeLayout
 from strategy.model import PARTS, Strategy
 from strategy.nodes import Node
-from strategy.rows import warm_up_of
+from strategy.rows import count_warm_up
 
 
 class Reach(NamedTuple):
@@ -44,12 +44,12 @@ class WarmUps:
             if part is not None:
                 _note(part, Reach(Number(0.0), 0), reaches)
         self._varying = [
-            _Varying(reach, Keys(columns_of(reach.row, spec.layout)), [])
+            _Varying(reach, Keys(list_gene_columns(reach.row, spec.layout)), [])
             for reach in reaches
-            if columns_of(reach.row, spec.layout) or reach.spans
+            if list_gene_columns(reach.row, spec.layout) or reach.spans
         ]
         fixed = reaches.keys() - {one.reach for one in self._varying}
-        self._least = max((warm_up_of(one.row, {}) + one.ago for one in fixed), default=0)
+        self._least = max((count_warm_up(one.row, {}) + one.ago for one in fixed), default=0)
 
     def of(self, individuals: Individuals) -> Ints:
         """First bar that may signal, [P]; [1] where it is the same for everybody."""
@@ -57,18 +57,18 @@ class WarmUps:
         for one in self._varying:
             bars = self._of_row(one, individuals) + one.reach.ago
             for span in one.reach.spans:
-                held = values_of(span, self._layout, individuals.here)
+                held = resolve_values(span, self._layout, individuals.here)
                 bars = bars + held.astype(np.int64) - 1
             found = np.maximum(found, bars)
         return found
 
     def _of_row(self, one: "_Varying", individuals: Individuals) -> Ints:
         if not one.keys.columns:
-            return np.full(1, warm_up_of(one.reach.row, {}), np.int64)
+            return np.full(1, count_warm_up(one.reach.row, {}), np.int64)
         numbers, fresh = one.keys.number(individuals.here)
         for values in individuals.here[fresh][:, one.keys.columns].tolist():
             names = (self._layout.names[column] for column in one.keys.columns)
-            one.known.append(warm_up_of(one.reach.row, dict(zip(names, values, strict=True))))
+            one.known.append(count_warm_up(one.reach.row, dict(zip(names, values, strict=True))))
         return np.array(one.known, np.int64)[numbers]
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, cast
 from engine.accounts.costs import Costs
 from engine.fast_case import FastCase
 from engine.positions.exit_spec import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
 from strategy.expressions import Expression, Setting
 from strategy.model import Strategy
 
@@ -77,14 +77,14 @@ def lower_exits(strategy: Strategy) -> tuple[list[list[Lowered]], list[Setting |
 
     The first has three pairs, of longs and shorts each; the second is one pair.
     """
-    trails = [one if isinstance(one, Trail) else None for one in sides_of(strategy.trail)]
+    trails = [one if isinstance(one, Trail) else None for one in split_sides(strategy.trail)]
     followed = [None if one is None else one.form for one in trails]
-    forms = sides_of(strategy.stop), sides_of(strategy.target), followed
+    forms = split_sides(strategy.stop), split_sides(strategy.target), followed
     lowered = [[form_of_exit(side) for side in pair] for pair in forms]
     return lowered, [None if one is None else one.after for one in trails]
 
 
-def exits_of(case: FastCase, costs: Costs) -> Exits:
+def encode_exits(case: FastCase, costs: Costs) -> Exits:
     """The bracket and the costs as numbers."""
     bracket, layout = case.bracket, case.layout
     assert bracket is not None

@@ -88,12 +88,12 @@ class Limits(NamedTuple):
     min_risk: float
 
 
-def form_of(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> Form:
+def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> Form:
     """A form with everything that it does not need left empty."""
-    return Form(form, float(number), _fixed(np.empty(0) if row is None else row, np.float64))
+    return Form(form, float(number), _freeze_array(np.empty(0) if row is None else row, np.float64))
 
 
-def plan_of(
+def build_plan(
     side: int,
     signals: Bools,
     stop: Form,
@@ -104,12 +104,12 @@ def plan_of(
     after: float = 0.0,
 ) -> Plan:
     """A side, with everything that it does not do left empty."""
-    none = form_of()
+    none = build_form()
     asked = np.empty(0, np.bool_) if exits is None else exits
     return Plan(
         float(side),
-        _fixed(signals, np.bool_),
-        _fixed(asked, np.bool_),
+        _freeze_array(signals, np.bool_),
+        _freeze_array(asked, np.bool_),
         stop,
         target or none,
         trail or none,
@@ -117,7 +117,7 @@ def plan_of(
     )
 
 
-def clock_of(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> Clock:
+def build_clock(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> Clock:
     """When positions are left by the clock: at a minute of the local day, or never.
 
     Args:
@@ -127,10 +127,10 @@ def clock_of(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> Cloc
         minute: 1 to 1,440.
     """
     local = np.empty(0, np.int64) if local_ns is None else local_ns
-    return Clock(_fixed(local, np.int64), minute * MINUTE_NS, int(bar_ns))
+    return Clock(_freeze_array(local, np.int64), minute * MINUTE_NS, int(bar_ns))
 
 
-def _fixed(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.NDArray[Number]:
+def _freeze_array(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.NDArray[Number]:
     """The same values side by side and read-only, so that compiled loops see one type."""
     found = np.ascontiguousarray(values, kind).view()
     found.flags.writeable = False

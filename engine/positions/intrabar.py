@@ -44,7 +44,7 @@ class Intrabar:
         return self.share > COARSE_SHARE
 
 
-def intrabar_of(ledger: Ledger, bars: Bars, costs: Costs) -> Intrabar:
+def measure_intrabar(ledger: Ledger, bars: Bars, costs: Costs) -> Intrabar:
     """Count the trades whose exit bar touched stop and target, and give both answers in R.
 
     `ledger` is of one individual in one window, made on `bars` with `costs`. A bar that opens at or

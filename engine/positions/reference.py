@@ -89,7 +89,7 @@ Taken = tuple[Ints, Floats, int, int]
 exit, r and last stop; how many trades these hold, K; and how many signals were rejected."""
 
 
-def ledger_of(taken: Taken) -> Ledger:
+def build_ledger(taken: Taken) -> Ledger:
     """The ledger of what `take_signals` found."""
     whole, numbers, trades, rejected = taken
     signal_bar, entry_bar, exit_bar, reason, side, held = whole[:, :trades].copy()
@@ -151,7 +151,7 @@ def take_signals(
             whole[5, trades] += 1
         numbers[0, trades], numbers[1, trades] = bracket.entry, bracket.stop
         numbers[2, trades], numbers[3, trades] = bracket.target, found.price
-        numbers[4, trades] = result_of(plan, limits, bracket, found.price)
+        numbers[4, trades] = compute_net_r(plan, limits, bracket, found.price)
         numbers[5, trades] = found.last_stop
         trades += 1
         # A signal on the exit bar is known at its close and counts.
@@ -229,7 +229,7 @@ def find_exit(
     """Go from the entry bar on to the first exit; the stop moves at closes."""
     opens, highs, lows, closes = prices
     exits, local_ns, first = plan.exits, clock.local_ns, bracket.entry_bar
-    terms = terms_of(plan, limits, bracket)
+    terms = build_terms(plan, limits, bracket)
     stop, best = bracket.stop, -terms.side * math.inf
     for j in range(first, end):
         # The side's condition was true at the last close; closes count from the entry bar's on.
@@ -255,7 +255,7 @@ def find_exit(
     return Exit(end - 1, END, closes[end - 1], stop, False)
 
 
-def terms_of(plan: Plan, limits: Limits, bracket: Bracket) -> Terms:
+def build_terms(plan: Plan, limits: Limits, bracket: Bracket) -> Terms:
     """What a position asks of every bar."""
     is_share = plan.trail.form == SHARE
     return Terms(
@@ -325,7 +325,7 @@ def tighter(side: float, stop: float, candidate: float) -> float:
     return candidate if side * candidate > side * stop else stop
 
 
-def result_of(plan: Plan, limits: Limits, bracket: Bracket, leave: float) -> float:
+def compute_net_r(plan: Plan, limits: Limits, bracket: Bracket, leave: float) -> float:
     """R of a trade, net: both sides pay on traded notional."""
     gross = plan.side * (leave - bracket.entry)
     net = gross - limits.per_side * (bracket.entry + leave)

@@ -10,7 +10,7 @@ from data.bars import Bars, Window
 from engine import ENGINE_VERSION
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
-from engine.accounts.reference import accumulators_of, fold_results, merge_ledgers
+from engine.accounts.reference import compute_accumulators, fold_results, merge_ledgers
 from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
@@ -65,10 +65,10 @@ def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> C
         return replay(engine, members, pieces, threads=threads)
 
     content = data_hash(engine.series)
-    return certificate_of(engine.spec, engine.windows, content, engine.device, genomes, some)
+    return build_certificate(engine.spec, engine.windows, content, engine.device, genomes, some)
 
 
-def pieces_in(pieces: Sequence[Piece], places: Ints) -> tuple[Piece, ...]:
+def select_pieces(pieces: Sequence[Piece], places: Ints) -> tuple[Piece, ...]:
     """Those pieces whose window is at one of some places, by the number of the place."""
     numbers = {place: number for number, place in enumerate(places.tolist())}
     return tuple(
@@ -76,7 +76,7 @@ def pieces_in(pieces: Sequence[Piece], places: Ints) -> tuple[Piece, ...]:
     )
 
 
-def joined(parts: Iterable[tuple[Ints, Replay]], n_members: int, n_windows: int) -> Replay:
+def join_replays(parts: Iterable[tuple[Ints, Replay]], n_members: int, n_windows: int) -> Replay:
     """Replays of the same individuals in different windows as one in all windows.
 
     `parts` are places of windows among all, and what was found in these.
@@ -103,11 +103,11 @@ def replay(
 
     def of_shares() -> Iterator[tuple[Ints, Replay]]:
         for places, share in engine.shares():
-            yield places, _replay(share, genomes, pieces_in(pieces, places), threads)
+            yield places, _replay(share, genomes, select_pieces(pieces, places), threads)
             # Else it would stay until the next one is made.
             del share
 
-    found = joined(of_shares(), len(genomes), len(engine.windows))
+    found = join_replays(of_shares(), len(genomes), len(engine.windows))
     if len(engine.windows) > 1:
         _, accounts = engine.evaluate_account(genomes)
         compare_accounts(found, accounts, engine.windows, engine.series, engine.costs)
@@ -122,7 +122,7 @@ def compare_accounts(
     for i, (ledgers, account) in enumerate(zip(found.ledgers, accounts, strict=True)):
         ledger = merge_ledgers(ledgers, windows, series)
         folded = fold(ledger.r, ledger.side, risk_fraction)
-        if problem := compare_accumulators(accumulators_of(ledger, folded), account):
+        if problem := compare_accumulators(compute_accumulators(ledger, folded), account):
             found.problems.setdefault((i, 0), f"all windows as one account: {problem}")
 
 
@@ -153,7 +153,7 @@ def _replay(
     return Replay(ledgers, problems, pieces, form.uncompiled)
 
 
-def certificate_of(
+def build_certificate(
     spec: Strategy,
     windows: Sequence[Window],
     content: str,
@@ -189,7 +189,7 @@ def certificate_of(
         windows=len(windows),
         trades=trades,
         mismatches=len(problems),
-        first_mismatch=_first_of(problems, spec, genomes),
+        first_mismatch=_describe_first_problem(problems, spec, genomes),
         plain_individuals=len(pieces),
         plain_bars=sum(piece.bars for piece in pieces),
         uncompiled=uncompiled,
@@ -225,7 +225,9 @@ def _usable_threads(engine: Engine) -> int:
     return min(most, max(2, longest // BARS_OF_A_THREAD))
 
 
-def _first_of(problems: dict[tuple[int, int], str], spec: Strategy, genomes: Floats) -> str:
+def _describe_first_problem(
+    problems: dict[tuple[int, int], str], spec: Strategy, genomes: Floats
+) -> str:
     """The first problem in full, with the genes of its individual; empty when there is none."""
     if not problems:
         return ""

@@ -42,7 +42,7 @@ def compare_sample(
     """
     problems = {}
     for i, w, count in pieces:
-        bars = _bars_of(reference.series, reference.windows[w], count)
+        bars = _cut_bars(reference.series, reference.windows[w], count)
         windows = [Window.whole(bars)]
         first, second = (
             Reference(reference.spec, [bars], windows, reference.costs, form=form)
@@ -69,6 +69,6 @@ def chosen_pieces(spec: Strategy, windows: Sequence[Window], genomes: Floats) ->
     return tuple(found)
 
 
-def _bars_of(series: Sequence[Bars], window: Window, count: int) -> Bars:
+def _cut_bars(series: Sequence[Bars], window: Window, count: int) -> Bars:
     """The first so many bars of a window."""
     return series[window.series].cut(window.start, window.start + count)

@@ -47,7 +47,7 @@ def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[I
     is_over = threading.Event()
     tasks = _tasks(reference, genomes, threads)
 
-    def done(windows: list[int], members: Indices) -> Iterator[Replayed]:
+    def replay_members(windows: list[int], members: Indices) -> Iterator[Replayed]:
         for i in members.tolist():
             if is_over.is_set():
                 return
@@ -55,11 +55,13 @@ def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[I
                 yield Replayed(i, window, *found)
 
     if threads == 1:
-        yield (each for task in tasks for each in done(*task))
+        yield (each for task in tasks for each in replay_members(*task))
         return
     with ThreadPoolExecutor(threads, "replay") as pool:
         try:
-            futures = [pool.submit(lambda task: list(done(*task)), task) for task in tasks]
+            futures = [
+                pool.submit(lambda task: list(replay_members(*task)), task) for task in tasks
+            ]
             yield (each for future in futures for each in future.result())
         finally:
             is_over.set()

@@ -59,10 +59,10 @@ def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
             # A group without a limit says "max"; one that is not shown here has no files.
             with suppress(OSError, ValueError):
                 if folder.is_relative_to(root):
-                    yield _left_in(folder, *names)
+                    yield _read_free_bytes(folder, *names)
 
 
-def _left_in(folder: Path, limit: str, taken: str, kept: str) -> int:
+def _read_free_bytes(folder: Path, limit: str, taken: str, kept: str) -> int:
     most = int((folder / limit).read_text())
     counts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
     return max(most - int((folder / taken).read_text()) + int(counts.get(kept, 0)), 0)

@@ -23,11 +23,11 @@ def available_cores() -> int:
 
 def versions() -> dict[str, str]:
     """Versions of what computes numbers, and the platform."""
-    found = {name: version_of(name) for name in ("numpy", "numba")}
+    found = {name: read_package_version(name) for name in ("numpy", "numba")}
     return {"python": platform.python_version(), **found, "platform": platform.platform()}
 
 
-def version_of(package: str) -> str:
+def read_package_version(package: str) -> str:
     """Version of an installed package, or the words ``not installed``."""
     # Only here: it takes as long as all else that help imports of ours.
     from importlib.metadata import PackageNotFoundError, version

@@ -79,7 +79,7 @@ def parse_address(text: str, tls: Path | None = None, *, is_plaintext: bool = Fa
                 "nor --cluster-plaintext: they never leave this machine"
             )
         return Address(text, local=count)
-    scheduler = text if "://" in text else _written_in(Path(text))
+    scheduler = text if "://" in text else _read_scheduler_file(Path(text))
     found = re.fullmatch(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):([0-9]{1,5})", scheduler)
     if not found or not 1 <= int(found[3]) <= LAST_PORT:
         raise ConfigError(f"--cluster '{text}' must be {FORMS}, got address {scheduler!r}")
@@ -91,10 +91,10 @@ def parse_address(text: str, tls: Path | None = None, *, is_plaintext: bool = Fa
     return Address(text, scheduler=scheduler, tls=tls, is_plaintext=is_plaintext)
 
 
-def host_of(address: str) -> str:
+def parse_host(address: str) -> str:
     """The host of an address.
 
-    >>> host_of("tcp://10.0.0.1:8786"), host_of("tls://[::1]:8786")
+    >>> parse_host("tcp://10.0.0.1:8786"), parse_host("tls://[::1]:8786")
     ('10.0.0.1', '::1')
     """
     return address.partition("://")[2].rpartition(":")[0].strip("[]")
@@ -102,14 +102,14 @@ def host_of(address: str) -> str:
 
 def is_loopback(address: str) -> bool:
     """Whether an address never leaves this machine."""
-    host = host_of(address)
+    host = parse_host(address)
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
 
-def _written_in(path: Path) -> str:
+def _read_scheduler_file(path: Path) -> str:
     """The address in a file that a scheduler wrote, or is about to have written."""
     # Only here: whoever names another form need not wait for it.
     from optimizer.config.run_config import read_page

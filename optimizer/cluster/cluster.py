@@ -14,7 +14,7 @@ from optimizer.cluster.keeping import KEPT
 from optimizer.cluster.made import made_here
 from optimizer.cluster.work import Made
 from optimizer.errors import ConfigError, OptimizerError, WorkersLostError
-from optimizer.shown import counted
+from optimizer.shown import format_count
 
 log = logging.getLogger(__name__)
 doing = logging.getLogger("optimizer.cluster.doing")
@@ -119,7 +119,7 @@ class Cluster:
         if seen:
             self._peopled = now
         elif now - self._peopled > self._patience_s:
-            raise self._deserted()
+            raise self._build_no_worker_error()
         if len(seen) < self.address.local:
             self.link.mend()
         self._listen(seen.values(), now)
@@ -139,9 +139,9 @@ class Cluster:
                 log.info("%s has said nothing for %.0f s", worker, now - since)
 
     def _tell(self) -> None:
-        busy = {address: names for address, names in self.link.asked_of().items() if names}
+        busy = {address: names for address, names in self.link.list_calls().items() if names}
         named = [
-            f"{self.name_of(address)}: {names[0]}"
+            f"{self.format_worker(address)}: {names[0]}"
             for address, names in sorted(busy.items())[:NAMED]
         ]
         more = len(busy) - len(named)
@@ -151,9 +151,14 @@ class Cluster:
     def _meet(self, *, may_differ: bool) -> None:
         """Wait for a worker, and ask each what it is; refuse those that are not fit."""
         for _ in range(MOST_ENDS):
-            found = self._awaited()
-            asked = {worker: self.link.begin(_made, worker=worker.address) for worker in found}
-            told = {worker: self._told_by(worker, ticket) for worker, ticket in asked.items()}
+            found = self._await_workers()
+            asked = {
+                worker: self.link.begin(_take_fingerprint, worker=worker.address)
+                for worker in found
+            }
+            told = {
+                worker: self._await_fingerprint(worker, ticket) for worker, ticket in asked.items()
+            }
             self.made = {worker.address: made for worker, made in told.items() if made is not None}
             if self.made:
                 break
@@ -164,29 +169,32 @@ class Cluster:
             )
         self.workers = {one.address: one for one in found if one.address in self.made}
         refused = [
-            f"{self.name_of(address)}: {', '.join(differing)}"
+            f"{self.format_worker(address)}: {', '.join(differing)}"
             for address, made in self.made.items()
             if (differing := made.differences(self.here))
         ]
         if refused and not may_differ:
             raise ConfigError("; ".join(refused))
-        told_of = f"{counted(len(self.made), 'worker')} on {counted(len(self.shares()), 'host')}"
+        told_of = (
+            f"{format_count(len(self.made), 'worker')} on "
+            f"{format_count(len(self.shares()), 'host')}"
+        )
         devices = ", ".join(sorted({made.device for made in self.made.values()}))
         log.info("%s: %s", told_of, devices)
 
-    def _awaited(self) -> tuple[Worker, ...]:
+    def _await_workers(self) -> tuple[Worker, ...]:
         """All workers, once there are any; of this machine, once all are there."""
         began = time.monotonic()
         # A scheduler that begins workers itself knows how many there will be.
         while len(found := self.link.workers()) < max(self.address.local, 1):
             if time.monotonic() - began > self._patience_s:
-                raise self._deserted()
+                raise self._build_no_worker_error()
             time.sleep(0.05)
         for worker in found:
             self._check(worker)
         return found
 
-    def _told_by(self, worker: Worker, ticket: "Ticket[Made]") -> Made | None:
+    def _await_fingerprint(self, worker: Worker, ticket: "Ticket[Made]") -> Made | None:
         """What a worker is; None of one that ended before it said so."""
         try:
             made: Made | None = self.await_answer(worker, ticket, MEETING_S)
@@ -233,7 +241,7 @@ class Cluster:
         """End a worker that came later and whose results would be others; said once."""
         if address not in self._away:
             told = ", ".join(made.differences(self.here))
-            log.info("%s is refused and sent away: %s", self.name_of(address), told)
+            log.info("%s is refused and sent away: %s", self.format_worker(address), told)
             self._away[address] = time.monotonic(), told
         self.look()
 
@@ -250,28 +258,28 @@ class Cluster:
         for address in self._away.keys() & self.workers.keys():
             since, told = self._away[address]
             if now - since > self._patience_s:
-                name = self.name_of(address)
+                name = self.format_worker(address)
                 raise ConfigError(f"{name} is not fit and does not go: {told}; end it")
             self.link.send_away(address)
 
-    def home_of(self, home: int) -> str:
+    def assign_worker(self, home: int) -> str:
         """The worker of a home; where it is gone, the one that has fewest."""
         if self.workers and self.homes.get(home) not in self.workers:
             taken = Counter(self.homes.values())
             self.homes[home] = min(self.workers, key=lambda one: (taken[one], one))
         return self.homes.get(home, "")
 
-    def name_of(self, address: str) -> str:
+    def format_worker(self, address: str) -> str:
         """What to call a worker."""
         return str(self.workers.get(address, f"a worker at {address}"))
 
-    def _deserted(self) -> WorkersLostError:
+    def _build_no_worker_error(self) -> WorkersLostError:
         return WorkersLostError(
             f"--cluster {self.address.text}: no worker for {self._patience_s:.0f} s"
         )
 
 
-def _made() -> Made:
+def _take_fingerprint() -> Made:
     """On a worker: who it is; what it kept for an earlier client is let go."""
     KEPT.forget()
     return made_here()

@@ -29,7 +29,7 @@ from distributed.comm.core import connect
 from distributed.core import send_recv
 from distributed.versions import VersionMismatchWarning
 
-from optimizer.cluster.address import KEY_FILES, Address, host_of
+from optimizer.cluster.address import KEY_FILES, Address, parse_host
 from optimizer.cluster.local_workers import begin_workers
 from optimizer.errors import LostError, ReleasedError, SchedulerLostError, WorkersLostError
 
@@ -73,7 +73,7 @@ class Worker:
     @property
     def host(self) -> str:
         """Of its address."""
-        return host_of(self.address)
+        return parse_host(self.address)
 
     def __str__(self) -> str:
         own = self.name == self.address
@@ -100,12 +100,12 @@ class Link:
         _silence()
         with ExitStack() as opened:
             opened.enter_context(dask.config.set(CONFIGURATION))
-            self._client = self._connected(opened)
+            self._client = self._connect_client(opened)
             self._opened = opened.pop_all()
 
     def close(self) -> None:
         """End the connection, and workers that were begun here; Ctrl-C does not stop it."""
-        with _undisturbed():
+        with _ignore_interrupts():
             self._opened.close()
 
     def workers(self) -> tuple[Worker, ...]:
@@ -118,7 +118,7 @@ class Link:
         try:
             known = self._ask("identity", n_workers=-1)
         except (TimeoutError, OSError):
-            raise self._lost() from None
+            raise self._build_scheduler_lost_error() from None
         return tuple(
             Worker(address, str(one["name"]), int(one["nthreads"]), float(one["last_seen"]))
             for address, one in sorted(known["workers"].items())
@@ -136,7 +136,7 @@ class Link:
         while self._client.status == "connecting" and time.monotonic() < patient_until:
             time.sleep(0.05)
         if self._client.status != "running":
-            raise self._lost()
+            raise self._build_scheduler_lost_error()
 
     def begin(
         self,
@@ -184,16 +184,17 @@ class Link:
             Whatever the call raised.
         """
         if ticket.status == "cancelled":
-            raise self._cancelled(ticket)
+            raise self._build_cancelled_error(ticket)
         if ticket.status == "lost":
             timeout = min(timeout, AGAIN_S)
         try:
             return ticket.result(timeout=timeout)
         except FutureCancelledError:
-            raise self._cancelled(ticket) from None
+            raise self._build_cancelled_error(ticket) from None
         except KilledWorker as error:
             raise WorkersLostError(
-                f"{_name_of(ticket.key)} ended {error.allowed_failures + 1} workers one after the "
+                f"{_parse_call_name(ticket.key)} ended {error.allowed_failures + 1} workers one "
+                "after the "
                 f"other, the last at {error.last_worker.address}: it needs more memory than they "
                 "have, or somebody ends them"
             ) from None
@@ -203,7 +204,7 @@ class Link:
             if ticket.status == "error":
                 raise  # The call itself.
             # It ended well, and the connection broke while its result was fetched.
-            raise self._lost() from None
+            raise self._build_scheduler_lost_error() from None
 
     def end_unknown(self, tickets: "Iterable[Ticket[Any]]") -> None:
         """Have calls end as cancelled that the scheduler does not know.
@@ -245,12 +246,13 @@ class Link:
         with suppress(TimeoutError, OSError):
             self._ask("retire_workers", workers=[worker], close_workers=True)
 
-    def asked_of(self) -> Mapping[str, Sequence[str]]:
+    def list_calls(self) -> Mapping[str, Sequence[str]]:
         """Address of each worker to the names of the calls that it has, the oldest first."""
         with suppress(TimeoutError, OSError):
             keys_by_worker = self._ask("processing", workers=None)
             return {
-                worker: [_name_of(key) for key in keys] for worker, keys in keys_by_worker.items()
+                worker: [_parse_call_name(key) for key in keys]
+                for worker, keys in keys_by_worker.items()
             }
         return {}
 
@@ -264,22 +266,22 @@ class Link:
         ask = getattr(self._client.scheduler, question)
         return self._client.sync(ask, **arguments, callback_timeout=CALL_S)
 
-    def _cancelled(self, ticket: "Ticket[Any]") -> LostError:
+    def _build_cancelled_error(self, ticket: "Ticket[Any]") -> LostError:
         try:
             self.require()
         except SchedulerLostError as error:
             return error
         return ReleasedError(
             f"another client of the scheduler of --cluster {self._address.text} took back "
-            f"{_name_of(ticket.key)}: end that client, or begin a scheduler of your own"
+            f"{_parse_call_name(ticket.key)}: end that client, or begin a scheduler of your own"
         )
 
-    def _lost(self) -> SchedulerLostError:
+    def _build_scheduler_lost_error(self) -> SchedulerLostError:
         return SchedulerLostError(
             f"the scheduler of --cluster {self._address.text} does not answer any more"
         )
 
-    def _connected(self, opened: ExitStack) -> Client:
+    def _connect_client(self, opened: ExitStack) -> Client:
         address, security, where = self._address, None, self._address.scheduler
         try:
             if address.local:
@@ -332,7 +334,7 @@ def _require_answer(address: str, security: Security) -> None:
         pool.shutdown(wait=False)
 
 
-def _name_of(key: object) -> str:
+def _parse_call_name(key: object) -> str:
     """The name that a call was begun with, for people."""
     return str(key).rpartition("|")[0]
 
@@ -354,7 +356,7 @@ def own_address() -> str:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def _ignore_interrupts() -> Iterator[None]:
     """Ignore Ctrl-C until the context ends: it is pressed again by whoever waits for the end."""
     if threading.current_thread() is not threading.main_thread():
         yield

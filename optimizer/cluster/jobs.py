@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.errors import DeviceError, EngineError
-from optimizer.cluster.address import host_of
+from optimizer.cluster.address import parse_host
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import CALL_S, Ticket, own_address
 from optimizer.cluster.keeping import Parcel, solve
@@ -95,7 +95,7 @@ class _Running:
     waits: int = 0
 
 
-def done(
+def run_jobs(
     cluster: Cluster, asked: Iterable[Asked], first: int | None = None
 ) -> Generator[Found, None, None]:
     """Do jobs on all workers; what came of each, as they end. Closing it cancels the rest.
@@ -119,7 +119,7 @@ def done(
 
 
 class _Batch:
-    """Jobs under way on a cluster; arguments as of `done`."""
+    """Jobs under way on a cluster; arguments as of `run_jobs`."""
 
     def __init__(self, cluster: Cluster, pending: Iterator[Asked], first: int | None) -> None:
         self._cluster, self._pending, self._first = cluster, pending, first
@@ -133,7 +133,7 @@ class _Batch:
             self._feed()
             if not self._running and not self._held:
                 return None
-            found = self._answered()
+            found = self._await_result()
             if found is not None:
                 self._n_done += 1
                 return found
@@ -159,7 +159,9 @@ class _Batch:
     def _begin(self, asked: Asked, lacks: Lacks | None = None, **counts: Any) -> None:  # noqa: ANN401
         """Hand out a job, with what was said to be lacking; `counts` as in `_Running`."""
         cluster = self._cluster
-        carried, folder = ({}, "") if lacks is None else asked.parcel.carried(lacks, cluster.folder)
+        carried, folder = (
+            ({}, "") if lacks is None else asked.parcel.pack_missing(lacks, cluster.folder)
+        )
         work = Work(
             index=asked.index,
             setup=asked.parcel.digest,
@@ -169,7 +171,7 @@ class _Batch:
             folder=folder,
             carried=carried,
         )
-        worker = "" if asked.home is None else cluster.home_of(asked.home)
+        worker = "" if asked.home is None else cluster.assign_worker(asked.home)
         ticket = cluster.link.begin(_solve, work, name=asked.name, worker=worker, may_move=True)
         self._running[str(ticket.key)] = _Running(asked, ticket, worker, folder, **counts)
 
@@ -178,7 +180,7 @@ class _Batch:
         so_far = {"moves": job.moves, "releases": job.releases}
         self._begin(job.asked, lacks, **{**so_far, **counts})
 
-    def _answered(self) -> Found | None:
+    def _await_result(self) -> Found | None:
         """Wait for a piece of work; None where nothing came, or not yet a result."""
         if time.monotonic() - self._cluster.looked > LOOK_EVERY_S:
             self._cluster.look()
@@ -193,7 +195,7 @@ class _Batch:
             # Of jobs that were left, or a call that nobody waits for.
             return None
         try:
-            address, answer = self._answer_of(job)
+            address, answer = self._fetch_answer(job)
         except TimeoutError:
             # Whoever had the result is gone, and somebody else makes it again; or it is large.
             self._running[str(ticket.key)] = replace(job, waits=job.waits + 1)
@@ -221,17 +223,18 @@ class _Batch:
             return None
         tries = job.tries + 1 if job.told == address else 1
         if tries > MOST_TRIES:
-            who = self._cluster.name_of(address)
+            who = self._cluster.format_worker(address)
             raise ConfigError(f"{who} has no room for what {job.asked.name} needs")
         if job.folder and answer.digests:
             raise ConfigError(
-                f"{self._cluster.name_of(address)} cannot read bars in {job.folder}, and they are "
+                f"{self._cluster.format_worker(address)} cannot read bars in {job.folder}, and "
+                "they are "
                 "too large to be sent: record the run (--runs) on a disk that all hosts share"
             )
         self._begin_again(job, answer, tries=tries, told=address)
         return None
 
-    def _answer_of(self, job: _Running) -> tuple[str, Found | Lacks | Made]:
+    def _fetch_answer(self, job: _Running) -> tuple[str, Found | Lacks | Made]:
         try:
             # What is large comes in one piece, and would begin anew each time.
             patience = CALL_S * 2 ** min(job.waits, MOST_DOUBLED)
@@ -283,4 +286,4 @@ def _require_answer(asked: Asked, answer: object) -> tuple[str, Found | Lacks | 
 def _solve(work: Work) -> tuple[str, Found | Lacks | Made]:
     """On a worker: do a piece of work, and say who did."""
     address = own_address()
-    return address, solve(work, host_of(address))
+    return address, solve(work, parse_host(address))

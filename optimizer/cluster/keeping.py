@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from data import Bars
 from data.errors import SourceError
-from data.mapped import file_of, map_bars, packed, unpacked, written
+from data.mapped import find_mapped_file, map_bars, pack_bars, unpack_bars, write_packed
 from optimizer.cluster.made import made_here
 from optimizer.cluster.work import Found, Lacks, Made, Work
 from optimizer.errors import ConfigError
@@ -69,7 +69,7 @@ class Parcel:
             raise ConfigError("other hosts do not know what this program itself defines")
         self.digest = hashlib.sha256(self.body).hexdigest()
 
-    def carried(self, lacks: Lacks, folder: Path | None) -> tuple[dict[str, bytes], str]:
+    def pack_missing(self, lacks: Lacks, folder: Path | None) -> tuple[dict[str, bytes], str]:
         """What a worker that lacks something is given: bytes by digest, and a folder to read.
 
         Large bars are written to the folder, which all hosts have to share.
@@ -81,14 +81,14 @@ class Parcel:
         wanted = {digest: self.bars[digest] for digest in lacks.digests}
         size = sum(bars.n_bytes for bars in wanted.values())
         # What is on disk already was too much for this process, which should not send it either.
-        is_mapped = any(file_of(bars) is not None for bars in wanted.values())
+        is_mapped = any(find_mapped_file(bars) is not None for bars in wanted.values())
         if size <= MOST_CARRIED and not is_mapped:
-            return {self.digest: self.body, **{one: packed(wanted[one]) for one in wanted}}, ""
+            return {self.digest: self.body, **{one: pack_bars(wanted[one]) for one in wanted}}, ""
         if folder is None:
             raise ConfigError(f"{size / 1e6:,.0f} MB of bars are too many to send to a worker")
         for digest, bars in wanted.items():
             if not (folder / digest).is_file():
-                written(packed(bars), folder)
+                write_packed(pack_bars(bars), folder)
         return {self.digest: self.body}, str(folder.resolve())
 
 
@@ -137,7 +137,7 @@ class Keep:
         held: dict[str, Bars] = {}
         lacking: list[str] = []
 
-        def bars_of(name: str) -> Bars | None:
+        def find_bars(name: str) -> Bars | None:
             found = self._bars.get(name) or _read(name, carried, folder)
             if found is None:
                 lacking.append(name)
@@ -145,7 +145,7 @@ class Keep:
             held[name] = self._bars[name] = found
             return found
 
-        setup = _Unpacker(io.BytesIO(_checked(digest, carried[digest])), bars_of).load()
+        setup = _Unpacker(io.BytesIO(_verify_digest(digest, carried[digest])), find_bars).load()
         if lacking:
             return tuple(dict.fromkeys(lacking))
         runner: Runner = setup.on_host(share)
@@ -201,7 +201,7 @@ class _Packer(pickle.Pickler):
         """The digest that stands for bars; everything else is written."""
         if not isinstance(obj, Bars):
             return None
-        digest = _digest_of(obj)
+        digest = _hash_bars(obj)
         self._bars[digest] = obj
         return digest
 
@@ -219,19 +219,19 @@ class _Unpacker(pickle.Unpickler):
 _DIGESTS: WeakKeyDictionary[Bars, str] = WeakKeyDictionary()
 
 
-def _digest_of(bars: Bars) -> str:
+def _hash_bars(bars: Bars) -> str:
     """Digest of packed bars, worked out once for each."""
-    if (file := file_of(bars)) is not None:
+    if (file := find_mapped_file(bars)) is not None:
         return file.name
     if bars not in _DIGESTS:
-        _DIGESTS[bars] = hashlib.sha256(packed(bars)).hexdigest()
+        _DIGESTS[bars] = hashlib.sha256(pack_bars(bars)).hexdigest()
     return _DIGESTS[bars]
 
 
 def _read(name: str, carried: Mapping[str, bytes], folder: str) -> Bars | None:
     """Bars that came with the work, or lie in a folder; None where neither is so."""
     if (body := carried.get(name)) is not None:
-        return unpacked(_checked(name, body))
+        return unpack_bars(_verify_digest(name, body))
     if folder and (Path(folder) / name).is_file():
         try:
             return map_bars(Path(folder) / name)
@@ -240,7 +240,7 @@ def _read(name: str, carried: Mapping[str, bytes], folder: str) -> Bars | None:
     return None
 
 
-def _checked(digest: str, body: bytes) -> bytes:
+def _verify_digest(digest: str, body: bytes) -> bytes:
     if hashlib.sha256(body).hexdigest() != digest:
         raise ConfigError(f"what came as {digest[:12]} has other bytes: it was changed on its way")
     return body

@@ -11,7 +11,7 @@ from data import Window, load_bars
 from engine import ENGINE_VERSION
 from engine.batch import Engine
 from engine.runtime.compiling.reach import digest_of
-from engine.runtime.machine import available_cores, version_of
+from engine.runtime.machine import available_cores, read_package_version
 from optimizer.cluster.work import Made
 from optimizer.search import SEARCH_VERSION
 from optimizer.search.operators import sample_genomes
@@ -45,12 +45,12 @@ def made_here(device: str = "auto") -> Made:
 def versions() -> dict[str, str]:
     """Versions of all that decides bits, and a hash of our own code."""
     return {
-        "optimizer": version_of("exhaustion-optimizer"),
+        "optimizer": read_package_version("exhaustion-optimizer"),
         "engine": str(ENGINE_VERSION),
         "search": str(SEARCH_VERSION),
-        **{f"code of {name}": _code_of(name) for name in OWN},
+        **{f"code of {name}": _hash_package(name) for name in OWN},
         "python": platform.python_version(),
-        **{name: version_of(name) for name in LIBRARIES},
+        **{name: read_package_version(name) for name in LIBRARIES},
     }
 
 
@@ -64,6 +64,6 @@ def _bits(device: str) -> tuple[str, str]:
     return hashlib.sha256(engine.evaluate(genomes).tobytes()).hexdigest(), engine.device
 
 
-def _code_of(package: str) -> str:
+def _hash_package(package: str) -> str:
     """Digest of a package's own files."""
     return digest_of(Path(str(importlib.import_module(package).__file__)).parent)

@@ -34,7 +34,7 @@ class Measured:
     bytes_per_s: float
 
 
-def measured(cluster: Cluster) -> list[Measured]:
+def measure_workers(cluster: Cluster) -> list[Measured]:
     """All workers of a cluster, one after the other.
 
     Raises:

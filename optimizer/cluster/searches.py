@@ -9,7 +9,7 @@ from engine.batch import Engine
 from engine.runtime.free_memory import free_host_bytes
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import Asked, done
+from optimizer.cluster.jobs import Asked, run_jobs
 from optimizer.cluster.keeping import Parcel, refuse_own_indicators
 from optimizer.cluster.work import Found
 from optimizer.errors import OptimizerError
@@ -32,12 +32,12 @@ class Searches:
         """The same with as many cores and as much memory as `share` workers leave each other."""
         config = self.setup.task.config
         room = config.memory or free_host_bytes() // 2
-        settings = {"threads": threads_of(config.threads, share), "memory": room // share}
+        settings = {"threads": allocate_threads(config.threads, share), "memory": room // share}
         task = replace(self.setup.task, config=config.model_copy(update=settings))
         return replace(self.setup, task=task)
 
 
-def threads_of(asked: int | None, share: int) -> int:
+def allocate_threads(asked: int | None, share: int) -> int:
     """Threads for one of `share` workers of a host; `asked` is a limit."""
     own = max(1, available_cores() // share)
     return own if asked is None else min(own, asked)
@@ -90,8 +90,10 @@ class _Executor:
     def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
         """As `optimizer.judging.workers.Executor`, in the order of the jobs."""
         listed = list(jobs)
-        asked = (Asked(place, _name_of(job), self.parcel, job) for place, job in enumerate(listed))
-        with closing(done(self.cluster, asked, self.first)) as found:
+        asked = (
+            Asked(place, _format_job(job), self.parcel, job) for place, job in enumerate(listed)
+        )
+        with closing(run_jobs(self.cluster, asked, self.first)) as found:
             for one in in_order(found):
                 yield listed[one.index], one.result
 
@@ -115,6 +117,6 @@ def in_order(found: Iterable[Found]) -> Iterator[Found]:
         raise
 
 
-def _name_of(job: object) -> str:
+def _format_job(job: object) -> str:
     """A job for people."""
     return f"fold {job}" if isinstance(job, int) else " ".join(map(str, job))  # type: ignore[call-overload]

@@ -10,11 +10,11 @@ from engine.accounts.costs import Costs
 from engine.accounts.derived import Span
 from engine.accounts.metrics import compute_metrics
 from engine.batch import Engine
-from engine.out_of_core import engine_for
+from engine.out_of_core import create_engine
 from engine.replay.certificate import replay
 from engine.replay.sample import Piece
 from engine.runtime.free_memory import free_host_bytes
-from optimizer.cluster.searches import threads_of
+from optimizer.cluster.searches import allocate_threads
 from optimizer.search.generation import Floats
 from strategy.model import Strategy
 
@@ -45,13 +45,13 @@ class Shard:
         """An engine of it, on a host that `share` workers share."""
         parts = share * self.beside
         memory = self.memory or (free_host_bytes() // 2 if parts > 1 else None)
-        engine = engine_for(
+        engine = create_engine(
             self.spec,
             self.series,
             [Window.whole(bars, number) for number, bars in enumerate(self.series)],
             self.costs,
             device=self.device,
-            threads=threads_of(self.threads, share),
+            threads=allocate_threads(self.threads, share),
             memory_bytes=None if memory is None else memory // parts,
         )
         return _Held(engine)

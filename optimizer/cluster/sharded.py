@@ -28,15 +28,15 @@ from engine.out_of_core import cut_windows
 from engine.positions.cpu.merging import fold_account
 from engine.replay.certificate import (
     Replay,
-    certificate_of,
+    build_certificate,
     compare_accounts,
-    joined,
-    pieces_in,
+    join_replays,
+    select_pieces,
 )
 from engine.replay.sample import Piece
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import Asked, done
+from optimizer.cluster.jobs import Asked, run_jobs
 from optimizer.cluster.keeping import Parcel, refuse_own_indicators
 from optimizer.cluster.shard import (
     Began,
@@ -202,15 +202,17 @@ class ShardedEngine:
     def certify(self, genomes: Floats) -> Certificate:
         """Replay individuals [N, G] where the bars are; as `engine.replay.certificate.certify`."""
         content = data_hash(self.series)
-        return certificate_of(self.spec, self.windows, content, self.device, genomes, self._replay)
+        return build_certificate(
+            self.spec, self.windows, content, self.device, genomes, self._replay
+        )
 
     def _replay(self, members: Floats, pieces: Sequence[Piece]) -> Replay:
         """Individuals [N, G], and pieces of them, replayed where the bars are."""
         asks = {
-            shard: ReplayMembers(tuple(windows), members, pieces_in(pieces, places))
+            shard: ReplayMembers(tuple(windows), members, select_pieces(pieces, places))
             for shard, (places, windows) in self._own.items()
         }
-        found = joined(self._ask("replay", asks), len(members), len(self.windows))
+        found = join_replays(self._ask("replay", asks), len(members), len(self.windows))
         if len(self.windows) > 1:
             _, accounts = self.evaluate_account(members)
             compare_accounts(found, accounts, self.windows, self.series, self._costs)
@@ -226,7 +228,7 @@ class ShardedEngine:
             Asked(shard, f"{what} shard {shard}", self._parcels[shard], ask, home=shard)
             for shard, ask in asks.items()
         )
-        with closing(done(self._cluster, asked)) as answers:
+        with closing(run_jobs(self._cluster, asked)) as answers:
             for found in answers:
                 places, _ = self._own.get(found.index, (np.empty(0, np.int64), ()))
                 yield places, found.result
@@ -239,10 +241,10 @@ class ShardedProblem(EngineProblem):
         super().__init__(goals, spans, engine)
         self._shards = engine
 
-    def _seen(self, genomes: Floats) -> tuple[MetricTable, Floats]:
+    def _measure_genomes(self, genomes: Floats) -> tuple[MetricTable, Floats]:
         """Metrics of genomes [P, G], and their trades [P] over all windows."""
         if self.goals.pools:
-            return super()._seen(genomes)
+            return super()._measure_genomes(genomes)
         table = self._shards.metrics(genomes, self.spans, self.goals.metrics)
         return table, table.column("trades").sum(axis=1)
 

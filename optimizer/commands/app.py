@@ -226,11 +226,11 @@ def scan(  # noqa: PLR0913 - one argument a flag
     quiet: Quiet = False,
 ) -> None:
     """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
-    from optimizer.commands.scan import Files, named_page, parameters_of, scan_command
+    from optimizer.commands.scan import Files, named_page, read_parameters, scan_command
     from optimizer.scanning.question import Question
     from optimizer.scanning.scan import Ways
 
-    settings = {**parameters_of(genes, member), **parse_settings(set_)}
+    settings = {**read_parameters(genes, member), **parse_settings(set_)}
     question = Question(settings, high, low, as_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
     files = Files(csv, parquet, *named_page(plot))

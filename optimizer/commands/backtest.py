@@ -9,12 +9,12 @@ import numpy as np
 from engine.accounts.ledger import ACCUMULATORS, Ledger, Trade
 from engine.accounts.metrics import compute_metrics
 from engine.certificate import data_hash
-from engine.positions.intrabar import Intrabar, intrabar_of
+from engine.positions.intrabar import Intrabar, measure_intrabar
 from engine.reference import Reference
 from optimizer.commands.console import csv_text, print_json, stderr, stdout
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.notes import COMPILES, note, telling
-from optimizer.commands.tables import ends_of, genes_table, metrics_table, windows_table
+from optimizer.commands.tables import describe_exits, genes_table, metrics_table, windows_table
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.judging.elsewhere import front_elsewhere
@@ -24,21 +24,21 @@ from optimizer.runs.result import (
     Figures,
     Member,
     WindowDescription,
-    noun_of,
+    choose_noun,
     quality_lines,
 )
 from optimizer.runs.windows import describe_windows, searched_windows
 from optimizer.search.generation import Floats
 from optimizer.session.causal import prove_one, prove_shown
-from optimizer.session.genes_file import Values, chosen_individual, chosen_member, genome_of
+from optimizer.session.genes_file import Values, chosen_individual, chosen_member, encode_genome
 from optimizer.session.individuals import (
-    account_of,
-    figures_of,
+    build_account,
+    compute_figures,
     with_account,
 )
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
-from optimizer.shown import counted, fraction, number
+from optimizer.shown import format_count, fraction, number
 from optimizer.written import write_whole
 
 Accounts = Callable[[Sequence[int]], Floats]
@@ -88,8 +88,8 @@ def backtest_command(
     """Backtest one individual and print what it did."""
     if plot is not None and plot.suffix.lower() != ".html":
         raise ConfigError(f"--plot {plot}: a page is written; name it .html")
-    task, given, whose = _asked(flags, config_file, source)
-    genome = genome_of(task.spec.layout, {**given, **parse_settings(settings)})
+    task, given, whose = _resolve_source(flags, config_file, source)
+    genome = encode_genome(task.spec.layout, {**given, **parse_settings(settings)})
     check_genome_fits(task, genome)
     prove_one(task, genome)
     ledgers, accumulators, account = _run(task, genome, engine)
@@ -130,7 +130,7 @@ class Source:
     member: int | None = None
 
 
-def _asked(
+def _resolve_source(
     flags: Mapping[str, object], config_file: Path | None, source: Source
 ) -> tuple[Task, Values, str]:
     """The task, the genes that are given, and whose they are."""
@@ -158,7 +158,7 @@ def _ends_line(ledgers: Sequence[Ledger]) -> str:
     """Sides of the trades on searched bars, and why they ended."""
     n_short = sum(int((one.side < 0).sum()) for one in ledgers)
     n_long = sum(len(one) for one in ledgers) - n_short
-    return f"\n{number(n_long)} long, {number(n_short)} short; {ends_of(ledgers)}"
+    return f"\n{number(n_long)} long, {number(n_short)} short; {describe_exits(ledgers)}"
 
 
 def _doubtful_lines(
@@ -168,25 +168,25 @@ def _doubtful_lines(
     trades, rejected = sum(map(len, ledgers)), sum(one.rejected for one in ledgers)
     if rejected:
         yield (
-            f"{number(rejected)} of {counted(rejected + trades, 'signal')} rejected: stop or "
+            f"{number(rejected)} of {format_count(rejected + trades, 'signal')} rejected: stop or "
             "target on the wrong side of the entry, or a risk below "
             f"{fraction(min_risk)} of the price"
         )
     if contradictions:
         yield (
-            f"{counted(contradictions, 'bar')} where both sides signal, which neither trades: "
+            f"{format_count(contradictions, 'bar')} where both sides signal, which neither trades: "
             "long and short conditions hold at once"
         )
     unreached = sum(int((one.stop <= 0).sum()) for one in ledgers)
     if unreached:
-        yield f"{number(unreached)} of {counted(trades, 'trade')} had a stop at 0 or below"
+        yield f"{number(unreached)} of {format_count(trades, 'trade')} had a stop at 0 or below"
 
 
 def _count_contradictions(task: Task, genome: Floats) -> int:
     """Bars searched on at which both sides signal; a strategy of one side has none."""
     if not (task.spec.long and task.spec.short):
         return 0
-    return task.reference_on(task.markets.windows).contradictions(genome)
+    return task.build_reference(task.markets.windows).contradictions(genome)
 
 
 def _page(task: Task, genome: Floats, whose: str) -> str:
@@ -207,7 +207,7 @@ def ledger_table(
     """
     described = markets.describe()
     whose: tuple[str, ...] = ("symbol", "sample") if len(described) > 1 else ()
-    if noun_of(described) == "window":
+    if choose_noun(described) == "window":
         whose = ("symbol", "label", "sample")
     rows: list[tuple[object, ...]] = []
     for window, one, ledger in zip(markets.all_windows, described, ledgers, strict=True):
@@ -260,8 +260,8 @@ def _describe(
     def figures(places: Sequence[int]) -> Figures:
         spans = markets.spans([markets.all_windows[place] for place in places])
         table = compute_metrics(accumulators[None, places], spans, account=account(places)[None])
-        over = figures_of(table, 0, task.goals.over)
-        return with_account(over, account_of(task, places), ledgers)
+        over = compute_figures(table, 0, task.goals.over)
+        return with_account(over, build_account(task, places), ledgers)
 
     held_out = markets.places("held_out")
     return Backtest(
@@ -290,7 +290,7 @@ def _intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
     """What hangs on the order within a bar, over the windows to search on."""
     markets = task.markets
     parts = [
-        intrabar_of(ledger, markets.series[window.series], task.costs)
+        measure_intrabar(ledger, markets.series[window.series], task.costs)
         for window, ledger in zip(markets.all_windows, ledgers, strict=True)
         if window.role == "search"
     ]
@@ -320,7 +320,7 @@ def _print(found: Backtest) -> None:
     simulated = " (a SIMULATED market)" if data.is_simulated else ""
     console.say(
         f"{found.strategy} on {data.symbol} {data.timeframe}{simulated}, "
-        f"{counted(data.bars, 'bar')}, engine {found.engine}"
+        f"{format_count(data.bars, 'bar')}, engine {found.engine}"
     )
     for line in quality_lines(found.windows):
         console.say(line)
@@ -334,6 +334,6 @@ def _print(found: Backtest) -> None:
     console.print(metrics_table(found, found.windows, found.over_windows))
     if has_several:
         by_window = {name: [one.metrics[name] for one in found.windows] for name in BY_WINDOW}
-        noun = noun_of(found.windows)
+        noun = choose_noun(found.windows)
         console.print()
         console.print(windows_table(found.windows, by_window, f"{noun} by {noun}".capitalize()))

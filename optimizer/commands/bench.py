@@ -16,7 +16,7 @@ from rich.table import Table
 from data import Bars, Window
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.devices import device_of
+from engine.devices import choose_device
 from engine.replay.certificate import certify
 from engine.runtime.machine import describe_processor, versions
 from engine.workload import Workload
@@ -64,9 +64,9 @@ def bench_command(
     (series,) = task.markets.series
     if n_bars > len(series):
         raise ConfigError(f"--bars {n_bars}: there are {len(series)} bars in {series.source}")
-    bars, threads = extended(series, n_bars), task.config.threads
+    bars, threads = extend_bars(series, n_bars), task.config.threads
     workload = Workload(population * n_bars * repeats, 0, threads)
-    device = device_of(task.spec, task.config.device, workload)
+    device = choose_device(task.spec, task.config.device, workload)
 
     def fresh() -> Engine:
         return Engine(task.spec, [bars], [Window.whole(bars)], threads=threads, device=device)
@@ -97,7 +97,7 @@ def bench_command(
     console.print(facts_table(facts))
 
 
-def extended(bars: Bars, count: int) -> Bars:
+def extend_bars(bars: Bars, count: int) -> Bars:
     """So many bars of a series: its last ones, or itself again and again.
 
     Each repetition begins at the price at which the last one ended.
@@ -108,21 +108,21 @@ def extended(bars: Bars, count: int) -> Bars:
     step = int(bars.timestamp[-1] - bars.timestamp[0]) + bars.timeframe_ns
     later = np.repeat(np.arange(times, dtype=np.int64) * step, len(bars))
 
-    def carried_on(prices: Floats) -> Floats:
+    def extend_prices(prices: Floats) -> Floats:
         return (np.tile(prices, times) * scale)[-count:]
 
     return replace(
         bars,
         timestamp=(np.tile(bars.timestamp, times) + later)[-count:],
-        open=carried_on(bars.open),
-        high=carried_on(bars.high),
-        low=carried_on(bars.low),
-        close=carried_on(bars.close),
+        open=extend_prices(bars.open),
+        high=extend_prices(bars.high),
+        low=extend_prices(bars.low),
+        close=extend_prices(bars.close),
         volume=np.tile(bars.volume, times)[-count:],
     )
 
 
-def seconds_of(
+def time_calls(
     call: Callable[[], object], repeats: int, *, warm_up: bool = True
 ) -> Sequence[float]:
     """Seconds of each of so many repeats of a call, which warms up by one call before."""
@@ -146,16 +146,16 @@ def _timings(
     engine: Engine, fresh: Callable[[], Engine], genomes: Floats, bars: int, repeats: int
 ) -> Iterator[Timing]:
     """Rows in the bank, every row computed, and one individual with its rows in the bank."""
-    cached = seconds_of(lambda: engine.evaluate(genomes), repeats)
+    cached = time_calls(lambda: engine.evaluate(genomes), repeats)
     yield _timing("rows cached", genomes, bars, cached)
     # A new bank each time; its pages are the system's to hand out, which is part of the price.
     cold: list[float] = []
     for _ in range(max(3, repeats // 5)):
         other = fresh()
-        cold += seconds_of(lambda other=other: other.evaluate(genomes), 1, warm_up=False)  # type: ignore[misc]
+        cold += time_calls(lambda other=other: other.evaluate(genomes), 1, warm_up=False)  # type: ignore[misc]
     yield _timing("rows new", genomes, bars, cold)
     one = genomes[:1]
-    yield _timing("rows cached", one, bars, seconds_of(lambda: engine.evaluate(one), repeats))
+    yield _timing("rows cached", one, bars, time_calls(lambda: engine.evaluate(one), repeats))
 
 
 def _timing(what: str, genomes: Floats, bars: int, seconds: Sequence[float]) -> Timing:

@@ -25,7 +25,7 @@ from data.checks import COLUMNS, FIRST_NS
 from engine.replay.certificate import certify
 from engine.runtime.compiling.cache_dirs import APP
 from engine.runtime.machine import describe_processor
-from optimizer.commands.bench import VERIFIED_INDIVIDUALS, extended
+from optimizer.commands.bench import VERIFIED_INDIVIDUALS, extend_bars
 from optimizer.commands.console import facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
@@ -105,10 +105,10 @@ def whole_command(device: str, wanted: str, *, as_json: bool) -> None:
     task = prepare(resolve_config(None, {"device": device}))
     engine = task.engine()
     refuse_red(certify(engine, task.random_individuals(VERIFIED_INDIVIDUALS)))
-    cases = _chosen(wanted, engine.device, task.markets.n_bars)
+    cases = _select_cases(wanted, engine.device, task.markets.n_bars)
     before = _read_last()
     found: list[WholeTime] = []
-    for timed in _timed(cases, task.markets.series[0], device):
+    for timed in _time_cases(cases, task.markets.series[0], device):
         found.append(timed)
         stderr().say(f"{timed.case}: {timed.wall_s:.1f} s on {timed.device}")
     _keep_last(device, found, before)
@@ -121,7 +121,7 @@ def whole_command(device: str, wanted: str, *, as_json: bool) -> None:
     stdout().print(facts_table({"processor": describe_processor(), "device": engine.device}))
 
 
-def _chosen(wanted: str, device: str, sample_bars: int) -> list[Case]:
+def _select_cases(wanted: str, device: str, sample_bars: int) -> list[Case]:
     if wanted == "all":
         return [case for case in CASES if device != "cpu" or case.work(sample_bars) < LARGE]
     known = {case.name: case for case in CASES}
@@ -132,15 +132,15 @@ def _chosen(wanted: str, device: str, sample_bars: int) -> list[Case]:
     return [known[name] for name in names]
 
 
-def _timed(cases: Sequence[Case], sample: Bars, device: str) -> Iterator[WholeTime]:
+def _time_cases(cases: Sequence[Case], sample: Bars, device: str) -> Iterator[WholeTime]:
     """Run the cases, each with its own folder of runs."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for case in cases:
-            data = _data_of(case, sample, Path(folder))
+            data = _write_case_bars(case, sample, Path(folder))
             yield _run(case, [*data, "--device", device, "--runs", f"{folder}/{case.name}"])
 
 
-def _data_of(case: Case, sample: Bars, folder: Path) -> list[str]:
+def _write_case_bars(case: Case, sample: Bars, folder: Path) -> list[str]:
     """Flags that name a case's bars; long series are the sample end to end, written as files.
 
     They begin with the first day that files may name and have no gaps: 2,000,000 bars of a quarter
@@ -153,7 +153,7 @@ def _data_of(case: Case, sample: Bars, folder: Path) -> list[str]:
     times = FIRST_NS + sample.timeframe_ns * np.arange(case.bars)
     for number in range(case.symbols):
         # Each symbol begins at another place of the sample.
-        bars = extended(sample, case.bars + OFFSET_BARS * number)
+        bars = extend_bars(sample, case.bars + OFFSET_BARS * number)
         columns = {name: getattr(bars, name)[: case.bars] for name in COLUMNS}
         columns["timestamp"] = times.astype("datetime64[ns]")
         pq.write_table(pa.table(columns), place / f"S{number:02d}.parquet")

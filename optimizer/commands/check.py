@@ -16,21 +16,21 @@ from optimizer.commands.console import Lines, plain_table, stdout
 from optimizer.commands.data import price_chart
 from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.strategies import print_genes
-from optimizer.commands.tables import certificate_line, ends_of
+from optimizer.commands.tables import certificate_line, describe_exits
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.runs.result import refuse_red
 from optimizer.session.causal import prove_front
 from optimizer.session.task import Task, prepare
-from optimizer.shown import counted, number
+from optimizer.shown import format_count, number
 from strategy.conditions import Condition, split_conjunction
 from strategy.expressions import GeneValue
 from strategy.files import load_strategy
 from strategy.model import PARTS, Strategy
 from strategy.nodes import walk
-from strategy.rows import first_value, warm_up_of
+from strategy.rows import count_warm_up, first_value
 from strategy.rules import is_file
-from strategy.wording import written
+from strategy.wording import format_tree
 
 SIDES = ("long", "short", "exit_long", "exit_short")
 """Conditions of a strategy."""
@@ -56,7 +56,7 @@ def check_command(address: str, flags: Mapping[str, object]) -> None:
     console.say(f"{strategy.name}: {strategy.summary}")
     is_fast = find_fast_case(strategy).is_covered
     how = "kernels of its own" if is_fast else "kernels that read it as data"
-    console.say(f"{counted(len(strategy.layout), 'gene')}; evaluated by {how}")
+    console.say(f"{format_count(len(strategy.layout), 'gene')}; evaluated by {how}")
     _print_parts(console, strategy)
     print_genes(console, strategy)
     for bars in task.markets.searched:
@@ -69,8 +69,8 @@ def _print_parts(console: Lines, strategy: Strategy) -> None:
     table = plain_table("", "says", is_folded=True)
     for name in PARTS:
         part = getattr(strategy, name)
-        if part is not None and (name != "delay" or written(part) != "0"):
-            table.add_row(name, written(part))
+        if part is not None and (name != "delay" or format_tree(part) != "0"):
+            table.add_row(name, format_tree(part))
     console.print(table)
 
 
@@ -80,7 +80,7 @@ def _print_rows(console: Lines, strategy: Strategy, bars: Bars) -> None:
     found = Reference(strategy, [bars], [], form=CompiledForm()).rows(genes, 0)
     headings = ("warm-up", "first value", "then unknown")
     table = plain_table("row", *headings, right=headings, is_folded=True)
-    warm_ups = {written(one): warm_up_of(one, genes) for one in strategy.expressions}
+    warm_ups = {format_tree(one): count_warm_up(one, genes) for one in strategy.expressions}
     for name, row in found.items():
         first = first_value(row)
         holes = int(np.isnan(row[first:]).sum())
@@ -100,7 +100,7 @@ def _print_conditions(console: Lines, strategy: Strategy, bars: Bars) -> None:
     for side in SIDES:
         for condition in split_conjunction(getattr(strategy, side)):
             count = int(reference.truth(condition, genes, 0).sum())
-            table.add_row(side, written(condition), f"{count:,} of {len(bars):,}")
+            table.add_row(side, format_tree(condition), f"{count:,} of {len(bars):,}")
             if not count:
                 never.append((side, condition))
     console.print(table)
@@ -111,11 +111,11 @@ def _print_conditions(console: Lines, strategy: Strategy, bars: Bars) -> None:
         )
         how = " with the default genes" if len(corners) > 1 else ""
         if count:
-            how += f", and on at most {counted(count, 'bar')} at the bounds of its genes"
+            how += f", and on at most {format_count(count, 'bar')} at the bounds of its genes"
         elif how:
             how += ", nor at the bounds of its genes"
         colour = "yellow" if count else "red"
-        console.say(f"{side}: {written(condition)} never holds{how}", style=colour)
+        console.say(f"{side}: {format_tree(condition)} never holds{how}", style=colour)
 
 
 def _corners(strategy: Strategy, condition: Condition) -> Iterator[Mapping[str, float]]:
@@ -149,11 +149,11 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
         shorts = int((ledger.side < 0).sum())
         sides = f", {shorts} of them short" if strategy.goes_short else ""
         console.say(
-            f"{counted(len(signals), 'signal')}, {counted(len(ledger), 'trade')}{sides}, "
-            f"{ledger.rejected} rejected; {ends_of([ledger])}"
+            f"{format_count(len(signals), 'signal')}, {format_count(len(ledger), 'trade')}{sides}, "
+            f"{ledger.rejected} rejected; {describe_exits([ledger])}"
         )
         if strategy.goes_short and strategy.long is not None:
             reference = Reference(strategy, [bars], [replace(window, series=0)])
-            both = counted(reference.contradictions(genome), "bar")
+            both = format_count(reference.contradictions(genome), "bar")
             console.say(f"{both} where both sides signal, which neither trades")
     console.say(certificate_line(certificate))

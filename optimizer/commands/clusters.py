@@ -24,7 +24,7 @@ def cluster_flags(function: Command) -> Command:
 
 
 @contextmanager
-def joined(
+def connect_cluster(
     address: Address | None,
     runs: Path | None = None,
     *,

@@ -11,11 +11,11 @@ from optimizer.commands.console import print_json, stdout
 from optimizer.errors import ConfigError
 from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import opened_result
-from optimizer.judging.verdict import picked, verdict_of
+from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunHeader
 from optimizer.session.compared import Compared, compare_runs
-from optimizer.shown import counted, fraction, metric, number
+from optimizer.shown import format_count, fraction, metric, number
 
 
 def compare_command(names: Sequence[str], runs: Path, *, as_json: bool) -> None:
@@ -55,12 +55,12 @@ def _outcome(store: RunStore) -> dict[str, str]:
     result, judgement = opened_result(store)
     if result is None:
         return {}
-    pick = picked(result, judgement)
+    pick = find_pick(result, judgement)
     held = None if judgement is None else judgement.held_out
     closed = "closed" if result.data.held_out_bars else "none"
-    trades = "none" if pick is None else counted(pick.trades, "trade")
+    trades = "none" if pick is None else format_count(pick.trades, "trade")
     return {
-        "verdict": GRADE_WORDS[verdict_of(result, judgement).grade],
+        "verdict": GRADE_WORDS[derive_verdict(result, judgement).grade],
         "pick": trades if pick is None else f"member {pick.member}, {trades}",
         "strength of the pick": "-" if pick is None else number(pick.strength),
         "held-out bars": closed if held is None else f"{number(held.mean_r)} R a trade",

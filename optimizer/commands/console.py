@@ -13,7 +13,7 @@ from rich.console import Console, OverflowMethod
 from rich.table import Table
 from rich.text import Text
 
-from optimizer.commands.notes import wrapped
+from optimizer.commands.notes import wrap_text
 from optimizer.commands.streams import own_stdout
 from optimizer.printable import printable
 from optimizer.shown import number
@@ -49,7 +49,7 @@ class Lines(Console):
 
     def say(self, text: str, style: str | None = None) -> None:
         """Print a line: for a program however long, in a terminal broken between words."""
-        said = wrapped(text, self.width) if self.is_terminal else text
+        said = wrap_text(text, self.width) if self.is_terminal else text
         self.print(said, style=style, soft_wrap=True)
 
 

@@ -39,7 +39,7 @@ from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.session.markets import load_series
 from optimizer.session.sources import load_options, named_specs
-from optimizer.shown import counted, minute, number
+from optimizer.shown import format_count, minute, number
 
 if TYPE_CHECKING:
     from data.vendor.series import FetchStep
@@ -58,7 +58,7 @@ def list_command(flags: Mapping[str, object], *, as_json: bool) -> None:
             {"source": one.name, "form": one.form, "summary": one.summary}
             for one in PROVIDERS.values()
         ]
-        print_json({"sources": sources, "fetched": [_kept(one) for one in kept]})
+        print_json({"sources": sources, "fetched": [_cached_to_dict(one) for one in kept]})
         return
     table = plain_table("source", "how to name it", "what it is", is_folded=True)
     for provider in PROVIDERS.values():
@@ -70,7 +70,7 @@ def list_command(flags: Mapping[str, object], *, as_json: bool) -> None:
     table = plain_table(*headings, right=("bars", "parts", "MB"), title="Fetched and kept")
     for one in kept:
         size, parts = f"{one.size_bytes / 1e6:.1f}", number(one.parts)
-        damaged = f" ({counted(one.unreadable, 'damaged file')})" if one.unreadable else ""
+        damaged = f" ({format_count(one.unreadable, 'damaged file')})" if one.unreadable else ""
         times = (_utc(one.start_ns), _utc(one.end_ns))
         name = f"{one.name or one.folder}{damaged}"
         table.add_row(name, number(one.bars), *times, parts, size, one.fetched_at[:16])
@@ -86,13 +86,13 @@ def show_command(flags: Mapping[str, object], *, as_json: bool) -> None:
 def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
     """Print series: their facts, a chart, quirks and notes, or the same as JSON."""
     if as_json:
-        told = [_told(bars) for bars in series]
+        told = [_bars_to_dict(bars) for bars in series]
         print_json(told[0] if len(told) == 1 else told)
         return
     console = stdout()
     mark = "\u2503" if "utf" in (sys.stdout.encoding or "").lower() else "|"
     for bars in series:
-        console.print(facts_table(facts_of(bars)))
+        console.print(facts_table(collect_facts(bars)))
         console.print()
         for line in price_chart(bars, mark=mark):
             console.say(line)
@@ -102,7 +102,7 @@ def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
             console.say(f"note: {note}")
 
 
-def facts_of(bars: Bars) -> dict[str, object]:
+def collect_facts(bars: Bars) -> dict[str, object]:
     """What a series holds: names in words to values."""
     gaps = bars.gaps_in_open_hours()
     first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
@@ -136,13 +136,13 @@ def check_command(flags: Mapping[str, object], *, as_json: bool) -> None:
     config = resolve_config(None, flags)
     options = load_options(config)
     specs = named_specs(config)
-    found = [inspect_source(spec, options) for spec in _watched(specs, "checking")]
+    found = [inspect_source(spec, options) for spec in _track_sources(specs, "checking")]
     refused = sum(one.bars is None for one in found)
     if as_json:
         print_json(
             [
                 {"source": one.spec, "problems": list(one.problems)}
-                | ({} if one.bars is None else _told(one.bars))
+                | ({} if one.bars is None else _bars_to_dict(one.bars))
                 for one in found
             ]
         )
@@ -154,7 +154,7 @@ def check_command(flags: Mapping[str, object], *, as_json: bool) -> None:
                 stdout().say(f"  {line}")
     if refused:
         raise ConfigError(
-            f"{refused} of {counted(len(specs), 'source')} cannot be used as they are"
+            f"{refused} of {format_count(len(specs), 'source')} cannot be used as they are"
         )
 
 
@@ -165,12 +165,12 @@ def import_command(
     config = resolve_config(None, flags)
     options = load_options(config)
     rows = []
-    loaded = (load_bars(spec, options) for spec in _watched(named_specs(config), "importing"))
+    loaded = (load_bars(spec, options) for spec in _track_sources(named_specs(config), "importing"))
     for bars in loaded if join is None else [join_bars(list(loaded), check_symbol(join))]:
         for note in bars.notes:
             stderr().say(f"note: {bars.symbol}: {note}")
         path, written = keep_bars(bars, folder, may_replace=may_replace)
-        rows.append({**_told(bars), "file": str(path), "written": written})
+        rows.append({**_bars_to_dict(bars), "file": str(path), "written": written})
     if as_json:
         print_json(rows)
         return
@@ -276,15 +276,15 @@ class FetchShow(Progress):
             self._lines.say(f"note: {step.series}: {step.note}")
 
 
-def _kept(one: CachedSeries) -> dict[str, object]:
+def _cached_to_dict(one: CachedSeries) -> dict[str, object]:
     told = asdict(one)
     times = {"start": _utc(one.start_ns), "end": _utc(one.end_ns)}
     return {**told, "folder": str(one.folder), **times}
 
 
-def _told(bars: Bars) -> dict[str, object]:
+def _bars_to_dict(bars: Bars) -> dict[str, object]:
     return {
-        **facts_of(bars),
+        **collect_facts(bars),
         "quirks": list(quirks_of(bars)),
         "longest_gaps": longest_gaps(bars),
         "notes": list(bars.notes),
@@ -293,10 +293,10 @@ def _told(bars: Bars) -> dict[str, object]:
 
 def _summary(bars: Bars) -> str:
     first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
-    return f"{counted(len(bars), 'bar')} of {bars.timeframe}, {first} to {last}"
+    return f"{format_count(len(bars), 'bar')} of {bars.timeframe}, {first} to {last}"
 
 
-def _watched(specs: Sequence[str], doing: str) -> Iterator[str]:
+def _track_sources(specs: Sequence[str], doing: str) -> Iterator[str]:
     """The sources one by one; on a terminal with progress and the time left."""
     console = stderr()
     columns = (

@@ -14,9 +14,14 @@ from engine.devices import BACKENDS, Choice, choose_backend
 from engine.errors import DeviceError
 from engine.runtime.compiling.cache_dirs import kernels_folder, loops_folder
 from engine.runtime.gpus import describe_gpus
-from engine.runtime.machine import available_cores, describe_processor, version_of, versions
+from engine.runtime.machine import (
+    available_cores,
+    describe_processor,
+    read_package_version,
+    versions,
+)
 from optimizer.cluster.address import Address
-from optimizer.commands.clusters import joined
+from optimizer.commands.clusters import connect_cluster
 from optimizer.commands.console import facts_table, plain_table, print_json, stdout
 from optimizer.errors import ConfigError
 from optimizer.search import SEARCH_VERSION
@@ -34,12 +39,15 @@ def doctor_command(*, as_json: bool) -> None:
     bars = load_bars("sample")
     folder, series, size = measure_cache()
     rows = row_cache()
-    rows_size = sum(taken for _, _, taken in rows.measured())
+    rows_size = sum(taken for _, _, taken in rows.measure_folders())
     facts: dict[str, object] = {
-        "optimizer": version_of("exhaustion-optimizer"),
+        "optimizer": read_package_version("exhaustion-optimizer"),
         "engine, search": f"version {ENGINE_VERSION}, version {SEARCH_VERSION}",
         **versions(),
-        **{name: version_of(name) for name in ("torch", "pandas", "deap", "moocore", *OPTIONAL)},
+        **{
+            name: read_package_version(name)
+            for name in ("torch", "pandas", "deap", "moocore", *OPTIONAL)
+        },
         "processor": describe_processor(),
         "cores for this process": available_cores(),
         "backends": ", ".join(sorted(BACKENDS)),
@@ -60,11 +68,11 @@ def doctor_command(*, as_json: bool) -> None:
 
 def cluster_command(address: Address, *, as_json: bool) -> None:
     """Print what each worker of a cluster is; one that is not fit is an error at the end."""
-    with joined(address, may_differ=True) as cluster:
+    with connect_cluster(address, may_differ=True) as cluster:
         assert cluster is not None
-        from optimizer.cluster.measuring import measured
+        from optimizer.cluster.measuring import measure_workers
 
-        found, versions = measured(cluster), cluster.here.versions
+        found, versions = measure_workers(cluster), cluster.here.versions
     if as_json:
         print_json({"workers": [{**asdict(one), "fit": not one.differs} for one in found]})
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from data.errors import DataError
 from optimizer.cluster.address import Address
-from optimizer.commands.clusters import joined
+from optimizer.commands.clusters import connect_cluster
 from optimizer.commands.console import print_json, stderr, stdout
 from optimizer.commands.judge import judged_after_search
 from optimizer.commands.live import Watcher
@@ -76,7 +76,7 @@ def evolve_command(
     runs = Path(str(flags.get("runs", RunConfig.model_fields["runs"].default)))
     runs = runs if begun is None else Path(begun.runs)
     with (
-        joined(cluster, runs, quiet=output.is_quiet) as workers,
+        connect_cluster(cluster, runs, quiet=output.is_quiet) as workers,
         Watcher(quiet=output.is_quiet, restart=restart).listening() as watcher,
     ):
         is_judged = flags.get("judge", begun is None or begun.judge) is not False
@@ -86,7 +86,7 @@ def evolve_command(
         else:
             path = find_run(runs, resume or "latest")
             result = resume_run(path, flags, watcher, watcher.should_stop, place)
-        judgement = _judged(result, begun, flags, watcher, workers)
+        judgement = _judge_result(result, begun, flags, watcher, workers)
         # Its rows would stay in memory while the report is written.
         watcher.just = JustSearched()
     result = with_held_out(result, judgement)
@@ -110,7 +110,7 @@ def _place(workers: "Cluster | None", *, is_judged: bool) -> Place:
     return on_shards(workers, is_judged=is_judged)
 
 
-def _judged(
+def _judge_result(
     result: RunResult,
     begun: RunConfig | None,
     flags: Mapping[str, object],

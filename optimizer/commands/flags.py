@@ -12,11 +12,11 @@ from typing import Any, get_args, get_origin
 
 import typer
 
-from optimizer.config.run_config import RunConfig, flag_of, kind_of, words_of
-from optimizer.config.values import AMOUNT, format_bytes, said_of
+from optimizer.config.run_config import RunConfig, find_value_type, find_words, format_flag
+from optimizer.config.values import AMOUNT, format_bytes, read_schema_extra
 from optimizer.errors import ConfigError
 from optimizer.forecasts.settings import ForecastSettings
-from optimizer.forecasts.settings import flag_of as forecast_flag_of
+from optimizer.forecasts.settings import format_flag as format_forecast_flag
 
 Command = Callable[..., None]
 
@@ -117,7 +117,7 @@ def forecast_flags(function: Command) -> Command:
             inspect.Parameter.KEYWORD_ONLY,
             default=typer.Option(
                 one.default,
-                forecast_flag_of(one.name),
+                format_forecast_flag(one.name),
                 help=one.metadata["text"],
                 metavar=one.metadata["form"] or None,
                 show_default=not isinstance(one.default, bool),
@@ -145,7 +145,7 @@ def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
     """Read bounds such as ``ema_fast=10:50``."""
     bounds: dict[str, list[float]] = {}
     for text in texts:
-        name, span = _named("--bound", text, bounds)
+        name, span = _parse_assignment("--bound", text, bounds)
         low, _, high = span.partition(":")
         try:
             bounds[name] = [float(low), float(high)]
@@ -158,7 +158,7 @@ def parse_columns(texts: Sequence[str]) -> dict[str, str]:
     """Read what columns hold, such as ``volume=Volume BTC``."""
     columns: dict[str, str] = {}
     for text in texts:
-        meaning, name = _named("--column", text, columns)
+        meaning, name = _parse_assignment("--column", text, columns)
         if not name:
             raise ConfigError(f"--column '{text}' must look like volume=NAME")
         columns[meaning] = name
@@ -169,7 +169,7 @@ def parse_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, float
     """Read genes such as ``reward_r=2.5``; `flag` is what errors call them."""
     genes: dict[str, float] = {}
     for text in texts:
-        name, value = _named(flag, text, genes)
+        name, value = _parse_assignment(flag, text, genes)
         try:
             genes[name] = float(value)
         except ValueError:
@@ -177,7 +177,7 @@ def parse_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, float
     return genes
 
 
-def _named(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
+def _parse_assignment(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
     """The gene that a text names, and what it says about it; a second one would be ambiguous."""
     name, _, value = text.partition("=")
     if name.strip() in known:
@@ -187,7 +187,7 @@ def _named(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
 
 def _value(name: str, given: object) -> object:
     field = RunConfig.model_fields[name]
-    words, kind = words_of(field), kind_of(field)
+    words, kind = find_words(field), find_value_type(field)
     if isinstance(given, list):
         read = PARSERS.get("" if words is None else words.form, list)
         return read(given)
@@ -233,7 +233,7 @@ COMPLETED: Mapping[str, Callable[..., list[str]]] = {
 
 def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
     field = RunConfig.model_fields[name]
-    words, kind, flag = words_of(field), kind_of(field), flag_of(name)
+    words, kind, flag = find_words(field), find_value_type(field), format_flag(name)
     shown = _shown_default(field.get_default(call_default_factory=True), is_amount=words is AMOUNT)
     text = f"{narrower or field.description} {shown}".rstrip()
     annotation: Any
@@ -247,7 +247,7 @@ def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
         choices = "|".join(map(str, get_args(kind)))
         form = words.form if words is not None else ""
         metavar = form or choices or {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
-        names = [also] if (also := said_of(field, "also")) else []
+        names = [also] if (also := read_schema_extra(field, "also")) else []
         completed = COMPLETED.get(name) or (_among(choices.split("|")) if choices else None)
         option = typer.Option(
             None, *names, flag, help=text, metavar=metavar, autocompletion=completed

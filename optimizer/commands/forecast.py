@@ -13,14 +13,14 @@ from optimizer.forecasts.column import (
     Forecast,
     ForecastRecord,
     counted_record,
+    list_records,
     read_forecast,
-    records_in,
 )
 from optimizer.forecasts.fit import Watch
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import RIVALS, Figures
 from optimizer.session.forecasting import forecast_to_file
-from optimizer.shown import counted, fraction, number
+from optimizer.shown import format_count, fraction, number
 
 LINE_EVERY_S = 1.0
 
@@ -47,7 +47,7 @@ def show_command(path: Path, *, as_json: bool) -> None:
 
 def list_command(folder: Path, *, as_json: bool) -> None:
     """Print the forecasts of a folder, a line each."""
-    found = records_in(folder)
+    found = list_records(folder)
     if as_json:
         print_json([{"file": str(path), **one.payload()} for path, one in found.items()])
         return
@@ -126,7 +126,7 @@ def _say_whole(console: Lines, record: ForecastRecord) -> None:
             f"{whole.slope_error:.2f} times the forecast (0 and 1 are best)"
         )
     console.say(
-        f"{settings['model']}, {counted(settings['horizon'], 'bar')} ahead, window "
+        f"{settings['model']}, {format_count(settings['horizon'], 'bar')} ahead, window "
         f"{settings['window']}, {len(record.skill.folds)} refits on {settings['train']:,} bars, "
         f"target: {settings['target']} return"
     )
@@ -149,6 +149,6 @@ def _watch(*, quiet: bool) -> Watch:
         now = monotonic()
         if done and not quiet and (now - shown[0] >= LINE_EVERY_S or done == planned):
             shown[0] = now
-            console.say(f"training: {done} of {counted(planned, 'stack')}")
+            console.say(f"training: {done} of {format_count(planned, 'stack')}")
 
     return watch

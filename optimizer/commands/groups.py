@@ -331,7 +331,7 @@ def data_show(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson
     """What bars hold: their range, gaps, quirks, a small chart and their hash."""
     from optimizer.commands.data import show_command
 
-    show_command(_named(specs, flags), as_json=as_json)
+    show_command(_merge_specs(specs, flags), as_json=as_json)
 
 
 @data_app.command("fetch")
@@ -357,7 +357,7 @@ def data_check(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJso
     """Whether bars are fit for use: everything that is wrong with every source, at once."""
     from optimizer.commands.data import check_command
 
-    check_command(_named(specs, flags), as_json=as_json)
+    check_command(_merge_specs(specs, flags), as_json=as_json)
 
 
 @data_app.command("import")
@@ -389,7 +389,7 @@ def data_list(*, flags: dict[str, object], as_json: AnyJson = False) -> None:
     list_command(flags, as_json=as_json)
 
 
-def _named(specs: list[str] | None, flags: dict[str, object]) -> dict[str, object]:
+def _merge_specs(specs: list[str] | None, flags: dict[str, object]) -> dict[str, object]:
     """The flags with the sources that were named, in either way but not in both."""
     if specs and "data" in flags:
         raise ConfigError(f"'{specs[0]}' and --data: name the bars once")

@@ -12,20 +12,20 @@ from rich.live import Live
 from rich.table import Table
 
 from optimizer.cluster.address import Address
-from optimizer.commands.clusters import joined
+from optimizer.commands.clusters import connect_cluster
 from optimizer.commands.console import Lines, print_json, stderr, stdout
 from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.report import renew_run_report
 from optimizer.commands.result import print_answer
 from optimizer.commands.view import JudgeView
 from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.run_config import flag_of, make_config
+from optimizer.config.run_config import format_flag, make_config
 from optimizer.errors import LostError, StoppedError, WriteError
 from optimizer.evidence.compared import DEFAULT_SEARCHES
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement, recorded_judgement
-from optimizer.judging.plan import plan_of
-from optimizer.judging.words import weighed
+from optimizer.judging.plan import build_plan
+from optimizer.judging.words import weigh_evidence
 from optimizer.runs import RunStore, find_run
 from optimizer.session.exported import require_result
 from optimizer.session.problem import JustSearched
@@ -99,13 +99,13 @@ def judge_command(
         earlier = recorded_judgement(store)
         notes = require_result(store).data.notes
     settings = make_config(flags, where="judge", flags=flags)
-    plan = plan_of(settings, flags, earlier, pick=asked.pick, is_open=asked.is_open)
+    plan = build_plan(settings, flags, earlier, pick=asked.pick, is_open=asked.is_open)
     own = {key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields}
     watcher = JudgeWatcher(stderr(), quiet=quiet)
     hearing = nullcontext() if quiet else telling((COMPILES,), note)
-    joining = joined(cluster, path.parent, quiet=quiet)
+    joining = connect_cluster(cluster, path.parent, quiet=quiet)
     with hearing, resumable(path, settings, asked), joining as workers, watcher.showing() as watch:
-        found = judge_run(path, plan, own, watch, place=place_on(workers))
+        found = judge_run(path, plan, own, watch, place=choose_executor(workers))
     if not quiet:
         for line in notes:
             note(line)
@@ -117,7 +117,7 @@ def judge_command(
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")
     table.add_column()
-    for row in weighed(found):
+    for row in weigh_evidence(found):
         table.add_row(row.about, row.sentence)
     console.print(table)
     renew_run_report(path, flags, console)
@@ -137,7 +137,7 @@ def judged_after_search(
     if settings.judge is False:
         return None
     watcher = JudgeWatcher(stderr(), quiet=quiet)
-    plan, place = plan_of(settings), place_on(workers)
+    plan, place = build_plan(settings), choose_executor(workers)
     if plan.folds and not quiet:
         stderr().say(
             f"judging: the search is repeated on {plan.folds} parts of the bars: "
@@ -147,7 +147,7 @@ def judged_after_search(
         return judge_run(path, plan, {}, watch, just, place)
 
 
-def place_on(workers: "Cluster | None") -> "ClusterSearches | None":
+def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":
     """Where whole searches are made: on a cluster; None for this machine."""
     if workers is None:
         return None
@@ -173,7 +173,7 @@ def kept_words(path: Path, settings: EvidenceSettings, asked: Asked | None = Non
     wanted = {**settings.model_dump(include=set(EvidenceSettings.model_fields)), "null": null}
     default = {name: field.default for name, field in EvidenceSettings.model_fields.items()}
     flags = [
-        flag_of(name) + ("" if value is True else f" {value}")
+        format_flag(name) + ("" if value is True else f" {value}")
         for name, value in wanted.items()
         if value != default[name] and name != "judge"
     ]

@@ -9,16 +9,16 @@ from rich.live import Live
 
 from engine.errors import DeviceLostError
 from optimizer.commands.console import stderr
-from optimizer.commands.notes import COMPILES, heard_by, stop_now, telling
+from optimizer.commands.notes import COMPILES, handle_signals, stop_now, telling
 from optimizer.commands.restart import Restart
-from optimizer.commands.view import SearchView, left_of, rate_of, volume_of
+from optimizer.commands.view import SearchView, format_hypervolume, format_rate, format_time_left
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
 from optimizer.session.problem import Evaluator, JustSearched
 from optimizer.session.progress import Progress
 from optimizer.session.task import Task
 from optimizer.session.workflow import Observer, record_bytes
-from optimizer.shown import counted, metric
+from optimizer.shown import format_count, metric
 
 LINE_EVERY_S = 1.0
 FRAME_EVERY_S = 0.1
@@ -48,7 +48,7 @@ class Watcher(Observer):
     def listening(self) -> Iterator["Watcher"]:
         """Turn Ctrl-C, SIGTERM and a hang-up into a wish to stop, a second one into an order."""
         try:
-            with heard_by(self._on_signal), telling((COMPILES,), self._say):
+            with handle_signals(self._on_signal), telling((COMPILES,), self._say):
                 yield self
         finally:
             self._end_live()
@@ -57,7 +57,7 @@ class Watcher(Observer):
         """Whether a person asked to stop."""
         return self._is_stopping
 
-    def started(self, task: Task, engine: Evaluator, store: RunStore) -> None:
+    def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
         """Say what is searched, on what, and where it is recorded."""
         self._is_searching = True
         self._objectives = list(task.goals.names)
@@ -69,7 +69,7 @@ class Watcher(Observer):
         plan = engine.memory_plan(task.config.population)
         self._console.say(
             f"{task.spec.name} on {task.markets.symbol} {task.markets.timeframe}, "
-            f"{counted(task.markets.n_bars, 'bar')}"
+            f"{format_count(task.markets.n_bars, 'bar')}"
         )
         self._console.say(f"device {engine.device}: {engine.device_reason}")
         self._console.say(f"memory for {plan}")
@@ -98,8 +98,10 @@ class Watcher(Observer):
         self._console.say(
             f"generation {progress.generation}/{progress.generations}: "
             f"front {progress.front}, feasible {progress.feasible:.0%}, "
-            f"hypervolume {volume_of(progress)}, {self._best(progress)}"
-            + "".join(f", {told}" for told in (rate_of(progress), left_of(progress)) if told)
+            f"hypervolume {format_hypervolume(progress)}, {self._best(progress)}"
+            + "".join(
+                f", {told}" for told in (format_rate(progress), format_time_left(progress)) if told
+            )
         )
 
     def _say(self, text: str) -> None:
@@ -107,7 +109,7 @@ class Watcher(Observer):
         if not self.quiet:
             self._console.say(text)
 
-    def searched(self, found: JustSearched) -> None:
+    def on_search_end(self, found: JustSearched) -> None:
         """Keep it for who judges it."""
         self.just = found
 
@@ -116,7 +118,7 @@ class Watcher(Observer):
         self._is_searching = False
         self._end_live()
         if not self.quiet and members:
-            told = counted(members, "member")
+            told = format_count(members, "member")
             self._console.say(f"replaying {told} of the front on the reference")
 
     def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:

@@ -84,7 +84,7 @@ def stop_now(received: int, frame: FrameType | None) -> None:
 
 
 @contextlib.contextmanager
-def heard_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Hand signals to a handler, until the context ends; those that are ignored stay so."""
     before = {stop: signal.getsignal(stop) for stop in STOPS}
     heard = [stop for stop in STOPS if before[stop] is not signal.SIG_IGN]
@@ -111,7 +111,7 @@ def sent_again() -> Iterator[None]:
         if heard and not is_over.is_set():
             signal.pthread_kill(threading.main_thread().ident or 0, heard[0])
 
-    def dropped(what: "sys.UnraisableHookArgs") -> None:
+    def handle_unraisable(what: "sys.UnraisableHookArgs") -> None:
         if not issubclass(what.exc_type, KeyboardInterrupt):
             told(what)
             return
@@ -119,7 +119,7 @@ def sent_again() -> Iterator[None]:
         timer.daemon = True
         timer.start()
 
-    sys.unraisablehook = dropped
+    sys.unraisablehook = handle_unraisable
     try:
         yield
     finally:
@@ -135,15 +135,15 @@ def note(text: str) -> None:
 def tell(text: str) -> None:
     """Print a line on stderr; in a terminal no word of it is broken."""
     if sys.stderr.isatty():
-        text = wrapped(text, os.get_terminal_size(sys.stderr.fileno()).columns or 80)
+        text = wrap_text(text, os.get_terminal_size(sys.stderr.fileno()).columns or 80)
     sys.stderr.write(f"{printable(text)}\n")
     sys.stderr.flush()
 
 
-def wrapped(text: str, width: int) -> str:
+def wrap_text(text: str, width: int) -> str:
     """The same in lines of whole words; a command to copy and a number with its unit stay whole.
 
-    >>> print(wrapped("it takes about 27 s", 18))
+    >>> print(wrap_text("it takes about 27 s", 18))
     it takes about
       27 s
     """

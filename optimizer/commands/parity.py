@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from engine.certificate import Certificate
 from engine.replay.certificate import certify
 from optimizer.cluster.address import Address
-from optimizer.commands.clusters import joined
+from optimizer.commands.clusters import connect_cluster
 from optimizer.commands.console import print_json, stdout
 from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.tables import certificate_line
@@ -49,8 +49,8 @@ def parity_command(
             genomes = genomes[place : place + 1]
     for line in task.notes:
         note(line)
-    with joined(cluster, Path(task.config.runs)) as workers:
-        certificate = _certified(task, genomes, engine, workers)
+    with connect_cluster(cluster, Path(task.config.runs)) as workers:
+        certificate = _certify_genomes(task, genomes, engine, workers)
     if as_json:
         print_json(certificate.as_dict())
     else:
@@ -58,7 +58,9 @@ def parity_command(
     refuse_red(certificate)
 
 
-def _certified(task: Task, genomes: Floats, device: str, workers: "Cluster | None") -> Certificate:
+def _certify_genomes(
+    task: Task, genomes: Floats, device: str, workers: "Cluster | None"
+) -> Certificate:
     """The certificate of individuals [N, G]; on a cluster, where its workers hold the bars."""
     if workers is None:
         return certify(task.full_engine(device=device), genomes)

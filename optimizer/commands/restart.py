@@ -63,7 +63,7 @@ class Restart:
         environment: Mapping[str, str] = {}
         newest = NO_GENERATION
         if store is not None:
-            environment, newest = store.hand_on()
+            environment, newest = store.prepare_exec()
         failures = 1 + (self.failures if newest <= self.generation else 0)
         is_last = failures > MOST_RESTARTS
         if is_last and (config.on_gpu_loss != "cpu" or config.device == "cpu"):

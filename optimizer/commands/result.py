@@ -20,12 +20,12 @@ from optimizer.evidence.verdict import NEXT
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement, VerdictRecord
-from optimizer.judging.verdict import picked, verdict_of
+from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.judging.words import suggest_next, words_of_count, words_of_pick
-from optimizer.runs.result import RunResult, noun_of, quality_lines
+from optimizer.runs.result import RunResult, choose_noun, quality_lines
 from optimizer.runs.windows import describe_windows, searched_windows, taken_together
 from optimizer.search.generation import Regret
-from optimizer.shown import counted, fraction, number
+from optimizer.shown import format_count, fraction, number
 
 COLOURS = {
     "invalid": "red",
@@ -48,8 +48,8 @@ def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, 
 
     ``counted`` says how its counts of individuals go together.
     """
-    verdict: dict[str, object] = {"verdict": verdict_of(result, None).payload()}
-    if judgement is None and (pick := picked(result, None)) is not None:
+    verdict: dict[str, object] = {"verdict": derive_verdict(result, None).payload()}
+    if judgement is None and (pick := find_pick(result, None)) is not None:
         verdict["pick"] = pick.payload()
     judged = judgement.payload() if judgement else verdict
     told = words_of_count(result, judgement)
@@ -65,14 +65,14 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
         is_whole: Whether to print all members, not `tables.SHOWN_MEMBERS` of them.
     """
     console, data = stdout(), result.data
-    pick, grade = picked(result, judgement), verdict_of(result, judgement).grade
+    pick, grade = find_pick(result, judgement), derive_verdict(result, judgement).grade
     if result.resumed:
         console.say(f"run {result.run} had {result.resumed}; this is its result")
     simulated = ", a SIMULATED market" if data.is_simulated else ""
-    kept = f" and {counted(data.held_out_bars, 'bar')} held out" if data.held_out_bars else ""
+    kept = f" and {format_count(data.held_out_bars, 'bar')} held out" if data.held_out_bars else ""
     console.say(
         f"{result.strategy} on {data.symbol} {data.timeframe}, "
-        f"{counted(data.bars, 'bar')}{kept}{simulated}"
+        f"{format_count(data.bars, 'bar')}{kept}{simulated}"
     )
     console.say(f"{words_of_count(result, judgement)}, {_seconds(result)}")
     for line in quality_lines(data.windows):
@@ -110,10 +110,10 @@ def _say_empty(console: Lines, result: RunResult) -> None:
 
 def print_answer(result: RunResult, judgement: Judgement | None) -> None:
     """Print what a person looks for, as the last lines: verdict, pick, next step."""
-    console, verdict = stdout(), verdict_of(result, judgement)
+    console, verdict = stdout(), derive_verdict(result, judgement)
     console.print()
     print_verdict(console, verdict)
-    pick = picked(result, judgement)
+    pick = find_pick(result, judgement)
     if pick is not None:
         console.say(f"Pick: {words_of_pick(pick)}")
     console.say(f"Next: {suggest_next(result, verdict, judgement)}")
@@ -153,7 +153,7 @@ def _print_front(
         by_window = {name: members[0].by_window.get(name, ()) for name in ("trades", *metrics)}
         # Of what is held out nothing is said, and it comes last.
         windows = data.windows[: len(by_window["trades"])]
-        noun = noun_of(data.windows)
+        noun = choose_noun(data.windows)
         title = f"Member 0, {noun} by {noun}"
         if windows:
             console.print()
@@ -162,7 +162,9 @@ def _print_front(
 
 def _words_of_closed(result: RunResult, grade: str) -> str:
     """How many bars are held out, and whether to look at them: of a front to drop, no."""
-    closed = f"{counted(result.data.held_out_bars, 'bar')} held out, which nobody has looked at"
+    closed = (
+        f"{format_count(result.data.held_out_bars, 'bar')} held out, which nobody has looked at"
+    )
     if grade in DROPPED:
         return f"{closed}; keep them closed for another search"
     return f"{closed}: python -m optimizer judge {shlex.quote(result.path)} --open"
@@ -185,7 +187,7 @@ def _say_diversity(console: Lines, result: RunResult) -> None:
     if found == 1:
         console.say("diversity 0: the bounds allow one candidate, the search had nothing to vary")
         return
-    fewer = f"{counted(found, 'candidate')} where {number(asked)} were asked for"
+    fewer = f"{format_count(found, 'candidate')} where {number(asked)} were asked for"
     console.say(f"low diversity: no more than {fewer} could be found within the bounds")
 
 
@@ -200,5 +202,5 @@ def _regret_line(regret: Regret) -> str:
     return (
         f"regret: a genetic search that judged {number(regret.evaluated)} of the lattice's "
         f"{number(regret.points)} points found {fraction(regret.share)} of the hypervolume "
-        f"and {number(regret.found)} of {counted(regret.front, 'member')} of the true front"
+        f"and {number(regret.found)} of {format_count(regret.front, 'member')} of the true front"
     )

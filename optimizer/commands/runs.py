@@ -14,7 +14,7 @@ from optimizer.commands.result import print_answer, print_result, result_json
 from optimizer.commands.tables import genes_table, importance_tables, metrics_table
 from optimizer.errors import ConfigError
 from optimizer.judging.judgement import Judgement, opened_result
-from optimizer.judging.verdict import picked
+from optimizer.judging.verdict import find_pick
 from optimizer.printable import clean_text
 from optimizer.runs import RunStore, delete_run, find_run, list_foreign, list_own
 from optimizer.runs.labels import read_labels
@@ -23,14 +23,14 @@ from optimizer.runs.windows import describe_windows, searched_windows, taken_tog
 from optimizer.session.exported import (
     Columns,
     What,
+    build_run_table,
     front_table,
     require_result,
     resume_command,
-    table_of,
 )
 from optimizer.session.genes_file import chosen_member
-from optimizer.session.importance import METHOD, importance_in
-from optimizer.shown import counted, number
+from optimizer.session.importance import METHOD, measure_run_importance
+from optimizer.shown import format_count, number
 from optimizer.written import write_whole
 
 STUDY = ".journal"
@@ -70,9 +70,9 @@ def show_command(name: str, runs: Path, *, is_whole: bool, as_json: bool) -> Non
 def member_command(name: str, runs: Path, member: int, *, as_json: bool) -> None:
     """Print one member of a run's front in full."""
     with RunStore.open(find_run(runs, name)) as store:
-        result, judgement = _judged(store)
+        result, judgement = _load_judged_result(store)
     place = chosen_member(f"run '{result.run}'", len(result.front), member)
-    one, pick, data = result.front[place], picked(result, judgement), result.data
+    one, pick, data = result.front[place], find_pick(result, judgement), result.data
     is_pick = pick is not None and pick.member == place
     if as_json:
         print_json({"run": result.run, "member": place, "is_pick": is_pick, **one.payload()})
@@ -99,7 +99,7 @@ def member_command(name: str, runs: Path, member: int, *, as_json: bool) -> None
 def importance_command(name: str, runs: Path, *, as_json: bool) -> None:
     """Print how much of each objective each gene explains, over the trials of a run."""
     with RunStore.open(find_run(runs, name)) as store:
-        found, genes = importance_in(store), RunHeader.read(store.header).gene_names
+        found, genes = measure_run_importance(store), RunHeader.read(store.header).gene_names
         run = store.run_id
     trials = next(iter(found.values())).trials
     if as_json:
@@ -117,7 +117,9 @@ def importance_command(name: str, runs: Path, *, as_json: bool) -> None:
         print_json({"run": run, "trials": trials, "method": METHOD, "objectives": told})
         return
     console = stdout()
-    console.say(f"What genes explain, of the variance over {counted(trials, 'feasible trial')}")
+    console.say(
+        f"What genes explain, of the variance over {format_count(trials, 'feasible trial')}"
+    )
     console.say("It describes where this search went, and says nothing of the market.", "dim")
     console.print()
     for table in importance_tables(found, genes, console.width):
@@ -159,18 +161,18 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
 
             line = write_study(store, to, sample)
         elif to.suffix == ".json" and what == "front":
-            line = _written(to, json_text(result_json(*_judged(store))))
+            line = _write_output(to, json_text(result_json(*_load_judged_result(store))))
         else:
-            line = _written(to, WRITERS[to.suffix](_table(store, what)))
+            line = _write_output(to, WRITERS[to.suffix](_table(store, what)))
     stdout().say(line)
 
 
 def _table(store: RunStore, what: What) -> Columns:
     """One table of a run."""
     if what == "front":
-        return front_table(_judged(store)[0])
+        return front_table(_load_judged_result(store)[0])
     if what != "points":
-        return table_of(store, what)
+        return build_run_table(store, what)
     # Imported only here: it evaluates, which no other table needs.
     from optimizer.session.header import shown_task
     from optimizer.session.points import find_points, measure_points, points_table
@@ -189,7 +191,7 @@ def program_command(
 ) -> None:
     """Write a member of a run's front as a program of another platform."""
     # Imported only here: they search and compile, which showing a run does not need.
-    from optimizer.exporting.programs import ENDINGS, program_of
+    from optimizer.exporting.programs import ENDINGS, build_program
     from optimizer.session.header import recorded_front
 
     wanted = ENDINGS[platform]
@@ -198,17 +200,17 @@ def program_command(
     path = find_run(runs, name)
     task, front = recorded_front(path, flags)
     place = chosen_member(f"run '{path.name}'", len(front), member)
-    program = program_of(task, front[place], f"Member {place} of run {path.name}.", platform)
-    stdout().say(_written(to, program))
+    program = build_program(task, front[place], f"Member {place} of run {path.name}.", platform)
+    stdout().say(_write_output(to, program))
 
 
-def _judged(store: RunStore) -> tuple[RunResult, Judgement | None]:
+def _load_judged_result(store: RunStore) -> tuple[RunResult, Judgement | None]:
     """The result of a run that has one, with what was opened of it, and its judgement."""
     result, judgement = opened_result(store)
     return result or require_result(store), judgement
 
 
-def _written(to: Path, content: str | bytes) -> str:
+def _write_output(to: Path, content: str | bytes) -> str:
     write_whole(to, content)
     return f"written to {to}"
 

@@ -13,7 +13,7 @@ from optimizer.scanning.question import Question
 from optimizer.scanning.result import Scan, SymbolTrend
 from optimizer.scanning.scan import Ways, scan_sources
 from optimizer.session.genes_file import chosen_individual
-from optimizer.shown import counted, fraction
+from optimizer.shown import format_count, fraction
 from optimizer.written import write_whole
 from strategy.indicators.adaptive_trend import FAMILIES
 
@@ -78,14 +78,14 @@ def scan_command(
         write_whole(files.page, found.figure(files.drawn).to_html())
         say(f"{files.drawn} drawn in {files.page}")
     for path in filter(None, (files.csv, files.parquet)):
-        say(f"{counted(found.bars, 'bar')} written to {path}")
+        say(f"{format_count(found.bars, 'bar')} written to {path}")
     if as_json:
         print_json(found.payload())
     else:
         _print(stdout(), found, ways.history)
 
 
-def parameters_of(genes: Path | None, member: int | None) -> dict[str, float]:
+def read_parameters(genes: Path | None, member: int | None) -> dict[str, float]:
     """Parameters of the trend among the genes of an individual; none without a file.
 
     Raises:
@@ -107,14 +107,16 @@ def _print(console: Lines, found: Scan, history: int) -> None:
         console.say(_stands(found.symbols, console.width))
         console.say("")
     for one in found.too_short:
-        console.say(f"too short: {one.symbol}, {counted(one.bars, 'bar')} of {one.needed:,} needed")
+        console.say(
+            f"too short: {one.symbol}, {format_count(one.bars, 'bar')} of {one.needed:,} needed"
+        )
     if history:
         console.say(_runs(found.symbols, console.width))
         console.say("")
     for change in found.changes:
         console.say(
-            f"changed: {change.symbol} was {change.was} at {_shown(change.was_at)}, "
-            f"{change.now} since {_shown(change.since)}"
+            f"changed: {change.symbol} was {change.was} at {_format_time(change.was_at)}, "
+            f"{change.now} since {_format_time(change.since)}"
         )
     for line in _totals(found):
         console.say(line)
@@ -123,15 +125,17 @@ def _print(console: Lines, found: Scan, history: int) -> None:
 def _totals(found: Scan) -> list[str]:
     counts = ", ".join(f"{count:,} {word}" for word, count in found.counts.items())
     short = f", {len(found.too_short):,} too short" if found.too_short else ""
-    lines = [f"{counts}{short}", f"{counted(found.bars, 'bar')}{_until(found.symbols)}"]
+    lines = [f"{counts}{short}", f"{format_count(found.bars, 'bar')}{_until(found.symbols)}"]
     if found.compared:
         lines.append(
-            f"{len(found.changes):,} of {counted(found.compared, 'symbol')} that an earlier scan "
+            f"{len(found.changes):,} of {format_count(found.compared, 'symbol')} that an earlier "
+            "scan "
             "knew changed class"
         )
     return [
         *lines,
-        f"{counted(found.replayed, 'symbol')} replayed by the readable definition, no bit differs",
+        f"{format_count(found.replayed, 'symbol')} replayed by the readable definition, no bit "
+        "differs",
         f"{found.seconds:.2f} s on {found.device}; {found.went_on:,} rows went on from kept ones",
         f"rows {found.rows_hash}",
     ]
@@ -139,7 +143,7 @@ def _totals(found: Scan) -> list[str]:
 
 def _until(symbols: Sequence[SymbolTrend]) -> str:
     """When the last bars of the symbols open."""
-    times = sorted({_shown(one.last) for one in symbols})
+    times = sorted({_format_time(one.last) for one in symbols})
     return f", the last at {' to '.join(dict.fromkeys((times[0], times[-1])))}" if times else ""
 
 
@@ -151,11 +155,17 @@ def _stands(symbols: Sequence[SymbolTrend], width: int) -> str:
     headings += ["close", "last bar"] if is_wide else ["close"]
     rows = []
     for one in symbols:
-        cells = [one.symbol, one.class_, f"{one.trend:.6f}", f"{one.bars:,}", _shown(one.since)]
+        cells = [
+            one.symbol,
+            one.class_,
+            f"{one.trend:.6f}",
+            f"{one.bars:,}",
+            _format_time(one.since),
+        ]
         cells.append(one.direction or "-")
         if is_wide:
-            cells += [_shown(one.direction_since), *map(str, one.votes.values())]
-        rows.append(cells + [f"{one.close:.8g}", _shown(one.last)][: 2 if is_wide else 1])
+            cells += [_format_time(one.direction_since), *map(str, one.votes.values())]
+        rows.append(cells + [f"{one.close:.8g}", _format_time(one.last)][: 2 if is_wide else 1])
     return long_table(headings, rows, width, right=("trend", "bars", "close", *FAMILIES))
 
 
@@ -163,7 +173,7 @@ def _runs(symbols: Sequence[SymbolTrend], width: int) -> str:
     """The last runs of each symbol."""
     headings = ("symbol", "since", "class", "bars", "trend", "price")
     rows = [
-        ("" if nth else one.symbol, _shown(run.first), run.class_, f"{run.bars:,}",
+        ("" if nth else one.symbol, _format_time(run.first), run.class_, f"{run.bars:,}",
          f"{run.trend:.6f}", fraction(run.change))
         for one in symbols
         for nth, run in enumerate(one.history)
@@ -171,7 +181,7 @@ def _runs(symbols: Sequence[SymbolTrend], width: int) -> str:
     return "Last runs\n" + long_table(headings, rows, width, right=("bars", "trend", "price"))
 
 
-def _shown(time: str | None) -> str:
+def _format_time(time: str | None) -> str:
     """A time for people, to the minute."""
     return "-" if time is None else time[:16].replace("T", " ")
 

@@ -86,7 +86,7 @@ def told_words() -> dict[str, dict[str, str]]:
         if name not in KINDS:
             made = getattr(inspect.signature(word).return_annotation, "__name__", "")
             heading = HEADINGS.get(made, "Stops, targets, exits and the rest")
-        found.setdefault(heading, {})[_called(name)] = _meaning(name)
+        found.setdefault(heading, {})[_format_signature(name)] = _meaning(name)
     return found
 
 
@@ -127,7 +127,7 @@ def print_genes(console: Lines, spec: Strategy) -> None:
     console.print(table)
 
 
-def _called(name: str) -> str:
+def _format_signature(name: str) -> str:
     """A word with its arguments, without their types."""
     signature = inspect.signature(getattr(words, name))
     bare = [

@@ -47,7 +47,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
     recorded = _all_individuals(store, found)
     front = {genome.tobytes() for genome in found.genomes}
     is_member = np.array([one.tobytes() in front for one in recorded.population.genomes], np.bool_)
-    chosen = _chosen(is_member, sample)
+    chosen = _select_candidates(is_member, sample)
     header = RunHeader.read(store.header)
     trials = _trials(header, Recorded(recorded.population.take(chosen), recorded.born[chosen]))
     directions = [
@@ -83,12 +83,12 @@ def _all_individuals(store: RunStore, front: Population) -> Recorded:
     extra = front.take(np.flatnonzero(is_new))
     newest = recorded.born.max(initial=0)
     return Recorded(
-        Population.joined(recorded.population, extra),
+        Population.concat(recorded.population, extra),
         np.concatenate([recorded.born, np.full(len(extra), newest, np.int64)]),
     )
 
 
-def _chosen(is_member: npt.NDArray[np.bool_], sample: int) -> npt.NDArray[np.int64]:
+def _select_candidates(is_member: npt.NDArray[np.bool_], sample: int) -> npt.NDArray[np.int64]:
     """Places of the members of the front and of the sample, in order."""
     others = np.flatnonzero(~is_member)
     sampled = others[evenly(len(others), sample)]

@@ -9,10 +9,17 @@ from engine.accounts.ledger import REASONS, Ledger
 from engine.certificate import Certificate
 from optimizer.commands.console import WIDTH_OF_A_FILE, columns_table
 from optimizer.goals.objectives import is_maximised
-from optimizer.runs.result import Figure, Figures, Member, WindowDescription, noun_of, words_of
+from optimizer.runs.result import (
+    Figure,
+    Figures,
+    Member,
+    WindowDescription,
+    choose_noun,
+    describe_certificate,
+)
 from optimizer.runs.windows import name_metric, searched_windows
 from optimizer.session.importance import Importance
-from optimizer.shown import BESIDE_OBJECTIVES, counted, format_gene, fraction, metric, number
+from optimizer.shown import BESIDE_OBJECTIVES, format_count, format_gene, fraction, metric, number
 
 SHOWN_MEMBERS = 5
 
@@ -66,7 +73,7 @@ def front_title(count: int, shown: int, pick: int | None = None) -> str:
     """How many members a front has, what is shown of them, and how the pick is marked."""
     rest = f", {shown} of them that differ most (all: --front all)" if count > shown else ""
     marked = "" if pick is None else f", {PICK} is the pick"
-    return f"Front: {counted(count, 'member')}{rest}{marked}"
+    return f"Front: {format_count(count, 'member')}{rest}{marked}"
 
 
 def front_tables(
@@ -219,7 +226,7 @@ def importance_tables(
 def certificate_line(certificate: Certificate) -> str:
     """One line that says whether reference and engine agree."""
     hashes = f"ledger {certificate.ledger_hash[:12]}, data {certificate.data_hash[:12]}"
-    return f"certificate: {words_of(certificate)} ({hashes})"
+    return f"certificate: {describe_certificate(certificate)} ({hashes})"
 
 
 def heading(name: str) -> str:
@@ -231,7 +238,7 @@ def windows_table(
     windows: Sequence[WindowDescription], by_window: Mapping[str, Sequence[Figure]], title: str
 ) -> Table:
     """One individual, window by window [W]; those of one label below each other."""
-    noun, has_held_out = noun_of(windows), any(window.is_held_out for window in windows)
+    noun, has_held_out = choose_noun(windows), any(window.is_held_out for window in windows)
     places: dict[str, list[int]] = {}
     for place, window in enumerate(windows):
         places.setdefault(window.label, []).append(place)
@@ -270,7 +277,7 @@ def held_out_table(members: Mapping[int, Member], objectives: Sequence[str]) -> 
     return table
 
 
-def ends_of(ledgers: Sequence[Ledger]) -> str:
+def describe_exits(ledgers: Sequence[Ledger]) -> str:
     """How many trades ended for which reason, in words."""
     reasons = [reason for one in ledgers for reason in one.reason.tolist()]
     counts = ((name, reasons.count(place)) for place, name in enumerate(REASONS))

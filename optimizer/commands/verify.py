@@ -7,7 +7,7 @@ from optimizer.commands.console import print_json, stdout
 from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, find_run
-from optimizer.runs.result import words_of
+from optimizer.runs.result import describe_certificate
 from optimizer.verifying.check import Checked, check_run
 
 MOST_LINES = 5
@@ -40,14 +40,15 @@ def verify_command(
     else:
         _say(run, found, is_empty=is_empty)
     if found.problems:
-        raise StoreError(f"run '{run}' is damaged: {_joined(found.problems)}")
+        raise StoreError(f"run '{run}' is damaged: {_join_lines(found.problems)}")
     if found.unchecked:
         raise StoreError(
-            f"run '{run}' is not whole here: {_joined(found.unchecked)}; --individuals 0 checks "
+            f"run '{run}' is not whole here: {_join_lines(found.unchecked)}; --individuals 0 "
+            "checks "
             "the record alone"
         )
     if found.unfinished:
-        raise StoreError(f"run '{run}' is not judged to the end: {_joined(found.unfinished)}")
+        raise StoreError(f"run '{run}' is not judged to the end: {_join_lines(found.unfinished)}")
 
 
 def _say(run: str, found: Checked, *, is_empty: bool) -> None:
@@ -63,11 +64,11 @@ def _say(run: str, found: Checked, *, is_empty: bool) -> None:
     for line in found.unchecked:
         console.say(line)
     if found.certificate is not None:
-        console.say(words_of(found.certificate))
+        console.say(describe_certificate(found.certificate))
         console.say("all that follows from the bars and from other rows was computed anew")
     console.say(f"not computed anew: {'; '.join(found.not_recomputed)}")
 
 
-def _joined(lines: tuple[str, ...]) -> str:
+def _join_lines(lines: tuple[str, ...]) -> str:
     left = len(lines) - MOST_LINES
     return "; ".join(lines[:MOST_LINES]) + (f"; and {left} more" if left > 0 else "")

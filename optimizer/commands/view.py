@@ -55,7 +55,7 @@ class SearchView:
         if found is None:
             yield Text(f"evaluating the initial population, {elapsed}", style="dim")
             return
-        left = "stopping" if self.is_stopping else left_of(found)
+        left = "stopping" if self.is_stopping else format_time_left(found)
         line = Table.grid(padding=(0, 2), expand=True)
         line.add_column(no_wrap=True)
         line.add_column(ratio=1)
@@ -67,9 +67,10 @@ class SearchView:
         levels = PLAIN_LEVELS if options.ascii_only else LEVELS
         yield self._trends(found, levels, options.max_width)
         yield Text(
-            f"front {found.front:,}, feasible {found.feasible:.0%}, hypervolume {volume_of(found)}"
+            f"front {found.front:,}, feasible {found.feasible:.0%}, hypervolume "
+            f"{format_hypervolume(found)}"
         )
-        rate = rate_of(found)
+        rate = format_rate(found)
         yield Text(f"{found.evaluated:,} evaluated" + (f", {rate}" if rate else ""))
         if found.rejected:
             rejected = ", ".join(f"{name} {count:,}" for name, count in found.rejected.items())
@@ -168,12 +169,12 @@ def lasting(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60} min"
 
 
-def left_of(progress: Progress) -> str:
+def format_time_left(progress: Progress) -> str:
     """How long the rest takes at the present rate; empty where nobody knows."""
     return "" if math.isnan(progress.eta_s) else f"{lasting(progress.eta_s)} left"
 
 
-def volume_of(progress: Progress) -> str:
+def format_hypervolume(progress: Progress) -> str:
     """The hypervolume, with what it is measured in."""
     volume = progress.hypervolume
     if not volume:
@@ -181,7 +182,7 @@ def volume_of(progress: Progress) -> str:
     return f"{number(volume) if volume >= LONG else format(volume, '.4f')} (first box = 1)"
 
 
-def rate_of(progress: Progress) -> str:
+def format_rate(progress: Progress) -> str:
     """Individual-bars a second since the process is warm; empty before."""
     rate = progress.individual_bars_per_s
     if math.isnan(rate):

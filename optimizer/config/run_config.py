@@ -18,7 +18,7 @@ from optimizer.config.compute import ComputeSettings, DeviceSettings, RecordSett
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.search import GoalSettings, SearchSettings
-from optimizer.config.values import Decides, Words, said_of
+from optimizer.config.values import Decides, Words, read_schema_extra
 from optimizer.errors import ConfigError
 
 MOST_SHOWN_CHARACTERS = 60
@@ -50,7 +50,7 @@ class RunConfig(
 def names_deciding(*what: Decides) -> tuple[str, ...]:
     """Names of the knobs that decide these things, in the order of the configuration."""
     fields = RunConfig.model_fields.items()
-    return tuple(name for name, field in fields if said_of(field, "decides") in what)
+    return tuple(name for name, field in fields if read_schema_extra(field, "decides") in what)
 
 
 def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
@@ -89,24 +89,24 @@ def make_config(
     raise ConfigError("; ".join(first + from_flags))
 
 
-def expected_of(name: str) -> str:
+def describe_allowed_values(name: str) -> str:
     """What a field may hold, such as ``"a whole number from 1 to 10,000,000"``.
 
-    >>> expected_of("risk_fraction")
+    >>> describe_allowed_values("risk_fraction")
     'a number above 0, at most 1'
     """
     field = RunConfig.model_fields[name]
-    kind, words = kind_of(field), words_of(field)
+    kind, words = find_value_type(field), find_words(field)
     if words is not None:
         return words.text
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(get_args(kind))
     if kind in (int, float):
-        return ("a whole number" if kind is int else "a number") + _range_of(field)
+        return ("a whole number" if kind is int else "a number") + _describe_range(field)
     return "true or false" if kind is bool else "text"
 
 
-def kind_of(field: FieldInfo) -> type:
+def find_value_type(field: FieldInfo) -> type:
     """The type of a field's values, None left out."""
     annotation = field.annotation
     if get_origin(annotation) in (Literal, dict, list, tuple):
@@ -115,18 +115,18 @@ def kind_of(field: FieldInfo) -> type:
     return kinds[0] if kinds else annotation  # type: ignore[return-value]
 
 
-def words_of(field: FieldInfo) -> Words | None:
+def find_words(field: FieldInfo) -> Words | None:
     """What a field may hold, where its type and range do not say it."""
     return next((known for known in field.metadata if isinstance(known, Words)), None)
 
 
-def flag_of(name: str) -> str:
+def format_flag(name: str) -> str:
     """The flag of a field; one that is repeated for each entry names a single one.
 
-    >>> flag_of("min_trades"), flag_of("bounds")
+    >>> format_flag("min_trades"), format_flag("bounds")
     ('--min-trades', '--bound')
     """
-    is_many = get_origin(kind_of(RunConfig.model_fields[name])) in (dict, list)
+    is_many = get_origin(find_value_type(RunConfig.model_fields[name])) in (dict, list)
     return f"--{name.removesuffix('s') if is_many else name}".replace("_", "-")
 
 
@@ -205,14 +205,14 @@ def _problem(place: tuple[int | str, ...], value: object, flags: Collection[str]
     if name not in RunConfig.model_fields:
         near = get_close_matches(name.lower(), list(RunConfig.model_fields), n=1)
         return f"{name} is unknown" + (f"; did you mean '{near[0]}'?" if near else "")
-    words = words_of(RunConfig.model_fields[name])
+    words = find_words(RunConfig.model_fields[name])
     entry = words.entry if words is not None and len(place) > 1 else ""
     if name in flags:
-        path = flag_of(name) + (f" {place[1]}" if entry else "")
-    return f"{path} must be {entry or expected_of(name)}, got {shown}"
+        path = format_flag(name) + (f" {place[1]}" if entry else "")
+    return f"{path} must be {entry or describe_allowed_values(name)}, got {shown}"
 
 
-def _range_of(field: FieldInfo) -> str:
+def _describe_range(field: FieldInfo) -> str:
     low, above, high = (_limit(field, name) for name in ("ge", "gt", "le"))
     if low is not None:
         return f" of at least {low}" if high is None else f" from {low} to {high}"

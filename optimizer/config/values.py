@@ -114,7 +114,7 @@ def knob(
     return value
 
 
-def said_of(field: FieldInfo, what: Literal["decides", "also"]) -> str:
+def read_schema_extra(field: FieldInfo, what: Literal["decides", "also"]) -> str:
     """What a field says of itself beside its type and description; empty where it says nothing."""
     extra = field.json_schema_extra
     return str(extra.get(what, "")) if isinstance(extra, dict) else ""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.checks import Flags, Floats, Ints
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.returns import varies
 from optimizer.evidence.words import places, units, words
 
@@ -63,10 +63,10 @@ def block_length(columns: Floats) -> Figure:
         Days, at least 1; undefined below 20 days and where no column varies.
     """
     if len(columns) < FEWEST_DAYS:
-        return undefined(f"fewer than {FEWEST_DAYS} days")
-    lengths = [_length_of(column) for column in columns[:, varies(columns)].T]
+        return make_undefined(f"fewer than {FEWEST_DAYS} days")
+    lengths = [_estimate_block_length(column) for column in columns[:, varies(columns)].T]
     known = [length for length in lengths if not math.isnan(length)]
-    return Figure(float(np.median(known))) if known else undefined("no trial varies")
+    return Figure(float(np.median(known))) if known else make_undefined("no trial varies")
 
 
 def resample(seed: int, index: int, days: int, block: float) -> Ints:
@@ -106,7 +106,7 @@ def against_nothing(
     spread = np.zeros(0) if why else long_run_deviations(columns, block.value)
     kept = np.flatnonzero(spread > 0)
     if not len(kept):
-        none = undefined(why or "no trial varies")
+        none = make_undefined(why or "no trial varies")
         return Bootstrap(resamples, block, none, none, none, none, none, none, ())
     drawn = _days_drawn(seed, resamples, days, block.value)
     tests = _Against(columns[:, kept], spread[kept], drawn)
@@ -226,7 +226,7 @@ def _days_drawn(seed: int, resamples: int, days: int, block: float) -> Floats:
     return drawn
 
 
-def _length_of(column: Floats) -> float:
+def _estimate_block_length(column: Floats) -> float:
     """What Politis and White choose for a column [D], D at least 20; NaN where it is undefined."""
     days = len(column)
     around = column - column.mean()

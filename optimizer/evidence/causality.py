@@ -69,7 +69,7 @@ def causality_seconds(lengths: Iterable[int], members: int) -> float:
     return seconds
 
 
-def poisoned(bars: Bars, cut: int) -> Bars:
+def poison_bars(bars: Bars, cut: int) -> Bars:
     """The same bars before a cut, and from it on prices doubled and halved in turn.
 
     Volume is there multiplied by 1,000, plus 1. Extra columns are halved and of the other sign

@@ -14,7 +14,7 @@ import numpy as np
 
 from data.checks import Floats
 from engine.accounts.ledger import Ledger
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure, make_undefined
 
 DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
 
@@ -70,15 +70,15 @@ def strength(ledgers: Sequence[Ledger]) -> Figure:
 
     Read: its trades lie about so many standard errors above zero; at most the root of the trades.
     """
-    return strength_of([ledger.r for ledger in ledgers])
+    return compute_strength([ledger.r for ledger in ledgers])
 
 
-def strength_of(parts: Sequence[Floats]) -> Figure:
+def compute_strength(parts: Sequence[Floats]) -> Figure:
     """The same of R in windows: each summed in the order of trades, then windows in theirs."""
-    return strength_of_sums(*sums_of(parts))
+    return strength_of_sums(*sum_r_and_squares(parts))
 
 
-def sums_of(parts: Sequence[Floats]) -> tuple[float, float]:
+def sum_r_and_squares(parts: Sequence[Floats]) -> tuple[float, float]:
     """Sum of R and of its squares, each window's in the order of trades, then windows in theirs."""
     sums = [(_sum(r), _sum(r * r)) for r in parts]
     return _sum(np.array([one for one, _ in sums])), _sum(np.array([two for _, two in sums]))
@@ -91,11 +91,11 @@ def strength_of_sums(sum_r: float, sum_r2: float) -> Figure:
     Figure(value=0.848528137423857, why='')
     """
     if not sum_r2 > 0:
-        return undefined("no trade moved")
+        return make_undefined("no trade moved")
     return Figure(sum_r / math.sqrt(sum_r2))
 
 
-def pick_of(strengths: Floats, genomes: Floats) -> int | None:
+def find_strongest(strengths: Floats, genomes: Floats) -> int | None:
     """The member that every verdict is about: of greatest strength, the first by genome if equal.
 
     Args:

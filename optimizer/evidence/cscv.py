@@ -15,7 +15,7 @@ import numpy as np
 
 from data.checks import Floats
 from optimizer.errors import ConfigError
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure, make_undefined
 
 MOST_BLOCKS = 16
 
@@ -77,7 +77,7 @@ def overfitting(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Overfitting:
         raise ConfigError(f"blocks must be an even number from 2 to {MOST_BLOCKS}, got {blocks}")
     splits = math.comb(blocks, blocks // 2)
     if count < 2:
-        return Overfitting(splits, *[undefined("fewer than two trials")] * 5)
+        return Overfitting(splits, *[make_undefined("fewer than two trials")] * 5)
     choices = list(combinations(range(blocks), blocks // 2))
     seen: list[_Seen] = [_Seen(0.0, 0.0, 0.0)] * splits
     parts = [slice(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
@@ -91,7 +91,7 @@ def overfitting(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Overfitting:
             _fill(total, [choices[-1 - i] for i in ones], ratios[1, :, part])
         for i, one, other in zip(ones, *ratios, strict=False):
             seen[i], seen[-1 - i] = _judge(one, other), _judge(other, one)
-    return _summarised(seen, count)
+    return _summarise_splits(seen, count)
 
 
 def _totals(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Floats:
@@ -134,7 +134,7 @@ def _judge(here: Floats, there: Floats) -> _Seen:
     return _Seen(float(here[best]), float(value), below + (equal + 1) / 2)
 
 
-def _summarised(seen: list[_Seen], count: int) -> Overfitting:
+def _summarise_splits(seen: list[_Seen], count: int) -> Overfitting:
     ranks = np.array([split.rank for split in seen])
     w = ranks / (count + 1)
     slope, intercept = _line(seen)
@@ -152,7 +152,7 @@ def _summarised(seen: list[_Seen], count: int) -> Overfitting:
 def _line(seen: list[_Seen]) -> tuple[Figure, Figure]:
     pairs = np.array([(s.chosen, s.other) for s in seen if np.isfinite([s.chosen, s.other]).all()])
     if len(pairs) < 2 or np.ptp(pairs[:, 0]) == 0:
-        return (undefined("no two splits differ in the best ratio"),) * 2
+        return (make_undefined("no two splits differ in the best ratio"),) * 2
     x, y = pairs.T
     slope = float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
     return Figure(slope), Figure(float(y.mean()) - slope * float(x.mean()))

@@ -17,7 +17,7 @@ class Figure:
     Raises:
         ValueError: When an undefined number has no reason, or a defined one has.
 
-    >>> Figure(0.25), undefined("no trades")
+    >>> Figure(0.25), make_undefined("no trades")
     (Figure(value=0.25, why=''), Figure(value=nan, why='no trades'))
     """
 
@@ -34,7 +34,7 @@ class Figure:
         return not self.why
 
 
-def undefined(why: str) -> Figure:
+def make_undefined(why: str) -> Figure:
     """No number, for a reason."""
     return Figure(math.nan, why)
 

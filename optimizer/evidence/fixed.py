@@ -13,7 +13,7 @@ import numpy as np
 from data.bars import Window
 from data.checks import Floats
 from optimizer.evidence.compared import strength_of_sums
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.splits import Split
 
 Places = Mapping[tuple[int, int, int], int]
@@ -52,34 +52,34 @@ def fixed_paths(
         In-sample, for the search saw all of these bars. Undefined where no path traded.
     """
     places = {(w.series, w.start, w.end): i for i, w in enumerate(windows)}
-    tested = [_tested(sums, split, places) for split in splits]
+    tested = [_sum_test_groups(sums, split, places) for split in splits]
     strengths = [
         strength_of_sums(*np.sum([tested[s][group] for group, s in enumerate(path)], axis=0))
         for path in of_paths
     ]
-    return spread_of(strengths)
+    return summarise_strengths(strengths)
 
 
-def spread_of(strengths: Sequence[Figure]) -> PathStrengths:
+def summarise_strengths(strengths: Sequence[Figure]) -> PathStrengths:
     """The least, the low and the median of the strengths of paths; undefined where none traded."""
     known = np.sort([strength.value for strength in strengths if strength.is_defined])
     if not len(known):
-        none = undefined("no path traded")
+        none = make_undefined("no path traded")
         return PathStrengths(none, none, none)
     low = known[math.ceil(0.05 * len(known)) - 1]
     return PathStrengths(*(Figure(float(value)) for value in (known[0], low, np.median(known))))
 
 
-def _tested(sums: Floats, split: Split, places: Places) -> dict[int, Floats]:
+def _sum_test_groups(sums: Floats, split: Split, places: Places) -> dict[int, Floats]:
     """Sums [2] of a split's own choice in each group that it tests; 0 where it has none."""
-    chosen = _strongest(_added(sums, split.train, places))
+    chosen = _strongest(_sum_windows(sums, split.train, places))
     return {
-        group: _added(sums[[chosen]], windows, places)[0] if chosen >= 0 else np.zeros(2)
+        group: _sum_windows(sums[[chosen]], windows, places)[0] if chosen >= 0 else np.zeros(2)
         for group, windows in zip(split.groups, split.tests, strict=True)
     }
 
 
-def _added(sums: Floats, windows: Sequence[Window], places: Places) -> Floats:
+def _sum_windows(sums: Floats, windows: Sequence[Window], places: Places) -> Floats:
     """Sums [N, 2] over some of the windows of [N, W, 2]."""
     chosen = [places[w.series, w.start, w.end] for w in windows]
     added: Floats = sums[:, chosen].sum(axis=1)

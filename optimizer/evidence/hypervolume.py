@@ -7,7 +7,7 @@ import moocore
 import numpy as np
 
 from data.checks import Floats
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.search.archive import EXACT_OBJECTIVES
 
 IDLE = {"profit_factor": 1.0, "max_drawdown": 1.0, "exposure": 1.0}
@@ -28,11 +28,11 @@ def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool])
         with more objectives than hypervolume is exact for.
     """
     if len(names) > EXACT_OBJECTIVES:
-        return undefined(f"more than {EXACT_OBJECTIVES} objectives")
+        return make_undefined(f"more than {EXACT_OBJECTIVES} objectives")
     reference = np.array([_idle(name, up) for name, up in zip(names, maximised, strict=True)])
     if np.isnan(reference).any():
         lost = names[int(np.isnan(reference).argmax())]
-        return undefined(f"an account that does nothing has no {lost}")
+        return make_undefined(f"an account that does nothing has no {lost}")
     signs = np.where(np.asarray(maximised), -1.0, 1.0)
     ahead = signs * (values - reference)
     ahead = ahead[(ahead < 0).all(axis=1)]

@@ -127,7 +127,7 @@ class NullMarkets:
     ) -> None:
         if keep not in ("auto", *PERIODS_NS):
             raise ConfigError(f"keep must be auto, none, day or week, got {keep!r}")
-        ranges = [_range_of(number, windows) for number in range(len(series))]
+        ranges = [_find_range(number, windows) for number in range(len(series))]
         ended = [bars.until(end) for bars, (_, end) in zip(series, ranges, strict=True)]
         moving = [np.arange(max(start, 1), end) for start, end in ranges]
         self.keep: Keep = _chosen_keep(ended, moving) if keep == "auto" else keep
@@ -150,22 +150,22 @@ class NullMarkets:
             for one in self._series
         )
 
-    def shuffled(self, index: int) -> tuple[Bars, ...]:
+    def shuffle_market(self, index: int) -> tuple[Bars, ...]:
         """Shuffled market `index`, from 1 on: [S] series that end with their windows."""
         return tuple(
-            _shuffled(one, origins)
+            _shuffle_series(one, origins)
             for one, origins in zip(self._series, self.origins(index), strict=True)
         )
 
-    def turned(self, index: int) -> tuple[Ints, ...]:
+    def list_mirrored_bars(self, index: int) -> tuple[Ints, ...]:
         """Numbers of the bars of each series that mirrored market `index` turns, ascending."""
         tops = self._tops(index)
         return tuple(one.moving[one.may_turn & tops[one.number]] for one in self._series)
 
-    def mirrored(self, index: int) -> tuple[Bars, ...]:
+    def mirror_market(self, index: int) -> tuple[Bars, ...]:
         """Mirrored market `index`, from 1 on: [S] series that end with their windows."""
         tops = self._tops(index)
-        return tuple(_mirrored(one, one.may_turn & tops[one.number]) for one in self._series)
+        return tuple(_mirror_series(one, one.may_turn & tops[one.number]) for one in self._series)
 
     def _words(self, index: int, purpose: str) -> Words:
         return words(self._seed, index, purpose, len(self._times))
@@ -176,7 +176,7 @@ class NullMarkets:
         return tops
 
 
-def _range_of(number: int, windows: Sequence[Window]) -> tuple[int, int]:
+def _find_range(number: int, windows: Sequence[Window]) -> tuple[int, int]:
     own = [window for window in windows if window.series == number]
     if not own:
         raise ConfigError(f"series {number} has no window that was searched")
@@ -220,7 +220,7 @@ def _taken_apart(
         bars.low[moving] / opening,
         bars.close[moving] / opening,
     )
-    turned = _turned(ratios, is_opener)
+    turned = _mirror_ratios(ratios, is_opener)
     return _Series(
         bars,
         moving,
@@ -238,7 +238,7 @@ def _among_all(one: _Series, taken: Ints) -> Ints:
     return np.concatenate([np.arange(len(one.bars) - len(taken)), one.moving[taken]])
 
 
-def _shuffled(one: _Series, origins: Origins) -> Bars:
+def _shuffle_series(one: _Series, origins: Origins) -> Bars:
     kept = len(one.bars) - len(one.moving)
     bodies, gaps = (found[kept:] - kept for found in origins)
     gap, *body = one.ratios
@@ -251,12 +251,12 @@ def _shuffled(one: _Series, origins: Origins) -> Bars:
     return _rebuilt(one, ratios, bars.volume[origins.bodies], extra)
 
 
-def _mirrored(one: _Series, turns: Flags) -> Bars:
+def _mirror_series(one: _Series, turns: Flags) -> Bars:
     chosen = (np.where(turns, *pair) for pair in zip(one.turned, one.ratios, strict=True))
     return _rebuilt(one, _Ratios(*chosen), one.bars.volume, one.bars.extra)
 
 
-def _turned(ratios: _Ratios, is_opener: Flags) -> _Ratios:
+def _mirror_ratios(ratios: _Ratios, is_opener: Flags) -> _Ratios:
     """Each bar turned about the mean body, and about the mean gap of its kind."""
     mean = _mean(ratios.close)
     around = np.where(is_opener, _mean(ratios.gap[is_opener]), _mean(ratios.gap[~is_opener]))

@@ -13,7 +13,7 @@ from data.bars import Bars, Window
 from data.checks import Flags, Floats, Ints
 from data.timeframe import UNITS_NS
 from engine.accounts.ledger import Ledger
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure, make_undefined
 
 FEWEST_DAYS = 3
 """Below so many days there is no Sharpe ratio."""
@@ -39,10 +39,10 @@ class Daily:
     kurtosis: Figure
 
 
-def days_of(series: Sequence[Bars], windows: Sequence[Window]) -> Ints:
+def list_days(series: Sequence[Bars], windows: Sequence[Window]) -> Ints:
     """The dates on which some window has a bar, [D] days since 1970 UTC, ascending."""
     # One window after the other: all bars together may be more than memory holds.
-    days = [np.unique(_dates_in(window, series)) for window in windows]
+    days = [np.unique(_list_dates(window, series)) for window in windows]
     found: Ints = np.unique(np.concatenate(days))
     return found
 
@@ -60,14 +60,14 @@ def daily_returns(
         ledgers: Of each trial [N], one a window [W].
         series: [S] that windows refer to.
         windows: [W] searched ones.
-        days: [D] from `days_of`.
+        days: [D] from `list_days`.
         before: [D, N] of windows before these; None where there are none.
 
     Returns:
         [D, N]; a window's r are added in the order of its trades, then windows in their order.
     """
     # Of each bar once: trials have many more trades than there are bars.
-    places = [np.searchsorted(days, _dates_in(window, series)) for window in windows]
+    places = [np.searchsorted(days, _list_dates(window, series)) for window in windows]
     columns = [
         _column(of_trial, windows, places, np.zeros(len(days)) if before is None else before[:, n])
         for n, of_trial in enumerate(ledgers)
@@ -118,11 +118,11 @@ def moments(column: Floats) -> Daily:
     """
     days = len(column)
     if days < FEWEST_DAYS:
-        return Daily(days, *[undefined(f"fewer than {FEWEST_DAYS} days")] * 3)
+        return Daily(days, *[make_undefined(f"fewer than {FEWEST_DAYS} days")] * 3)
     around = column - column.mean()
     m2 = float(np.mean(around**2))
     if not varies(column[:, None])[0] or m2 * m2 == 0:
-        return Daily(days, *[undefined("all days are equal")] * 3)
+        return Daily(days, *[make_undefined("all days are equal")] * 3)
     return Daily(
         days,
         Figure(float(sharpe_ratios(column[:, None])[0])),
@@ -144,10 +144,10 @@ def efficiency(trained: Floats, tested: Floats) -> Figure:
     Source: Pardo, "The Evaluation and Optimization of Trading Strategies", 2nd ed. 2008.
     """
     if not len(trained) or not len(tested):
-        return undefined("no days")
+        return make_undefined("no days")
     before = float(trained.mean())
     if not before > 0:
-        return undefined("the mean in training is not above 0")
+        return make_undefined("the mean in training is not above 0")
     return Figure(float(tested.mean()) / before)
 
 
@@ -163,7 +163,7 @@ def _column(
     return total
 
 
-def _dates_in(window: Window, series: Sequence[Bars]) -> Ints:
+def _list_dates(window: Window, series: Sequence[Bars]) -> Ints:
     return _dates(series[window.series].timestamp[window.start : window.end])
 
 

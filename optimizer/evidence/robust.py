@@ -15,10 +15,10 @@ from engine.accounts.account import side_and_risk
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.positions.intrabar import COARSE_SHARE
-from optimizer.evidence.compared import strength_of, sums_of
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.compared import compute_strength, sum_r_and_squares
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.words import places, units, words
-from optimizer.goals.near import axis_moves, reach_of
+from optimizer.goals.near import axis_moves, compute_reach
 from strategy.genes import GenomeLayout
 
 CLOUD = 32
@@ -68,7 +68,7 @@ def neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> 
         [n, G] legal, each once and none of them the member, in the order in which they were made.
     """
     cloud = words(seed, member, "near", CLOUD * len(layout)).reshape(CLOUD, len(layout))
-    moves = (2 * units(cloud) - 1) * reach_of(layout)
+    moves = (2 * units(cloud) - 1) * compute_reach(layout)
     moves = np.where(layout.is_int, np.floor(moves + 0.5), moves)
     moved, _ = layout.repair(genome + np.concatenate([axis_moves(layout), moves]))
     distinct = dict.fromkeys(map(tuple, moved.tolist()))
@@ -87,9 +87,9 @@ def share_that_keeps_half(own: Figure, others: Floats) -> Figure:
         Undefined where its own is not above 0, and where there are no others.
     """
     if not own.value > 0:
-        return undefined(own.why or "its own strength is not above 0")
+        return make_undefined(own.why or "its own strength is not above 0")
     if not len(others):
-        return undefined("it has no neighbours")
+        return make_undefined("it has no neighbours")
     return Figure(float(np.mean(keeps_half(own, others))))
 
 
@@ -114,7 +114,7 @@ def break_even_bp(ledgers: Sequence[Ledger]) -> Figure:
         side, risk = side_and_risk(ledger)
         gross += float((side * (ledger.exit - ledger.entry) / risk).sum())
         turnover += float(((ledger.exit + ledger.entry) / risk).sum())
-    return Figure(10000 * gross / turnover) if turnover > 0 else undefined("no trades")
+    return Figure(10000 * gross / turnover) if turnover > 0 else make_undefined("no trades")
 
 
 def falls_in_other_orders(
@@ -135,7 +135,7 @@ def falls_in_other_orders(
     """
     r = np.concatenate([ledger.r for ledger in ledgers]) if ledgers else np.empty(0)
     if not len(r):
-        return (undefined("no trades"),) * len(QUANTILES_PERCENT)
+        return (make_undefined("no trades"),) * len(QUANTILES_PERCENT)
     step = max(1, CHUNK_DRAWS // len(r))
     parts = [
         _falls(r, seed, range(first, min(first + step, ORDERS + 1)), risk_fraction)
@@ -143,7 +143,7 @@ def falls_in_other_orders(
     ]
     falls = np.sort(np.concatenate(parts))
     if np.isnan(falls).any():
-        return (undefined("overflow"),) * len(QUANTILES_PERCENT)
+        return (make_undefined("overflow"),) * len(QUANTILES_PERCENT)
     return tuple(Figure(float(falls[-(-q * ORDERS // 100) - 1])) for q in QUANTILES_PERCENT)
 
 
@@ -178,11 +178,11 @@ def drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figure:
         if before is not None and after is not None
     ]
     if not moved or not free.any():
-        return undefined("no two neighbouring folds have a pick")
+        return make_undefined("no two neighbouring folds have a pick")
     return Figure(float(np.mean(moved)))
 
 
-def checks_of(
+def evaluate_checks(
     plateau: Figure,
     break_even: Figure,
     *,
@@ -216,11 +216,11 @@ def checks_of(
 
 
 def _cost_point(ledgers: Sequence[Ledger], costs: Costs, times: float) -> CostPoint:
-    parts = [_r_at(ledger, times * costs.per_side) for ledger in ledgers]
-    return CostPoint(times, strength_of(parts), sums_of(parts)[0])
+    parts = [_recompute_r(ledger, times * costs.per_side) for ledger in ledgers]
+    return CostPoint(times, compute_strength(parts), sum_r_and_squares(parts)[0])
 
 
-def _r_at(ledger: Ledger, per_side: float) -> Floats:
+def _recompute_r(ledger: Ledger, per_side: float) -> Floats:
     """R of trades [K] at other costs, by the formula that engines use."""
     side, risk = side_and_risk(ledger)
     net = side * (ledger.exit - ledger.entry) - per_side * (ledger.entry + ledger.exit)
@@ -243,4 +243,4 @@ def _falls(r: Floats, seed: int, orders: range, risk_fraction: float) -> Floats:
 def _mean_without(place: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:
     count = sum(n for i, n in enumerate(trades) if i != place)
     total = sum(r for i, r in enumerate(sum_r) if i != place)
-    return Figure(total / count) if count else undefined("no trades in the rest")
+    return Figure(total / count) if count else make_undefined("no trades in the rest")

@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from data.checks import Floats
-from optimizer.evidence.figures import Figure, first_reason, undefined
+from optimizer.evidence.figures import Figure, first_reason, make_undefined
 from optimizer.evidence.returns import (
     FEWEST_DAYS,
     Daily,
@@ -64,22 +64,22 @@ def probabilistic(column: Daily, hurdle: float = 0.0) -> Figure:
     Returns:
         0 to 1; undefined with the column, and where the ratio has no spread.
     """
-    spread = _spread_of(column)
+    spread = _compute_scaled_variance(column)
     if not spread.is_defined:
         return spread
     if not spread.value > 0:
-        return undefined("the Sharpe ratio has no spread")
+        return make_undefined("the Sharpe ratio has no spread")
     z = (column.sharpe.value - hurdle) * math.sqrt(column.days - 1) / math.sqrt(spread.value)
     return Figure(_normal_below(z))
 
 
 def least_record(column: Daily, hurdle: float = 0.0) -> Figure:
     """How many days a record must have for a PSR of 0.95 (MinTRL); undefined not above `hurdle`."""
-    spread = _spread_of(column)
+    spread = _compute_scaled_variance(column)
     if not spread.is_defined:
         return spread
     if column.sharpe.value <= hurdle:
-        return undefined("the Sharpe ratio is not above its hurdle")
+        return make_undefined("the Sharpe ratio is not above its hurdle")
     ahead = column.sharpe.value - hurdle
     return Figure(1 + spread.value * (NORMAL.inv_cdf(CONFIDENCE) / ahead) ** 2)
 
@@ -108,12 +108,12 @@ def effective_trials(columns: Floats) -> Figure:
     """
     columns = columns[:, chosen_trials(columns.shape[1], MOST_COMPARED)]
     if len(columns) < FEWEST_DAYS:
-        return undefined(f"fewer than {FEWEST_DAYS} days")
+        return make_undefined(f"fewer than {FEWEST_DAYS} days")
     around = columns - columns.mean(axis=0)
     length = np.sqrt((around**2).sum(axis=0))
     is_kept = varies(columns) & (length > 0)
     if not is_kept.any():
-        return undefined("no trial varies")
+        return make_undefined("no trial varies")
     around = _merge_quiet_days(columns, around[:, is_kept] / length[is_kept])
     is_tall = around.shape[0] > around.shape[1]
     with threadpool_limits(1, user_api="blas"):
@@ -140,11 +140,11 @@ def variance_of_trials(columns: Floats) -> Figure:
     ratios = sharpe_ratios(columns)
     ratios = ratios[~np.isnan(ratios)]
     if len(ratios) < 2:
-        return undefined("fewer than two trials of generation 0 have a Sharpe ratio")
+        return make_undefined("fewer than two trials of generation 0 have a Sharpe ratio")
     return Figure(max(float(np.var(ratios, ddof=1)), 1 / (len(columns) - 1)))
 
 
-def deflated(column: Daily, variance: Figure, tries: Figure) -> Deflated:
+def deflate_sharpe(column: Daily, variance: Figure, tries: Figure) -> Deflated:
     """The PSR of a trial above what the best of so many tries would show (DSR).
 
     Args:
@@ -154,21 +154,21 @@ def deflated(column: Daily, variance: Figure, tries: Figure) -> Deflated:
     """
     why = first_reason(variance, tries)
     if why:
-        return Deflated(variance, undefined(why), undefined(why))
+        return Deflated(variance, make_undefined(why), make_undefined(why))
     hurdle = math.sqrt(variance.value) * expected_maximum(tries.value)
     return Deflated(variance, Figure(hurdle), probabilistic(column, hurdle))
 
 
-def probabilistic_of(column: Floats) -> Figure:
+def compute_psr(column: Floats) -> Figure:
     """The PSR above 0 of a column of days [D]."""
     return probabilistic(moments(column))
 
 
-def _spread_of(column: Daily) -> Figure:
+def _compute_scaled_variance(column: Daily) -> Figure:
     """D - 1 times the variance of a Sharpe ratio, V(SR)."""
     why = first_reason(column.sharpe, column.skew, column.kurtosis)
     if why:
-        return undefined(why)
+        return make_undefined(why)
     ratio, skew, kurtosis = column.sharpe.value, column.skew.value, column.kurtosis.value
     return Figure(1 - skew * ratio + (kurtosis - 1) / 4 * ratio**2)
 

@@ -101,7 +101,7 @@ def walk_forward(
     for fold in range(folds):
         first, test = 0 if anchored else fold, fold + train_groups
         train = [_cut(w, "train", cuts[first], cuts[test] - purge) for w, cuts in placed]
-        found.append(Split(_present(train), (_tested(placed, test),), (test,)))
+        found.append(Split(_present(train), (_cut_test_windows(placed, test),), (test,)))
     return tuple(found)
 
 
@@ -144,12 +144,12 @@ def combinatorial(
     found = []
     for chosen in combinations(range(count), tests):
         train = [
-            _trained(window, cuts, group, chosen, (purge, embargo))
+            _purge_training_window(window, cuts, group, chosen, (purge, embargo))
             for window, cuts in placed
             for group in range(count)
             if group not in chosen
         ]
-        tested = tuple(_tested(placed, group) for group in chosen)
+        tested = tuple(_cut_test_windows(placed, group) for group in chosen)
         found.append(Split(_present(train), tested, chosen))
     return tuple(found)
 
@@ -214,11 +214,11 @@ def _check_groups(bars: int, count: int, cut: tuple[int, int]) -> None:
         )
 
 
-def _tested(placed: Sequence[tuple[Window, list[int]]], group: int) -> tuple[Window, ...]:
+def _cut_test_windows(placed: Sequence[tuple[Window, list[int]]], group: int) -> tuple[Window, ...]:
     return _present([_cut(w, "test", cuts[group], cuts[group + 1]) for w, cuts in placed])
 
 
-def _trained(
+def _purge_training_window(
     window: Window, cuts: list[int], group: int, chosen: Sequence[int], cut: tuple[int, int]
 ) -> Window | None:
     """A training group without bars near a test, however short the groups between are."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from data.bars import Bars, Window
 from engine.accounts.ledger import Ledger
-from optimizer.evidence.compared import sums_of
-from optimizer.evidence.figures import Figure, undefined
-from optimizer.evidence.returns import closing_days, daily_returns, days_of
-from optimizer.evidence.sharpe import probabilistic_of
+from optimizer.evidence.compared import sum_r_and_squares
+from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.returns import closing_days, daily_returns, list_days
+from optimizer.evidence.sharpe import compute_psr
 
 FEWEST_TRADES, FEWEST_CLOSING_DAYS = 30, 20
 MOST_DOUBT = 0.05
@@ -45,7 +45,7 @@ class Unseen:
         return self.trades > 0 and self.mean_r.value <= 0
 
 
-def unseen_of(
+def measure_out_of_sample(
     ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window]
 ) -> Unseen:
     """What was traded in windows that a search had not seen.
@@ -56,11 +56,11 @@ def unseen_of(
         windows: [W], at least one.
     """
     trades = sum(map(len, ledgers))
-    sum_r, _ = sums_of([ledger.r for ledger in ledgers])
-    column = daily_returns([ledgers], series, windows, days_of(series, windows))[:, 0]
+    sum_r, _ = sum_r_and_squares([ledger.r for ledger in ledgers])
+    column = daily_returns([ledgers], series, windows, list_days(series, windows))[:, 0]
     return Unseen(
         trades,
         closing_days(ledgers, series, windows),
-        Figure(sum_r / trades) if trades else undefined("no trades"),
-        probabilistic_of(column),
+        Figure(sum_r / trades) if trades else make_undefined("no trades"),
+        compute_psr(column),
     )

@@ -120,7 +120,7 @@ def decide(facts: Facts) -> Verdict:
     return Verdict(verdict.grade, prefix + verdict.sentence, verdict.reasons)
 
 
-def _invalid(facts: Facts) -> Verdict | None:
+def _grade_invalid(facts: Facts) -> Verdict | None:
     reasons = []
     if not facts.is_certified:
         reasons.append("the reference and the engine disagree")
@@ -130,7 +130,7 @@ def _invalid(facts: Facts) -> Verdict | None:
     return Verdict("invalid", f"Do not use this result: {'; '.join(reasons)}.") if reasons else None
 
 
-def _too_little(facts: Facts) -> Verdict | None:
+def _grade_too_little(facts: Facts) -> Verdict | None:
     if not facts.members:
         return Verdict("too_little", "Too few trades to judge: the front is empty.")
     if facts.trades < FEWEST_TRADES:
@@ -139,7 +139,7 @@ def _too_little(facts: Facts) -> Verdict | None:
     return None
 
 
-def _luck(facts: Facts) -> Verdict | None:
+def _grade_luck(facts: Facts) -> Verdict | None:
     for tally, kind in _tallies(facts):
         if tally.p > MOST_P and _is_enough(tally):
             sentence = f"Probably luck: {describe_tally(tally, kind)}."
@@ -149,7 +149,7 @@ def _luck(facts: Facts) -> Verdict | None:
     return None
 
 
-def _lost(facts: Facts) -> Verdict | None:
+def _grade_lost(facts: Facts) -> Verdict | None:
     if facts.strength <= 0:
         sentence = f"It loses: {facts.trades:,} trades, {_format_r(facts.mean_r)} each."
         return Verdict("lost", sentence, _as_sentences(_list_losses(facts)))
@@ -161,7 +161,7 @@ def _lost(facts: Facts) -> Verdict | None:
     return Verdict("lost", f"Lost on bars the search had not seen: {' and '.join(parts)}.")
 
 
-def _not_judged(facts: Facts) -> Verdict | None:
+def _grade_not_judged(facts: Facts) -> Verdict | None:
     if _is_enough(facts.shuffled) and _is_enough(facts.mirrored):
         return None
     sentence = f"{NOT_TESTED}."
@@ -181,10 +181,10 @@ def _not_judged(facts: Facts) -> Verdict | None:
     )
 
 
-def _weak(facts: Facts) -> Verdict | None:
+def _grade_weak(facts: Facts) -> Verdict | None:
     reasons = [*_list_losses(facts), *_too_many_searches(facts)]
     if not (facts.folds_confirm or facts.held_out_confirms):
-        reasons.append(_unconfirmed(facts))
+        reasons.append(_explain_unconfirmed(facts))
     reasons += _limits(facts)
     if not reasons:
         return None
@@ -196,7 +196,7 @@ def _weak(facts: Facts) -> Verdict | None:
     return Verdict("weak", sentence, _as_sentences(rest))
 
 
-def _holds(facts: Facts) -> Verdict:
+def _grade_holds(facts: Facts) -> Verdict:
     unseen, is_pick = (facts.held_out, True) if facts.held_out_confirms else (facts.folds, False)
     assert unseen is not None, "without one the grade is weak"
     # What is missing passes no check.
@@ -210,13 +210,13 @@ def _holds(facts: Facts) -> Verdict:
 
 
 RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
-    _invalid,
-    _too_little,
-    _luck,
-    _lost,
-    _not_judged,
-    _weak,
-    _holds,
+    _grade_invalid,
+    _grade_too_little,
+    _grade_luck,
+    _grade_lost,
+    _grade_not_judged,
+    _grade_weak,
+    _grade_holds,
 )
 
 
@@ -280,7 +280,7 @@ def _limits(facts: Facts) -> list[str]:
     return limits
 
 
-def _unconfirmed(facts: Facts) -> str:
+def _explain_unconfirmed(facts: Facts) -> str:
     if facts.folds is None and facts.held_out is None:
         return "there are neither folds nor held-out bars"
     if facts.folds is not None and facts.untested and facts.folds.confirms(facts.searches):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from strategy.exits import FromEntry, Level, Share, Trail, sides_of
+from strategy.exits import FromEntry, Level, Share, Trail, split_sides
 from strategy.model import Strategy
 from strategy.nodes import Node
 
@@ -34,23 +34,23 @@ class Phrases:
     also: str
 
 
-def bracket_of(strategy: Strategy, read: Callable[[Node], str], say: Phrases) -> dict[str, str]:
+def format_bracket(strategy: Strategy, read: Callable[[Node], str], say: Phrases) -> dict[str, str]:
     """Where stop and target stand, how far and from when a stop follows, what a trade needs.
 
     `read` is the text of an expression at the bar of a signal.
     """
 
     def by_side(form: object, text: Callable[[object], str]) -> str:
-        long, short = (text(one) for one in sides_of(form))
+        long, short = (text(one) for one in split_sides(form))
         return long if long == short else say.either.format(long, short)
 
-    def placed(sign: str, form: object) -> str:
+    def format_price(sign: str, form: object) -> str:
         if form is None:
             return say.no_target
         assert isinstance(form, Node)
         return say.places[type(form)].format(read(form.parts[0]), sign=sign)
 
-    def followed(kind: type[FromEntry | Share], trail: object) -> str:
+    def format_trail_distance(kind: type[FromEntry | Share], trail: object) -> str:
         is_it = isinstance(trail, Trail) and isinstance(trail.form, kind)
         return read(trail.form.parts[0]) if is_it else "0.0"  # type: ignore[attr-defined]
 
@@ -66,10 +66,10 @@ def bracket_of(strategy: Strategy, read: Callable[[Node], str], say: Phrases) ->
 
     asked = by_side(strategy.target, lies), by_side(strategy.trail, reaches)
     return {
-        "stop": by_side(strategy.stop, partial(placed, "-")),
-        "target": by_side(strategy.target, partial(placed, "+")),
-        "reach": by_side(strategy.trail, partial(followed, FromEntry)),
-        "share": by_side(strategy.trail, partial(followed, Share)),
+        "stop": by_side(strategy.stop, partial(format_price, "-")),
+        "target": by_side(strategy.target, partial(format_price, "+")),
+        "reach": by_side(strategy.trail, partial(format_trail_distance, FromEntry)),
+        "share": by_side(strategy.trail, partial(format_trail_distance, Share)),
         "after": by_side(strategy.trail, after),
         "worth": "".join(say.also.format(one) for one in asked if one != say.true),
     }

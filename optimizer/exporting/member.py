@@ -8,7 +8,7 @@ from engine.accounts.costs import Costs
 from optimizer.errors import ConfigError
 from strategy.expressions import Setting
 from strategy.model import Strategy
-from strategy.rows import value_of
+from strategy.rows import resolve_value
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ExportedMember:
 
     def value(self, setting: Setting | None, otherwise: float) -> float:
         """The value of a setting, or another one where there is none."""
-        return otherwise if setting is None else value_of(setting, self.genes)
+        return otherwise if setting is None else resolve_value(setting, self.genes)
 
     def constants(self, never: str) -> dict[str, object]:
         """Numbers that every program of it has; `never` is a gain that is never reached."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from data.timeframe import MINUTE_NS
 from optimizer.errors import ConfigError
-from optimizer.exporting.bracket import Phrases, bracket_of
+from optimizer.exporting.bracket import Phrases, format_bracket
 from optimizer.exporting.member import ExportedMember
 from optimizer.exporting.python_rows import Lines
 from optimizer.exporting.scripts import asset
@@ -71,7 +71,7 @@ COMPUTED = ("true_range", "close_location")
 OPERATIONS = {"minimum": "f_smaller", "maximum": "f_larger", "abs": "math.abs", "/": "f_divided"}
 
 
-def pine_of(member: ExportedMember) -> str:
+def build_pine_script(member: ExportedMember) -> str:
     """A Pine script that keeps the ledger of a member, and orders the same trades.
 
     Raises:
@@ -81,8 +81,8 @@ def pine_of(member: ExportedMember) -> str:
         if not re.fullmatch("[A-Za-z0-9_]+", name):
             raise ConfigError(f"gene '{name}' is no name in Pine and cannot be exported")
     lines = PineLines()
-    rows = "\n".join([*_asked(member, lines), ""])
-    forms = bracket_of(member.strategy, lines.kept, PHRASES)
+    rows = "\n".join([*_format_signals(member, lines), ""])
+    forms = format_bracket(member.strategy, lines.format_at_signal, PHRASES)
     plan = "\n".join([*lines.lines, rows])
     ledger = asset("ledger.pine").substitute(forms)
     functions = _functions(f"{plan}\n{ledger}")
@@ -102,20 +102,20 @@ class PineLines(Lines):
             return f"g_{node.gene.name}"
         return super().text(node)
 
-    def kept(self, node: Node) -> str:
+    def format_at_signal(self, node: Node) -> str:
         """The name of a line that has the value of an expression, to be read bars later."""
         if isinstance(node, Number | GeneValue):
             return self.text(node)
-        return f"{self._named(node, 'row', self.text)}[b]"
+        return f"{self._name_row(node, 'row', self.text)}[b]"
 
     def _column(self, node: Column) -> str:
         if node.is_extra:
             raise _unsaid(f'column("{node.name}")', "a chart has no extra columns")
         if node.name not in COMPUTED:
             return node.name
-        return self._named(node, node.name, lambda _: f"f_{node.name}()")
+        return self._name_row(node, node.name, lambda _: f"f_{node.name}()")
 
-    def _joined(self, node: Arithmetic) -> str:
+    def _format_arithmetic(self, node: Arithmetic) -> str:
         sides = [self.text(one) for one in (node.left, node.right) if one is not None]
         if node.operation in OPERATIONS:
             return f"{OPERATIONS[node.operation]}({', '.join(sides)})"
@@ -139,14 +139,14 @@ class PineLines(Lines):
             found = f"({self.text(node.left)} {node.relation} {self.text(node.right)})"
             if not node.bars_ago:
                 return found
-            return f"{self._named(node, 'before', lambda _: found)}[{node.bars_ago}]"
+            return f"{self._name_row(node, 'before', lambda _: found)}[{node.bars_ago}]"
         if isinstance(node, AllOf | AnyOf):
             joint = " and " if isinstance(node, AllOf) else " or "
             return f"({joint.join(map(self.text, node.conditions))})"
         assert isinstance(node, OverBars)
         name = node.label
         given = f"{self.text(node.condition)}, {self._whole(node.bars)}"
-        return self._named(node, name, lambda _: f"f_{name}({given})")
+        return self._name_row(node, name, lambda _: f"f_{name}({given})")
 
     def _whole(self, node: Node) -> str:
         return str(int(node.value)) if isinstance(node, Number) else self.text(node)
@@ -196,7 +196,7 @@ def _constants(member: ExportedMember) -> str:
     return "\n".join([*lines, ""])
 
 
-def _asked(member: ExportedMember, lines: PineLines) -> Iterator[str]:
+def _format_signals(member: ExportedMember, lines: PineLines) -> Iterator[str]:
     """What the strategy asks at the close of a bar."""
     strategy = member.strategy
 

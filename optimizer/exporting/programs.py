@@ -3,8 +3,8 @@
 import numpy as np
 
 from optimizer.exporting.member import ExportedMember
-from optimizer.exporting.pine import pine_of
-from optimizer.exporting.scripts import script_of
+from optimizer.exporting.pine import build_pine_script
+from optimizer.exporting.scripts import build_python_script
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
 from strategy.errors import StrategyError, unknown
@@ -13,7 +13,7 @@ ENDINGS = {"backtesting.py": ".py", "vectorbt": ".py", "pine": ".pine"}
 """Platforms, each with the ending of its programs."""
 
 
-def program_of(task: Task, genome: Floats, title: str, platform: str) -> str:
+def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
     """The text of a program that trades a genome [G] by another platform's engine.
 
     Args:
@@ -31,4 +31,6 @@ def program_of(task: Task, genome: Floats, title: str, platform: str) -> str:
     genes = task.spec.layout.decode(np.asarray(genome))
     bar_ns = task.markets.series[0].timeframe_ns
     member = ExportedMember(title, task.spec, genes, task.costs, bar_ns)
-    return pine_of(member) if platform == "pine" else script_of(member, platform)
+    return (
+        build_pine_script(member) if platform == "pine" else build_python_script(member, platform)
+    )

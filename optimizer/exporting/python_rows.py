@@ -10,16 +10,16 @@ from typing import TypeVar, cast
 import numpy as np
 
 from data.timeframe import MINUTE_NS
-from strategy.clock import days_of_week, minutes_of_day, sessions_of
+from strategy.clock import days_of_week, minutes_of_day, number_sessions
 from strategy.conditions import AllOf, AnyOf, Compare, Held, OverBars, Within
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
-from strategy.functions import constants, reached
+from strategy.functions import collect_functions, constants
 from strategy.indicators.opening import opening_high, opening_low
 from strategy.indicators.vwap import vwap
 from strategy.kinds import COMPUTED_COLUMNS, KINDS
 from strategy.nodes import Node
 from strategy.signals import bars_within, held_bars
-from strategy.wording import written
+from strategy.wording import format_tree
 
 INDENT = "    "
 
@@ -28,12 +28,15 @@ Kind = TypeVar("Kind", bound=Node)
 CLOCKED: dict[str, tuple[Callable[..., object], str]] = {
     "minute_of_day": (minutes_of_day, "{local}"),
     "day_of_week": (days_of_week, "{local}"),
-    "vwap": (vwap, "{hlc3}, bars.volume, sessions_of({local})"),
+    "vwap": (vwap, "{hlc3}, bars.volume, number_sessions({local})"),
     "opening_high": (
         opening_high,
-        "bars.high, bars.timestamp, sessions_of({local}), BAR_NS, {span}",
+        "bars.high, bars.timestamp, number_sessions({local}), BAR_NS, {span}",
     ),
-    "opening_low": (opening_low, "bars.low, bars.timestamp, sessions_of({local}), BAR_NS, {span}"),
+    "opening_low": (
+        opening_low,
+        "bars.low, bars.timestamp, number_sessions({local}), BAR_NS, {span}",
+    ),
 }
 """Rows ruled by the clock: the function, and what it is given."""
 
@@ -62,9 +65,9 @@ class Lines:
         if isinstance(node, Column):
             return self._column(node)
         if isinstance(node, Arithmetic):
-            return self._joined(node)
+            return self._format_arithmetic(node)
         if isinstance(node, Call | Higher | Clock):
-            return self._named(node, node.label, self._row)
+            return self._name_row(node, node.label, self._row)
         return self._condition(node)
 
     def _column(self, node: Column) -> str:
@@ -72,13 +75,13 @@ class Lines:
             return f"bars.extra({node.name!r})"
         if node.name not in COMPUTED_COLUMNS:
             return f"bars.{node.name}"
-        return self._named(node, node.name, self._computed)
+        return self._name_row(node, node.name, self._format_computed_column)
 
-    def _computed(self, node: Column) -> str:
+    def _format_computed_column(self, node: Column) -> str:
         loop, names = COMPUTED_COLUMNS[node.name]
-        return f"{self._called(loop)}({', '.join(f'bars.{name}' for name in names)})"
+        return f"{self._register_function(loop)}({', '.join(f'bars.{name}' for name in names)})"
 
-    def _joined(self, node: Arithmetic) -> str:
+    def _format_arithmetic(self, node: Arithmetic) -> str:
         sides = [self.text(one) for one in (node.left, node.right) if one is not None]
         if node.operation in ("minimum", "maximum", "abs"):
             return f"known(np.{node.operation}({', '.join(sides)}))"
@@ -96,15 +99,16 @@ class Lines:
             return f"from_higher(bars, {node.minutes}, {node.offset}, {name})"
         if isinstance(node, Clock):
             loop, given = CLOCKED[node.name]
-            self._called(sessions_of)
+            self._register_function(number_sessions)
             span = f"{self.text(node.parameters[0])} * {MINUTE_NS}" if node.parameters else ""
             hlc3 = self.text(Column("hlc3")) if node.name == "vwap" else ""
             local = f"local_time(bars.timestamp, {node.offset!r})"
-            return f"{self._called(loop)}({given.format(local=local, span=span, hlc3=hlc3)})"
+            arguments = given.format(local=local, span=span, hlc3=hlc3)
+            return f"{self._register_function(loop)}({arguments})"
         kind = KINDS[cast(str, node.indicator)]
         read = [node.source] if node.source is not None else map(Column, kind.columns)
         given = ", ".join(map(self.text, (*read, *node.parameters)))
-        return f"{self._called(kind.loop)}({given})"
+        return f"{self._register_function(kind.loop)}({given})"
 
     def _condition(self, node: Node) -> str:
         if isinstance(node, Compare):
@@ -115,33 +119,35 @@ class Lines:
             return f"({joint.join(map(self.text, node.conditions))})"
         assert isinstance(node, OverBars)
         loop = {Held: held_bars, Within: bars_within}[type(node)]
-        return f"{self._called(loop)}({self.text(node.condition)}, {self.text(node.bars)})"
+        return (
+            f"{self._register_function(loop)}({self.text(node.condition)}, {self.text(node.bars)})"
+        )
 
-    def _named(self, node: Kind, label: str, computed: Callable[[Kind], str]) -> str:
+    def _name_row(self, node: Kind, label: str, computed: Callable[[Kind], str]) -> str:
         """The name of a row, which a line of its own computes."""
         if node not in self._names:
             text = computed(node)
             count = sum(name.startswith(f"{label}_") for name in self._names.values())
             self._names[node] = f"{label}_{count + 1}"
-            self.lines.append(f"{self._names[node]} = {text}  {self.comment} {written(node)}")
+            self.lines.append(f"{self._names[node]} = {text}  {self.comment} {format_tree(node)}")
         return self._names[node]
 
-    def _called(self, loop: Callable[..., object]) -> str:
+    def _register_function(self, loop: Callable[..., object]) -> str:
         self.functions[loop] = None
         return loop.__name__
 
 
-def texts_of(functions: Iterable[Callable[..., object]]) -> str:
+def collect_source_code(functions: Iterable[Callable[..., object]]) -> str:
     """The text of functions, of all that they call, and of the constants that these read.
 
     They are the readable definitions themselves; of a docstring its first line is left.
     """
     needed: dict[FunctionType, None] = {}
     for function in functions:
-        needed |= dict.fromkeys(reached(cast(FunctionType, function)))
+        needed |= dict.fromkeys(collect_functions(cast(FunctionType, function)))
     values = {name: value for one in needed for name, value in constants(one).items()}
     lines = [f"{name} = {_literal(value)}" for name, value in sorted(values.items())]
-    texts = [_shortened(one) for one in sorted(needed, key=lambda one: one.__name__)]
+    texts = [_shorten_docstring(one) for one in sorted(needed, key=lambda one: one.__name__)]
     return "\n".join(lines) + "\n\n\n" * bool(lines) + "\n\n".join(texts)
 
 
@@ -149,7 +155,7 @@ def _literal(value: object) -> str:
     return f"np.array({value.tolist()!r})" if isinstance(value, np.ndarray) else repr(value)
 
 
-def _shortened(function: FunctionType) -> str:
+def _shorten_docstring(function: FunctionType) -> str:
     """The text of a function with one line of its docstring."""
     text = textwrap.dedent(inspect.getsource(function))
     (made,) = ast.parse(text).body

@@ -7,9 +7,9 @@ from importlib.resources import files
 from string import Template
 
 from optimizer.errors import ConfigError
-from optimizer.exporting.bracket import Phrases, bracket_of
+from optimizer.exporting.bracket import Phrases, format_bracket
 from optimizer.exporting.member import ExportedMember
-from optimizer.exporting.python_rows import INDENT, Lines, texts_of
+from optimizer.exporting.python_rows import INDENT, Lines, collect_source_code
 from strategy.conditions import Condition
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
 from strategy.expressions import Clock, Higher
@@ -81,7 +81,7 @@ PHRASES = Phrases(
 )
 
 
-def script_of(member: ExportedMember, target: str) -> str:
+def build_python_script(member: ExportedMember, target: str) -> str:
     """A script that computes rows, signals and prices from bars, and has a library trade them.
 
     Args:
@@ -135,7 +135,7 @@ def _plan(member: ExportedMember) -> tuple[str, str, str]:
     found = {
         "long": holds(strategy.long),
         "short": holds(strategy.short),
-        **bracket_of(strategy, lines.text, PHRASES),
+        **format_bracket(strategy, lines.text, PHRASES),
         "leave_long": holds(strategy.exit_long),
         "leave_short": holds(strategy.exit_short),
         **_session(lines, strategy.session),
@@ -143,7 +143,11 @@ def _plan(member: ExportedMember) -> tuple[str, str, str]:
     rows = "\n".join(f"{INDENT}{line}" for line in lines.lines)
     text = asset("rows.py").substitute(found, rows=rows)
     is_clocked = any(isinstance(node, Clock | Higher | SessionExit) for node in walk(strategy))
-    return text, texts_of(lines.functions), asset("clock.py").template if is_clocked else ""
+    return (
+        text,
+        collect_source_code(lines.functions),
+        asset("clock.py").template if is_clocked else "",
+    )
 
 
 def _session(lines: Lines, session: SessionExit | None) -> dict[str, str]:

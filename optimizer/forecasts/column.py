@@ -25,7 +25,7 @@ from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.forecasts.features import Floats, Ints
 from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
 from optimizer.forecasts.settings import ForecastSettings
-from optimizer.forecasts.skill import Skill, skill_of
+from optimizer.forecasts.skill import Skill, measure_skill
 from optimizer.runs.payload import Payload, decode, encode, sha256
 from optimizer.runs.store import ONCE
 from optimizer.written import write_whole
@@ -159,7 +159,7 @@ def make_forecast(
     """
     spans = tuple(_span(bars) for bars in series)
     fitted = fit(series, settings, watch)
-    known_at, values, symbols = column_of(series, fitted)
+    known_at, values, symbols = build_column(series, fitted)
     code = code_digest()
     told = encode([settings.as_dict(), code, [vars(one) for one in spans]], what="a fit")
     record = ForecastRecord(
@@ -172,14 +172,14 @@ def make_forecast(
         weights=fitted.weights,
         column=column_hash(known_at, values, symbols),
         fitted=(sha256(told).hex(),),
-        skill=skill_of(fitted, settings.model, settings.horizon),
+        skill=measure_skill(fitted, settings.model, settings.horizon),
         versions=versions(),
         is_simulated=any(bars.is_simulated for bars in series),
     )
     return Forecast(known_at, values, symbols, record)
 
 
-def column_of(series: Sequence[Bars], fitted: Fitted) -> tuple[Ints, Floats, tuple[str, ...]]:
+def build_column(series: Sequence[Bars], fitted: Fitted) -> tuple[Ints, Floats, tuple[str, ...]]:
     """Times [N], forecasts [N] and symbols, from each series' first forecast on.
 
     A bar without a forecast says so, and so does the moment after the last bar: no number is read
@@ -218,8 +218,8 @@ def write_forecast(forecast: Forecast, path: Path) -> Forecast:
     """
     try:
         with taking_turns(path.parent):
-            record = forecast.record.counting(_written_in(path.parent).values())
-            record = replace(record, digest=_digest_of(record.payload()))
+            record = forecast.record.counting(_read_records(path.parent).values())
+            record = replace(record, digest=_hash_record(record.payload()))
             forecast = replace(forecast, record=record)
             write_whole(path, _as_parquet(forecast))
     except OSError as error:
@@ -235,7 +235,7 @@ def read_forecast(path: Path) -> Forecast:
         StoreError: When it is not what was written, or contradicts itself.
     """
     table = _table(path)
-    record = _record_in(table.schema, path)
+    record = _decode_record(table.schema, path)
     if record is None:
         raise ConfigError(f"{path} is no forecast: it has no record of how it was made")
     try:
@@ -273,26 +273,26 @@ def _contradiction(forecast: Forecast) -> str:
     return ""
 
 
-def record_of(path: Path) -> ForecastRecord | None:
+def read_record(path: Path) -> ForecastRecord | None:
     """The record of a forecast; None of a file that is none.
 
     Raises:
         StoreError: When a version that is not known wrote it.
     """
     try:
-        with _opened(path) as (file, _):
-            return _record_in(file.schema_arrow, path)
+        with _open_parquet(path) as (file, _):
+            return _decode_record(file.schema_arrow, path)
     except (ConfigError, OSError):
         return None
 
 
-def records_in(folder: Path) -> dict[Path, ForecastRecord]:
+def list_records(folder: Path) -> dict[Path, ForecastRecord]:
     """Forecasts of a folder, by their files; each counts what was fitted before and after it.
 
     Raises:
         StoreError: When a version that is not known wrote one.
     """
-    found = _written_in(folder)
+    found = _read_records(folder)
     return {path: record.counting(found.values()) for path, record in found.items()}
 
 
@@ -302,13 +302,13 @@ def counted_record(path: Path) -> ForecastRecord | None:
     Raises:
         StoreError: When a version that is not known wrote a forecast of the folder.
     """
-    record = record_of(path)
-    return record and record.counting(_written_in(path.resolve().parent).values())
+    record = read_record(path)
+    return record and record.counting(_read_records(path.resolve().parent).values())
 
 
-def _written_in(folder: Path) -> dict[Path, ForecastRecord]:
+def _read_records(folder: Path) -> dict[Path, ForecastRecord]:
     """Forecasts of a folder as they were written."""
-    found = {path: record_of(path) for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    found = {path: read_record(path) for path in sorted(folder.glob(f"*{SUFFIX}"))}
     return {path: record for path, record in found.items() if record is not None}
 
 
@@ -335,7 +335,7 @@ def _table(path: Path) -> "pa.Table":
     from data.providers.parquet_file import read_capped
     from data.providers.size_caps import refuse_expanded
 
-    with _opened(path) as (file, content):
+    with _open_parquet(path) as (file, content):
         names = file.schema_arrow.names
         used = [name for name in names if name in ("known_at", VALUE, SYMBOL)]
         table = read_capped(file, content, used, str(path), LARGEST_SOURCE_BYTES)
@@ -344,7 +344,7 @@ def _table(path: Path) -> "pa.Table":
 
 
 @contextmanager
-def _opened(path: Path) -> "Iterator[tuple[pq.ParquetFile, bytes]]":
+def _open_parquet(path: Path) -> "Iterator[tuple[pq.ParquetFile, bytes]]":
     """A file, open, and its content; in one line what is wrong with it."""
     import pyarrow as pa
 
@@ -362,7 +362,7 @@ def _opened(path: Path) -> "Iterator[tuple[pq.ParquetFile, bytes]]":
         raise ConfigError(f"{path} cannot be read: {told or str(error).splitlines()[0]}") from None
 
 
-def _record_in(schema: "pa.Schema", path: Path) -> ForecastRecord | None:
+def _decode_record(schema: "pa.Schema", path: Path) -> ForecastRecord | None:
     """The record in a file's description; None where nobody, or somebody else, has written one.
 
     Raises:
@@ -374,14 +374,14 @@ def _record_in(schema: "pa.Schema", path: Path) -> ForecastRecord | None:
         return None
     record = ForecastRecord.read(told)
     if isinstance(told, dict) and "digest" in told:
-        if _digest_of(told) != record.digest:
+        if _hash_record(told) != record.digest:
             raise StoreError(f"{path}: its record was changed after it was written: {AGAIN}")
     else:
         LOG.info("%s: an earlier version wrote it, its record is under no digest", path, extra=ONCE)
     return record
 
 
-def _digest_of(told: Mapping[str, object]) -> str:
+def _hash_record(told: Mapping[str, object]) -> str:
     return sha256(encode({**told, "digest": ""}, what="the forecast's record")).hex()
 
 

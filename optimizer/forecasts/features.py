@@ -21,7 +21,7 @@ from strategy.errors import StrategyError
 from strategy.expressions import Expression
 from strategy.row_text import parse_row, split_rows
 from strategy.rows import Run, as_it_reads, row_values
-from strategy.wording import written
+from strategy.wording import format_tree
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -88,13 +88,13 @@ def named_rows(text: str) -> tuple[Expression, ...]:
     except StrategyError as error:
         raise ConfigError(f"--features {error}") from None
     rows = tuple(parse_row(row) for part in parts for row in FEATURES.get(part, (part,)))
-    texts = [written(row) for row in rows]
+    texts = [format_tree(row) for row in rows]
     if twice := [one for one in texts if texts.count(one) > 1]:
         raise ConfigError(f"--features names {twice[0]} twice")
     return rows
 
 
-def samples_of(series: Sequence[Bars], settings: ForecastSettings) -> Samples:
+def build_samples(series: Sequence[Bars], settings: ForecastSettings) -> Samples:
     """Features and targets of series.
 
     Raises:
@@ -122,7 +122,7 @@ def samples_of(series: Sequence[Bars], settings: ForecastSettings) -> Samples:
         moments_ns=moments,
         bar_ns=series[0].timeframe_ns,
         lengths=tuple(map(len, series)),
-        names=tuple(map(written, rows)),
+        names=tuple(map(format_tree, rows)),
     )
 
 

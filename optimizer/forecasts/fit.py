@@ -13,8 +13,8 @@ import engine.forecasts
 from data import Bars
 from engine.devices import choose_backend
 from optimizer.errors import ConfigError
-from optimizer.forecasts.features import Floats, Ints, Samples, samples_of
-from optimizer.forecasts.plan import CHECKED_SHARE, Fold, folds_of
+from optimizer.forecasts.features import Floats, Ints, Samples, build_samples
+from optimizer.forecasts.plan import CHECKED_SHARE, Fold, build_folds
 from optimizer.forecasts.ridge import ridge
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.search.randomness import stream
@@ -66,8 +66,8 @@ def fit(
     """
     if settings.is_network:
         choose_backend(settings.device)
-    samples = samples_of(series, settings)
-    folds = folds_of(samples, settings)
+    samples = build_samples(series, settings)
+    folds = build_folds(samples, settings)
     means, lines = (np.full(len(samples.target), np.nan) for _ in range(2))
     for fold in folds:
         means[fold.asked] = fold.target[0]
@@ -93,22 +93,22 @@ def _networks(
     # Here alone: torch takes a second to import, and nothing else needs it.
     from engine.forecasts.training import Trainer, count_weights
 
-    how = training_of(settings)
+    how = build_training(settings)
     count = count_weights(how, samples.features.shape[1])
-    trainer, digest = Trainer(*tables_of(samples), how), hashlib.sha256()
+    trainer, digest = Trainer(*build_network_inputs(samples), how), hashlib.sha256()
     models = [(place, seed) for place in range(len(folds)) for seed in range(settings.seeds)]
     sums = [np.zeros(len(fold.checked) + len(fold.asked)) for fold in folds]
     stacks = list(_in_stacks(models, settings.stack))
     for done, (part, real) in enumerate(stacks):
         watch(done, len(stacks))
-        found, weights = trainer.train(stack_of(samples, folds, settings, part, count))
+        found, weights = trainer.train(build_stack(samples, folds, settings, part, count))
         for (place, _), forecast, own in list(zip(part, found, weights, strict=True))[:real]:
             sums[place] += forecast[: len(sums[place])]
             digest.update(own.astype("<f4").tobytes())
     watch(len(stacks), len(stacks))
     values = np.full(len(samples.target), np.nan)
     for fold, total in zip(folds, sums, strict=True):
-        values[fold.asked] = _trusted(samples, fold, total / settings.seeds)
+        values[fold.asked] = _shrink_forecasts(samples, fold, total / settings.seeds)
     if not np.isfinite(values[np.concatenate([fold.asked for fold in folds])]).all():
         raise ConfigError(
             f"--model {settings.model}: training did not stay finite; use fewer --steps"
@@ -116,7 +116,7 @@ def _networks(
     return values, digest.hexdigest()
 
 
-def training_of(settings: ForecastSettings) -> "Training":
+def build_training(settings: ForecastSettings) -> "Training":
     """How networks of these settings are trained."""
     from engine.forecasts.training import Training
 
@@ -132,13 +132,13 @@ def training_of(settings: ForecastSettings) -> "Training":
     )
 
 
-def tables_of(samples: Samples) -> tuple["Singles", "Singles"]:
+def build_network_inputs(samples: Samples) -> tuple["Singles", "Singles"]:
     """Features [R, F] and targets [R] as networks read them; unknown numbers are in no window."""
     features, targets = np.nan_to_num(samples.features), np.nan_to_num(samples.target)
     return features.astype(np.float32), targets.astype(np.float32)
 
 
-def stack_of(
+def build_stack(
     samples: Samples,
     folds: Sequence[Fold],
     settings: ForecastSettings,
@@ -160,14 +160,14 @@ def stack_of(
     return Stack(
         uniforms=np.stack([_uniforms(settings, *one, count) for one in models]),
         places=np.stack([_places(settings, *one, folds) for one in models]),
-        asked=np.stack([_asked(fold, most) for fold in chosen]),
+        asked=np.stack([_pad_rows(fold, most) for fold in chosen]),
         centre=np.stack([fold.centre for fold in chosen]).astype(np.float32),
         scale=np.stack([fold.scale for fold in chosen]).astype(np.float32),
         targets=np.array([fold.target for fold in chosen], np.float32),
     )
 
 
-def _trusted(samples: Samples, fold: Fold, found: Floats) -> Floats:
+def _shrink_forecasts(samples: Samples, fold: Fold, found: Floats) -> Floats:
     """Forecasts [Q] drawn towards the mean as far as the bars last trained on say, 0 to 1.
 
     The slope of their targets on what networks that had not seen them forecast there. Source: house
@@ -202,7 +202,7 @@ def _places(settings: ForecastSettings, fold: int, seed: int, folds: Sequence[Fo
     return rows[np.minimum((drawn * len(rows)).astype(np.int64), len(rows) - 1)]
 
 
-def _asked(fold: Fold, most: int) -> Ints:
+def _pad_rows(fold: Fold, most: int) -> Ints:
     """Rows that a network is asked for, filled with the last to a fixed count."""
     rows = np.concatenate([fold.checked, fold.asked])
     return np.concatenate([rows, np.repeat(rows[-1:], most - len(rows))])

@@ -44,7 +44,7 @@ class Fold:
     target: tuple[float, float]
 
 
-def folds_of(samples: Samples, settings: ForecastSettings) -> tuple[Fold, ...]:
+def build_folds(samples: Samples, settings: ForecastSettings) -> tuple[Fold, ...]:
     """All refits in the order of time; those with too little to train on are left out.
 
     Raises:
@@ -75,7 +75,7 @@ def _fold(samples: Samples, settings: ForecastSettings, begin: int) -> Fold | No
     is_asked = samples.is_ready & (samples.moment >= begin) & (samples.moment < end)
     if min(len(fitted), CHECKED_SHARE * len(later)) < FEWEST_TRAINED:
         return None
-    centre, scale = scaler_of(samples.features, trained)
+    centre, scale = fit_scaler(samples.features, trained)
     targets = samples.target[trained]
     spread = float(targets.std())
     if not spread > 0:
@@ -92,7 +92,7 @@ def _fold(samples: Samples, settings: ForecastSettings, begin: int) -> Fold | No
     )
 
 
-def scaler_of(features: Floats, rows: Ints) -> tuple[Floats, Floats]:
+def fit_scaler(features: Floats, rows: Ints) -> tuple[Floats, Floats]:
     """Mean and standard deviation of each feature [F] over some rows."""
     seen = features[rows]
     spread = seen.std(axis=0)

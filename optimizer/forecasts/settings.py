@@ -95,10 +95,10 @@ class ForecastSettings:
         return asdict(self)
 
 
-def flag_of(name: str) -> str:
+def format_flag(name: str) -> str:
     """The flag of a field.
 
-    >>> flag_of("is_bf16")
+    >>> format_flag("is_bf16")
     '--bf16'
     """
     return f"--{name.removeprefix('is_')}"

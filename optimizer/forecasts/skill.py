@@ -82,11 +82,11 @@ class Skill(Payload):
 
     def among(self, fits: int) -> "Skill":
         """The same figures, judged as one of so many forecasts that were fitted on these bars."""
-        has_skill, sentence = _judged(self.whole, fits)
+        has_skill, sentence = _judge_skill(self.whole, fits)
         return replace(self, has_skill=has_skill, sentence=sentence)
 
 
-def skill_of(fitted: Fitted, model: str, horizon: int) -> Skill:
+def measure_skill(fitted: Fitted, model: str, horizon: int) -> Skill:
     """Judge forecasts by what came, as the only ones on these bars.
 
     Args:
@@ -111,7 +111,7 @@ def skill_of(fitted: Fitted, model: str, horizon: int) -> Skill:
         )
 
     whole = over(np.concatenate([fold.asked for fold in fitted.folds]))
-    has_skill, sentence = _judged(whole, 1)
+    has_skill, sentence = _judge_skill(whole, 1)
     folds = tuple(
         (str(np.datetime64(fold.refit_ns, "ns").astype("datetime64[m]")), over(fold.asked))
         for fold in fitted.folds
@@ -203,14 +203,14 @@ def _figures(
         gains = _by_moment(other - own, moment)
         # Who makes no error, as on prices that have stopped, has none to be taken away.
         gain = 1 - float(own.mean()) / float(other.mean()) if other.any() else None
-        against[name] = Compared(gain, _known(diebold_mariano(gains, horizon)))
+        against[name] = Compared(gain, _nan_to_none(diebold_mariano(gains, horizon)))
     is_signed = (values != 0) & (target != 0)
     hit = (np.sign(values) == np.sign(target))[is_signed].astype(np.float64)
     hits = float(hit.mean()) if len(hit) else math.nan
     hits_error = _error(_by_moment(hit - hits, moment[is_signed]), horizon)
     ups = float((target[is_signed] > 0).mean()) if len(hit) else math.nan
     numbers = (hits, hits_error, ups, *_line(target, values, moment, horizon))
-    return Figures(len(target), against, *map(_known, numbers))
+    return Figures(len(target), against, *map(_nan_to_none, numbers))
 
 
 def _line(target: Floats, values: Floats, moment: Ints, horizon: int) -> tuple[float, float, float]:
@@ -241,7 +241,7 @@ def _by_moment(values: Floats, moment: Ints) -> Floats:
     return found
 
 
-def _judged(whole: Figures, fits: int) -> tuple[bool, str]:
+def _judge_skill(whole: Figures, fits: int) -> tuple[bool, str]:
     """Whether there is skill, and the sentence that says so."""
     if whole.bars < FEWEST:
         return False, f"No skill shown: {whole.bars} forecasts are too few to judge."
@@ -249,11 +249,11 @@ def _judged(whole: Figures, fits: int) -> tuple[bool, str]:
     times = f", times {fits} fits on these bars" if fits > 1 else ""
     for name, one in needed:
         if not _is_better(one, fits):
-            return False, f"No skill: {_said(one)} against {name}{times}."
-    sentence = f"Skill: {_said(needed[-1][1])} against {needed[-1][0]}{times}"
+            return False, f"No skill: {_format_gain(one)} against {name}{times}."
+    sentence = f"Skill: {_format_gain(needed[-1][1])} against {needed[-1][0]}{times}"
     line = whole.against.get(RIVALS[2])
     if line is not None and not _is_better(line, fits):
-        return True, f"{sentence}; none beyond the ridge ({_said(line)})."
+        return True, f"{sentence}; none beyond the ridge ({_format_gain(line)})."
     return True, f"{sentence}."
 
 
@@ -261,10 +261,10 @@ def _is_better(one: Compared, fits: int) -> bool:
     return one.gain is not None and one.p is not None and one.gain > 0 and one.p * fits <= MOST_P
 
 
-def _said(one: Compared) -> str:
+def _format_gain(one: Compared) -> str:
     p = "undefined" if one.p is None else f"{one.p:.2g}"
     return f"{one.gain or 0:+.2%} of the squared error (p = {p})"
 
 
-def _known(value: float) -> Number:
+def _nan_to_none(value: float) -> Number:
     return None if math.isnan(value) else value

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from optimizer.goals.constraints import Constraint, parse_constraint
 from optimizer.goals.objectives import RUINED, TOO_FEW_TRADES
-from optimizer.shown import counted, metric, number
+from optimizer.shown import format_count, metric, number
 
 BROKEN, UNDEFINED = "broken", "undefined"
 """What stands before the colon of a failure's name."""
@@ -45,7 +45,7 @@ def describe_bounds(genomes: Floats, bounds: Mapping[str, tuple[float, float]]) 
                 phrases.append(f"{name} is at its {side} {number(bound)} in {number(count)}")
     if not phrases:
         return ""
-    return f"Widen these bounds? {'; '.join(phrases)} of {counted(len(genomes), 'member')}."
+    return f"Widen these bounds? {'; '.join(phrases)} of {format_count(len(genomes), 'member')}."
 
 
 def describe_failures(failures: Mapping[str, int], evaluated: int) -> str:
@@ -73,10 +73,10 @@ def describe_nearest(
         metrics: Of the candidate, as people read them.
         undefined: Reasons of those that are None.
     """
-    missed = list(dict.fromkeys(_missed(failures, metrics, undefined)))
-    parts = [counted(int(metrics.get("trades") or 0), "trade")]
+    missed = list(dict.fromkeys(_list_missed_limits(failures, metrics, undefined)))
+    parts = [format_count(int(metrics.get("trades") or 0), "trade")]
     if rejected := int(metrics.get("rejected") or 0):
-        parts.append(f"{counted(rejected, 'signal')} rejected")
+        parts.append(f"{format_count(rejected, 'signal')} rejected")
     return f"Nearest: {', '.join([*parts, *missed])}."
 
 
@@ -108,7 +108,7 @@ def advise(failures: Mapping[str, int], metrics: Figures, undefined: Mapping[str
     return f"Search for what is defined, such as --objectives strength,mean_r, not {name}."
 
 
-def _missed(
+def _list_missed_limits(
     failures: Mapping[str, int], metrics: Figures, undefined: Mapping[str, str]
 ) -> Iterator[str]:
     """Everything that failed in the search and that this candidate misses too."""

@@ -53,7 +53,7 @@ class Neighbourhoods:
         return found
 
 
-def reach_of(layout: GenomeLayout) -> Floats:
+def compute_reach(layout: GenomeLayout) -> Floats:
     """How far a neighbour lies in each gene [G]: 5 % of its span, whole genes at least 1."""
     spans = layout.high - layout.low
     reach = REACH_FRAC * spans
@@ -63,7 +63,7 @@ def reach_of(layout: GenomeLayout) -> Floats:
 
 def axis_moves(layout: GenomeLayout) -> Floats:
     """Each free gene plus its reach, in order, then each minus, [2 G', G]."""
-    reach = reach_of(layout)
+    reach = compute_reach(layout)
     plus = np.diag(reach)[reach > 0]
     return np.concatenate([plus, -plus])
 

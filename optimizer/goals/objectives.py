@@ -211,7 +211,7 @@ class Goals:
             The evaluation; objectives of infeasible individuals are NaN.
         """
         trades = self._over(metrics, "trades")  # [P]
-        reached = self._reached(metrics, near)  # O times [P]
+        reached = self._list_objective_values(metrics, near)  # O times [P]
         bounded = {
             c: self._over(metrics, c.metric, c.over, more_is_better=c.wants_more)
             for c in self.constraints
@@ -254,11 +254,11 @@ class Goals:
         asked: tuple[Objective | Constraint, ...] = (*self.objectives, *self.constraints)
         return POOLED in (self.over, *(one.over for one in asked))
 
-    def achieved(self, metrics: MetricTable, near: Floats | None = None) -> Floats:
+    def compute_objectives(self, metrics: MetricTable, near: Floats | None = None) -> Floats:
         """What individuals reach in each objective, feasible or not, [P, O]; NaN if undefined."""
-        return np.column_stack(self._reached(metrics, near))
+        return np.column_stack(self._list_objective_values(metrics, near))
 
-    def _reached(self, metrics: MetricTable, near: Floats | None) -> list[Floats]:
+    def _list_objective_values(self, metrics: MetricTable, near: Floats | None) -> list[Floats]:
         """What individuals reach in each objective, O times [P]."""
         of_near = iter(() if near is None else near.T)
         return [
@@ -291,7 +291,7 @@ class Goals:
         natural: Floats = self._signs * objectives + 0.0
         return natural
 
-    def named(self, objectives: Floats) -> dict[str, float]:
+    def name_objectives(self, objectives: Floats) -> dict[str, float]:
         """Minimised objectives [O] by name, in the sign that people know."""
         return dict(zip(self.names, self.natural(objectives).tolist(), strict=True))
 

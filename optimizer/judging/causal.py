@@ -15,7 +15,7 @@ from optimizer.evidence.causality import (
     MOST_MEMBERS,
     begins,
     cuts,
-    poisoned,
+    poison_bars,
     same_bits,
     signals_taken,
 )
@@ -110,7 +110,7 @@ def _before(task: Task, bars: Bars, start: int, end: int, genomes: Floats) -> tu
         Accumulators [F, 2, A] up to the cut, of bars that end there and of poisoned ones; and how
         many signals up to the bar before it were taken on poisoned ones, [F].
     """
-    changed = bars.until(end), poisoned(bars, end)
+    changed = bars.until(end), poison_bars(bars, end)
     # With an entry on the first poisoned bar, the signal of the last good one counts as well.
     following = Window(1, start, min(end + 1, len(bars)))
     windows = [Window(0, start, end), Window(1, start, end), following]
@@ -131,7 +131,7 @@ def _engine(task: Task, series: Sequence[Bars], windows: Sequence[Window], delay
 def _reader(task: Task, window: Window, end: int, genome: Floats) -> str:
     """What in a member reads the bars from a cut on: its rows that are others before it."""
     bars = task.markets.series[window.series]
-    rows = [_rows(task, one, genome) for one in (bars, bars.until(end), poisoned(bars, end))]
+    rows = [_rows(task, one, genome) for one in (bars, bars.until(end), poison_bars(bars, end))]
     names = [
         f"'{name}'" for name in rows[0] if len({found[name][:end].tobytes() for found in rows}) > 1
     ]

@@ -8,15 +8,15 @@ from typing import Any
 
 from engine.certificate import data_hash
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
-from optimizer.config.run_config import RunConfig, flag_of
+from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import ConfigError
-from optimizer.judging.opened import bars_of, overlap
+from optimizer.judging.opened import list_bar_ranges, overlap
 from optimizer.runs import RunStore
 from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats
 from optimizer.session.exported import newest_front, require_result
-from optimizer.session.header import is_opened, recorded_config, replayed, shown_task
-from optimizer.session.identity import identity_of, require_identity, require_same
+from optimizer.session.header import is_opened, prepare_replay, recorded_config, shown_task
+from optimizer.session.identity import build_identity, require_identity, require_same
 from optimizer.session.task import Task
 
 WINDOWS = frozenset(WindowSettings.model_fields)
@@ -40,13 +40,14 @@ def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floa
         for name in StrategySettings.model_fields:
             if name in flags:
                 raise ConfigError(
-                    f"{flag_of(name)}: run '{store.run_id}' says strategy and bounds; leave it out"
+                    f"{format_flag(name)}: run '{store.run_id}' says strategy and bounds; leave "
+                    "it out"
                 )
         if not flags.keys() & ASKED:
             return shown_task(store, flags), front
-        task, has_own = _asked(store, flags)
+        task, has_own = _build_task(store, flags)
         _require_same_bars(store, task)
-        recorded, present = require_identity(store), identity_of(task, None)
+        recorded, present = require_identity(store), build_identity(task, None)
         kept: dict[str, Any] = {"costs": present.costs}
         if not has_own:
             kept |= {"data_hash": present.data_hash, "windows": present.windows}
@@ -58,16 +59,16 @@ def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floa
         return (task.closed if has_own else task), front
 
 
-def _asked(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, bool]:
+def _build_task(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, bool]:
     """What flags ask for, and whether that are bars and windows of the run's own."""
     config = recorded_config(store, flags)
     own = not flags.keys() & WINDOWS
     if own and "data" in flags:
         unset = {name: RunConfig.model_fields[name].default for name in WINDOWS}
-        task = replayed(store, config.model_copy(update=unset), may_fetch=True)
+        task = prepare_replay(store, config.model_copy(update=unset), may_fetch=True)
         if data_hash(task.markets.series) != require_identity(store).data_hash:
             return task, False
-    return replayed(store, config, may_fetch="data" in flags), own
+    return prepare_replay(store, config, may_fetch="data" in flags), own
 
 
 def _require_same_bars(store: RunStore, task: Task) -> None:
@@ -83,7 +84,7 @@ def _require_same_bars(store: RunStore, task: Task) -> None:
 def _refuse_held_out(store: RunStore, task: Task) -> None:
     """Refuse bars that a run held out: who looks at them does so once, and is counted."""
     held_out = [one for one in require_result(store).data.windows if one.is_held_out]
-    if overlap(bars_of(held_out), bars_of(task.markets.describe())):
+    if overlap(list_bar_ranges(held_out), list_bar_ranges(task.markets.describe())):
         raise ConfigError(
             f"run '{store.run_id}' held out bars that are among these, and nobody has opened them: "
             f"python -m optimizer judge {shlex.quote(str(store.path))} --open counts the look"

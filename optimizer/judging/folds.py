@@ -11,23 +11,23 @@ import numpy as np
 from data import Bars, Window
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
-from optimizer.evidence.compared import strength, strength_of
-from optimizer.evidence.figures import Figure, undefined
-from optimizer.evidence.fixed import spread_of
-from optimizer.evidence.returns import daily_returns, days_of, efficiency
+from optimizer.evidence.compared import compute_strength, strength
+from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.fixed import summarise_strengths
+from optimizer.evidence.returns import daily_returns, efficiency, list_days
 from optimizer.evidence.robust import drift
 from optimizer.evidence.splits import Split, paths, scaled_trades
-from optimizer.evidence.unseen import Unseen, unseen_of
+from optimizer.evidence.unseen import Unseen, measure_out_of_sample
 from optimizer.judging.judgement import (
     FoldRow,
     FoldsRecord,
     PathsRecord,
     Range,
-    number_of,
+    encode_figure,
     numbers,
 )
 from optimizer.judging.kept import Kept, Numbered
-from optimizer.judging.pick import chosen
+from optimizer.judging.pick import select_pick
 from optimizer.judging.verdict import INDIVIDUAL_S
 from optimizer.judging.workers import Executor
 from optimizer.search.generation import Floats
@@ -75,7 +75,7 @@ class FoldSetup:
         found = search(task, engine, self.warm_start)
         if not len(found.front):
             return FoldPick(number, None)
-        return FoldPick(number, tuple(chosen(engine, found.front.genomes).genome.tolist()))
+        return FoldPick(number, tuple(select_pick(engine, found.front.genomes).genome.tolist()))
 
     def seconds(self, threads: int, engine: Engine | None = None) -> float:
         """About how long one split takes on so many cores, or on an engine that keeps its rows."""
@@ -114,14 +114,16 @@ class Judged:
     @property
     def days(self) -> Floats:
         """R of each day [D]."""
-        days = days_of(self.series, self.windows)
+        days = list_days(self.series, self.windows)
         found: Floats = daily_returns([self.ledgers], self.series, self.windows, days)[:, 0]
         return found
 
 
-def judged(task: Task, genome: Sequence[float], parts: Sequence[Sequence[Window]]) -> list[Judged]:
+def replay_pick(
+    task: Task, genome: Sequence[float], parts: Sequence[Sequence[Window]]
+) -> list[Judged]:
     """The pick of a fold on each of several parts of the bars."""
-    reference = task.reference_on([*chain.from_iterable(parts)])
+    reference = task.build_reference([*chain.from_iterable(parts)])
     ledgers = iter(reference.trades(np.array(genome)))
     series = task.markets.series
     return [Judged(series, part, [*islice(ledgers, len(part))]) for part in parts]
@@ -133,18 +135,18 @@ def folds_record(
     """Folds for people and JSON; `cut` are the groups trained on, and the purge."""
     rows, tested = [], []
     for split, pick in zip(splits, picks, strict=True):
-        train, test = (ranges_of(task, windows) for windows in (split.train, split.test))
+        train, test = (list_ranges(task, windows) for windows in (split.train, split.test))
         tested_names = {each.symbol for each in test}
         untested = tuple(name for name in task.markets.names if name not in tested_names)
         if pick.genome is None:
-            empty = undefined("nobody was feasible")
+            empty = make_undefined("nobody was feasible")
             undefined_row = numbers(mean_r=empty, efficiency=empty)
             rows.append(FoldRow(train, test, {}, 0, untested=untested, **undefined_row))
             continue
-        before, after = judged(task, pick.genome, (split.train, split.test))
+        before, after = replay_pick(task, pick.genome, (split.train, split.test))
         tested.append(after)
         genes = task.spec.layout.decode(np.array(pick.genome))
-        alone = unseen_of(after.ledgers, after.series, after.windows)
+        alone = measure_out_of_sample(after.ledgers, after.series, after.windows)
         found = numbers(mean_r=alone.mean_r, efficiency=efficiency(before.days, after.days))
         rows.append(FoldRow(train, test, genes, alone.trades, untested=untested, **found))
     unseen, together = _together(tested)
@@ -169,7 +171,7 @@ def paths_record(
     parts: dict[tuple[int, int], Sequence[Ledger]] = {}
     for number, (split, pick) in enumerate(zip(splits, picks, strict=True)):
         if pick.genome is not None:
-            found = judged(task, pick.genome, split.tests)
+            found = replay_pick(task, pick.genome, split.tests)
             tested = zip(split.groups, found, strict=True)
             parts |= {(number, group): one.ledgers for group, one in tested}
     strengths = []
@@ -177,13 +179,13 @@ def paths_record(
         seen = chain.from_iterable(
             parts.get((split, group), ()) for group, split in enumerate(path)
         )
-        strengths.append(strength_of([ledger.r for ledger in seen]))
-    spread = spread_of(strengths)
-    ends = map(number_of, (spread.least, spread.low, spread.median))
-    return PathsRecord(len(splits), tuple(map(number_of, strengths)), *ends)
+        strengths.append(compute_strength([ledger.r for ledger in seen]))
+    spread = summarise_strengths(strengths)
+    ends = map(encode_figure, (spread.least, spread.low, spread.median))
+    return PathsRecord(len(splits), tuple(map(encode_figure, strengths)), *ends)
 
 
-def ranges_of(task: Task, windows: Sequence[Window]) -> tuple[Range, ...]:
+def list_ranges(task: Task, windows: Sequence[Window]) -> tuple[Range, ...]:
     """Symbol and times of windows."""
     markets = task.markets
     return tuple(
@@ -199,8 +201,8 @@ def ranges_of(task: Task, windows: Sequence[Window]) -> tuple[Range, ...]:
 def _together(tested: Sequence[Judged]) -> tuple[Unseen, Figure]:
     """What the picks of folds did in their tests, taken as one."""
     if not tested:
-        why = undefined("nobody was feasible in any fold")
+        why = make_undefined("nobody was feasible in any fold")
         return Unseen(0, 0, why, why), why
     windows = [window for part in tested for window in part.windows]
     ledgers = [ledger for part in tested for ledger in part.ledgers]
-    return unseen_of(ledgers, tested[0].series, windows), strength(ledgers)
+    return measure_out_of_sample(ledgers, tested[0].series, windows), strength(ledgers)

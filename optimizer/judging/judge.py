@@ -10,7 +10,7 @@ from engine.batch import Engine
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.causality import causality_seconds
-from optimizer.evidence.figures import undefined
+from optimizer.evidence.figures import make_undefined
 from optimizer.evidence.sharpe import effective_trials
 from optimizer.evidence.splits import (
     Split,
@@ -42,12 +42,12 @@ from optimizer.judging.null import (
     KINDS,
     NullSearch,
     NullSetup,
+    list_strengths,
     null_kind,
     null_searches,
-    strengths_of,
 )
 from optimizer.judging.opened import check_open, count_searches, held_out_record
-from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.places import Place, ThisMachine
 from optimizer.judging.plan import Plan
 from optimizer.judging.repeated import (
@@ -61,7 +61,7 @@ from optimizer.judging.trials import (
     TOO_MANY,
     JudgedTrials,
     bootstrap_record,
-    columns_of,
+    build_daily_columns,
     cscv_record,
     sharpe_record,
     stability_record,
@@ -139,7 +139,7 @@ class _Judge:
         """Every part that is asked for, and the verdict."""
         if len(self._front):
             engine = self._engine()
-            pick = chosen(engine, self._front, self._plan.pick)
+            pick = select_pick(engine, self._front, self._plan.pick)
             earlier = recorded_judgement(self._store)
             if earlier and earlier.pick and earlier.pick.member == pick.member:
                 self._found = replace(earlier, notes=())
@@ -206,9 +206,9 @@ class _Judge:
                 lambda done, planned: self._watch("look-ahead", done, planned, ""),
             )
         if walks:
-            parts["folds"] = self._walked(walks, engine)
+            parts["folds"] = self._evaluate_walk_forward(walks, engine)
         if plan.groups is not None:
-            parts["cpcv"] = self._combined(combinations, engine, *plan.groups)
+            parts["cpcv"] = self._evaluate_cpcv(combinations, engine, *plan.groups)
         if plan.null:
             parts["null"] = self._null(engine)
         if looks is not None:
@@ -218,13 +218,13 @@ class _Judge:
     def _statistics(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """What all trials of the search say."""
         kept = None if self._just is None else self._just.trials
-        trials = self._repeated(engine) if kept is None else kept
+        trials = self._repeat_search(engine) if kept is None else kept
         self._watch("statistics over all trials", 0, 0, "")
         if trials is None:
-            return {"trials": TrialsRecord(0, 0, 0, **numbers(effective=undefined(TOO_MANY)))}
+            return {"trials": TrialsRecord(0, 0, 0, **numbers(effective=make_undefined(TOO_MANY)))}
         plan, task = self._plan, self._task
         judged = JudgedTrials.of(task, trials)
-        columns = columns_of(task, engine, judged, self._front, pick, plan.trials)
+        columns = build_daily_columns(task, engine, judged, self._front, pick, plan.trials)
         effective = effective_trials(columns.used)
         return {
             "trials": trials_record(judged, columns, effective),
@@ -245,7 +245,7 @@ class _Judge:
     def _note(self, text: str) -> None:
         self._found = replace(self._found, notes=(*self._found.notes, text))
 
-    def _repeated(self, engine: Engine) -> Trials | None:
+    def _repeat_search(self, engine: Engine) -> Trials | None:
         """The trials of the search made again, which has to find the same front.
 
         None where they are too many to keep: of a search just made without making it again.
@@ -312,14 +312,14 @@ class _Judge:
         shortest = min(bars.timeframe_ns for bars in self._task.markets.series)
         return default_embargo(self._task.spec, shortest)
 
-    def _walked(self, splits: tuple[Split, ...], engine: Engine) -> FoldsRecord:
+    def _evaluate_walk_forward(self, splits: tuple[Split, ...], engine: Engine) -> FoldsRecord:
         plan = self._plan
         kind = "anchored" if plan.anchored else "rolling"
         name = f"fold/{kind}-{plan.folds}-{plan.train}-{self._purge}"
         picks = self._fold_picks(name, splits, engine, "folds")
         return folds_record(self._task, splits, picks, kind, (plan.train, self._purge))
 
-    def _combined(
+    def _evaluate_cpcv(
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
     ) -> PathsRecord:
         name = f"cpcv/{count}-{tests}-{self._purge}-{self._embargo}"
@@ -339,14 +339,14 @@ class _Judge:
 
         Greatest strengths are compared, whoever is the pick.
         """
-        plan, pick = self._plan, chosen(engine, self._front)
+        plan, pick = self._plan, select_pick(engine, self._front)
         setup = NullSetup(self._again, plan.null_keep, self._warm_start)
         keep = setup.markets.keep
         first = 2 * plan.stop_after
         value = pick.strength.value if pick.strength.is_defined else float("-inf")
         made = {kind: Kept(self._store, f"null/{keep}/{kind}", NullSearch) for kind in KINDS}
         # What was found out is never left out, however few are asked for now.
-        planned = max(plan.null, *(len(strengths_of(kept.known)) for kept in made.values()))
+        planned = max(plan.null, *(len(list_strengths(kept.known)) for kept in made.values()))
         workers = self._place.executor(replace(setup, keep=keep), planned, first=first)
         limits = planned, plan.stop_after
         kinds: dict[str, NullKind] = {}

@@ -20,14 +20,14 @@ Number = float | None
 Why = Annotated[Mapping[str, str], OPTIONAL]
 
 
-def number_of(figure: Figure) -> Number:
+def encode_figure(figure: Figure) -> Number:
     """A figure as JSON holds it."""
     return figure.value if figure.is_defined else None
 
 
 def numbers(**figures: Figure) -> dict[str, Any]:
     """Figures as fields of a record: their values, and the reasons of those without one."""
-    values = {name: number_of(one) for name, one in figures.items()}
+    values = {name: encode_figure(one) for name, one in figures.items()}
     return {**values, "why": {name: one.why for name, one in figures.items() if one.why}}
 
 

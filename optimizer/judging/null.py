@@ -12,9 +12,9 @@ from optimizer.evidence.compared import Tally, tally
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Keep, NullMarkets
-from optimizer.judging.judgement import Compared, NullKind, number_of
+from optimizer.judging.judgement import Compared, NullKind, encode_figure
 from optimizer.judging.kept import Kept, Numbered, Watch
-from optimizer.judging.pick import chosen
+from optimizer.judging.pick import select_pick
 from optimizer.judging.workers import Executor
 from optimizer.runs.payload import OPTIONAL
 from optimizer.runs.result import RunResult
@@ -80,7 +80,7 @@ class NullSetup:
 
     def run(self, job: NullJob) -> NullSearch:
         """Search one market."""
-        made = self.markets.shuffled if job.kind == "shuffled" else self.markets.mirrored
+        made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market
         task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
         # No run comes back to these bars.
         task = replace(task, spec=keeping_rows(task.spec, None))
@@ -88,21 +88,21 @@ class NullSetup:
         found = search(task, engine, self.warm_start)
         if not len(found.front):
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
-        pick = chosen(engine, found.front.genomes)
+        pick = select_pick(engine, found.front.genomes)
         values = task.goals.natural(found.front.objectives)
         best = np.where(task.goals.maximised, values.max(axis=0), values.min(axis=0))
         return NullSearch(
             kind=job.kind,
             number=job.number,
             members=len(values),
-            strength=number_of(pick.strength),
+            strength=encode_figure(pick.strength),
             trades=pick.trades,
             objectives=dict(zip(task.goals.names, best.tolist(), strict=True)),
-            hypervolume=number_of(_hypervolume(task, values)),
+            hypervolume=encode_figure(_hypervolume(task, values)),
         )
 
 
-def strengths_of(found: Mapping[int, NullSearch]) -> list[float]:
+def list_strengths(found: Mapping[int, NullSearch]) -> list[float]:
     """Strengths of searches 1, 2, ... as far as there is no gap; minus infinity of nobody."""
     strengths: list[float] = []
     while (one := found.get(len(strengths) + 1)) is not None:
@@ -134,18 +134,18 @@ def null_searches(
     planned, stop_after = limits
     part = f"searches on {kind} bars"
 
-    def counted() -> Tally:
-        found = tally(value, strengths_of(kept.known)[:planned], stop_after)
+    def update_tally() -> Tally:
+        found = tally(value, list_strengths(kept.known)[:planned], stop_after)
         watch(part, len(kept.known), planned, f"{found.at_least} did as well so far")
         return found
 
-    so_far = counted()
+    so_far = update_tally()
     jobs = [NullJob(kind, n) for n in range(1, planned + 1) if n not in kept.known]
     if jobs and not so_far.is_stopped:
         with closing(workers.results(jobs)) as ended:
             for _, one in ended:
                 kept.add(one)
-                so_far = counted()
+                so_far = update_tally()
                 if so_far.is_stopped:
                     break
     return so_far, [kept.known[n + 1] for n in range(so_far.searches)]
@@ -170,7 +170,7 @@ def null_kind(
         sign = 1.0 if more else -1.0
         others = [one.objectives.get(name) for one in searches]
         own = float((sign * values[:, place]).max())
-        objectives[name] = _compared(own, others, stop_after, sign)
+        objectives[name] = _compare_with_null(own, others, stop_after, sign)
     size = _hypervolume(task, values)
     sizes = [one.hypervolume for one in searches]
     return NullKind(
@@ -180,12 +180,12 @@ def null_kind(
             None if value == float("-inf") else value, counted.at_least, float(counted.p)
         ),
         objectives=objectives,
-        hypervolume=_compared(size.value, sizes, stop_after) if size.is_defined else None,
+        hypervolume=_compare_with_null(size.value, sizes, stop_after) if size.is_defined else None,
         strengths=tuple(one.strength for one in searches),
     )
 
 
-def _compared(
+def _compare_with_null(
     own: float, others: Sequence[float | None], stop_after: int, sign: float = 1.0
 ) -> Compared:
     """A number of which more is better, as it was with its sign; nobody's is minus infinity."""

@@ -13,7 +13,7 @@ from engine.batch import Engine
 from engine.certificate import data_hash
 from engine.replay.certificate import certify
 from optimizer.errors import ConfigError, StoreError
-from optimizer.evidence.unseen import unseen_of
+from optimizer.evidence.unseen import measure_out_of_sample
 from optimizer.judging.judgement import JUDGEMENT, HeldOutRecord, Judgement, numbers
 from optimizer.judging.pick import Pick
 from optimizer.runs import RunStore
@@ -136,7 +136,9 @@ def held_out_figures(
     """
     markets = task.markets
     ledgers, places = engine.trades(pick.genome), markets.places("held_out")
-    found = unseen_of([ledgers[place] for place in places], markets.series, markets.held_out)
+    found = measure_out_of_sample(
+        [ledgers[place] for place in places], markets.series, markets.held_out
+    )
     described = describe_individuals(task, engine, genomes)
     return HeldOutRecord(
         looks=looks,
@@ -187,7 +189,7 @@ def known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[L
     Raises:
         StoreError: When the list of looks cannot be read.
     """
-    bars = bars_of(windows)
+    bars = list_bar_ranges(windows)
     listed = _looks(store.path.parent / LOOKS)
     found = [Look(look.front, look.member) for look in listed if overlap(look.bars, bars)]
     for folder in run_folders(store.path.parent):
@@ -195,7 +197,7 @@ def known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[L
         with contextlib.suppress(StoreError), RunStore.open(folder) as other:
             opened = [Opened.read(row) for name, row in other.evidence if name == OPENED]
             result = recorded_result(other) if opened else None
-            if result is None or not overlap(_held_out(result), bars):
+            if result is None or not overlap(_list_held_out_ranges(result), bars):
                 continue
             for row in opened:
                 found.append(Look(row.front, row.member))
@@ -225,7 +227,7 @@ def record_look(
         StoreError: When the list of looks cannot be read.
         OptimizerError: When it cannot be written.
     """
-    path, bars = runs / LOOKS, bars_of(windows)
+    path, bars = runs / LOOKS, list_bar_ranges(windows)
     try:
         with taking_turns(runs):
             looks = _looks(path)
@@ -253,12 +255,12 @@ def count_searches(store: RunStore, result: RunResult) -> int:
     Those were counted in another folder where the run is a copy, or of runs that are removed.
     """
     judged = [Judgement.read(row).searches for name, row in store.evidence if name == JUDGEMENT]
-    return max((_searches_beside(store.path, result), *judged))
+    return max((_count_sibling_searches(store.path, result), *judged))
 
 
-def _searches_beside(path: Path, result: RunResult) -> int:
+def _count_sibling_searches(path: Path, result: RunResult) -> int:
     """Those of finished runs beside a run that searched bars that it searched too."""
-    own = _searched(result)
+    own = _list_searched_ranges(result)
     fronts = {result.front_hash}
     for folder in run_folders(path.parent):
         if folder == path:
@@ -269,12 +271,12 @@ def _searches_beside(path: Path, result: RunResult) -> int:
         except StoreError:
             # A run that cannot be read was searched all the same; nobody knows on what.
             continue
-        if other is not None and overlap(_searched(other), own):
+        if other is not None and overlap(_list_searched_ranges(other), own):
             fronts.add(other.front_hash)
     return len(fronts)
 
 
-def bars_of(windows: Iterable[WindowDescription]) -> tuple[BarsRange, ...]:
+def list_bar_ranges(windows: Iterable[WindowDescription]) -> tuple[BarsRange, ...]:
     """Which bars windows have, as looks are noted and `overlap` takes them."""
     return tuple(BarsRange(one.symbol, one.first, one.last) for one in windows)
 
@@ -288,12 +290,12 @@ def overlap(some: Sequence[BarsRange], others: Sequence[BarsRange]) -> bool:
     )
 
 
-def _searched(result: RunResult) -> tuple[BarsRange, ...]:
-    return bars_of(one for one in result.data.windows if not one.is_held_out)
+def _list_searched_ranges(result: RunResult) -> tuple[BarsRange, ...]:
+    return list_bar_ranges(one for one in result.data.windows if not one.is_held_out)
 
 
-def _held_out(result: RunResult) -> tuple[BarsRange, ...]:
-    return bars_of(one for one in result.data.windows if one.is_held_out)
+def _list_held_out_ranges(result: RunResult) -> tuple[BarsRange, ...]:
+    return list_bar_ranges(one for one in result.data.windows if one.is_held_out)
 
 
 def _looks(path: Path) -> list[NotedLook]:

@@ -9,8 +9,8 @@ import numpy as np
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from optimizer.errors import ConfigError
-from optimizer.evidence.compared import pick_of, strength_of_sums
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.compared import find_strongest, strength_of_sums
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.search.generation import Floats
 
 SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
@@ -46,7 +46,7 @@ def strengths(account: Floats) -> Floats:
     return found
 
 
-def chosen(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:
+def select_pick(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:
     """The pick of a front, or another member that was named.
 
     Args:
@@ -61,7 +61,7 @@ def chosen(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:
         raise ConfigError(f"--pick {member}: the front has members 0 to {len(genomes) - 1}")
     accumulators, account = engine.evaluate_account(genomes)
     if member is None:
-        member = pick_of(strengths(account), genomes) or 0
+        member = find_strongest(strengths(account), genomes) or 0
     trades, sum_r, squares = account[member, SUMS].tolist()
     by_series: Counter[int] = Counter()
     for window, count in zip(engine.windows, accumulators[member, :, TRADES], strict=True):
@@ -71,6 +71,6 @@ def chosen(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:
         genomes[member],
         strength_of_sums(sum_r, squares),
         int(trades),
-        Figure(sum_r / trades) if trades else undefined("no trades"),
+        Figure(sum_r / trades) if trades else make_undefined("no trades"),
         +by_series,
     )

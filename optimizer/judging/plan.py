@@ -40,7 +40,7 @@ class Plan(EvidenceSettings):
         return count, tests
 
 
-def plan_of(
+def build_plan(
     settings: EvidenceSettings,
     named: Collection[str] = (),
     earlier: Judgement | None = None,

@@ -11,7 +11,7 @@ from optimizer.session.identity import require_identity
 from optimizer.session.recorded_places import require_warm_start
 from optimizer.session.search import on_other_bars
 from optimizer.session.task import Task
-from optimizer.session.warm_start import hash_of, warm_start_of
+from optimizer.session.warm_start import hash_genomes, load_warm_start
 
 BY_RULE = ("plateau", "max_evaluations")
 """What ends a search by what it found; on other bars it may find that sooner or later."""
@@ -51,8 +51,8 @@ def require_start(store: RunStore, task: Task) -> Floats | None:
     if recorded is None:
         return None
     require_warm_start(store, task.config)
-    found = warm_start_of(task.config, task.spec.layout)
-    if found is None or hash_of(found.genomes) != recorded:
+    found = load_warm_start(task.config, task.spec.layout)
+    if found is None or hash_genomes(found.genomes) != recorded:
         raise ConfigError(
             f"run '{store.run_id}' began with other candidates than {task.config.warm_start} "
             "holds now: put them back, because the search is repeated to judge it"

@@ -8,21 +8,21 @@ import numpy as np
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.positions.intrabar import target_first
-from optimizer.evidence.compared import strength_of
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.compared import compute_strength
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.robust import (
     DELAY_BARS,
     LEFT_OUT_GROUPS,
     break_even_bp,
-    checks_of,
     cost_line,
+    evaluate_checks,
     falls_in_other_orders,
     means_left_out,
     neighbours,
     share_that_keeps_half,
 )
 from optimizer.evidence.splits import combinatorial
-from optimizer.judging.judgement import CostRecord, RobustRecord, number_of, numbers
+from optimizer.judging.judgement import CostRecord, RobustRecord, encode_figure, numbers
 from optimizer.judging.pick import SUM_R, TRADES, Pick, strengths
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
@@ -35,13 +35,13 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     ledgers = engine.trades(pick.genome)
     even = break_even_bp(ledgers)
     later = replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS)
-    late = task.reference_on(task.markets.windows, later)
+    late = task.build_reference(task.markets.windows, later)
     moved = late.account(late.trades(pick.genome), range(len(late.windows)))
     delayed = _figure(float(strengths(moved[None])[0]), "no trade moved")
     undecided, target_first = _within_bars(task, ledgers)
     left_out = _left_out(task, engine, pick)
     falls = falls_in_other_orders(ledgers, task.config.seed, task.costs.risk_fraction)
-    checks = checks_of(
+    checks = evaluate_checks(
         plateau,
         even,
         own=pick.strength,
@@ -53,12 +53,12 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     return RobustRecord(
         neighbours=len(near),
         costs=tuple(
-            CostRecord(point.times, number_of(point.strength), point.sum_r)
+            CostRecord(point.times, encode_figure(point.strength), point.sum_r)
             for point in cost_line(ledgers, task.costs)
         ),
         charged_bp=task.costs.per_side * 10_000,
-        left_out={name: number_of(one) for name, one in left_out.items()},
-        drawdowns=tuple(number_of(one) for one in falls),
+        left_out={name: encode_figure(one) for name, one in left_out.items()},
+        drawdowns=tuple(encode_figure(one) for one in falls),
         checks=checks,
         **numbers(
             plateau=plateau,
@@ -89,8 +89,8 @@ def _within_bars(task: Task, ledgers: Sequence[Ledger]) -> tuple[Figure, Figure]
         r, is_undecided = target_first(ledger, bars, task.costs)
         undecided, trades = undecided + int(is_undecided.sum()), trades + len(ledger)
         parts.append(r)
-    share = Figure(undecided / trades) if trades else undefined("no trades")
-    return share, strength_of(parts)
+    share = Figure(undecided / trades) if trades else make_undefined("no trades")
+    return share, compute_strength(parts)
 
 
 def _left_out(task: Task, engine: Engine, pick: Pick) -> dict[str, Figure]:
@@ -116,4 +116,4 @@ def _sums(engine: Engine, pick: Pick) -> Floats:
 
 
 def _figure(value: float, why: str) -> Figure:
-    return undefined(why) if np.isnan(value) else Figure(value)
+    return make_undefined(why) if np.isnan(value) else Figure(value)

@@ -13,9 +13,9 @@ from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.cscv import overfitting
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.fixed import fixed_paths
-from optimizer.evidence.returns import chosen_trials, daily_returns, days_of, moments
+from optimizer.evidence.returns import chosen_trials, daily_returns, list_days, moments
 from optimizer.evidence.sharpe import (
-    deflated,
+    deflate_sharpe,
     least_record,
     probabilistic,
     variance_of_trials,
@@ -81,12 +81,12 @@ class JudgedTrials:
         return cls(trials.genomes[is_judged], first, len(trials))
 
 
-def columns_of(
+def build_daily_columns(
     task: Task, engine: Engine, judged: JudgedTrials, front: Floats, pick: Pick, most: int
 ) -> Columns:
     """Daily R of the trials that statistics over days use; `engine` has the searched windows."""
     markets = task.markets
-    days = days_of(markets.series, markets.windows)
+    days = list_days(markets.series, markets.windows)
     chosen = judged.genomes[chosen_trials(len(judged.genomes), most)]
     used = _with(chosen, front)
     first = judged.genomes[: judged.first][chosen_trials(judged.first, most)]
@@ -123,8 +123,8 @@ def sharpe_record(columns: Columns, judged: JudgedTrials, effective: Figure) -> 
             kurtosis=daily.kurtosis,
             psr=probabilistic(daily),
             min_trl=least_record(daily),
-            dsr_effective=deflated(daily, variance, effective).psr,
-            dsr_all=deflated(daily, variance, Figure(float(len(judged.genomes)))).psr,
+            dsr_effective=deflate_sharpe(daily, variance, effective).psr,
+            dsr_all=deflate_sharpe(daily, variance, Figure(float(len(judged.genomes)))).psr,
         ),
     )
 

@@ -9,7 +9,7 @@ from optimizer.evidence.compared import DEFAULT_SEARCHES
 from optimizer.judging.judgement import Judgement, NullKind
 from optimizer.judging.kept import Rows
 from optimizer.session.header import OPENED
-from optimizer.shown import counted, number
+from optimizer.shown import format_count, number
 
 NULL = re.compile(r"null/(?P<keep>none|day|week)/(?P<kind>shuffled|mirrored)")
 FOLD = re.compile(r"fold/(?P<kind>rolling|anchored)-(\d{1,4})-(\d{1,4})-(\d{1,9})")
@@ -76,7 +76,7 @@ def _states_folds(match: re.Match[str], _: int, one: Judgement) -> bool:
 def _describe_folds(match: re.Match[str], count: int) -> Unstated:
     kind, folds, train, purge = match.groups()
     flags = f"--folds {folds} --train {train} --purge {purge}"
-    return Unstated(counted(count, "fold"), flags + " --anchored" * (kind == "anchored"))
+    return Unstated(format_count(count, "fold"), flags + " --anchored" * (kind == "anchored"))
 
 
 def _states_paths(match: re.Match[str], _: int, one: Judgement) -> bool:
@@ -86,7 +86,7 @@ def _states_paths(match: re.Match[str], _: int, one: Judgement) -> bool:
 def _describe_paths(match: re.Match[str], count: int) -> Unstated:
     groups, tests, purge, embargo = match.groups()
     flags = f"--cpcv {groups},{tests} --purge {purge} --embargo {embargo}"
-    return Unstated(counted(count, "combinatorial split"), flags)
+    return Unstated(format_count(count, "combinatorial split"), flags)
 
 
 def _states_look(_match: re.Match[str], _: int, one: Judgement) -> bool:
@@ -94,7 +94,7 @@ def _states_look(_match: re.Match[str], _: int, one: Judgement) -> bool:
 
 
 def _describe_look(_match: re.Match[str], count: int) -> Unstated:
-    return Unstated(f"{counted(count, 'look')} at held-out bars", "--open")
+    return Unstated(f"{format_count(count, 'look')} at held-out bars", "--open")
 
 
 States = Callable[[re.Match[str], int, Judgement], bool]

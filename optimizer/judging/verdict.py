@@ -13,8 +13,8 @@ import numpy as np
 from engine.workload import CORE_RATE, Workload
 from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
 from optimizer.evidence.causality import causality_seconds
-from optimizer.evidence.compared import DEFAULT_SEARCHES, Tally, pick_of
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.compared import DEFAULT_SEARCHES, Tally, find_strongest
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.returns import MOST_TRIALS
 from optimizer.evidence.unseen import Unseen
 from optimizer.evidence.verdict import NOT_TESTED, RULES_VERSION, SIMULATED, Facts, decide
@@ -75,10 +75,10 @@ def with_verdict(
             mean_r=nan_if_none(None if found.pick is None else found.pick.mean_r),
             command=f"{command} --null {DEFAULT_SEARCHES}",
             seconds=seconds,
-            shuffled=None if null is None else tally_in(null.shuffled),
-            mirrored=None if null is None or null.mirrored is None else tally_in(null.mirrored),
-            folds=unseen_in(found.folds),
-            held_out=unseen_in(found.held_out),
+            shuffled=None if null is None else read_tally(null.shuffled),
+            mirrored=None if null is None or null.mirrored is None else read_tally(null.mirrored),
+            folds=read_out_of_sample(found.folds),
+            held_out=read_out_of_sample(found.held_out),
             untested=list_untested(found),
             looks=1 if found.held_out is None else found.held_out.looks,
             searches=found.tries,
@@ -92,7 +92,7 @@ def with_verdict(
     return replace(found, verdict=record, rules=RULES_VERSION)
 
 
-def verdict_of(result: RunResult, found: Judgement | None) -> VerdictRecord:
+def derive_verdict(result: RunResult, found: Judgement | None) -> VerdictRecord:
     """What comes first wherever a front is shown: the verdict, or that there is none yet.
 
     Args:
@@ -113,7 +113,7 @@ def verdict_of(result: RunResult, found: Judgement | None) -> VerdictRecord:
     return with_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
 
 
-def picked(result: RunResult, found: Judgement | None) -> PickRecord | None:
+def find_pick(result: RunResult, found: Judgement | None) -> PickRecord | None:
     """The one answer of a run: who was judged, or would be; None of an empty front.
 
     Args:
@@ -123,7 +123,7 @@ def picked(result: RunResult, found: Judgement | None) -> PickRecord | None:
     return found.pick if found is not None and found.pick is not None else _strongest(result)
 
 
-def unfinished(path: Path, *, is_simulated: bool) -> VerdictRecord:
+def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> VerdictRecord:
     """What comes first where a search is not over, so that there is nothing to judge yet."""
     command = resume_command(path)
     sentence = f"{NOT_TESTED}: the run is not finished, {command} goes on with it."
@@ -171,7 +171,7 @@ def _strongest(result: RunResult) -> PickRecord | None:
     strengths = [one.metrics.get("strength") for one in result.front]
     genomes = [list(one.genes.values()) for one in result.front]
     known = np.array([np.nan if one is None else one for one in strengths], np.float64)
-    place = pick_of(known, np.array(genomes, np.float64))
+    place = find_strongest(known, np.array(genomes, np.float64))
     if place is None:
         return None
     one = result.front[place]
@@ -201,17 +201,17 @@ def nan_if_none(value: Number) -> float:
     return math.nan if value is None else value
 
 
-def tally_in(kind: NullKind) -> Tally:
+def read_tally(kind: NullKind) -> Tally:
     """What a record says of null searches, as the rules of the verdict take it."""
     return Tally(kind.run, kind.strength.at_least, kind.stopped)
 
 
-def unseen_in(record: FoldsRecord | HeldOutRecord | None) -> Unseen | None:
+def read_out_of_sample(record: FoldsRecord | HeldOutRecord | None) -> Unseen | None:
     """What a record says of unseen trades, as the rules of the verdict take it."""
     if record is None:
         return None
     mean_r, psr = (
-        Figure(value) if value is not None else undefined(record.why.get(name) or "unknown")
+        Figure(value) if value is not None else make_undefined(record.why.get(name) or "unknown")
         for name, value in (("mean_r", record.mean_r), ("psr", record.psr))
     )
     return Unseen(record.trades, record.closing_days, mean_r, psr)

@@ -28,10 +28,10 @@ from optimizer.judging.judgement import (
     TrialsRecord,
     VerdictRecord,
 )
-from optimizer.judging.verdict import tally_in, unseen_in
+from optimizer.judging.verdict import read_out_of_sample, read_tally
 from optimizer.runs.payload import Payload
 from optimizer.runs.result import RunResult
-from optimizer.shown import counted, fraction, number
+from optimizer.shown import format_count, fraction, number
 
 SMALLEST_CHANCE = 0.001
 
@@ -76,7 +76,7 @@ class Weighed(NamedTuple):
     speaks: str
 
 
-def weighed(found: Judgement) -> list[Weighed]:
+def weigh_evidence(found: Judgement) -> list[Weighed]:
     """All evidence but the pick, a sentence each, first what disagrees with the verdict."""
     sides = dict(_sides(found))
     disagrees = FOR if found.verdict.grade == "luck" else AGAINST
@@ -98,7 +98,7 @@ def sentences(found: Judgement) -> Iterator[Told]:
         yield from _causal(found.causal)
     yield "searches", describe_searches(found)
     if found.fits:
-        fits = f"{counted(found.fits, 'forecast')} fitted on these bars, each of which counts"
+        fits = f"{format_count(found.fits, 'forecast')} fitted on these bars, each of which counts"
         yield "forecasts", f"{fits} as a search; none was fitted again on null bars."
     yield from (("not done", note) for note in found.notes)
 
@@ -106,7 +106,7 @@ def sentences(found: Judgement) -> Iterator[Told]:
 def words_of_pick(pick: PickRecord) -> str:
     """Which member is the one answer of a run, and why."""
     why = "named by --pick" if pick.is_named else "the strongest of the front"
-    trades = f"Member {pick.member}, {why}: {counted(pick.trades, 'trade')}"
+    trades = f"Member {pick.member}, {why}: {format_count(pick.trades, 'trade')}"
     if pick.strength is None:
         return f"{trades}, their strength is {_number(pick, 'strength')}."
     side = "below" if pick.strength < 0 else "above"
@@ -146,7 +146,7 @@ def _suggest_mending(result: RunResult, found: Judgement | None, path: str) -> s
 def words_of_count(result: RunResult, found: Judgement | None) -> str:
     """How many individuals a search tried: all evaluations, and how many of them are distinct."""
     evaluated = result.evaluated or result.timing.evaluated
-    words = f"{counted(evaluated, 'candidate')} evaluated"
+    words = f"{format_count(evaluated, 'candidate')} evaluated"
     if result.polished:
         words += f", {number(result.polished)} to polish the front"
     if found is not None and found.trials is not None and found.trials.evaluated:
@@ -163,7 +163,7 @@ def _null(null: NullRecord) -> Iterator[Told]:
 def _describe_null(kind: NullKind) -> str:
     """Strengths of null searches beside the pick's, and p beside its limit."""
     strengths = [-math.inf if value is None else value for value in kind.strengths]
-    p = tally_in(kind).p
+    p = read_tally(kind).p
     limit = "at most" if p <= MOST_P else "and more than luck needs at most"
     sentence = (
         f"Their strength: median {_short(median(strengths))}, greatest {_short(max(strengths))}; "
@@ -185,7 +185,7 @@ def describe_searches(found: Judgement) -> str:
     if found.null is None:
         return f"{searches}, this one included: p counts each."
     kinds = (found.null.shuffled, found.null.mirrored)
-    p = max(tally_in(kind).p for kind in kinds if kind is not None)
+    p = max(read_tally(kind).p for kind in kinds if kind is not None)
     product = f"p x {found.tries} = {float(p * found.tries):.3g}"
     limit = "at most" if p * found.tries <= MOST_P_OF_ALL else "more than"
     return f"{searches}: {product}, {limit} {float(MOST_P_OF_ALL):g}."
@@ -201,7 +201,7 @@ def _unseen(found: Judgement) -> Iterator[Told]:
         )
         told = (
             f"Searched again on {len(folds.rows)} parts, judged on the bars after each: "
-            f"{_number(folds, 'mean_r')} R a trade over {counted(folds.trades, 'trade')}; "
+            f"{_number(folds, 'mean_r')} R a trade over {format_count(folds.trades, 'trade')}; "
             f"{gained} gained."
         )
         yield "folds", told + untested
@@ -213,8 +213,9 @@ def _unseen(found: Judgement) -> Iterator[Told]:
         yield "paths", told
     if (held := found.held_out) is not None:
         told = (
-            f"{_number(held, 'mean_r')} R a trade over {counted(held.trades, 'trade')}; "
-            f"PSR {_chance(held, 'psr')}; {counted(held.looks, 'front')} looked at on such bars."
+            f"{_number(held, 'mean_r')} R a trade over {format_count(held.trades, 'trade')}; "
+            f"PSR {_chance(held, 'psr')}; {format_count(held.looks, 'front')} looked at on such "
+            "bars."
         )
         yield "held-out bars", told
 
@@ -252,7 +253,7 @@ def _trials(found: Judgement) -> Iterator[Told]:
 
 def _describe_trials(trials: TrialsRecord) -> str:
     compared = min(trials.used, trials.judged, MOST_COMPARED)
-    tried = f"{counted(trials.evaluated, 'setting')} tried"
+    tried = f"{format_count(trials.evaluated, 'setting')} tried"
     if trials.judged < trials.evaluated:
         tried += f", {trials.judged:,} with enough trades"
     if compared < trials.judged:
@@ -331,11 +332,11 @@ def _sides(found: Judgement) -> Iterator[tuple[str, str]]:
     """For or against, by row; what decides by the rules of the verdict, the rest at 1 in 20."""
     null = found.null
     kinds = [] if null is None else [("shuffled", null.shuffled), ("mirrored", null.mirrored)]
-    ps = [(f"{name} bars", tally_in(kind).p) for name, kind in kinds if kind is not None]
+    ps = [(f"{name} bars", read_tally(kind).p) for name, kind in kinds if kind is not None]
     yield from ((name, _side(p <= MOST_P)) for name, p in ps)
-    yield "folds", _side_of(found.folds, found.tries)
+    yield "folds", _find_side(found.folds, found.tries)
     looks = 1 if found.held_out is None else found.held_out.looks
-    yield "held-out bars", _side_of(found.held_out, looks)
+    yield "held-out bars", _find_side(found.held_out, looks)
     if found.sharpe is not None and found.sharpe.dsr_effective is not None:
         yield "sharpe a day", _side(found.sharpe.dsr_effective >= 1 - MOST_DOUBT)
     if found.bootstrap is not None and found.bootstrap.spa_p is not None:
@@ -354,9 +355,9 @@ def _side(is_for: bool) -> str:
     return FOR if is_for else AGAINST
 
 
-def _side_of(record: FoldsRecord | HeldOutRecord | None, times: int) -> str:
+def _find_side(record: FoldsRecord | HeldOutRecord | None, times: int) -> str:
     """What trades on unseen bars say, which may be neither."""
-    unseen = unseen_in(record)
+    unseen = read_out_of_sample(record)
     if unseen is None or not (unseen.contradicts or unseen.confirms(times)):
         return ""
     return _side(unseen.confirms(times))

@@ -35,7 +35,7 @@ def main() -> None:
             found = setup.run(job)
         except Exception as raised:
             error = raised
-        answers.write(_packed(found, error))
+        answers.write(_pickle_answer(found, error))
         answers.flush()
 
 
@@ -48,7 +48,7 @@ def _listen(stream: IO[bytes], told: "queue.SimpleQueue[Any]") -> None:
             os._exit(0)
 
 
-def _packed(found: object, error: Exception | None) -> bytes:
+def _pickle_answer(found: object, error: Exception | None) -> bytes:
     try:
         answer = pickle.dumps((found, error))
         if error is not None:

@@ -11,7 +11,7 @@ from data.timeframe import UNITS_NS
 from engine.accounts.account import compound, hold_values
 from engine.accounts.costs import Costs
 from optimizer.evidence.returns import sharpe_ratios
-from optimizer.report.trades import Ints, Trades, numbered
+from optimizer.report.trades import Ints, Trades, factorize_names
 from optimizer.search.generation import Floats
 from optimizer.shown import fraction, minute, number
 
@@ -64,7 +64,7 @@ def equity_curve(
     `accounts` names each window's market, [W]; `risk_fraction` is what one R is worth. [K + 1]
     at the time of each exit bar; of trades that end together those of the first market come first.
     """
-    _, owner = numbered(accounts)
+    _, owner = factorize_names(accounts)
     order = np.lexsort((owner[trades.window], trades.exit_ns))
     value = compound(trades.r[order], risk_fraction)
     time_ns = np.concatenate([[start_ns], trades.exit_ns[order]])
@@ -94,7 +94,7 @@ def buy_and_hold(
     first = min(series[w.series].timestamp[w.start] for w in ranges)
     end = max(series[w.series].timestamp[w.end - 1] for w in ranges)
     time_ns = np.linspace(int(first), int(end), points).astype(np.int64)
-    names, owner = numbered(accounts)
+    names, owner = factorize_names(accounts)
     values = np.ones((len(names), points))
     for window in ranges:
         own = series[window.series]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from optimizer.evidence.verdict import NEXT, SIMULATED
 from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import FoldRow, Judgement, Number, Range, VerdictRecord
-from optimizer.judging.words import Weighed, suggest_next, weighed, words_of_pick
+from optimizer.judging.words import Weighed, suggest_next, weigh_evidence, words_of_pick
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.shown import number
@@ -58,7 +58,7 @@ def answer(run: Tables) -> Answer:
         "" if run.result is None else suggest_next(run.result, verdict, found),
         verdict.reasons,
         "" if run.pick is None else words_of_pick(run.pick),
-        () if found is None else (*weighed(found), *_missing(run, found)),
+        () if found is None else (*weigh_evidence(found), *_missing(run, found)),
         _folds(rows),
         tuple(words(name) for name in run.genes),
         tuple(tuple(number(row.genes.get(name)) for name in run.genes) for row in rows),

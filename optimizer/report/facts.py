@@ -9,11 +9,11 @@ from data.bars import Window
 from optimizer.goals.advice import describe_bounds
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
-from optimizer.runs.result import quality_lines, words_of
+from optimizer.runs.result import describe_certificate, quality_lines
 from optimizer.runs.rows import count_rejected
 from optimizer.runs.windows import describe_windows, searched_windows, taken_together
 from optimizer.session.markets import Markets
-from optimizer.shown import HELD_OUT, counted, minute, number
+from optimizer.shown import HELD_OUT, format_count, minute, number
 
 Fact = tuple[str, str]
 
@@ -44,7 +44,7 @@ def data_facts(run: Tables) -> list[Fact]:
         facts.append(("Held out", _range(markets, markets.held_out)))
     elif run.header.held_out:
         bars = sum(end - start for start, end in run.header.held_out)
-        facts.append(("Held out", f"{counted(bars, 'bar')}, which nobody has looked at"))
+        facts.append(("Held out", f"{format_count(bars, 'bar')}, which nobody has looked at"))
     # Of held-out bars that are closed a result still says what they lack.
     windows = markets.describe() if run.result is None else run.result.data.windows
     over = run.task.goals.over if run.result is None else taken_together(run.result)
@@ -60,28 +60,28 @@ def search_facts(run: Tables) -> list[Fact]:
     """How it was searched."""
     facts = [("Strategy", run.header.strategy)]
     if run.is_search:
-        facts += _searched(run)
+        facts += _summarize_search(run)
     fee, slippage = (number(run.header.costs.get(name)) for name in ("fee_bp", "slippage_bp"))
     facts.append(("Costs", f"{fee} bp fee and {slippage} bp slippage a side"))
     return facts
 
 
-def _searched(run: Tables) -> list[Fact]:
+def _summarize_search(run: Tables) -> list[Fact]:
     stopped = "generations" if run.result is None else run.result.stopped_by
     ended = f", ended by {words(stopped)}" if stopped != "generations" else ""
     return [
         ("Certificate", certificate_words(run)),
         ("Objectives", ", ".join(words(name) for name in run.objectives)),
-        ("Tried", f"{tried(run)}; seed {run.header.seed}{ended}"),
+        ("Tried", f"{describe_trials(run)}; seed {run.header.seed}{ended}"),
     ]
 
 
-def tried(run: Tables) -> str:
+def describe_trials(run: Tables) -> str:
     """How many individuals were evaluated, where, and how many of them are distinct."""
-    generations = counted(len(run.summaries), "generation")
+    generations = format_count(len(run.summaries), "generation")
     count = sum(summary.evaluated for summary in run.summaries)
     polished = 0 if run.result is None else run.result.polished
-    told = f"{counted(count, 'candidate')} evaluated in {generations}"
+    told = f"{format_count(count, 'candidate')} evaluated in {generations}"
     if polished:
         told += f" and {number(polished)} in polishing, {number(count + polished)} in all"
     trials = None if run.judgement is None else run.judgement.trials
@@ -96,14 +96,14 @@ def certificate_words(run: Tables) -> str:
         return "none: the run is not finished"
     found = run.result.certificate
     agree = "disagree" if found.mismatches else "agree"
-    return f"{words_of(found)}: the engines {agree}, which says nothing of luck"
+    return f"{describe_certificate(found)}: the engines {agree}, which says nothing of luck"
 
 
 def cautions(run: Tables) -> list[Caution]:
     """Everything that speaks against believing a run, the gravest first."""
     found = _grave(run)
     if run.is_search:
-        found += [*_held_out(run), *_bounds(run), *_rejected(run)]
+        found += [*_held_out(run), *_bounds(run), *_list_rejections(run)]
     found += [Caution("quirk", note) for note in run.header.notes]
     return sorted(found, key=lambda warning: not warning.is_grave)
 
@@ -130,7 +130,7 @@ def _held_out(run: Tables) -> list[Caution]:
     losing, silent = int((held <= 0).sum()), int(np.isnan(held).sum())
     found = []
     if losing or silent:
-        text = f"Held out, {number(losing)} of {counted(count, 'member')} lost"
+        text = f"Held out, {number(losing)} of {format_count(count, 'member')} lost"
         text += f" and {number(silent)} did not trade." if silent else "."
         found.append(Caution("held out", text, is_grave=losing + silent == count))
     return found
@@ -142,7 +142,7 @@ def _bounds(run: Tables) -> list[Caution]:
     return [Caution("bound", text)] if text else []
 
 
-def _rejected(run: Tables) -> list[Caution]:
+def _list_rejections(run: Tables) -> list[Caution]:
     counts = count_rejected(run.summaries)
     if not counts:
         return []
@@ -161,6 +161,6 @@ def _range(markets: Markets, windows: Sequence[Window]) -> str:
     bars = sum(len(window) for window in windows)
     symbols = {markets.names[window.series] for window in windows}
     noun = "symbol" if len(symbols) == len(windows) else "window"
-    many = f" in {counted(len(windows), noun)}" if len(windows) > 1 else ""
-    held = f"{counted(bars, 'bar')} of {markets.timeframe}{many}"
+    many = f" in {format_count(len(windows), noun)}" if len(windows) > 1 else ""
+    held = f"{format_count(bars, 'bar')} of {markets.timeframe}{many}"
     return f"{minute(first)} to {minute(last)} UTC, {held}"

@@ -35,7 +35,7 @@ from optimizer.report.trades import (
     by_weekday,
     cost_facts,
 )
-from optimizer.runs.result import noun_of
+from optimizer.runs.result import choose_noun
 from optimizer.search.generation import Floats
 from optimizer.session.points import wants_more
 from strategy.errors import unknown
@@ -47,7 +47,7 @@ HOLD_POINTS = 1_000
 """Points of the line of buying and holding."""
 
 
-def columns_of(run: Tables) -> dict[str, Floats]:
+def collect_front_columns(run: Tables) -> dict[str, Floats]:
     """Every number of the front's members by name, each [F]."""
     frame = run.front
     return {str(name): frame[name].to_numpy(np.float64) for name in frame.columns}
@@ -55,7 +55,7 @@ def columns_of(run: Tables) -> dict[str, Floats]:
 
 def front(run: Tables, x: str | None, y: str | None, colour: str | None) -> Chart:
     """Members by two numbers; the last and the first objective unless others are named."""
-    columns = columns_of(run)
+    columns = collect_front_columns(run)
     first, *others = run.objectives
     x = x or (others[-1] if others else "trades")
     y = y or first
@@ -71,12 +71,14 @@ def front_3d(run: Tables) -> Chart:
     """Members by their first three objectives."""
     if len(run.objectives) < 3:
         raise ConfigError(f"run '{run.id}' has {len(run.objectives)} objectives, 3 are needed")
-    return front_charts.front_3d(columns_of(run), run.objectives[:3])
+    return front_charts.front_3d(collect_front_columns(run), run.objectives[:3])
 
 
 def parallel(run: Tables) -> Chart:
     """Members as lines through all genes and objectives."""
-    return front_charts.parallel(columns_of(run), (*run.genes, *run.objectives), run.objectives[0])
+    return front_charts.parallel(
+        collect_front_columns(run), (*run.genes, *run.objectives), run.objectives[0]
+    )
 
 
 def convergence(run: Tables) -> list[Chart]:
@@ -151,13 +153,13 @@ def answer(run: Tables, trades: Trades) -> Chart:
     return account_charts.answer(curve, match_volatility(hold, curve), _parts(run))
 
 
-def stitched(run: Tables) -> Chart | None:
+def draw_fold_equity(run: Tables) -> Chart | None:
     """Equity of the picks of folds, each in its test; None where none of them traded."""
     curve = stitched_curve(run)
     if curve is None:
         return None
     tested = [part.start_ns for part in _parts(run) if part.name == account_charts.FOLDED]
-    return account_charts.stitched(curve, tested)
+    return account_charts.draw_fold_equity(curve, tested)
 
 
 def _parts(run: Tables) -> list[account_charts.Part]:
@@ -199,18 +201,18 @@ def market(run: Tables, series: int) -> Chart:
     return replace(chart, layout={**chart.layout, **border})
 
 
-def grouped(run: Tables, trades: Trades, by: str) -> Chart:
+def draw_group_results(run: Tables, trades: Trades, by: str) -> Chart:
     """Results of trades by something that they share, one of `GROUPS`."""
     if by == "hour":
-        return results.grouped(trades, by_hour, "results by hour, UTC")
+        return results.draw_group_results(trades, by_hour, "results by hour, UTC")
     if by == "weekday":
-        return results.grouped(trades, by_weekday, "results by weekday")
+        return results.draw_group_results(trades, by_weekday, "results by weekday")
     if by == "symbol":
         return _by_label(run, trades)
     if by == "side":
-        return results.grouped(trades, by_side, "results by side")
+        return results.draw_group_results(trades, by_side, "results by side")
     if by == "reason":
-        return results.grouped(trades, by_reason, "exits by reason", show="trades")
+        return results.draw_group_results(trades, by_reason, "exits by reason", show="trades")
     raise ConfigError(unknown("group", by, list(GROUPS)))
 
 
@@ -249,7 +251,7 @@ def _by_label(run: Tables, trades: Trades) -> Chart:
         labels = tuple(found.labels[place] for place in kept)
         return Groups(labels, found.trades[kept], found.sum_r[kept])
 
-    title = f"results by {noun_of(run.task.markets.describe())}"
+    title = f"results by {choose_noun(run.task.markets.describe())}"
     if len(kept) < len(whole.labels):
         title += f", the best and the worst of {len(whole.labels):,}"
-    return results.grouped(trades, group, title)
+    return results.draw_group_results(trades, group, title)

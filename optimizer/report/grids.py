@@ -18,7 +18,7 @@ from optimizer.runs import RunStore
 from optimizer.search.generation import Floats
 from optimizer.session.exported import recorded_individuals
 from optimizer.session.importance import count_needed, importance
-from optimizer.session.points import MOST_VALUES, Grid, find_points, grid_of, measure_points
+from optimizer.session.points import MOST_VALUES, Grid, build_grid, find_points, measure_points
 from strategy.errors import unknown
 
 MOST_MEASURED = 2_000
@@ -51,7 +51,7 @@ class Candidates:
         """The best of each cell over two genes; of a gene with many values in ranges."""
         ranges = min(max(int(np.sqrt(len(self.genomes) / A_CELL)), FEWEST_RANGES), MOST_RANGES)
         most = MOST_VALUES if self.is_lattice else ranges
-        return grid_of(self.genomes, places, self.values, maximise=maximise, most=most)
+        return build_grid(self.genomes, places, self.values, maximise=maximise, most=most)
 
 
 def is_lattice(run: Tables) -> bool:
@@ -96,7 +96,7 @@ def choose_genes(candidates: Candidates, bounds: Floats) -> tuple[int, int] | No
     free = np.flatnonzero(np.ptp(genomes, axis=0) > 0) if len(genomes) else np.empty(0, np.int64)
     if len(free) < 2:
         return None
-    shares = _explained(candidates, free)
+    shares = _measure_variance_shares(candidates, free)
     if shares is None:
         span = np.maximum(bounds[free, 1] - bounds[free, 0], np.finfo(np.float64).tiny)
         shares = genomes[:, free].std(axis=0) / span
@@ -104,7 +104,7 @@ def choose_genes(candidates: Candidates, bounds: Floats) -> tuple[int, int] | No
     return first, second
 
 
-def _explained(candidates: Candidates, free: Ints) -> Floats | None:
+def _measure_variance_shares(candidates: Candidates, free: Ints) -> Floats | None:
     """Shares of variance that free genes explain alone; None where trials are too few."""
     known = np.flatnonzero(np.isfinite(candidates.values))
     if len(known) < count_needed(len(free)):

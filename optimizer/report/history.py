@@ -9,7 +9,7 @@ import numpy.typing as npt
 from optimizer.report.charts.progress import LEVELS
 from optimizer.runs import GenerationSummary, RunStore
 from optimizer.runs.result import RunHeader
-from optimizer.search.evolution import front_of
+from optimizer.search.evolution import find_front
 from optimizer.search.generation import Floats, Population
 from optimizer.shown import evenly
 
@@ -49,7 +49,7 @@ def read_history(path: Path, n_objectives: int) -> History:
             one for one in summaries if one.kept == "whole" or (one.kept == "front" and one.front)
         ]
         chosen = [kept[place] for place in evenly(len(kept), MOST_GENERATIONS)]
-        found = [_kept(store, summary) for summary in chosen]
+        found = [_load_population(store, summary) for summary in chosen]
         header = RunHeader.read(store.header)
     for population, _ in found:
         header.check_genes(population.genomes)
@@ -59,9 +59,9 @@ def read_history(path: Path, n_objectives: int) -> History:
     volume = np.array([summary.hypervolume for summary in shown])
     return History(
         generations=np.array([summary.number for summary in chosen], np.int64),
-        best=_stacked([one.min(axis=0) if len(one) else nothing for _, one in found]),
-        median=_stacked([_median(one) if len(one) else nothing for one in feasible]),
-        quantiles=_stacked([np.quantile(one.genomes, LEVELS, axis=0).T for one, _ in found]),
+        best=_stack_rows([one.min(axis=0) if len(one) else nothing for _, one in found]),
+        median=_stack_rows([_median(one) if len(one) else nothing for one in feasible]),
+        quantiles=_stack_rows([np.quantile(one.genomes, LEVELS, axis=0).T for one, _ in found]),
         volume_generations=np.array([summary.number for summary in shown], np.int64),
         volume=volume / volume[-1] if len(volume) and volume[-1] > 0 else volume,
         left_out=len(summaries) - len(chosen),
@@ -69,14 +69,14 @@ def read_history(path: Path, n_objectives: int) -> History:
     )
 
 
-def _kept(store: RunStore, summary: GenerationSummary) -> tuple[Population, Floats]:
+def _load_population(store: RunStore, summary: GenerationSummary) -> tuple[Population, Floats]:
     """What was kept of a generation's population, and objectives of the best found by then."""
     if summary.kept == "front":
         front = store.front(summary.number)
         return front, front.objectives
     generation = store.generation(summary.number)
     population, archive = generation.population, generation.archive
-    best = archive.objectives if len(archive) else population.objectives[front_of(population)]
+    best = archive.objectives if len(archive) else population.objectives[find_front(population)]
     return population, best
 
 
@@ -86,5 +86,5 @@ def _median(objectives: Floats) -> Floats:
         return np.asarray(np.median(objectives, axis=0), np.float64)
 
 
-def _stacked(rows: list[Floats]) -> Floats:
+def _stack_rows(rows: list[Floats]) -> Floats:
     return np.stack(rows) if rows else np.empty((0, 0))

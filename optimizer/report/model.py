@@ -14,7 +14,7 @@ from optimizer.report.charts.front import metric_axis
 from optimizer.report.regimes import Regimes, find_regimes
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints, Trades
-from optimizer.runs.result import Member, noun_of
+from optimizer.runs.result import Member, choose_noun
 from optimizer.shown import (
     BESIDE_OBJECTIVES,
     HELD_OUT,
@@ -87,7 +87,7 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
         shared["convergence"] = gallery.convergence(run)
         shared["genes"] = gallery.genes(run)
         shared["heatmap"] = gallery.main_heat_map(run)
-        shared |= _judged(run)
+        shared |= _build_evidence_charts(run)
     data: Plain = {
         "members": [],
         "columns": {},
@@ -150,12 +150,12 @@ def _columns_of_front(run: Tables) -> Plain:
         "axes": {"x": others[-1] if others else "trades", "y": run.objectives[0]},
         "columns": {
             name: {"title": words(name), "values": values, "axis": metric_axis(name)}
-            for name, values in gallery.columns_of(run).items()
+            for name, values in gallery.collect_front_columns(run).items()
         },
     }
 
 
-def _judged(run: Tables) -> Plain:
+def _build_evidence_charts(run: Tables) -> Plain:
     """Charts of evidence, as far as there is some."""
     found = run.judgement
     charts: Plain = {}
@@ -174,7 +174,7 @@ def _answer_charts(run: Tables, known: Mapping[int, Trades]) -> Plain:
         trades = known[pick] if pick in known else run.trade_columns(pick)
         charts["answer"] = gallery.answer(run, trades)
     if run.judgement is not None and run.judgement.folds is not None:
-        charts["stitched"] = gallery.stitched(run)
+        charts["stitched"] = gallery.draw_fold_equity(run)
     return charts
 
 
@@ -254,7 +254,7 @@ def _details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
             }
             for one, window in zip(described, run.windows, strict=True)
         ],
-        "noun": noun_of(described),
+        "noun": choose_noun(described),
         "hasHeldOut": run.has_held_out,
         "hasShorts": any(bool((own.side < 0).any()) for own in trades.values()),
         "costPerSide": run.task.costs.per_side,
@@ -302,7 +302,7 @@ def _charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> P
         "sharpe": gallery.sharpe_over_time(run, member, trades),
         "distribution": results.distribution(trades),
         "costs": gallery.costs(run, trades),
-        **{by: gallery.grouped(run, trades, by) for by in groups},
+        **{by: gallery.draw_group_results(run, trades, by) for by in groups},
     }
 
 

@@ -15,7 +15,7 @@ from optimizer.session.problem import Evaluator, JustSearched
 from optimizer.session.progress import Progress
 from optimizer.session.task import Task
 from optimizer.session.workflow import Observer
-from optimizer.shown import counted, metric
+from optimizer.shown import format_count, metric
 
 FRAME_EVERY_S = 0.2
 
@@ -40,7 +40,7 @@ def render_html(run: Tables, labels: Labels) -> str:
         parts.append(f"<table><tr>{names}</tr><tr>{values}</tr><tr>{notes}</tr></table>")
     front = run.front[[*run.objectives, *run.genes]].head(MOST_ROWS)
     more = f", the first {MOST_ROWS}" if len(run.members) > MOST_ROWS else ""
-    members = f": {counted(len(run.members), 'member')}{more}" if run.is_search else ""
+    members = f": {format_count(len(run.members), 'member')}{more}" if run.is_search else ""
     texts = (", ".join(labels.tags), labels.note)
     said = "".join(f"<br>{escape(text)}" for text in texts if text)
     parts.append(f"<p>{escape(run.title)}{members}{said}</p>")
@@ -107,7 +107,7 @@ class LineWatcher(Observer):
         self._line = line
         self._objective, self._last = "", 0
 
-    def started(self, task: Task, engine: Evaluator, store: RunStore) -> None:
+    def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
         """The search is about to begin."""
         self._objective, self._last = task.goals.names[0], task.config.generations
 
@@ -123,6 +123,6 @@ class LineWatcher(Observer):
             f"front {progress.front:,}, best {self._objective.replace('_', ' ')} {best}"
         )
 
-    def searched(self, found: JustSearched) -> None:
+    def on_search_end(self, found: JustSearched) -> None:
         """The search is over."""
         self.just = found

@@ -26,7 +26,7 @@ from optimizer.report.model import MOST_MEMBERS, choose, member_rows, page_data
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
 from optimizer.runs.files import REPORT
-from optimizer.shown import HELD_OUT, counted
+from optimizer.shown import HELD_OUT, format_count
 from optimizer.written import write_whole
 
 PARTS = ("verdict", "evidence", "front", "candidate", "trades", "search", "glossary")
@@ -130,10 +130,10 @@ def pack(value: object) -> str:
     arrays = _Arrays()
     plain = _plain(value, arrays)
     text = json.dumps(plain, allow_nan=False, separators=(",", ":")).encode()
-    return compressed(_padded(struct.pack("<I", len(text)) + text) + b"".join(arrays.parts))
+    return encode_gzip(_pad_content(struct.pack("<I", len(text)) + text) + b"".join(arrays.parts))
 
 
-def compressed(content: bytes) -> str:
+def encode_gzip(content: bytes) -> str:
     """Base64 of gzip, the same for the same content whenever it is made."""
     return base64.b64encode(gzip.compress(content, LEVEL, mtime=0)).decode("ascii")
 
@@ -147,7 +147,7 @@ def plotly_script() -> bytes:
 @cache
 def _packed_library() -> str:
     """The same for every report: packing it takes longer than all else of a small one."""
-    return compressed(plotly_script())
+    return encode_gzip(plotly_script())
 
 
 class _Arrays:
@@ -160,7 +160,7 @@ class _Arrays:
     def add(self, array: Array) -> Mapping[str, object]:
         """Append an array; what stands for it in the JSON."""
         dtype = "<f4" if array.dtype == np.float32 else DTYPES[array.dtype.kind]
-        content = _padded(np.ascontiguousarray(array).astype(dtype).tobytes())
+        content = _pad_content(np.ascontiguousarray(array).astype(dtype).tobytes())
         place = {"$": dtype[1:], "at": self.size, "shape": list(array.shape)}
         self.parts.append(content)
         self.size += len(content)
@@ -173,7 +173,7 @@ def _static(run: Tables) -> Mapping[str, object]:
     warnings = cautions(run)
     names = ("member", *columns)
     total = len(run.members)
-    shown = counted(total, "member")
+    shown = format_count(total, "member")
     if total > MOST_MEMBERS:
         shown = f"the first {MOST_MEMBERS:,} of {total:,} members"
     return {
@@ -191,7 +191,7 @@ def _static(run: Tables) -> Mapping[str, object]:
         "columns": [{"title": words(n), "kind": _kind(run, n)} for n in names],
         "rows": [((str(member), member), *cells) for member, cells in enumerate(rows)],
         "table_caption": f"{shown}, best {words(run.objectives[0])} first",
-        "closed": _closed(run),
+        "closed": _describe_holdout(run),
         "glossary": [(name, anchor(name), meaning) for name, meaning in terms(run).items()],
         "anchors": {name: anchor(name) for name in terms(run)},
         "metrics_caption": "Metrics, in-sample and held out" if run.has_held_out else "Metrics",
@@ -209,7 +209,7 @@ def _kind(run: Tables, column: str) -> str:
     return "gene" if column in run.genes else "number"
 
 
-def _closed(run: Tables) -> str:
+def _describe_holdout(run: Tables) -> str:
     """What a reader who looks for held-out figures must know."""
     if run.has_held_out:
         return ""
@@ -221,10 +221,10 @@ def _search_note(run: Tables) -> str:
     if not run.is_search:
         return ""
     history = run.history
-    note = f"{counted(len(run.summaries), 'generation')} of up to "
-    note += counted(int(run.generations["individuals"].max()), "candidate") + "."
+    note = f"{format_count(len(run.summaries), 'generation')} of up to "
+    note += format_count(int(run.generations["individuals"].max()), "candidate") + "."
     if history.left_out:
-        note += f" {counted(history.left_out, 'generation')} are not drawn."
+        note += f" {format_count(history.left_out, 'generation')} are not drawn."
     if history.only_fronts:
         note += " Of older generations only the front was kept, so that is what is drawn."
     return note
@@ -257,6 +257,6 @@ def _plain(value: object, arrays: _Arrays) -> object:
     return value
 
 
-def _padded(content: bytes) -> bytes:
+def _pad_content(content: bytes) -> bytes:
     """Content with blanks up to a multiple of `ALIGNMENT`; JSON and arrays do not mind them."""
     return content + b" " * (-len(content) % ALIGNMENT)

@@ -19,15 +19,15 @@ def knee(objectives: Floats) -> int:
 
     Source: the compromise solution of Zeleny (1973), one of several meanings of "knee".
     """
-    return int((_scaled(objectives) ** 2).sum(axis=1).argmin())
+    return int((_scale_objectives(objectives) ** 2).sum(axis=1).argmin())
 
 
 def by_weight(objectives: Floats, weights: Floats) -> int:
     """The member with the best weighted sum of its objectives [F, O], scaled as in `knee`."""
-    return int((_scaled(objectives) * weights).sum(axis=1).argmin())
+    return int((_scale_objectives(objectives) * weights).sum(axis=1).argmin())
 
 
-def weights_of(objectives: tuple[str, ...], weights: Mapping[str, float]) -> Floats:
+def parse_weights(objectives: tuple[str, ...], weights: Mapping[str, float]) -> Floats:
     """Weights in the order of objectives; those that are not named weigh nothing.
 
     Raises:
@@ -56,7 +56,7 @@ def compare(fronts: Mapping[str, Floats]) -> pd.DataFrame:
     )
 
 
-def _scaled(objectives: Floats) -> Floats:
+def _scale_objectives(objectives: Floats) -> Floats:
     low, high = objectives.min(axis=0), objectives.max(axis=0)
     scaled: Floats = (objectives - low) / np.where(high > low, high - low, 1.0)
     return scaled

@@ -84,7 +84,7 @@ class Plots:
         Raises:
             ConfigError: When the run was not searched again in folds, or none of them traded.
         """
-        chart = gallery.stitched(self._run)
+        chart = gallery.draw_fold_equity(self._run)
         if chart is None:
             raise ConfigError(f"run '{self._run.id}': no fold traded on bars that are here")
         return chart.figure()
@@ -128,7 +128,9 @@ class Plots:
 
     def by(self, member: int, group: str) -> "Figure":
         """Results of a member by hour, weekday, symbol, side, or exits by reason."""
-        return gallery.grouped(self._run, self._run.trade_columns(member), group).figure()
+        return gallery.draw_group_results(
+            self._run, self._run.trade_columns(member), group
+        ).figure()
 
     def costs(self, member: int) -> "Figure":
         """What a member's trading cost, and at which costs nothing would be left."""

@@ -15,7 +15,7 @@ from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import recorded_judgement
-from optimizer.judging.plan import plan_of
+from optimizer.judging.plan import build_plan
 from optimizer.report.apart import Apart
 from optimizer.report.evidence import alone
 from optimizer.report.grids import find_candidates
@@ -24,22 +24,22 @@ from optimizer.report.page import renew_report
 from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
 from optimizer.report.regimes import Regimes, find_regimes
-from optimizer.report.tables import Specs, Tables, flags_of
+from optimizer.report.tables import Specs, Tables, build_data_flags
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.labels import Labels, change_labels, read_labels
 from optimizer.runs.result import RunHeader, refuse_red
 from optimizer.search.generation import Floats
 from optimizer.session.causal import prove_one, prove_shown
-from optimizer.session.genes_file import genome_of
-from optimizer.session.header import header_of
-from optimizer.session.identity import identity_of
+from optimizer.session.genes_file import encode_genome
+from optimizer.session.header import build_run_header
+from optimizer.session.identity import build_identity
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.points import find_points, measure_points, wants_more
 from optimizer.session.recorded_code import trust_run
 from optimizer.session.task import Task, check_genome_fits, prepare
 from optimizer.session.workflow import start_run
 from strategy import STRATEGIES, StrategyError, load_strategy, register
-from strategy.errors import quoted
+from strategy.errors import quote_value
 from strategy.model import Strategy
 
 
@@ -179,7 +179,7 @@ def evolve(settings: Mapping[str, object]) -> Run:
         refuse_red(result.certificate)
         path = Path(result.path)
         if config.judge is not False:
-            judge_run(path, plan_of(config), {}, line.judge, watcher.just)
+            judge_run(path, build_plan(config), {}, line.judge, watcher.just)
         line.end()
         return Run(path)
 
@@ -197,9 +197,9 @@ def judge(
     path, config = find_run(Path(runs), name), make_config(settings, where="judge")
     with RunStore.open(path) as store:
         earlier = recorded_judgement(store)
-    plan = plan_of(config, settings, earlier, pick=pick, is_open=is_open)
+    plan = build_plan(config, settings, earlier, pick=pick, is_open=is_open)
     line = LiveLine()
-    judge_run(path, plan, flags_of(data), line.judge)
+    judge_run(path, plan, build_data_flags(data), line.judge)
     line.end()
     run = Run(path, data)
     renew_report(run)
@@ -210,7 +210,7 @@ def backtest(settings: Mapping[str, object], genes: Mapping[str, float]) -> "Sin
     """Backtest one individual; see `optimizer.backtest`."""
     with _as_configured(settings) as given:
         task = prepare(make_config(given, where="backtest"))
-        genome = genome_of(task.spec.layout, genes)
+        genome = encode_genome(task.spec.layout, genes)
         check_genome_fits(task, genome)
         prove_one(task, genome)
         found = Single(task, genome)
@@ -233,9 +233,9 @@ class Single(Run):
         self.task = task
         self.engine: Engine = task.full_engine(device="cpu")
         (individual,) = describe_individuals(task, self.engine, genome[None])
-        reached = task.problem(task.engine(device="cpu")).reached(genome[None])[0]
+        reached = task.problem(task.engine(device="cpu")).measure_objectives(genome[None])[0]
         objectives = dict(zip(task.goals.names, reached.tolist(), strict=False))
-        header = header_of(task, "cpu", identity_of(task, None))
+        header = build_run_header(task, "cpu", build_identity(task, None))
         self.header = RunHeader.read({**header, "objectives": list(objectives)})
         self.result, self.status, self.summaries = None, "finished", ()
         self.judgement, self.verdict = None, alone(is_simulated=self.header.is_simulated)
@@ -274,9 +274,9 @@ def _strategy_named(spec: object) -> str:
     if not isinstance(spec, Strategy):
         raise ConfigError(
             "strategy is the name or the file of a strategy, or what strategy(...) made, got "
-            f"{quoted(spec)}"
+            f"{quote_value(spec)}"
         )
-    if (address := _address_of(spec)) is not None:
+    if (address := _find_strategy_address(spec)) is not None:
         return address
     # An earlier one of that name, such as before an edit, stays what its runs were made with.
     unlike = f"{spec.name or 'strategy'}_{spec.digest[:8]}"
@@ -287,7 +287,7 @@ def _strategy_named(spec: object) -> str:
     return register(named).name
 
 
-def _address_of(spec: Strategy) -> str | None:
+def _find_strategy_address(spec: Strategy) -> str | None:
     """Where a strategy stands as it is, so that a run of it goes on in any process; else None."""
     if spec.source is None:
         return None

@@ -13,19 +13,19 @@ from data.errors import DataError
 from engine.batch import Engine
 from engine.errors import EngineError
 from optimizer.errors import ConfigError, OptimizerError, StoreError
-from optimizer.evidence.returns import days_of
-from optimizer.exporting.programs import program_of
+from optimizer.evidence.returns import list_days
+from optimizer.exporting.programs import build_program
 from optimizer.judging.judgement import PickRecord, VerdictRecord, opened_result
-from optimizer.judging.verdict import picked, unfinished, verdict_of
+from optimizer.judging.verdict import build_unfinished_verdict, derive_verdict, find_pick
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history
-from optimizer.report.pick import by_weight, knee, weights_of
+from optimizer.report.pick import by_weight, knee, parse_weights
 from optimizer.report.trades import Ints, Trades, collect_trades, trades_frame
 from optimizer.runs import GenerationSummary, RunStore
 from optimizer.runs.result import FIGURES, Figures, Member, RunHeader, RunResult, best_first
 from optimizer.search.generation import Floats, final_front
 from optimizer.session.header import shown_task
-from optimizer.session.importance import importance_in
+from optimizer.session.importance import measure_run_importance
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.task import Task
 from optimizer.shown import HELD_OUT
@@ -34,7 +34,7 @@ from strategy.errors import StrategyError, unknown
 Specs = str | Sequence[str]
 
 
-def flags_of(data: Specs | None) -> dict[str, object]:
+def build_data_flags(data: Specs | None) -> dict[str, object]:
     """The flags that say where bars are now; none where they have not moved."""
     if data is None:
         return {}
@@ -63,7 +63,7 @@ class Tables:
 
     def __init__(self, path: Path, data: Specs | None = None) -> None:
         self.path = path
-        self._flags = flags_of(data)
+        self._flags = build_data_flags(data)
         with RunStore.open(path) as store:
             self.header = RunHeader.read(store.header)
             found, self.judgement = opened_result(store)
@@ -88,8 +88,8 @@ class Tables:
         'not_judged'
         """
         if self.result is None:
-            return unfinished(self.path, is_simulated=self.header.is_simulated)
-        return verdict_of(self.result, self.judgement)
+            return build_unfinished_verdict(self.path, is_simulated=self.header.is_simulated)
+        return derive_verdict(self.result, self.judgement)
 
     @property
     def pick(self) -> PickRecord | None:
@@ -99,7 +99,7 @@ class Tables:
         >>> load_run(example).pick.member
         0
         """
-        return None if self.result is None else picked(self.result, self.judgement)
+        return None if self.result is None else find_pick(self.result, self.judgement)
 
     @property
     def id(self) -> str:
@@ -161,9 +161,9 @@ class Tables:
         """
         rows = []
         for one in self.members:
-            kept = {} if one.held_out is None else _measured(one.held_out)
+            kept = {} if one.held_out is None else _flatten_figures(one.held_out)
             held_out = {f"{HELD_OUT}{name}": value for name, value in kept.items()}
-            rows.append({**one.genes, **_measured(one), **held_out})
+            rows.append({**one.genes, **_flatten_figures(one), **held_out})
         others = [name for name in FIGURES if name not in self.objectives]
         columns = list(rows[0]) if rows else [*self.genes, *self.objectives, *others]
         frame = pd.DataFrame(rows, columns=columns)
@@ -274,7 +274,7 @@ class Tables:
             ConfigError: When there is no such member, or the platform cannot say what it does.
         """
         genome = self.genomes[self.check_member(member)]
-        return program_of(self.task, genome, f"Member {member} of run {self.id}.", platform)
+        return build_program(self.task, genome, f"Member {member} of run {self.id}.", platform)
 
     def equity(self, member: int) -> pd.Series:
         """Equity of a member after each of its trades, from 1, by time."""
@@ -317,7 +317,7 @@ class Tables:
     @cached_property
     def days(self) -> Ints:
         """The dates on which some window has a bar, [D] days since 1970 UTC."""
-        return days_of(self.series, self.windows)
+        return list_days(self.series, self.windows)
 
     def population(self, generation: int) -> pd.DataFrame:
         """All individuals of a generation: their genes, objectives, and whether they are feasible.
@@ -353,7 +353,7 @@ class Tables:
         0
         """
         self.check_member(0)
-        return by_weight(self.minimised, weights_of(self.objectives, weights))
+        return by_weight(self.minimised, parse_weights(self.objectives, weights))
 
     def importance(self, objective: str | None = None) -> pd.DataFrame:
         """How much of an objective's variance over the recorded trials each gene explains.
@@ -374,7 +374,7 @@ class Tables:
         if name not in self.objectives:
             raise ConfigError(unknown("objective", name, list(self.objectives)))
         with RunStore.open(self.path) as store:
-            found = importance_in(store)[name]
+            found = measure_run_importance(store)[name]
         shares = {"alone": found.alone, "beyond": found.beyond}
         noise = zip(("alone_noise", "beyond_noise"), found.noise, strict=True)
         return pd.DataFrame({**shares, **dict(noise)}, index=pd.Index(self.genes, name="gene"))
@@ -393,7 +393,7 @@ class Tables:
         return member
 
 
-def _measured(one: Figures) -> dict[str, float]:
+def _flatten_figures(one: Figures) -> dict[str, float]:
     """Objectives, then metrics that are not among them; NaN where undefined."""
     values = {**one.objectives, **one.metrics, **one.objectives}
     return {name: nan if value is None else value for name, value in values.items()}

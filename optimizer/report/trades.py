@@ -110,9 +110,9 @@ def collect_trades(
     number = np.repeat(np.arange(len(windows)), [len(ledger) for ledger in ledgers])
     owner = np.array([window.series for window in windows], np.int64)
     is_held_out = np.array([window.role == "held_out" for window in windows], np.bool_)
-    columns = {name: _joined(getattr(one, name) for one in ledgers) for name in Trade._fields}
+    columns = {name: _join_columns(getattr(one, name) for one in ledgers) for name in Trade._fields}
 
-    def opened(bar: str) -> Ints:
+    def read_open_times(bar: str) -> Ints:
         return np.concatenate(
             [
                 series[window.series].timestamp[getattr(ledger, bar)]
@@ -126,8 +126,8 @@ def collect_trades(
         window=number,
         series=owner[number],
         is_held_out=is_held_out[number],
-        entry_ns=opened("entry_bar"),
-        exit_ns=opened("exit_bar"),
+        entry_ns=read_open_times("entry_bar"),
+        exit_ns=read_open_times("exit_bar"),
         cost_r=costs.per_side * (entry + leave) / (columns["side"] * (entry - stop)),
         has_held_out=bool(is_held_out.any()),
     )
@@ -138,7 +138,7 @@ def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Windo
     samples = [SAMPLES[window.role] for window in windows]
     symbol, sample = (
         pd.Categorical.from_codes(places[trades.window], categories=pd.Index(names))
-        for names, places in (numbered(symbols), numbered(samples))
+        for names, places in (factorize_names(symbols), factorize_names(samples))
     )
     return pd.DataFrame(
         {
@@ -169,39 +169,39 @@ def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
 def by_reason(trades: Trades, chosen: Bools) -> Groups:
     """The chosen [K] trades by why they ended; every reason of the law, in its order."""
     labels = tuple(reason.replace("_", " ") for reason in REASONS)
-    return _grouped(trades, chosen, trades.reason, labels)
+    return _group_trades(trades, chosen, trades.reason, labels)
 
 
 def by_side(trades: Trades, chosen: Bools) -> Groups:
     """Longs and shorts apart."""
-    return _grouped(trades, chosen, (1 - trades.side) // 2, SIDES)
+    return _group_trades(trades, chosen, (1 - trades.side) // 2, SIDES)
 
 
 def by_hour(trades: Trades, chosen: Bools) -> Groups:
     """Trades by the hour of their entry, UTC, 24 groups."""
     hours = trades.entry_ns // NS_PER_HOUR % 24
-    return _grouped(trades, chosen, hours, tuple(f"{hour:02d}" for hour in range(24)))
+    return _group_trades(trades, chosen, hours, tuple(f"{hour:02d}" for hour in range(24)))
 
 
 def by_weekday(trades: Trades, chosen: Bools) -> Groups:
     """Trades by the weekday of their entry, UTC, from Monday."""
     days = trades.entry_ns // (24 * NS_PER_HOUR)
-    return _grouped(trades, chosen, (days + THURSDAY) % 7, WEEKDAYS)
+    return _group_trades(trades, chosen, (days + THURSDAY) % 7, WEEKDAYS)
 
 
 def by_label(trades: Trades, chosen: Bools, labels: Sequence[str]) -> Groups:
     """The chosen [K] trades by the label of their window [W]; labels without a trade too."""
-    names, places = numbered(labels)
-    return _grouped(trades, chosen, places[trades.window], names)
+    names, places = factorize_names(labels)
+    return _group_trades(trades, chosen, places[trades.window], names)
 
 
-def numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+def factorize_names(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     """Each different name once, in order, and where each of the names [N] stands among them."""
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return tuple(places), np.array([places[name] for name in names], np.int64)
 
 
-def _grouped(trades: Trades, chosen: Bools, keys: Ints, labels: tuple[str, ...]) -> Groups:
+def _group_trades(trades: Trades, chosen: Bools, keys: Ints, labels: tuple[str, ...]) -> Groups:
     n, own = len(labels), keys[chosen]
     return Groups(
         labels=labels,
@@ -210,7 +210,7 @@ def _grouped(trades: Trades, chosen: Bools, keys: Ints, labels: tuple[str, ...])
     )
 
 
-def _joined(parts: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def _join_columns(parts: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Columns of ledgers as one; places, sides and reasons are int64."""
     found = np.concatenate(list(parts))
     return found.astype(np.int64) if found.dtype.kind == "i" else found

@@ -31,7 +31,7 @@ def read_answer(header: Record, result: Record | None, judgement: Record | None)
         judgement: The newest one; None without.
     """
     if result is None:
-        return Answer(_texts(header.get("symbols")) or _symbol_in(header.get("data")))
+        return Answer(_texts(header.get("symbols")) or _parse_symbol(header.get("data")))
     windows = _mappings(mapping_or_empty(result.get("data")).get("windows"))
     symbols = _texts([one.get("symbol") for one in windows])
     front = _mappings(result.get("front"))
@@ -85,7 +85,7 @@ def _mappings(value: object) -> list[Record]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
-def _symbol_in(data: object) -> tuple[str, ...]:
+def _parse_symbol(data: object) -> tuple[str, ...]:
     """The one symbol in what an older header says of its bars, such as ``BTC/USDT 15m``."""
     name = data.rpartition(" ")[0] if isinstance(data, str) else ""
     return () if not name or re.search(r"^\d+ symbols|,$", name) else (name,)

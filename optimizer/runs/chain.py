@@ -21,7 +21,7 @@ from optimizer.runs.lock import NO_GENERATION, Owner
 from optimizer.runs.payload import decode, encode, sha256
 from optimizer.runs.rows import Columns, Digests, require_sound, unpack, unpack_state
 from optimizer.search.generation import Generation
-from optimizer.shown import counted
+from optimizer.shown import format_count
 
 SUBJECT = ("front_hash", "data_hash", "generation", "evaluated", "stopped_by")
 """Fields of a result on which evidence depends."""
@@ -89,7 +89,7 @@ def follow_chain(connection: sqlite3.Connection, genesis: bytes) -> Chain:
         for digests in read_digests(connection):
             if digests.number != len(rows):
                 return Chain(genesis, rows, f"generation {len(rows)} is missing")
-            if digests.chain != digests.linked(tail):
+            if digests.chain != digests.compute_chain_digest(tail):
                 return Chain(
                     genesis, rows, f"generation {len(rows)} does not match the chain of digests"
                 )
@@ -128,7 +128,9 @@ def _lost_rows(connection: sqlite3.Connection, chain: Chain, noted: Owner | None
         # A table that is not there is that of a version which could not have written it.
         missing = count - present.get(table, count)
         if missing > 0:
-            yield f"of {counted(count, 'row')} of '{table}' that were recorded {missing} {GONE}"
+            yield (
+                f"of {format_count(count, 'row')} of '{table}' that were recorded {missing} {GONE}"
+            )
 
 
 def recover(connection: sqlite3.Connection, genesis: bytes, noted: Owner | None = None) -> Recovery:
@@ -170,7 +172,7 @@ def load_generation(connection: sqlite3.Connection, digests: Digests) -> Generat
     if digests.kept != "whole":
         raise ValueError("its whole population was not kept")
     columns = load_columns(connection, digests)
-    said = digests.described()
+    said = digests.decode_summary()
     archive, memory = unpack_state(columns.state, digests.genes, digests.objectives)
     return Generation(
         number=digests.number,

@@ -72,7 +72,7 @@ def open_writer(path: Path, journal: str) -> sqlite3.Connection:
     Raises:
         StoreError: When it is not a run of this version, or cannot be written.
     """
-    with explained(path):
+    with translate_sqlite_errors(path):
         connection = _connect(path, "rw")
         try:
             _check_kind(connection, path)
@@ -96,7 +96,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
     Raises:
         StoreError: When it is not a run of this version.
     """
-    with explained(path):
+    with translate_sqlite_errors(path):
         try:
             return _open_reader(path, "ro")
         except sqlite3.OperationalError:
@@ -150,7 +150,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def translate_sqlite_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into one line that says where and what to do."""
     try:
         yield
@@ -166,7 +166,7 @@ def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
     Raises:
         StoreError: When it is not there or does not match its SHA-256.
     """
-    with explained(path):
+    with translate_sqlite_errors(path):
         row = connection.execute("SELECT payload, sha256 FROM header").fetchone()
     if row is None or not isinstance(row[0], bytes) or sha256(row[0]) != row[1]:
         raise StoreError(f"{path}: the header is damaged, so nothing in this run can be trusted")
@@ -233,7 +233,7 @@ def population_bytes(connection: sqlite3.Connection) -> int:
     return int(found)
 
 
-def remove_after(connection: sqlite3.Connection, number: int) -> None:
+def delete_newer_generations(connection: sqlite3.Connection, number: int) -> None:
     """Remove generations after `number`."""
     connection.execute("DELETE FROM generation WHERE number > ?", (number,))
 

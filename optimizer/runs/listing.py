@@ -79,7 +79,7 @@ def next_number(runs_dir: Path) -> int:
     A clock may be set back, so runs are counted. Those of older versions have no number.
     """
     try:
-        return 1 + max((_number_of(place) or 0 for place in run_folders(runs_dir)), default=0)
+        return 1 + max((_read_run_number(place) or 0 for place in run_folders(runs_dir)), default=0)
     except OSError:
         # Whoever creates a run there is told what is wrong.
         return 1
@@ -98,7 +98,7 @@ def _read_summary(path: Path) -> RunSummary:
         with closing(Reader(path)) as reader:
             return _summary(path, reader)
     except (StoreError, *FOREIGN) as error:
-        status = "running" if _unfinished(path) == "running" else "damaged"
+        status = "running" if _find_status(path) == "running" else "damaged"
         is_ours = isinstance(error, StoreError)
         words = str(error) if is_ours else f"it holds what no run holds ({error!r})"
         return RunSummary(path.name, path, status, damaged=_first_line(words))
@@ -151,7 +151,8 @@ def validate_run_id(text: str) -> str:
     """
     if not _RUN_ID.fullmatch(text) or ".." in text or text.lower() == LATEST:
         raise StoreError(
-            f"run id {_shown(text)} is not legal: use 1 to 64 letters, digits, '.', '_' and '-', "
+            f"run id {_quote_text(text)} is not legal: use 1 to 64 letters, digits, '.', '_' and "
+            "'-', "
             "starting with a letter or a digit"
         )
     return text
@@ -187,7 +188,7 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
     return RunSummary(
         id=path.name,
         path=path,
-        status=_unfinished(path) if result is None else "finished",
+        status=_find_status(path) if result is None else "finished",
         created_at=_text(header, "created_at"),
         strategy=_text(header, "strategy"),
         data=_text(header, "data"),
@@ -211,7 +212,7 @@ def _in_order(runs: list[RunSummary]) -> list[RunSummary]:
 
     One whose number cannot be read stands behind those that were created before its time.
     """
-    times = {run.id: run.created_at or _time_of(run.id) for run in runs}
+    times = {run.id: run.created_at or _parse_id_time(run.id) for run in runs}
 
     def place(run: RunSummary) -> tuple[int, bool, str, str]:
         time, number = times[run.id], run.number
@@ -229,7 +230,7 @@ def run_folders(runs_dir: Path) -> list[Path]:
     return [place for place in places if _is_run(place)]
 
 
-def _number_of(path: Path) -> int | None:
+def _read_run_number(path: Path) -> int | None:
     try:
         with closing(Reader(path)) as reader:
             return reader.number
@@ -246,7 +247,7 @@ def _is_run(place: Path) -> bool:
     return not place.is_symlink() and (place / DATABASE).exists()
 
 
-def _unfinished(path: Path) -> str:
+def _find_status(path: Path) -> str:
     try:
         return "running" if is_owned(path) else "interrupted"
     except StoreError:
@@ -270,7 +271,7 @@ def _front_size(result: Mapping[str, object] | None) -> int | None:
     return len(front) if isinstance(front, list) else None
 
 
-def _time_of(run_id: str) -> str:
+def _parse_id_time(run_id: str) -> str:
     """The moment that an id of `new_run_id` names, in the form of a header's ISO time."""
     try:
         return datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S").isoformat()
@@ -286,5 +287,5 @@ def _some(ids: list[str]) -> str:
     return ", ".join(ids[-5:]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
 
 
-def _shown(text: str) -> str:
+def _quote_text(text: str) -> str:
     return repr(text if len(text) <= 64 else text[:61] + "...")

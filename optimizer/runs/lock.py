@@ -90,7 +90,7 @@ class OwnerLock:
             StoreError: When another process owns it, naming that owner, within a quarter of a
                 second; or when the directory cannot be written.
         """
-        inherited = _inherited(directory)
+        inherited = _inherit_lock(directory)
         if inherited is not None:
             return cls(directory, inherited)
         for attempt in range(TRIES):
@@ -118,7 +118,7 @@ class OwnerLock:
             self._renew_note()
         self._write()
 
-    def hand_on(self) -> Mapping[str, str]:
+    def prepare_exec(self) -> Mapping[str, str]:
         """Keep the lock held when this process replaces its program.
 
         Returns what the new program's environment needs besides, for `acquire` to take the
@@ -186,7 +186,7 @@ def read_owner(directory: Path) -> Owner | None:
     return None
 
 
-def _inherited(directory: Path) -> int | None:
+def _inherit_lock(directory: Path) -> int | None:
     """The descriptor that this process's last program held the lock of this very run with."""
     number = os.environ.pop(INHERITED, "")
     with contextlib.suppress(OSError, ValueError):
@@ -196,25 +196,25 @@ def _inherited(directory: Path) -> int | None:
         if any(os.path.samestat(held, place) for place in places):
             os.set_inheritable(descriptor, False)
             # A lock that is held already is taken again without being free in between.
-            return _locked(descriptor, fcntl.LOCK_EX)
+            return _lock_descriptor(descriptor, fcntl.LOCK_EX)
     return None
 
 
 def _try_lock(directory: Path, kind: int) -> int | None:
     """Open file descriptor that holds the lock, or None when someone else does."""
     try:
-        return _locked(os.open(directory, os.O_RDONLY), kind)
+        return _lock_descriptor(os.open(directory, os.O_RDONLY), kind)
     except OSError as error:
         if error.errno not in _UNLOCKABLE:
             raise StoreError(f"{directory} cannot be opened: {error.strerror}") from None
     # Network file systems that lock bytes need a descriptor that is open for writing.
     try:
-        return _locked(open_plain(directory, OWNER, os.O_RDWR | os.O_CREAT), kind)
+        return _lock_descriptor(open_plain(directory, OWNER, os.O_RDWR | os.O_CREAT), kind)
     except OSError as error:
         raise StoreError(f"{directory} cannot be locked: {error.strerror}") from None
 
 
-def _locked(descriptor: int, kind: int) -> int | None:
+def _lock_descriptor(descriptor: int, kind: int) -> int | None:
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -22,13 +22,13 @@ from optimizer.runs.chain import (
 )
 from optimizer.runs.database import (
     count_rows,
-    explained,
     has_evidence,
     integrity,
     open_reader,
     read_header,
     read_result,
     read_resumptions,
+    translate_sqlite_errors,
 )
 from optimizer.runs.files import DATABASE, refuse_links
 from optimizer.runs.lock import read_owner
@@ -86,7 +86,7 @@ class Reader:
         self._followed: tuple[int, Chain] | None = None
         try:
             self.payload = read_header(self._connection, self.database)
-            self.format, header = _parted(self.payload, self.database)
+            self.format, header = _split_header(self.payload, self.database)
             self._renames = list_renames(header)
             self.header = self._present(header)
         except BaseException:
@@ -155,7 +155,7 @@ class Reader:
             StoreError: When one cannot be read.
         """
         with self._snapshot(), _sound(self.database):
-            return tuple(self._described(digests) for digests in self._chain().rows)
+            return tuple(self._decode_summary(digests) for digests in self._chain().rows)
 
     def generation(self, number: int) -> Generation:
         """A whole generation.
@@ -213,7 +213,7 @@ class Reader:
         Nothing hangs on such a note, so one that is damaged is left out; `verify` names it.
         """
         with self._snapshot():
-            found = map(_noted, read_resumptions(self._connection))
+            found = map(_decode_note, read_resumptions(self._connection))
             return tuple(note for note in found if note is not None)
 
     def verify(self) -> list[str]:
@@ -231,9 +231,9 @@ class Reader:
     def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
         return rename_metrics(recorded, self._renames) if self._renames else recorded
 
-    def _described(self, digests: Digests) -> GenerationSummary:
+    def _decode_summary(self, digests: Digests) -> GenerationSummary:
         try:
-            summary = digests.described()
+            summary = digests.decode_summary()
         except ValueError as error:
             raise ValueError(f"generation {digests.number}: {error}") from None
         named = self._present({"rejected": summary.rejected})["rejected"]
@@ -243,7 +243,7 @@ class Reader:
         for digests in chain.rows:
             try:
                 load_columns(self._connection, digests)
-                digests.described()
+                digests.decode_summary()
             except ValueError as error:
                 yield f"generation {digests.number}: {error}"
 
@@ -274,7 +274,7 @@ class Reader:
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
         """See one state of the run throughout, whatever its owner does meanwhile."""
-        with explained(self.database):
+        with translate_sqlite_errors(self.database):
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -331,7 +331,7 @@ def _follows(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
     return link == sha256(chain.tail, payload)
 
 
-def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:
+def _split_header(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """What the store, and what the caller of `create`, put into the header."""
     try:
         said = _mapping(payload)
@@ -359,7 +359,7 @@ def digest_of_resumption(note: Mapping[str, object], before: str) -> str:
 def _resumption_problems(payloads: Iterable[object]) -> Iterator[str]:
     before = ""
     for number, payload in enumerate(payloads, start=1):
-        note = _noted(payload)
+        note = _decode_note(payload)
         if note is None:
             yield f"resumption {number} cannot be read"
             continue
@@ -368,7 +368,7 @@ def _resumption_problems(payloads: Iterable[object]) -> Iterator[str]:
         before = str(note.get(DIGEST, ""))
 
 
-def _noted(payload: object) -> Mapping[str, object] | None:
+def _decode_note(payload: object) -> Mapping[str, object] | None:
     """A note that the run was taken up again; None where it cannot be read."""
     try:
         return _mapping(payload) if isinstance(payload, bytes) else None

@@ -47,7 +47,7 @@ def rebuild(connection: sqlite3.Connection, path: Path, header: bytes, newest: i
         target.execute("PRAGMA synchronous=FULL")
         with transaction(target):
             for digests in rows:
-                write_row(target, *_salvaged(connection, digests))
+                write_row(target, *_salvage_row(connection, digests))
             for payload in _salvaged_resumptions(connection):
                 write_resumption(target, payload)
             _salvage_result(connection, target, rows[-1].chain if rows else sha256(header))
@@ -116,7 +116,7 @@ def remove_leftovers(directory: Path) -> None:
         remove_drafts(folder)
 
 
-def _salvaged(connection: sqlite3.Connection, digests: Digests) -> tuple[Digests, Columns]:
+def _salvage_row(connection: sqlite3.Connection, digests: Digests) -> tuple[Digests, Columns]:
     """A row with its population, or without when that cannot be read."""
     try:
         return digests, read_columns(connection, digests.number)

@@ -19,7 +19,7 @@ from optimizer.runs.payload import OPTIONAL, Payload
 from optimizer.runs.rows import count_rejected
 from optimizer.runs.store import RunStore
 from optimizer.search.generation import Population, Regret, final_front
-from optimizer.shown import counted, fraction
+from optimizer.shown import format_count, fraction
 
 BESIDE = {"total_return": "buy_and_hold", "max_drawdown": "max_drawdown_marked"}
 """What the account tells of a metric stands right behind it."""
@@ -192,7 +192,7 @@ class RunResult(Payload):
     timing: Timing
     resumed: Annotated[str, OPTIONAL] = ""
 
-    def numbered(self, genes: Sequence[str]) -> "RunResult":
+    def restore_order(self, genes: Sequence[str]) -> "RunResult":
         """The same with members by their numbers, and names in order: JSON has them sorted."""
         orders = {
             "genes": genes,
@@ -230,7 +230,7 @@ def recorded_result(store: RunStore) -> RunResult | None:
     # Older versions counted the last generation alone.
     bounds = {gene.name: (gene.low, gene.high) for gene in header.genes if gene.low <= gene.high}
     whole = replace(found, infeasible=count_rejected(store.generations()), bounds=bounds)
-    return whole.numbered(header.gene_names)
+    return whole.restore_order(header.gene_names)
 
 
 def _agrees(result: RunResult, header: "RunHeader", front: Population) -> bool:
@@ -259,12 +259,12 @@ def refuse_red(certificate: Certificate) -> None:
         raise ParityError(f"reference and engine disagree\n{certificate.first_mismatch}")
 
 
-def words_of(certificate: Certificate) -> str:
+def describe_certificate(certificate: Certificate) -> str:
     """What was compared, and whether reference and engine agree."""
     mismatches, slow = certificate.mismatches, ", ".join(certificate.uncompiled)
     return (
-        f"{counted(certificate.individuals, 'candidate')} replayed by the reference, "
-        f"{counted(certificate.trades, 'trade')}, "
+        f"{format_count(certificate.individuals, 'candidate')} replayed by the reference, "
+        f"{format_count(certificate.trades, 'trade')}, "
         + (f"{mismatches} MISMATCHES" if mismatches else "0 mismatches")
         + (f", {slow} in plain Python" if slow else "")
     )
@@ -288,9 +288,9 @@ def _quality(windows: Sequence[WindowDescription]) -> str:
     bars, silent, gaps, missing = (
         sum(getattr(one, name) for one in windows) for name in ("bars", "silent", "gaps", "missing")
     )
-    missed = f"{counted(gaps, 'gap')}, {counted(missing, 'bar')} missing"
+    missed = f"{format_count(gaps, 'gap')}, {format_count(missing, 'bar')} missing"
     missed += f" ({fraction(missing / (missing + bars))})"
-    unheard = f"{counted(silent, 'bar')} without volume ({fraction(silent / bars)})"
+    unheard = f"{format_count(silent, 'bar')} without volume ({fraction(silent / bars)})"
     return f"{missed if gaps else 'no gap'}, {unheard if silent else 'each with volume'}"
 
 
@@ -303,7 +303,7 @@ def best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple[Memb
     return tuple(sorted(front, key=lambda one: sign * one.objectives[objectives[0]]))
 
 
-def noun_of(windows: Iterable[WindowDescription]) -> str:
+def choose_noun(windows: Iterable[WindowDescription]) -> str:
     """What labels of windows stand for: a ``symbol`` each, or a ``window`` of one."""
     return "symbol" if all(one.label == one.symbol for one in windows) else "window"
 
@@ -361,7 +361,7 @@ class RunHeader(Payload):
         """
         if genomes.shape[-1] != len(self.genes):
             raise StoreError(
-                f"the header names {counted(len(self.genes), 'gene')}, and candidates have "
+                f"the header names {format_count(len(self.genes), 'gene')}, and candidates have "
                 f"{genomes.shape[-1]}"
             )
         for gene, values in zip(self.genes, genomes.T, strict=True):
@@ -381,7 +381,8 @@ class RunHeader(Payload):
         """
         if objectives.shape[-1] != len(self.objectives):
             raise StoreError(
-                f"the header names {counted(len(self.objectives), 'objective')}, and candidates "
+                f"the header names {format_count(len(self.objectives), 'objective')}, and "
+                "candidates "
                 f"have {objectives.shape[-1]}"
             )
         signs = np.array([-1.0 if is_maximised(name) else 1.0 for name in self.objectives])

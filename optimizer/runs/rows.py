@@ -155,14 +155,14 @@ class Digests(NamedTuple):
     front_sha: bytes
     chain: bytes
 
-    def linked(self, previous: bytes) -> bytes:
+    def compute_chain_digest(self, previous: bytes) -> bytes:
         """The digest that this row must have when `previous` is the digest of the one before."""
         numbers = (self.number, self.individuals, self.genes, self.objectives, self.front)
         return sha256(
             previous, struct.pack("<5q", *numbers), self.whole_sha, self.front_sha, self.summary
         )
 
-    def described(self) -> GenerationSummary:
+    def decode_summary(self) -> GenerationSummary:
         """The summary in words that a program can use.
 
         Raises:
@@ -285,7 +285,7 @@ def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
         front_sha=front_sha,
         chain=b"",
     )
-    return unlinked._replace(chain=unlinked.linked(previous)), packed
+    return unlinked._replace(chain=unlinked.compute_chain_digest(previous)), packed
 
 
 def require_sound(digests: Digests, columns: Columns) -> None:

@@ -106,7 +106,7 @@ class RunStore(Reader):
             lock = _begin(runs_dir, target, payload)
         except (OSError, sqlite3.Error) as error:
             raise no_room(error, target, len(payload)) from None
-        return cls._opened(target, lock, swept=swept)
+        return cls._open_with_lock(target, lock, swept=swept)
 
     @classmethod
     def open(cls, path: Path, *, writable: bool = False) -> "RunStore":
@@ -122,10 +122,10 @@ class RunStore(Reader):
         if not writable:
             return cls(path, None)
         Reader(path).close()
-        return cls._opened(path, OwnerLock.acquire(path))
+        return cls._open_with_lock(path, OwnerLock.acquire(path))
 
     @classmethod
-    def _opened(cls, path: Path, lock: OwnerLock, *, swept: int = 0) -> "RunStore":
+    def _open_with_lock(cls, path: Path, lock: OwnerLock, *, swept: int = 0) -> "RunStore":
         try:
             return cls(path, lock, swept=swept)
         except BaseException:
@@ -165,11 +165,11 @@ class RunStore(Reader):
         Raises:
             StoreError: When it is not the next one, or recording has failed.
         """
-        self._owned().record(generation)
+        self._require_writer().record(generation)
 
     def flush(self) -> None:
         """Wait until everything that was handed over is on disk."""
-        self._owned().recorder.flush()
+        self._require_writer().recorder.flush()
 
     def finish(
         self,
@@ -180,7 +180,7 @@ class RunStore(Reader):
 
         Rows of `evidence`, by name, are recorded with it, all or nothing.
         """
-        writer = self._owned()
+        writer = self._require_writer()
         notes = [Note("result", encode(result, what="the result"))]
         notes += [_evidence_note(name, payload) for name, payload in evidence.items()]
         writer.recorder.submit(*notes)
@@ -192,7 +192,7 @@ class RunStore(Reader):
         Raises:
             StoreError: When recording has failed, as it does before there is a result.
         """
-        self._owned().recorder.submit(_evidence_note(name, payload))
+        self._require_writer().recorder.submit(_evidence_note(name, payload))
 
     def note_resumption(self, differences: Sequence[str], generations: int) -> None:
         """Record that the run is taken up again.
@@ -200,7 +200,7 @@ class RunStore(Reader):
         `differences` has a line for each circumstance that is another one now,
         `generations` is how many it is asked for now.
         """
-        writer = self._owned()
+        writer = self._require_writer()
         now = datetime.now(UTC).isoformat(timespec="seconds")
         note = {"at": now, "after": writer.last, "differences": differences}
         note["generations"] = generations
@@ -210,18 +210,18 @@ class RunStore(Reader):
         note[DIGEST] = digest_of_resumption(note, before)
         writer.recorder.submit(Note("resumption", encode(note, what="the resumption")))
 
-    def hand_on(self) -> tuple[Mapping[str, str], int]:
+    def prepare_exec(self) -> tuple[Mapping[str, str], int]:
         """Record what is left and keep the lock alone, for a process that replaces its program.
 
         Returns what the new program's environment needs besides, for `open` to take the
         lock over, and the newest generation on disk, -1 without one.
         """
-        lock, writer = self._lock, self._owned()
+        lock, writer = self._lock, self._require_writer()
         assert lock is not None
         self._writer = None
         self._connection.close()
         writer.close()
-        return lock.hand_on(), writer.last
+        return lock.prepare_exec(), writer.last
 
     def close(self) -> None:
         """Record what is left and let go of the run; a second call does nothing."""
@@ -286,7 +286,7 @@ class RunStore(Reader):
                 if self._lock is None:
                     LOG.warning("%s (run '%s')", line, self.run_id, extra=ONCE)
 
-    def _owned(self) -> Writer:
+    def _require_writer(self) -> Writer:
         if self._writer is None:
             raise StoreError(f"run '{self.run_id}' is not open for writing")
         return self._writer

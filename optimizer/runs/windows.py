@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from optimizer.goals.constraints import MEAN, POOLED
-from optimizer.runs.result import RunResult, WindowDescription, noun_of
-from optimizer.shown import counted
+from optimizer.runs.result import RunResult, WindowDescription, choose_noun
+from optimizer.shown import format_count
 
 WORST_OF_WINDOWS = ("max_drawdown", "max_drawdown_r", "calmar", "calmar_simple")
 """Metrics that rested on the deepest fall of any window where several were pooled."""
@@ -36,10 +36,10 @@ def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
     """
     if len(windows) < 2:
         return ""
-    noun = noun_of(windows)
-    count = counted(len(windows), noun)
+    noun = choose_noun(windows)
+    count = format_count(len(windows), noun)
     if over == MEAN:
-        return f"each number is the mean of {counted(len(windows), 'account')}, one a {noun}"
+        return f"each number is the mean of {format_count(len(windows), 'account')}, one a {noun}"
     if over == POOLED:
         return f"all trades of {count} are one account"
     if over != POOLED_PARTS:
@@ -53,4 +53,4 @@ def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
 def name_metric(name: str, windows: Sequence[WindowDescription], over: str) -> str:
     """A metric with what it is where falls are those of the worst window."""
     is_worst = over == POOLED_PARTS and len(windows) > 1 and name in WORST_OF_WINDOWS
-    return f"{name} (worst {noun_of(windows)})" if is_worst else name
+    return f"{name} (worst {choose_noun(windows)})" if is_worst else name

@@ -16,12 +16,12 @@ from optimizer.runs.chain import (
 )
 from optimizer.runs.database import (
     count_rows,
+    delete_newer_generations,
     log_bytes,
     make_plain,
     open_writer,
     population_bytes,
     read_digests,
-    remove_after,
     shrink_row,
     transaction,
     write_resumption,
@@ -45,7 +45,7 @@ from optimizer.runs.rows import (
 )
 from optimizer.runs.space import LOG_BYTES, WHOLE_GENERATIONS, no_room
 from optimizer.search.generation import Generation
-from optimizer.shown import counted
+from optimizer.shown import format_count
 
 LOG = logging.getLogger(__name__)
 
@@ -197,8 +197,8 @@ class Committer:
         if not self._is_clean:
             # What was damaged, and a result that no longer is the end, give way to what follows.
             set_evidence_aside(self._connection)
-            remove_after(self._connection, self._last)
-            self._thinning.removed()
+            delete_newer_generations(self._connection, self._last)
+            self._thinning.reset_size()
             self._is_clean = True
         digests, front = link(record, self.chain)
         if self._keep == "all" or digests.number > self._newest - WHOLE_GENERATIONS:
@@ -206,7 +206,7 @@ class Committer:
         else:
             kept, columns = ("front", front) if self._keep == "front" else ("summary", NOTHING)
         write_row(self._connection, digests._replace(kept=kept), columns)
-        self._thinning.added(columns)
+        self._thinning.count_row(columns)
         self.chain, self._last = digests.chain, digests.number
 
     def _write_note(self, note: Note) -> None:
@@ -221,10 +221,10 @@ class Committer:
 def _say_what_stays(kept: int, removed: int) -> None:
     """Tell what became of evidence on an earlier result of the run."""
     if kept:
-        LOG.info(f"the same front as before: {counted(kept, 'row')} of evidence on it stay")
+        LOG.info(f"the same front as before: {format_count(kept, 'row')} of evidence on it stay")
     if removed:
         LOG.warning(
-            f"{counted(removed, 'row')} of evidence on the run's earlier result are removed: "
+            f"{format_count(removed, 'row')} of evidence on the run's earlier result are removed: "
             "another search than the present one found it, which is to be judged anew"
         )
 
@@ -246,11 +246,11 @@ class Thinning:
         """Generations before these numbers are that at most."""
         self._n_bytes: int | None = None
 
-    def removed(self) -> None:
+    def reset_size(self) -> None:
         """Rows were removed: what is left is counted anew when it is needed."""
         self._n_bytes = None
 
-    def added(self, columns: Columns) -> None:
+    def count_row(self, columns: Columns) -> None:
         """A row was written."""
         if self._n_bytes is not None:
             self._n_bytes += columns.n_bytes

@@ -18,7 +18,7 @@ ONE_IN = 50
 """Symbols of which one is replayed, at least."""
 
 
-def sample_of(names: Sequence[str], data_hash: str) -> list[str]:
+def draw_sample(names: Sequence[str], data_hash: str) -> list[str]:
     """At least one symbol in fifty, which the hash of the data decides."""
     order = sorted(names, key=lambda name: hashlib.sha256(f"{data_hash} {name}".encode()).digest())
     return order[: -(-len(names) // ONE_IN)]
@@ -54,12 +54,12 @@ def check_rows(rows: Mapping[str, SymbolRow], question: Question, threads: int) 
 def _votes(close: Floats, question: Question, run: CompiledForm) -> Int8s:
     """Votes of the families by the readable parts, [6, T]."""
     bases, (robustness, growth, decay, cutout) = question.parameters[:6], question.parameters[6:10]
-    steps = run(law.steps_of)(close, growth, decay, cutout)
+    steps = run(law.compute_steps)(close, growth, decay, cutout)
     votes = []
     for family, base in enumerate(bases):
-        lengths = law.lengths_of(base, robustness)
-        signals = run(law.signals_of)(close, family, lengths, question.is_script)
-        votes.append(run(law.votes_of)(signals, steps, cutout)[0])
+        lengths = law.list_lengths(base, robustness)
+        signals = run(law.compute_signals)(close, family, lengths, question.is_script)
+        votes.append(run(law.compute_votes)(signals, steps, cutout)[0])
     return np.array(votes).astype(np.int8)
 
 

@@ -16,7 +16,7 @@ DIRECTIONS = {LONG: "long", NEUTRAL: "", SHORT: "short"}
 """What directions are called."""
 
 
-def classes_of(row: Floats, high: float, low: float) -> Int8s:
+def classify_bars(row: Floats, high: float, low: float) -> Int8s:
     """Class at each bar: long above `high`, short below `low`, unknown where the row is NaN.
 
     Args:
@@ -27,7 +27,7 @@ def classes_of(row: Floats, high: float, low: float) -> Int8s:
     Returns:
         [T], codes of `WORDS`.
 
-    >>> classes_of(np.array([np.nan, 0.1, 0.2, -0.2]), 0.1, -0.1).tolist()
+    >>> classify_bars(np.array([np.nan, 0.1, 0.2, -0.2]), 0.1, -0.1).tolist()
     [2, 0, 1, -1]
     """
     codes = (row > high).astype(np.int8) - (row < low).astype(np.int8)
@@ -35,7 +35,7 @@ def classes_of(row: Floats, high: float, low: float) -> Int8s:
     return codes
 
 
-def directions_of(row: Floats, high: float, low: float) -> Int8s:
+def find_directions(row: Floats, high: float, low: float) -> Int8s:
     """Direction at each bar: of the last rise through `high` or fall through `low`, 0 before one.
 
     Args:
@@ -46,7 +46,7 @@ def directions_of(row: Floats, high: float, low: float) -> Int8s:
     Returns:
         [T], codes of `DIRECTIONS`.
 
-    >>> directions_of(np.array([0.2, 0.0, 0.2, 0.0, -0.2]), 0.1, -0.1).tolist()
+    >>> find_directions(np.array([0.2, 0.0, 0.2, 0.0, -0.2]), 0.1, -0.1).tolist()
     [0, 0, 1, 1, -1]
     """
     turns = np.zeros(len(row), np.int8)

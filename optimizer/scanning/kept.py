@@ -92,7 +92,7 @@ class KeptTrends:
             os.utime(path)
         if _digest(key, content[DIGEST:]) != content[:DIGEST]:
             raise DamagedError
-        return _unpacked(content[DIGEST:])
+        return _decode_trend(content[DIGEST:])
 
     def write(self, key: str, kept: KeptTrend) -> None:
         """Keep a row in place of what was there.
@@ -101,7 +101,7 @@ class KeptTrends:
             OSError: When it cannot be written; what was there is left as it was.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        content = _packed(kept)
+        content = _encode_trend(kept)
         descriptor, draft = tempfile.mkstemp(suffix=DRAFT, dir=self.folder)
         try:
             # Not forced to disk: what a power cut leaves fails its hash and is computed again.
@@ -135,7 +135,7 @@ class KeptTrends:
                 path.unlink(missing_ok=True)
 
 
-def key_of(*parts: object) -> str:
+def build_row_key(*parts: object) -> str:
     """A name for the row that these parts decide."""
     return hashlib.sha256(json.dumps([VERSION, *parts]).encode()).hexdigest()
 
@@ -150,7 +150,7 @@ def _digest(key: str, content: bytes) -> bytes:
     return hashlib.sha256(key.encode() + content).digest()
 
 
-def _packed(kept: KeptTrend) -> bytes:
+def _encode_trend(kept: KeptTrend) -> bytes:
     said = {
         "closes": kept.closes,
         "last_ns": kept.last_ns,
@@ -165,7 +165,7 @@ def _packed(kept: KeptTrend) -> bytes:
     )
 
 
-def _unpacked(content: bytes) -> KeptTrend:
+def _decode_trend(content: bytes) -> KeptTrend:
     """The row in bytes whose hash is right."""
     begin = LENGTH + int.from_bytes(content[:LENGTH], "little")
     said = json.loads(content[LENGTH:begin])

@@ -14,7 +14,7 @@ from optimizer.scanning.kept import (
     KeptTrend,
     KeptTrends,
     Told,
-    key_of,
+    build_row_key,
     with_told,
 )
 from optimizer.scanning.question import Question
@@ -69,7 +69,7 @@ class Memory:
     def recall(self, name: str, bars: Bars) -> Recalled:
         """What is known of a symbol."""
         asked, series = self._question, (bars.symbol, bars.source, bars.timeframe_ns, self._start)
-        key = key_of(asked.kind.name, asked.parameters, *series)
+        key = build_row_key(asked.kind.name, asked.parameters, *series)
         kept = self._read(name, key)
         seen = 0 if kept is None else kept.state.bars
         digest = hashlib.sha256(bars.close[:seen].astype("<f8", copy=False).tobytes())

@@ -198,12 +198,12 @@ class Scan:
         Raises:
             ConfigError: When no symbol that has a row is named so.
         """
-        from optimizer.report.charts.trend import layers_of, trend
+        from optimizer.report.charts.trend import compute_layers, trend
 
         if symbol not in self.rows:
             raise ConfigError(unknown("symbol", symbol, list(self.rows) or ["none"]))
         row, asked = self.rows[symbol], self.question
-        layers = layers_of(row.close, asked.parameters, is_script=asked.is_script)
+        layers = compute_layers(row.close, asked.parameters, is_script=asked.is_script)
         chart = trend(
             symbol, row.timestamp, row.close, layers, high=asked.high, low=asked.low, last=last
         )
@@ -228,24 +228,24 @@ class Scan:
         classes = np.array([WORDS[code] for code in sorted(WORDS)], object)
         directions = np.array([DIRECTIONS[code] for code in sorted(DIRECTIONS)], object)
 
-        def joined(pick: Callable[[SymbolRow], Column], kind: npt.DTypeLike) -> Column:
+        def concat_rows(pick: Callable[[SymbolRow], Column], kind: npt.DTypeLike) -> Column:
             return np.concatenate([np.empty(0, kind), *map(pick, rows)], dtype=kind)
 
         return {
-            "symbol": joined(lambda row: np.repeat([row.symbol], len(row.trend)), object),
-            "timestamp": joined(lambda row: row.timestamp, np.int64),
-            "close": joined(lambda row: row.close, np.float64),
-            "trend": joined(lambda row: row.trend, np.float64),
-            "class": joined(lambda row: classes[row.classes + 1], object),
-            "direction": joined(lambda row: directions[row.directions + 1], object),
+            "symbol": concat_rows(lambda row: np.repeat([row.symbol], len(row.trend)), object),
+            "timestamp": concat_rows(lambda row: row.timestamp, np.int64),
+            "close": concat_rows(lambda row: row.close, np.float64),
+            "trend": concat_rows(lambda row: row.trend, np.float64),
+            "class": concat_rows(lambda row: classes[row.classes + 1], object),
+            "direction": concat_rows(lambda row: directions[row.directions + 1], object),
             **{
-                family: joined(lambda row, k=k: row.votes[k], np.int8)  # type: ignore[misc]
+                family: concat_rows(lambda row, k=k: row.votes[k], np.int8)  # type: ignore[misc]
                 for k, family in enumerate(FAMILIES)
             },
         }
 
 
-def stand_of(row: SymbolRow, history: int) -> SymbolTrend:
+def summarise_symbol(row: SymbolRow, history: int) -> SymbolTrend:
     """Where a symbol stands at its last bar, with so many of its last runs."""
     starts, turned = run_starts(row.classes), run_starts(row.directions)
     begun, turned_at = int(starts[-1]), int(turned[-1])
@@ -267,13 +267,13 @@ def stand_of(row: SymbolRow, history: int) -> SymbolTrend:
     )
 
 
-def order_of(one: SymbolTrend) -> tuple[int, float, str]:
+def build_sort_key(one: SymbolTrend) -> tuple[int, float, str]:
     """What symbols are sorted by: longs, shorts, neutral ones; the strongest first, then names."""
     place = ("long", "short", "neutral").index(one.class_)
     return place, one.trend if one.class_ == "short" else -one.trend, one.symbol
 
 
-def hash_of(rows: Mapping[str, SymbolRow]) -> str:
+def hash_rows(rows: Mapping[str, SymbolRow]) -> str:
     """SHA-256, hexadecimal, over symbols by name: name, a zero byte, the row's bytes."""
     digest = hashlib.sha256()
     for name in sorted(rows):

@@ -19,8 +19,8 @@ from engine.runtime.machine import available_cores
 from engine.trends import Trend, trends
 from optimizer.config.run_config import RunConfig, make_config
 from optimizer.errors import ConfigError
-from optimizer.scanning.check import check_rows, sample_of
-from optimizer.scanning.classes import classes_of, directions_of
+from optimizer.scanning.check import check_rows, draw_sample
+from optimizer.scanning.classes import classify_bars, find_directions
 from optimizer.scanning.knobs import SCANNED
 from optimizer.scanning.memory import Memory, Recalled
 from optimizer.scanning.question import Question
@@ -30,13 +30,13 @@ from optimizer.scanning.result import (
     SymbolRow,
     SymbolTrend,
     TooShort,
-    hash_of,
-    order_of,
-    stand_of,
+    build_sort_key,
+    hash_rows,
+    summarise_symbol,
 )
 from optimizer.session.markets import Markets
 from optimizer.session.sources import load_options, named_specs
-from optimizer.shown import counted
+from optimizer.shown import format_count
 from strategy.errors import unknown
 
 FOLDER = "trends"
@@ -110,7 +110,7 @@ def scan_sources(
     """
     began = time.perf_counter()
     root = Path(config.cache) if config.cache else Path(user_cache_path(APP))
-    series = _loaded(config, say)
+    series = _load_series(config, say)
     if source is not None:
         series = tuple(replace(bars, source=source) for bars in series)
     ways = replace(
@@ -136,24 +136,27 @@ def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
     if len(set(markets.names)) < len(series):
         raise ConfigError("two of these series have the same symbol and the same source")
     now_ns = time.time_ns() if ways.now_ns is None else ways.now_ns
-    asked = {n: _asked(one, ways, now_ns) for n, one in zip(markets.names, series, strict=True)}
+    asked = {
+        n: _select_bars(one, ways, now_ns) for n, one in zip(markets.names, series, strict=True)
+    }
     short = {n: len(bars) if bars else 0 for n, bars in asked.items()}
     short = {name: bars for name, bars in short.items() if bars < question.least_bars}
     memory = Memory(ways.folder, question, ways.start)
     known = [memory.recall(n, bars) for n, bars in asked.items() if bars and n not in short]
-    computed = _computed(known, question, threads)
+    computed = _compute_trends(known, question, threads)
     rows = {
-        one.name: _row_of(one, trend, question) for one, trend in zip(known, computed, strict=True)
+        one.name: _build_row(one, trend, question)
+        for one, trend in zip(known, computed, strict=True)
     }
-    chosen = list(rows) if ways.is_all_replayed else sample_of(list(rows), _data_hash(known))
+    chosen = list(rows) if ways.is_all_replayed else draw_sample(list(rows), _data_hash(known))
     check_rows({name: rows[name] for name in chosen}, question, threads)
-    stands = {name: stand_of(row, ways.history) for name, row in rows.items()}
+    stands = {name: summarise_symbol(row, ways.history) for name, row in rows.items()}
     for one, trend in zip(known, computed, strict=True):
         memory.keep(one, *trend, stands[one.name].class_)
     memory.tidy()
     return Scan(
         question=question,
-        symbols=tuple(sorted(stands.values(), key=order_of)),
+        symbols=tuple(sorted(stands.values(), key=build_sort_key)),
         too_short=tuple(TooShort(n, short[n], question.least_bars) for n in sorted(short)),
         changes=_changes(known, stands),
         compared=sum(one.told is not None for one in known),
@@ -161,14 +164,14 @@ def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
         replayed=len(chosen),
         bars=sum(len(row.trend) for row in rows.values()),
         seconds=time.perf_counter() - began,
-        device=f"cpu, {counted(threads, 'thread')}",
-        rows_hash=hash_of(rows),
+        device=f"cpu, {format_count(threads, 'thread')}",
+        rows_hash=hash_rows(rows),
         notes=(*_closed_notes(markets), *_open_bars(series, now_ns), *memory.notes()),
         rows=rows,
     )
 
 
-def _loaded(config: RunConfig, say: Callable[[str], None]) -> tuple[Bars, ...]:
+def _load_series(config: RunConfig, say: Callable[[str], None]) -> tuple[Bars, ...]:
     """The series that a configuration names; how far it is, is said a line a second."""
     options, specs = load_options(config), named_specs(config)
     found, said = [], time.monotonic()
@@ -181,7 +184,7 @@ def _loaded(config: RunConfig, say: Callable[[str], None]) -> tuple[Bars, ...]:
     return tuple(found)
 
 
-def _asked(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
+def _select_bars(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
     """The bars that count: those that are asked for and closed; None where there are none."""
     first = 0 if ways.start is None else np.searchsorted(bars.timestamp, parse_time(ways.start))
     end = np.searchsorted(bars.timestamp, now_ns - bars.timeframe_ns, side="right")
@@ -192,7 +195,7 @@ def _asked(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
     return bars.cut(int(first), int(end)) if first < end else None
 
 
-def _computed(known: Sequence[Recalled], question: Question, threads: int) -> list[Trend]:
+def _compute_trends(known: Sequence[Recalled], question: Question, threads: int) -> list[Trend]:
     """Whole rows, what is kept of them taken over."""
     new = [one for one in known if one.state is None or one.state.bars < len(one.bars)]
     added = trends(
@@ -218,7 +221,7 @@ def _whole(known: Recalled, added: Trend | None) -> Trend:
     return Trend(row, np.concatenate((kept.votes, added.votes), axis=1), added.state)
 
 
-def _row_of(known: Recalled, trend: Trend, question: Question) -> SymbolRow:
+def _build_row(known: Recalled, trend: Trend, question: Question) -> SymbolRow:
     bounds = question.high, question.low
     return SymbolRow(
         symbol=known.name,
@@ -226,8 +229,8 @@ def _row_of(known: Recalled, trend: Trend, question: Question) -> SymbolRow:
         close=known.bars.close,
         trend=trend.row,
         votes=trend.votes,
-        classes=classes_of(trend.row, *bounds),
-        directions=directions_of(trend.row, *bounds),
+        classes=classify_bars(trend.row, *bounds),
+        directions=find_directions(trend.row, *bounds),
     )
 
 
@@ -259,4 +262,6 @@ def _open_bars(series: Sequence[Bars], now_ns: int) -> tuple[str, ...]:
     count = sum(bars.timestamp[-1] + bars.timeframe_ns > now_ns for bars in series)
     if not count:
         return ()
-    return (f"{counted(count, 'symbol')} with a bar that is not closed yet, which does not count",)
+    return (
+        f"{format_count(count, 'symbol')} with a bar that is not closed yet, which does not count",
+    )

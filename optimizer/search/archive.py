@@ -23,7 +23,7 @@ import numpy.typing as npt
 from optimizer.search.compiled.contributions import CELLS, Front
 from optimizer.search.generation import Floats, Indices, Population
 from optimizer.search.randomness import stream
-from optimizer.search.ranking import crowding_distances, undominated
+from optimizer.search.ranking import crowding_distances, is_nondominated
 
 Contributions = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
@@ -52,7 +52,9 @@ SAMPLES = 2048
 """Points of the estimate; the share of them that is dominated."""
 
 
-def extended(archive: Population, newcomers: Population, keep: int) -> tuple[Population, Indices]:
+def extend_archive(
+    archive: Population, newcomers: Population, keep: int
+) -> tuple[Population, Indices]:
     """An archive after newcomers were judged.
 
     Args:
@@ -65,24 +67,24 @@ def extended(archive: Population, newcomers: Population, keep: int) -> tuple[Pop
     """
     feasible = np.flatnonzero(newcomers.violations == 0)
     objectives = np.concatenate([archive.objectives, newcomers.objectives[feasible]])
-    best = np.flatnonzero(undominated(objectives))
+    best = np.flatnonzero(is_nondominated(objectives))
     if len(best) > keep:
-        best = best[truncated(objectives[best], keep, ARCHIVE_ROUNDS)]
+        best = best[truncate_front(objectives[best], keep, ARCHIVE_ROUNDS)]
     n_before = int(np.searchsorted(best, len(archive)))
     admitted = feasible[best[n_before:] - len(archive)]
     places = np.concatenate([best[:n_before], len(archive) + admitted])
-    return Population.joined(archive, newcomers).take(places), admitted
+    return Population.concat(archive, newcomers).take(places), admitted
 
 
-def archived(
+def update_archive(
     archive: Population, newcomers: Population, keep: int, low: Floats, high: Floats
 ) -> tuple[Population, Indices, float]:
     """An archive after newcomers were judged, and its hypervolume.
 
     Args:
-        archive: As in `extended`.
-        newcomers: As in `extended`.
-        keep: As in `extended`.
+        archive: As in `extend_archive`.
+        newcomers: As in `extend_archive`.
+        keep: As in `extend_archive`.
         low: [O], best corner of the box of the hypervolume; NaN where it is not known.
         high: [O], its worst corner.
 
@@ -90,12 +92,12 @@ def archived(
         The archive, which of the newcomers are in it [N], and its hypervolume, 0 where that is not
         known.
     """
-    archive, admitted = extended(archive, newcomers, keep)
+    archive, admitted = extend_archive(archive, newcomers, keep)
     size = 0.0 if np.isnan(low[0]) else hypervolume(archive.objectives, low, high)
     return archive, admitted, size
 
 
-def truncated(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
+def truncate_front(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
     """Which of a front to keep when there are too many.
 
     Args:
@@ -147,13 +149,13 @@ def contributions(objectives: Floats) -> Contributions:
         return crowding_distances(objectives, np.zeros(count, dtype=np.int64))
     if n_objectives == WHOLE_OBJECTIVES:
         return Front(objectives, REFERENCE).contributions()
-    scaled = _scaled(objectives)
+    scaled = _scale_objectives(objectives)
     volumes = np.asarray(moocore.hv_contributions(scaled, ref=1.0 + MARGIN), dtype=np.float64)
     volumes[scaled.argmin(axis=0)] = np.inf
     return volumes
 
 
-def box_of(objectives: Floats) -> tuple[Floats, Floats]:
+def compute_box(objectives: Floats) -> tuple[Floats, Floats]:
     """The box in which a run measures hypervolume: what its first feasible individuals span.
 
     Args:
@@ -195,7 +197,7 @@ def hypervolume(objectives: Floats, low: Floats, high: Floats) -> float:
     return float(is_dominated.mean())
 
 
-def _scaled(objectives: Floats) -> Floats:
+def _scale_objectives(objectives: Floats) -> Floats:
     """Objectives in units of the front's own extent, 0 the best and 1 the worst."""
     # Halved first, so that no extent overflows.
     halves = objectives * 0.5

@@ -38,7 +38,7 @@ ADAPTED = ("cross", "exchange", "difference", "mutate")
 """Operators whose rates adapt, in the order of a memory's credits."""
 
 BRED = tuple(OPERATORS.index(name) for name in (*ADAPTED, "immigrate"))
-"""Codes of the operators that make children, in the order of `sizes_of`."""
+"""Codes of the operators that make children, in the order of `count_children`."""
 
 MUTATE, IMMIGRATE = OPERATORS.index("mutate"), OPERATORS.index("immigrate")
 
@@ -101,7 +101,7 @@ def settle(
     return _distinct(toolbox, layout, draws, drawn, genomes)
 
 
-def breed(
+def generate_offspring(
     toolbox: Toolbox,
     layout: GenomeLayout,
     draws: Draws,
@@ -161,7 +161,7 @@ class Plan:
     rankings: tuple[Ranking, ...] = ()
 
 
-def rates_of(credits: Sequence[float]) -> tuple[float, ...]:
+def compute_rates(credits: Sequence[float]) -> tuple[float, ...]:
     """Share of each operator [K], from how well it did; `FLOOR` of all is divided evenly."""
     total = sum(credits)
     even = 1.0 / len(credits)
@@ -170,7 +170,7 @@ def rates_of(credits: Sequence[float]) -> tuple[float, ...]:
     return tuple(FLOOR * even + (1.0 - FLOOR) * (credit / total) for credit in credits)
 
 
-def credited(
+def update_credits(
     credits: Sequence[float], tried: Sequence[int], admitted: Sequence[int]
 ) -> tuple[float, ...]:
     """Credits after a generation.
@@ -212,7 +212,7 @@ def shares(rates: Sequence[float], count: int, offset: float) -> list[int]:
     return [high - low for low, high in pairwise(edges)]
 
 
-def sizes_of(draws: Draws, plan: Plan, island: int) -> tuple[int, ...]:
+def count_children(draws: Draws, plan: Plan, island: int) -> tuple[int, ...]:
     """How many children of an island each operator in `ADAPTED` makes, and immigrants at last."""
     n_immigrants, n_bred = 0, plan.counts[island]
     if plan.immigrants:
@@ -250,7 +250,7 @@ def _children(
         plan: How many children, and by which operators.
         island: Number of the island.
     """
-    sizes = sizes_of(draws, plan, island)
+    sizes = count_children(draws, plan, island)
     n_cross, n_swap, n_differ, _, n_immigrants = sizes
     n_bred = sum(sizes[:-1])
     known = plan.rankings[island] if plan.rankings else None
@@ -309,12 +309,12 @@ def _distinct(
     """
     n_known = len(rows) - len(drawn.genomes)
     seen, genomes, codes = Seen(rows, n_known), rows[n_known:], drawn.codes
-    is_repaired = repaired(layout, drawn.genomes, genomes)[1]
+    is_repaired = repair_genomes(layout, drawn.genomes, genomes)[1]
     repeats = np.flatnonzero(seen.admit(np.arange(n_known, len(rows))))
     for redraw, code in _redraws(toolbox, draws, can_mutate=islands is not None):
         if not repeats.size:
             break
-        genomes[repeats], is_repaired[repeats] = repaired(layout, redraw(genomes[repeats]))
+        genomes[repeats], is_repaired[repeats] = repair_genomes(layout, redraw(genomes[repeats]))
         codes[repeats] = code
         repeats = repeats[seen.admit(n_known + repeats)]
     lineage = np.empty((len(genomes), len(LINEAGE)), dtype=np.int64)
@@ -340,7 +340,7 @@ def _redraws(toolbox: Toolbox, draws: Draws, *, can_mutate: bool) -> list[tuple[
     return [(mutate, MUTATE)] * MUTATION_ROUNDS + tries if can_mutate else tries
 
 
-def repaired(
+def repair_genomes(
     layout: GenomeLayout, genomes: Floats, out: Floats | None = None
 ) -> tuple[Floats, Bools]:
     """Legal genomes [P, G] without negative zeros, and which of them broke a constraint [P].

@@ -16,7 +16,7 @@ from optimizer.search.compiled.contributions import drop
 
 
 @cache
-def compile_beside() -> None:
+def compile_in_background() -> None:
     """Have another process compile the loops, if nobody ever did and there is a core for it."""
     if not is_missing(drop) or available_cores() < 2:
         return

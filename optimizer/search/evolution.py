@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 
 from optimizer.config.search import SearchSettings
-from optimizer.search.compiling import compile_beside
+from optimizer.search.compiling import compile_in_background
 from optimizer.search.generation import (
     Codes,
     Floats,
@@ -27,7 +27,7 @@ from optimizer.search.generation import (
 from optimizer.search.memory import to_numbers
 from optimizer.search.problem import Problem
 from optimizer.search.ranking import first_front
-from optimizer.search.state import begun
+from optimizer.search.state import initial_state
 from optimizer.search.steps import Steps
 
 
@@ -56,8 +56,8 @@ def evolve(
         OptimizerError: When an evaluation contradicts itself.
     """
     first = 0 if resume_from is None else resume_from.number + 1
-    state = begun(problem, settings, resume_from)
-    compile_beside()
+    state = initial_state(problem, settings, resume_from)
+    compile_in_background()
     steps = Steps(problem, settings, warm_start)
     for number in range(first, settings.generations + 1):
         started, before = perf_counter(), state.memory.evaluated
@@ -76,7 +76,7 @@ def evolve(
         )
 
 
-def front_of(population: Population) -> Indices:
+def find_front(population: Population) -> Indices:
     """Find the feasible members that nobody dominates.
 
     Args:

@@ -8,9 +8,9 @@ from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.config.search import SearchSettings
 from optimizer.search.compiled.blocks import rank_in_blocks
-from optimizer.search.compiled.sorting import orders_of
+from optimizer.search.compiled.sorting import argsort_objectives
 from optimizer.search.generation import Evaluation, Floats
-from optimizer.search.state import begun
+from optimizer.search.state import initial_state
 from optimizer.search.steps import Steps
 from strategy import Gene, GenomeLayout, LessThan, find_strategy
 
@@ -27,11 +27,11 @@ def _search() -> None:
     """Search a problem that takes no time."""
     settings = SearchSettings(population=32, generations=2, archive=8)
     problem = Corners()
-    steps, state = Steps(problem, settings), begun(problem, settings, None)
+    steps, state = Steps(problem, settings), initial_state(problem, settings, None)
     for number in range(settings.generations + 1):
         state = steps.step(state, number).state
     columns = np.array(state.population.objectives.T, order="C")
-    rank_in_blocks(columns, orders_of(columns))
+    rank_in_blocks(columns, argsort_objectives(columns))
 
 
 class Corners:

@@ -80,16 +80,16 @@ class Population:
 
     def take(self, places: Serials) -> "Population":
         """Some of the individuals, in the order of `places` [N], read-only."""
-        return Population(*(array.take(places, axis=0) for array in self._arrays)).frozen()
+        return Population(*(array.take(places, axis=0) for array in self._arrays)).freeze()
 
-    def frozen(self) -> "Population":
+    def freeze(self) -> "Population":
         """The same individuals, their arrays read-only from now on."""
         for array in self._arrays:
             array.flags.writeable = False
         return self
 
     @staticmethod
-    def joined(first: "Population", second: "Population") -> "Population":
+    def concat(first: "Population", second: "Population") -> "Population":
         """The individuals of both, those of the first before those of the second."""
         pairs = zip(first._arrays, second._arrays, strict=True)
         return Population(*map(np.concatenate, pairs))

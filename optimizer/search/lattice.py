@@ -4,8 +4,8 @@ A chunk is a generation, so that recording, stopping and going on work as for an
 archive after the last chunk is the true front of the grid, which is why it is never truncated here.
 Points are counted with the last gene running fastest: neighbours in that order share indicators.
 
-`regret_of` then asks a genetic search for the front of the same grid, and says what share of it
-was found with how many evaluations.
+`measure_regret` then asks a genetic search for the front of the same grid, and says what share of
+it was found with how many evaluations.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ import numpy as np
 
 from optimizer.config.search import SearchSettings
 from optimizer.errors import ConfigError
-from optimizer.search.archive import archived, box_of, hypervolume
+from optimizer.search.archive import compute_box, hypervolume, update_archive
 from optimizer.search.evolution import count_failures, evolve
 from optimizer.search.generation import (
     LINEAGE,
@@ -33,8 +33,8 @@ from optimizer.search.generation import (
     nobody,
 )
 from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
-from optimizer.search.problem import Problem, judged
-from optimizer.search.state import box_after
+from optimizer.search.problem import Problem, evaluate_genomes
+from optimizer.search.state import update_box
 from strategy import Gene, GenomeLayout
 
 CHUNK = 8192
@@ -167,14 +167,14 @@ def explore(
         lineage = np.full((len(legal), len(LINEAGE)), UNKNOWN, dtype=np.int64)
         lineage[:, 0] = memory.evaluated + np.arange(len(legal))
         lineage[:, 3] = OPERATORS.index("lattice")
-        newcomers = judged(problem, legal, lineage)
-        low, high = box_after(memory, newcomers)
-        archive, _, size = archived(archive, newcomers, UNBOUNDED, low, high)
+        newcomers = evaluate_genomes(problem, legal, lineage)
+        low, high = update_box(memory, newcomers)
+        archive, _, size = update_archive(archive, newcomers, UNBOUNDED, low, high)
         evaluated = memory.evaluated + len(newcomers)
         memory = replace(memory, evaluated=evaluated, low=low, high=high)
         if size > memory.best:
             memory = replace(memory, best=size, grown_at=number)
-        nearest = Population.joined(nearest, newcomers)
+        nearest = Population.concat(nearest, newcomers)
         nearest = nearest.take(np.argsort(nearest.violations, kind="stable")[:1])
         rejected = count_failures(problem.failure_names, newcomers.failures)
         if len(genomes) > len(legal):
@@ -192,7 +192,7 @@ def explore(
         )
 
 
-def regret_of(
+def measure_regret(
     problem: Problem, lattice: Lattice, truth: Floats, settings: SearchSettings
 ) -> Regret:
     """Let a genetic search look for the front of a grid, and compare.
@@ -213,7 +213,7 @@ def regret_of(
     members = sum(row.tobytes() in known for row in truth + 0.0)
     share = 1.0
     if len(truth):
-        low, high = box_of(truth)
+        low, high = compute_box(truth)
         share = hypervolume(found, low, high) / hypervolume(truth, low, high)
     return Regret(len(lattice), len(truth), evaluated, members, share)
 

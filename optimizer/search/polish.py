@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.search.archive import contributions, extended
-from optimizer.search.breeding import repaired
+from optimizer.search.archive import contributions, extend_archive
+from optimizer.search.breeding import repair_genomes
 from optimizer.search.compiled.repeats import Seen
 from optimizer.search.generation import (
     OPERATORS,
@@ -20,7 +20,7 @@ from optimizer.search.generation import (
     final_front,
 )
 from optimizer.search.memory import from_numbers
-from optimizer.search.problem import Problem, judged
+from optimizer.search.problem import Problem, evaluate_genomes
 from strategy import GenomeLayout
 
 STEPS = 128
@@ -46,7 +46,7 @@ def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarra
     moves[len(free) + np.arange(len(free)), free] = -steps[free]
     origins = np.repeat(np.arange(len(genomes)), len(moves))
     moved = (genomes[:, None, :] + moves).reshape(len(origins), len(layout))
-    moved, _ = repaired(layout, moved)
+    moved, _ = repair_genomes(layout, moved)
     rows = np.concatenate([genomes, moved])
     is_new = ~Seen(rows, len(genomes)).admit(np.arange(len(genomes), len(rows)))
     return moved[is_new], origins[is_new]
@@ -85,5 +85,5 @@ def polished_front(
             np.full(count, OPERATORS.index("polish")),
         ]
     )
-    archive, _ = extended(archive, judged(problem, genomes, lineage), keep)
+    archive, _ = extend_archive(archive, evaluate_genomes(problem, genomes, lineage), keep)
     return final_front(replace(last, archive=archive)), count

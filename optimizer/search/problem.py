@@ -28,7 +28,7 @@ class Problem(Protocol):
         """Judge distinct, legal genomes [P, G], P at least 1; equal genomes get equal bits."""
 
 
-def judged(problem: Problem, genomes: Floats, lineage: Serials) -> Population:
+def evaluate_genomes(problem: Problem, genomes: Floats, lineage: Serials) -> Population:
     """Genomes [P, G] of a lineage [P, 4], with what a problem says of them.
 
     It is not asked about nobody.

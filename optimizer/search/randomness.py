@@ -72,7 +72,7 @@ def stream(seed: int, generation: int, purpose: str) -> np.random.Generator:
         ConfigError: When the seed or the generation is out of range.
         KeyError: When the purpose is not in the table.
     """
-    return np.random.Generator(np.random.Philox(key=_key_of(seed, generation, purpose)))
+    return np.random.Generator(np.random.Philox(key=_build_key(seed, generation, purpose)))
 
 
 def restart(opened: np.random.Generator, seed: int, generation: int, purpose: str) -> None:
@@ -92,7 +92,7 @@ def restart(opened: np.random.Generator, seed: int, generation: int, purpose: st
     """
     opened.bit_generator.state = {
         "bit_generator": "Philox",
-        "state": {"counter": START, "key": _key_of(seed, generation, purpose)},
+        "state": {"counter": START, "key": _build_key(seed, generation, purpose)},
         "buffer": START,
         "buffer_pos": len(START),
         "has_uint32": 0,
@@ -144,7 +144,7 @@ class Draws:
         self._ahead: dict[str, Ahead] = {}
         self._drawn: Future[dict[str, Numbers]] | None = None
 
-    def turn_to(self, generation: int) -> "Draws":
+    def switch_generation(self, generation: int) -> "Draws":
         """The streams of another generation; those of the one before must no longer be used.
 
         From now on a thread draws what was asked for ahead of the one before, and an eighth more.
@@ -181,7 +181,7 @@ class Draws:
         return {purpose: self(purpose).random(count) for purpose, count in counts.items()}
 
 
-def _key_of(seed: int, generation: int, purpose: str) -> npt.NDArray[np.uint64]:
+def _build_key(seed: int, generation: int, purpose: str) -> npt.NDArray[np.uint64]:
     _check_range("seed", seed, MAX_SEED)
     _check_range("generation", generation, MAX_GENERATION)
     return np.array([seed, generation << 16 | PURPOSES[purpose]], dtype=np.uint64)

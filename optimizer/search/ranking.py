@@ -15,9 +15,9 @@ import numpy as np
 
 from optimizer.errors import OptimizerError
 from optimizer.search.compiled.blocks import first_in_blocks, rank_in_blocks
-from optimizer.search.compiled.crowding import distances_of
+from optimizer.search.compiled.crowding import compute_crowding_distances
 from optimizer.search.compiled.fronts import rank_in_order
-from optimizer.search.compiled.sorting import orders_of, rising_orders
+from optimizer.search.compiled.sorting import argsort_objectives, rising_orders
 from optimizer.search.generation import Bools, Floats, Indices
 
 SWEPT = (2, 3)
@@ -90,9 +90,9 @@ def rank_individuals(objectives: Floats, violations: Floats, enough: int | None 
 def _rank_feasible(objectives: Floats, enough: int | None) -> Ranking:
     """Ranking of individuals who are all feasible, objectives [P, O]."""
     columns = _columns(objectives)
-    orders = orders_of(columns)
+    orders = argsort_objectives(columns)
     ranks, is_copy = _ranks(columns, orders, enough)
-    return Ranking(ranks, distances_of(columns, orders, ranks), is_copy)
+    return Ranking(ranks, compute_crowding_distances(columns, orders, ranks), is_copy)
 
 
 def rank_survivors(
@@ -156,7 +156,7 @@ def first_front(objectives: Floats) -> Bools:
     return np.equal(ranks, 0)
 
 
-def undominated(objectives: Floats) -> Bools:
+def is_nondominated(objectives: Floats) -> Bools:
     """Which individuals are dominated by none and equal to none before them.
 
     Args:
@@ -188,7 +188,7 @@ def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
         [P], infinite for the first and the last of each front in each objective.
     """
     columns = _columns(objectives)
-    return distances_of(columns, orders_of(columns), ranks)
+    return compute_crowding_distances(columns, argsort_objectives(columns), ranks)
 
 
 def _columns(objectives: Floats) -> Floats:
@@ -200,8 +200,8 @@ def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
     """Ranks [P], 1 for all behind the first front, and who repeats somebody before [P]."""
     columns = _columns(objectives)
     if len(columns) == 3:
-        return first_in_blocks(columns, orders_of(columns, 2))
-    return rank_in_order(columns, orders_of(columns, 1)[0], 1)
+        return first_in_blocks(columns, argsort_objectives(columns, 2))
+    return rank_in_order(columns, argsort_objectives(columns, 1)[0], 1)
 
 
 def _ranks(columns: Floats, orders: Indices, enough: int | None) -> tuple[Indices, Bools]:

@@ -80,14 +80,14 @@ def survive_by_reference(
         return order[:keep]
     pool = np.concatenate([whole, last])
     is_first = ranking.ranks[pool] == 0
-    places = normalised(objectives[pool], is_first)
-    niche, distance = associated(places, directions(objectives.shape[1], keep))
-    chosen = _filled(niche, distance, len(whole), keep - len(whole))
+    places = normalise_objectives(objectives[pool], is_first)
+    niche, distance = associate_directions(places, directions(objectives.shape[1], keep))
+    chosen = _fill_niches(niche, distance, len(whole), keep - len(whole))
     best: Indices = np.concatenate([whole, pool[chosen]])
     return best
 
 
-def normalised(objectives: Floats, is_first: npt.NDArray[np.bool_]) -> Floats:
+def normalise_objectives(objectives: Floats, is_first: npt.NDArray[np.bool_]) -> Floats:
     """Objectives with the ideal point at 0 and the plane of extreme points at 1 on each axis.
 
     Args:
@@ -110,7 +110,7 @@ def normalised(objectives: Floats, is_first: npt.NDArray[np.bool_]) -> Floats:
     return scaled
 
 
-def associated(places: Floats, lines: Floats) -> tuple[Indices, Floats]:
+def associate_directions(places: Floats, lines: Floats) -> tuple[Indices, Floats]:
     """The nearest direction of each individual, and how far it is.
 
     Args:
@@ -162,7 +162,7 @@ def _intercepts(extremes: Floats) -> Floats | None:
     return np.asarray(1.0 / inverse, dtype=np.float64)
 
 
-def _filled(niche: Indices, distance: Floats, n_whole: int, room: int) -> Indices:
+def _fill_niches(niche: Indices, distance: Floats, n_whole: int, room: int) -> Indices:
     """Places of those of the last front that fill the room [room], the first chosen first.
 
     Each time the direction with fewest individuals takes its nearest one that is left.

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 
 from optimizer.config.search import SearchSettings
-from optimizer.search.archive import box_of, extended
-from optimizer.search.breeding import ADAPTED, Plan, rates_of
+from optimizer.search.archive import compute_box, extend_archive
+from optimizer.search.breeding import ADAPTED, Plan, compute_rates
 from optimizer.search.generation import Floats, Generation, Population, nobody
 from optimizer.search.memory import Memory, fresh_memory, from_numbers
 from optimizer.search.problem import Problem
@@ -46,7 +46,7 @@ class State:
         return [self.population.take(np.arange(*pair)) for pair in pairwise(ends)]
 
 
-def begun(problem: Problem, settings: SearchSettings, last: Generation | None) -> State:
+def initial_state(problem: Problem, settings: SearchSettings, last: Generation | None) -> State:
     """The state after a generation, or before the first."""
     n_genes, n_objectives = len(problem.layout), problem.n_objectives
     empty = nobody(n_genes, n_objectives)
@@ -57,16 +57,16 @@ def begun(problem: Problem, settings: SearchSettings, last: Generation | None) -
         memory = from_numbers(last.memory, n_objectives)
         return State(last.population, last.archive, memory, last.hypervolume)
     sizes = tuple(parts(len(last.population), settings.islands))
-    archive, _ = extended(empty, last.population, settings.archive)
+    archive, _ = extend_archive(empty, last.population, settings.archive)
     return State(last.population, archive, replace(memory, sizes=sizes))
 
 
-def box_after(memory: Memory, newcomers: Population) -> tuple[Floats, Floats]:
+def update_box(memory: Memory, newcomers: Population) -> tuple[Floats, Floats]:
     """The box of the hypervolume [O] and [O] after newcomers; the first feasible ones decide."""
     is_feasible = newcomers.violations == 0
     if memory.has_box or not is_feasible.any():
         return memory.low, memory.high
-    return box_of(newcomers.objectives[is_feasible])
+    return compute_box(newcomers.objectives[is_feasible])
 
 
 def parts(count: int, islands: int) -> list[int]:
@@ -91,7 +91,7 @@ def is_visited(settings: SearchSettings, number: int) -> bool:
     return settings.islands > 1 and number % settings.migration == 0
 
 
-def planned(
+def plan_generation(
     settings: SearchSettings, memory: Memory, number: int, rankings: tuple[Ranking, ...] = ()
 ) -> Plan:
     """How to breed a generation.
@@ -104,7 +104,7 @@ def planned(
     """
     answers = {"immigrants": STIR, "restart": 1.0}
     answer = answers[settings.on_stagnation] if is_stagnant(settings, memory, number) else 0.0
-    rates = rates_of(memory.credits if settings.adapt else (1.0,) * len(memory.credits))
+    rates = compute_rates(memory.credits if settings.adapt else (1.0,) * len(memory.credits))
     return Plan(
         counts=tuple(parts(settings.population, settings.islands)),
         rates=rates,

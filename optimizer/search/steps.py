@@ -7,22 +7,22 @@ from functools import partial, reduce
 import numpy as np
 
 from optimizer.config.search import SearchSettings
-from optimizer.search.archive import archived
-from optimizer.search.breeding import Brood, breed, credited, settle
+from optimizer.search.archive import update_archive
+from optimizer.search.breeding import Brood, generate_offspring, settle, update_credits
 from optimizer.search.generation import OPERATORS, Codes, Floats, Indices, Population
 from optimizer.search.memory import Memory
-from optimizer.search.problem import Problem, judged
+from optimizer.search.problem import Problem, evaluate_genomes
 from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking, rank_survivors
 from optimizer.search.state import (
     TRIFLE,
     State,
-    box_after,
     is_new_start,
     is_stagnant,
     is_visited,
     parts,
-    planned,
+    plan_generation,
+    update_box,
 )
 from optimizer.search.toolbox import make_toolbox
 
@@ -74,11 +74,11 @@ class Steps:
         settings, before = self._settings, state.memory
         brood = self._brood(state, number)
         # Drawn while the brood is judged.
-        self._draws.turn_to(number + 1)
-        newcomers = self._judged(brood, before.evaluated)
-        low, high = box_after(before, newcomers)
+        self._draws.switch_generation(number + 1)
+        newcomers = self._evaluate_offspring(brood, before.evaluated)
+        low, high = update_box(before, newcomers)
         # Archive and survivors do not know each other, and either takes as long.
-        work = partial(archived, state.archive, newcomers, settings.archive, low, high)
+        work = partial(update_archive, state.archive, newcomers, settings.archive, low, high)
         archiving = work if self._thread is None else self._thread.submit(work).result
         pools = self._pools(state, newcomers, brood.island, number)
         sizes = parts(settings.population, settings.islands)
@@ -93,32 +93,32 @@ class Steps:
             grown_at=number if has_grown else before.grown_at,
             stirred_at=number if is_stirred else before.stirred_at,
             sizes=tuple(len(island) for island, _ in survivors),
-            credits=credited(before.credits, _counts(codes), _counts(codes[admitted])),
+            credits=update_credits(before.credits, _counts(codes), _counts(codes[admitted])),
             low=low,
             high=high,
         )
-        population = reduce(Population.joined, (island for island, _ in survivors)).frozen()
+        population = reduce(Population.concat, (island for island, _ in survivors)).freeze()
         rankings = tuple(ranking for _, ranking in survivors)
         after = State(population, archive, memory, size, rankings)
         return Step(after, int(np.count_nonzero(brood.is_repaired)), newcomers.failures)
 
     def _brood(self, state: State, number: int) -> Brood:
         settings, layout = self._settings, self._problem.layout
-        draws = self._draws.turn_to(number)
+        draws = self._draws.switch_generation(number)
         if number == 0:
             brood = settle(self._toolbox, layout, draws, settings.population, self._warm_start)
             # Divided among the islands in turn.
             return replace(brood, island=np.arange(len(brood)) % settings.islands)
         elders = state.archive if settings.islands == 1 else state.archive.take(NONE)
         parents = _parents(state, settings, number)
-        plan = planned(settings, state.memory, number, state.rankings)
-        return breed(self._toolbox, layout, draws, parents, elders, plan)
+        plan = plan_generation(settings, state.memory, number, state.rankings)
+        return generate_offspring(self._toolbox, layout, draws, parents, elders, plan)
 
-    def _judged(self, brood: Brood, first: int) -> Population:
+    def _evaluate_offspring(self, brood: Brood, first: int) -> Population:
         """A brood with its evaluation, numbered from `first`."""
         lineage = brood.lineage.copy()
         lineage[:, 0] = first + np.arange(len(brood))
-        return judged(self._problem, brood.genomes, lineage)
+        return evaluate_genomes(self._problem, brood.genomes, lineage)
 
     def _pools(
         self, state: State, newcomers: Population, island: Indices, number: int
@@ -136,7 +136,7 @@ class Steps:
         self, pool: tuple[Population, Population], keep: int
     ) -> tuple[Population, Ranking]:
         """The best of an island, best first, and their ranking; of equals the old come first."""
-        both, toolbox = Population.joined(*pool), self._toolbox
+        both, toolbox = Population.concat(*pool), self._toolbox
         ranking: Ranking = toolbox.rank(both.objectives, both.violations, keep)
         order: Indices = toolbox.survive(both.objectives, both.violations, keep, ranking)
         kept = rank_survivors(ranking, both.objectives, both.violations, order)
@@ -149,7 +149,7 @@ def _parents(state: State, settings: SearchSettings, number: int) -> list[Popula
     if not is_visited(settings, number):
         return own
     best = [island.take(np.arange(-(-len(island) // VISITORS))) for island in own]
-    return [Population.joined(island, best[i - 1]) for i, island in enumerate(own)]
+    return [Population.concat(island, best[i - 1]) for i, island in enumerate(own)]
 
 
 def _counts(codes: Indices) -> list[int]:

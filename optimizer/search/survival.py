@@ -3,8 +3,8 @@
 ``crowding`` is NSGA-II's own, in `ranking`. ``hypervolume`` differs from it in two ways. Of
 individuals with equal objectives only the first counts, the others come after all fronts. And the
 front that does not fit loses those of its members in rounds that contribute least to its
-hypervolume (see `archive.truncated`), while crowding judges all of them at once. ``reference`` is
-NSGA-III, in `reference_points`.
+hypervolume (see `archive.truncate_front`), while crowding judges all of them at once.
+``reference`` is NSGA-III, in `reference_points`.
 
 Source: Beume, Naujoks and Emmerich, "SMS-EMOA: multiobjective selection based on dominated
 hypervolume", 2007, for the second rule; that it removes many at a time is a house rule.
@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optimizer.search.archive import CONTRIBUTION_OBJECTIVES, truncated
+from optimizer.search.archive import CONTRIBUTION_OBJECTIVES, truncate_front
 from optimizer.search.generation import Floats, Indices
 from optimizer.search.ranking import Ranking, rank_individuals, survive
 from optimizer.search.reference_points import survive_by_reference
@@ -22,7 +22,7 @@ from optimizer.search.reference_points import survive_by_reference
 Rule = Callable[[Floats, Floats, int, Ranking | None], Indices]
 
 
-def rule_of(name: str, n_objectives: int) -> Rule:
+def select_survival_rule(name: str, n_objectives: int) -> Rule:
     """A rule of survival: objectives [P, O], violations [P], keep, ranking -> best first.
 
     Args:
@@ -65,7 +65,7 @@ def survive_by_hypervolume(
         return Ranking(ranks, ranking.crowding).order()[:keep]
     is_kept = ranks < cut
     room = keep - int(ends[cut] - len(last))
-    is_kept[last[truncated(objectives[last], room)]] = True
+    is_kept[last[truncate_front(objectives[last], room)]] = True
     kept = np.flatnonzero(is_kept)
     return kept[Ranking(ranks[kept], ranking.crowding[kept]).order()]
 

@@ -19,7 +19,7 @@ from optimizer.search.operators import (
 )
 from optimizer.search.problem import Problem
 from optimizer.search.ranking import rank_individuals
-from optimizer.search.survival import rule_of
+from optimizer.search.survival import select_survival_rule
 
 __all__ = ["Toolbox", "make_toolbox"]
 
@@ -69,5 +69,5 @@ def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
     toolbox.register("nudge", nudge_genomes, layout=layout, probability=nudge_chance(layout))
     toolbox.register("evaluate", problem.evaluate)
     toolbox.register("rank", rank_individuals)
-    toolbox.register("survive", rule_of(settings.survival, problem.n_objectives))
+    toolbox.register("survive", select_survival_rule(settings.survival, problem.n_objectives))
     return toolbox

@@ -11,7 +11,7 @@ from strategy.errors import GeneError, StrategyError
 from strategy.model import Strategy
 
 
-def bounded(spec: Strategy, bounds: Mapping[str, tuple[float, float]]) -> Strategy:
+def apply_bounds(spec: Strategy, bounds: Mapping[str, tuple[float, float]]) -> Strategy:
     """The strategy with other bounds; an error names every gene whose bounds are wrong."""
     problems: list[str] = []
     for name, pair in bounds.items():

@@ -37,7 +37,7 @@ HASHES = "column_hashes"
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
 
-def columns_of(files: Sequence[str], tz: LocalZone | None = None) -> Callable[[Bars], Bars]:
+def make_column_adder(files: Sequence[str], tz: LocalZone | None = None) -> Callable[[Bars], Bars]:
     """What adds to bars an extra column for each file: what was known at the close of each bar.
 
     `tz` is the zone of times that name none. What is returned raises ConfigError where a file
@@ -48,7 +48,7 @@ def columns_of(files: Sequence[str], tz: LocalZone | None = None) -> Callable[[B
         DataError, StrategyError: When a file holds something else.
     """
     read = []
-    for name, path, max_age in map(_parsed, files):
+    for name, path, max_age in map(_parse_column_file, files):
         _refuse_changed_forecast(Path(path))
         read.append((name, path, read_dated(path, tz), max_age))
     for name, path, numbers, _ in read:
@@ -78,9 +78,9 @@ def _refuse_changed_forecast(path: Path) -> None:
     if path.suffix.lower() != ".parquet" or not path.is_file():
         return
     # Only now: few runs read a forecast.
-    from optimizer.forecasts.column import read_forecast, record_of
+    from optimizer.forecasts.column import read_forecast, read_record
 
-    if record_of(path) is not None:
+    if read_record(path) is not None:
         read_forecast(path)
 
 
@@ -96,11 +96,11 @@ def require_columns(spec: Strategy, series: Sequence[Bars], config: RunConfig) -
             if name not in bars.extra:
                 raise ConfigError(
                     f"strategy '{spec.name}' reads column '{name}', which {bars.symbol} has not: "
-                    f"add {_flag_for(name, bars, config)}{spec.place_of()}"
+                    f"add {_suggest_flag(name, bars, config)}{spec.place_of()}"
                 )
 
 
-def _flag_for(name: str, bars: Bars, config: RunConfig) -> str:
+def _suggest_flag(name: str, bars: Bars, config: RunConfig) -> str:
     """The flag that would read a column which a strategy asks for."""
     beside, flag = f"--column-file {name}=FILE", f"--aligned-column {name}"
     known = "each of its numbers was known when its bar closed"
@@ -157,18 +157,18 @@ def tell_changed_columns(store: RunStore, series: Sequence[Bars]) -> None:
             log.info("column '%s' has other values than run '%s' recorded", name, store.run_id)
 
 
-def fits_of(spec: Strategy, files: Sequence[str], *, is_beside_counted: bool = True) -> list[str]:
+def list_fits(spec: Strategy, files: Sequence[str], *, is_beside_counted: bool = True) -> list[str]:
     """Digests of forecasts that were fitted until those that a strategy reads were chosen.
 
     These are what their records name, and unless asked otherwise what their folders hold on the
     same bars.
     """
     # Only now: few runs read a forecast.
-    from optimizer.forecasts.column import counted_record, record_of
+    from optimizer.forecasts.column import counted_record, read_record
 
     names = spec.extra_columns
-    read = [Path(path) for name, path, _ in map(_parsed, files) if name in names]
-    records = map(counted_record if is_beside_counted else record_of, read)
+    read = [Path(path) for name, path, _ in map(_parse_column_file, files) if name in names]
+    records = map(counted_record if is_beside_counted else read_record, read)
     return sorted({one for record in records if record is not None for one in record.fitted})
 
 
@@ -185,7 +185,7 @@ def keep_columns(files: Sequence[str], run: Path) -> None:
     Raises:
         OptimizerError: When one cannot be written.
     """
-    for name, path, _ in map(_parsed, files):
+    for name, path, _ in map(_parse_column_file, files):
         copy = _copy(run, name, path)
         if not copy.exists():
             (run / COLUMN_FOLDER).mkdir(exist_ok=True)
@@ -194,7 +194,9 @@ def keep_columns(files: Sequence[str], run: Path) -> None:
 
 def lacks_columns(files: Sequence[str], run: Path) -> bool:
     """Whether a run has no copy of a column file that is still where it was."""
-    named = [(_copy(run, name, path), Path(path)) for name, path, _ in map(_parsed, files)]
+    named = [
+        (_copy(run, name, path), Path(path)) for name, path, _ in map(_parse_column_file, files)
+    ]
     return any(path.is_file() and not copy.exists() for copy, path in named)
 
 
@@ -208,7 +210,7 @@ def kept_columns(files: Sequence[str], run: Path, *, may_read: bool = True) -> l
     """
     found = []
     for text in files:
-        name, path, _ = _parsed(text)
+        name, path, _ = _parse_column_file(text)
         copy = _copy(run, name, path)
         if not may_read:
             found.append(text.replace(f"{name}={path}", f"{name}={_own_copy(copy, name)}", 1))
@@ -261,10 +263,10 @@ def _content(path: Path) -> bytes:
     return read_ordinary(path, LARGEST_SOURCE_BYTES + HEAD_BYTES)
 
 
-def _parsed(text: str) -> tuple[str, str, float | None]:
+def _parse_column_file(text: str) -> tuple[str, str, float | None]:
     """Name, path, and minutes after which a number is forgotten.
 
-    >>> _parsed("rate=rates.csv@600")
+    >>> _parse_column_file("rate=rates.csv@600")
     ('rate', 'rates.csv', 600.0)
     """
     name, sign, rest = text.partition("=")

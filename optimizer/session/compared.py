@@ -13,7 +13,7 @@ from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats, Population
 from optimizer.session.exported import newest_front
 from optimizer.session.identity import Identity, different_lines, recorded_identity, renew_identity
-from optimizer.shown import counted, number
+from optimizer.shown import format_count, number
 
 REFERENCE = 1.1
 """Corner of the box that is measured, where the fronts of all runs together span 0 to 1.
@@ -84,7 +84,7 @@ def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
                 f"run '{stores[0].run_id}' for {', '.join(objectives)}: nothing to compare"
             )
     fronts = [newest_front(store) for store in stores]
-    found = [_compared(store, place, fronts, stores[0]) for place, store in enumerate(stores)]
+    found = [_compare_run(store, place, fronts, stores[0]) for place, store in enumerate(stores)]
     if not all(run.is_measured_alike for run in found):
         return found
     objectives_of = [front.objectives for front in fronts]
@@ -96,18 +96,18 @@ def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
     ]
 
 
-def _identity_of(store: RunStore) -> Identity | None:
+def _read_identity(store: RunStore) -> Identity | None:
     """The identity of a run as this version would record it."""
     identity = recorded_identity(store.header)
     return None if identity is None else renew_identity(identity, f"run '{store.run_id}'")
 
 
-def _compared(
+def _compare_run(
     store: RunStore, place: int, fronts: Sequence[Population], first: RunStore
 ) -> Compared:
     summaries = list(store.generations())
     own = fronts[place]
-    there, here = (_identity_of(one) for one in (first, store))
+    there, here = (_read_identity(one) for one in (first, store))
     return Compared(
         run=store.run_id,
         status=store.status,
@@ -118,7 +118,7 @@ def _compared(
         best=_best(store, own.objectives),
         hypervolume=None,
         beaten=(),
-        shared=tuple(_shared(own.genomes, other.genomes) for other in fronts),
+        shared=tuple(_count_shared(own.genomes, other.genomes) for other in fronts),
         differs=_differences(there, here, first, store) if there and here else (NOT_RECORDED,),
         limits=different_lines(_limits(first), _limits(store), WORDS),
         is_comparable=bool(there and here and there.asks_the_same(here)),
@@ -164,7 +164,7 @@ def _describe_windows(header: RunHeader) -> str:
         for windows in (header.windows, header.held_out)
     )
     kept = f", {number(held[1])} held out" if held[0] else ""
-    return f"{counted(searched[1], 'bar')} in {counted(searched[0], 'window')}{kept}"
+    return f"{format_count(searched[1], 'bar')} in {format_count(searched[0], 'window')}{kept}"
 
 
 def _limits(store: RunStore) -> dict[str, object]:
@@ -207,6 +207,6 @@ def _beaten(own: Floats, other: Floats) -> float:
     return sum(beaten) / len(other)
 
 
-def _shared(own: Floats, other: Floats) -> int:
+def _count_shared(own: Floats, other: Floats) -> int:
     known = {genome.tobytes() for genome in other}
     return sum(genome.tobytes() in known for genome in own)

@@ -23,7 +23,7 @@ from optimizer.search.generation import (
     Serials,
     final_front,
 )
-from optimizer.shown import counted
+from optimizer.shown import format_count
 
 What = Literal["front", "generations", "individuals", "points"]
 
@@ -44,7 +44,7 @@ class Recorded:
     born: np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def table_of(store: RunStore, what: Literal["generations", "individuals"]) -> Columns:
+def build_run_table(store: RunStore, what: Literal["generations", "individuals"]) -> Columns:
     """One table of a run.
 
     ``generations`` has one row each; ``individuals`` every one that is still recorded, with its
@@ -81,7 +81,7 @@ def recorded_individuals(store: RunStore) -> Recorded:
     parts: list[Population] = []
     born: list[int] = []
     seen: set[bytes] = set()
-    for number, population in _kept(store):
+    for number, population in _iter_populations(store):
         keys = [genome.tobytes() for genome in population.genomes]
         new = [place for place, key in enumerate(keys) if key not in seen]
         seen.update(keys)
@@ -116,7 +116,7 @@ def newest_front(store: RunStore) -> Population:
     nothing = np.zeros(len(members))
     found = Population(genomes, objectives, nothing, nothing.astype(np.int16))
     # Signs are their own inverse, so the way back is the way there.
-    return replace(natural(header, found), lineage=_lineage_of(genomes, front))
+    return replace(natural(header, found), lineage=_find_lineage(genomes, front))
 
 
 def _table(names: Sequence[str], rows: Sequence[Mapping[str, float]]) -> Floats:
@@ -127,7 +127,7 @@ def _table(names: Sequence[str], rows: Sequence[Mapping[str, float]]) -> Floats:
     return np.array(values, dtype=np.float64).reshape(len(rows), len(names))
 
 
-def _lineage_of(genomes: Floats, front: Population) -> Serials:
+def _find_lineage(genomes: Floats, front: Population) -> Serials:
     """Lineage of each genome that is in a front; unknown parents and ``polish`` for the others."""
     known = {
         genome.tobytes(): line for genome, line in zip(front.genomes, front.lineage, strict=True)
@@ -143,7 +143,7 @@ def natural(header: RunHeader, population: Population) -> Population:
         StoreError: When the header describes others.
     """
     header.check_genes(population.genomes)
-    codes, names = population.failures, counted(len(header.failure_names), "failure")
+    codes, names = population.failures, format_count(len(header.failure_names), "failure")
     if not ((codes >= 0) & (codes < len(header.failure_names))).all():
         raise StoreError(
             f"the header names {names}, and candidates have codes {codes.min()} to {codes.max()}"
@@ -154,7 +154,7 @@ def natural(header: RunHeader, population: Population) -> Population:
     return replace(population, objectives=header.natural(population.objectives))
 
 
-def _kept(store: RunStore) -> Iterator[tuple[int, Population]]:
+def _iter_populations(store: RunStore) -> Iterator[tuple[int, Population]]:
     for summary in store.generations():
         if summary.kept == "whole":
             yield summary.number, store.generation(summary.number).population

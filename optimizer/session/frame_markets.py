@@ -15,7 +15,7 @@ from data.providers.column_names import find_role
 from data.table import LoadOptions
 from optimizer.errors import ConfigError
 from optimizer.session.frame_columns import has_times
-from strategy.errors import quoted
+from strategy.errors import quote_value
 
 KIND = (
     "bars is a frame of pandas or polars, or symbols with a frame each, and given in place of data"
@@ -75,12 +75,12 @@ def _list_frames(bars: object) -> Iterator[MarketFrame]:
     for pair in pairs if isinstance(pairs, Iterable) else ():
         frame = _as_pandas(pair[1]) if isinstance(pair, tuple) and len(pair) == 2 else None
         if frame is None:
-            raise ConfigError(f"{KIND}, got {quoted(pair)}")
+            raise ConfigError(f"{KIND}, got {quote_value(pair)}")
         name, symbol = f"bars[{_quote(pair[0])}]", _read_symbol(pair[0])
         yield MarketFrame(frame, name, symbol, code=_say_pandas(pair[1]))
         is_empty = False
     if is_empty:
-        raise ConfigError(f"{KIND}, got {quoted(bars)}")
+        raise ConfigError(f"{KIND}, got {quote_value(bars)}")
 
 
 def _as_pandas(value: object) -> pd.DataFrame | None:
@@ -220,4 +220,4 @@ def _name_markets(
 
 
 def _quote(value: object) -> str:
-    return quoted(value.item() if isinstance(value, np.generic) else value)
+    return quote_value(value.item() if isinstance(value, np.generic) else value)

@@ -71,7 +71,7 @@ def chosen_member(where: str, count: int, member: int | None) -> int:
     return member
 
 
-def genome_of(layout: GenomeLayout, values: Mapping[str, object]) -> Floats:
+def encode_genome(layout: GenomeLayout, values: Mapping[str, object]) -> Floats:
     """Turn named values into a genome [G]; genes that are not named keep their default.
 
     Raises:

@@ -14,21 +14,21 @@ from optimizer.session.columns import (
     FITS,
     HASHES,
     column_hashes,
-    fits_of,
+    list_fits,
     require_same_columns,
     tell_changed_columns,
 )
 from optimizer.session.exported import newest_front
 from optimizer.session.identity import (
     Identity,
+    build_identity,
     different_lines,
-    identity_of,
     require_identity,
     require_same,
 )
 from optimizer.session.recorded_code import (
-    address_of,
     changed_file,
+    format_strategy_address,
     published_strategy,
     recorded_strategy,
     require_same_file,
@@ -45,7 +45,7 @@ OPENED = "opened"
 """Name of the evidence that held-out bars were looked at."""
 
 
-def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
+def build_run_header(task: Task, device: str, identity: Identity) -> dict[str, object]:
     """What a run record keeps of its circumstances; only the identity decides its results."""
     config, markets, strategy = task.config, task.markets, identity.strategy
     file = strategy_file(task.spec)
@@ -55,7 +55,7 @@ def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
         "command": config.model_dump(mode="json"),
         "strategy": task.spec.name,
         "strategy_file": file and file.payload(),
-        **({FITS: fits} if (fits := fits_of(task.spec, config.column_file)) else {}),
+        **({FITS: fits} if (fits := list_fits(task.spec, config.column_file)) else {}),
         **({HASHES: hashes} if (hashes := column_hashes(markets.series)) else {}),
         "genes": strategy["genes"],
         "data": f"{markets.symbol} {markets.timeframe}",
@@ -75,12 +75,12 @@ def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
             "strategy": task.spec.version,
             "search": identity.search_version,
             **versions(),
-            **({"zones": zones} if (zones := _zones_of(task.spec)) else {}),
+            **({"zones": zones} if (zones := _list_zone_versions(task.spec)) else {}),
         },
     }
 
 
-def _zones_of(spec: Strategy) -> dict[str, str]:
+def _list_zone_versions(spec: Strategy) -> dict[str, str]:
     """Versions of the zones whose time a strategy reads."""
     return {name: zone_version(name) for name in spec.zones}
 
@@ -158,13 +158,13 @@ def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:
         StoreError: When individuals would not be judged as they were then, naming what differs.
     """
     recorded = require_identity(store)
-    task = replayed(store, recorded_config(store, flags), may_fetch="data" in flags)
+    task = prepare_replay(store, recorded_config(store, flags), may_fetch="data" in flags)
     tell_changed_columns(store, task.markets.series)
-    require_same(store.run_id, recorded, identity_of(task, None), only_values=True)
+    require_same(store.run_id, recorded, build_identity(task, None), only_values=True)
     return task
 
 
-def replayed(store: RunStore, config: RunConfig, *, may_fetch: bool) -> Task:
+def prepare_replay(store: RunStore, config: RunConfig, *, may_fetch: bool) -> Task:
     """What a configuration asks for with the strategy of a run, and the rows that it recorded."""
     task = prepare_recorded(store, config, may_fetch=may_fetch)
     return replace(task, spec=reading_recorded(task.spec, store))
@@ -191,7 +191,7 @@ def task_to_resume(store: RunStore, config: RunConfig, flags: Mapping[str, objec
     if "strategy" in flags:
         task = prepare(config, for_search=True, may_fetch=may_fetch)
     elif file is not None:
-        published = find_strategy(address_of(store, file))
+        published = find_strategy(format_strategy_address(store, file))
         task = prepare(config, for_search=True, published=published, may_fetch=may_fetch)
     else:
         return prepare_recorded(store, config, may_fetch=may_fetch, for_search=True)

@@ -110,8 +110,8 @@ class Identity:
         )
 
 
-def identity_of(task: Task, warm_start: str | None) -> Identity:
-    """What decides the results of a task; `warm_start` as `session.warm_start.hash_of`."""
+def build_identity(task: Task, warm_start: str | None) -> Identity:
+    """What decides the results of a task; `warm_start` as `session.warm_start.hash_genomes`."""
     return Identity(
         settings=task.config.deciding("search"),
         costs=task.config.deciding("costs"),
@@ -223,7 +223,7 @@ def different_lines(
     # As they read back from a record: tuples are lists, NumPy numbers are plain.
     old, new = (json.loads(encode(one, what="the record")) for one in (old, new))
     return tuple(
-        f"{'.'.join(path)}: {words[0]} {_shown(was)}, {words[1]} {_shown(now)}"
+        f"{'.'.join(path)}: {words[0]} {_format_value(was)}, {words[1]} {_format_value(now)}"
         for path, was, now in _different(old, new, place)
     )
 
@@ -290,6 +290,6 @@ def _names(values: list[object]) -> object:
     return [one.get("name", one) if isinstance(one, dict) else one for one in values]
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     text = "none" if value is ABSENT else repr(value)
     return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."

@@ -60,7 +60,7 @@ class Importance:
     noise: tuple[float, float]
 
 
-def importance_in(store: RunStore) -> dict[str, Importance]:
+def measure_run_importance(store: RunStore) -> dict[str, Importance]:
     """Importance of the genes of a run for each objective, over its recorded feasible trials.
 
     Raises:
@@ -100,19 +100,19 @@ def importance(genomes: Floats, values: Floats) -> Importance:
     most = min(max(count // (TRIALS_A_BIN * genomes.shape[1]), 2), MOST_BINS)
     bins = [_bins(gene, most) for gene in genomes[places].T]
     owner = np.repeat(np.arange(len(bins)), [columns.shape[1] for columns in bins])
-    design, shuffled = np.concatenate(bins, axis=1), _shuffled(values[places])
+    design, shuffled = np.concatenate(bins, axis=1), _shuffle_values(values[places])
     gram = design.T @ design + RIDGE * count * np.eye(len(owner))
     moments = design.T @ shuffled
     inverse = np.asarray(np.linalg.inv(gram), np.float64)
     slopes = inverse @ moments
     explained = (moments * slopes).sum(axis=0)
-    together = _adjusted(explained, len(owner), count)
+    together = _adjust_r_squared(explained, len(owner), count)
     alone, beyond = [], []
     for gene in range(len(bins)):
         own = owner == gene
         least, lost = _length(gram, moments, own), _length(inverse, slopes, own)
-        others = _adjusted(explained - lost, int((~own).sum()), count)
-        alone.append(_adjusted(least, int(own.sum()), count))
+        others = _adjust_r_squared(explained - lost, int((~own).sum()), count)
+        alone.append(_adjust_r_squared(least, int(own.sum()), count))
         beyond.append(together - others)
     by_itself, added = np.array(alone), np.array(beyond)
     noise = float(by_itself[:, 1:].max()), float(added[:, 1:].max())
@@ -139,7 +139,7 @@ def _length(matrix: Floats, vectors: Floats, own: Mask) -> Floats:
     return found
 
 
-def _shuffled(values: Floats) -> Floats:
+def _shuffle_values(values: Floats) -> Floats:
     """Values as they are, then in other orders, of mean 0 and length 1, [N, 1 + SHUFFLES]."""
     # A power of two changes no digit, and keeps squares of great numbers finite.
     scaled = np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
@@ -153,7 +153,7 @@ def _shuffled(values: Floats) -> Floats:
     return np.stack([unit, *(unit[order] for order in orders)], axis=1)
 
 
-def _adjusted(explained: Floats, columns: int, count: int) -> Floats:
+def _adjust_r_squared(explained: Floats, columns: int, count: int) -> Floats:
     """R squared less what as many columns explain of noise; of one gene's bins epsilon squared."""
     adjusted: Floats = 1 - (1 - explained) * (count - 1) / (count - 1 - columns)
     return adjusted

@@ -43,20 +43,20 @@ def describe_individuals(
     reached = np.empty((len(genomes), 0))
     if held_out is not None:
         unseen = EngineProblem(goals, markets.spans(markets.held_out), engine.on(markets.held_out))
-        reached = unseen.reached(genomes)
+        reached = unseen.measure_objectives(genomes)
     ledgers = engine.ledgers(genomes)
-    account = account_of(task, markets.places("search"))
-    unseen_account = account_of(task, places) if places else None
+    account = build_account(task, markets.places("search"))
+    unseen_account = build_account(task, places) if places else None
     shown = dict.fromkeys([*(goal.metric for goal in goals.objectives), *BY_WINDOW])
     names = shown if len(markets.all_windows) > 1 else ()
     found = []
     for i, (genome, taken) in enumerate(zip(genomes, ledgers, strict=True)):
-        figures = with_account(figures_of(searched, i, goals.over), account, taken)
+        figures = with_account(compute_figures(searched, i, goals.over), account, taken)
         kept = None
         if held_out is not None:
             values = [None if np.isnan(value) else value for value in reached[i].tolist()]
             by_name = dict(zip(goals.names, values, strict=False))
-            kept = replace(figures_of(held_out, i, goals.over), objectives=by_name)
+            kept = replace(compute_figures(held_out, i, goals.over), objectives=by_name)
             if unseen_account is not None:
                 kept = with_account(kept, unseen_account, taken)
         found.append(
@@ -64,9 +64,9 @@ def describe_individuals(
                 genes=task.spec.layout.decode(genome),
                 metrics=figures.metrics,
                 undefined=figures.undefined,
-                objectives={} if objectives is None else goals.named(objectives[i]),
+                objectives={} if objectives is None else goals.name_objectives(objectives[i]),
                 held_out=kept,
-                by_window={name: _defined(table, i, name) for name in names},
+                by_window={name: _list_window_figures(table, i, name) for name in names},
             )
         )
     return tuple(found)
@@ -84,7 +84,7 @@ class WindowsAccount:
     places: tuple[int, ...]
 
 
-def account_of(task: Task, places: Sequence[int]) -> WindowsAccount:
+def build_account(task: Task, places: Sequence[int]) -> WindowsAccount:
     """The account of those windows of a task that stand at some places."""
     markets = task.markets
     windows = tuple(markets.all_windows[place] for place in places)
@@ -103,7 +103,7 @@ def with_account(figures: Figures, own: WindowsAccount, ledgers: Sequence[Ledger
     )
 
 
-def figures_of(table: MetricTable, individual: int, over: str) -> Figures:
+def compute_figures(table: MetricTable, individual: int, over: str) -> Figures:
     """Metrics of an individual over all windows of a table [P, W, M]: as one, or else their means.
 
     A metric is None where it is undefined, for means in any of the windows, with the reason in
@@ -127,6 +127,6 @@ def figures_of(table: MetricTable, individual: int, over: str) -> Figures:
     )
 
 
-def _defined(table: MetricTable, individual: int, name: str) -> tuple[Figure, ...]:
+def _list_window_figures(table: MetricTable, individual: int, name: str) -> tuple[Figure, ...]:
     pairs = zip(table.column(name)[individual].tolist(), table.why(name)[individual], strict=True)
     return tuple(None if reason else value for value, reason in pairs)

@@ -25,7 +25,7 @@ from engine.runtime.machine import available_cores, describe_processor, versions
 from optimizer.search.generation import Floats
 from strategy.expressions import Call
 from strategy.model import Strategy
-from strategy.nodes import Node, changed
+from strategy.nodes import Node, transform_nodes
 from strategy.own import OwnIndicator
 from strategy.series import Series
 
@@ -65,15 +65,15 @@ class RowCache:
 
     def get(self, own: OwnIndicator, series: Series, values: Sequence[int]) -> Floats:
         """The row [T] that was kept, else computed; read-only where it was kept."""
-        if len(series) <= own.warm_up_of(values):
-            return own.computed(series, values)
+        if len(series) <= own.count_warm_up(values):
+            return own.compute_row(series, values)
         folder = self._folder(own) / series.content_hash
         file = folder / f"{'_'.join(map(str, values)) or 'row'}.row"
         if (kept := self._read(file, len(series))) is not None:
             self._note_use(folder)
             return kept
         began = perf_counter()
-        row = own.computed(series, values)
+        row = own.compute_row(series, values)
         if perf_counter() - began > WORTH_S + row.nbytes / WRITTEN_PER_S:
             self._note_use(folder)
             # Without room, or a place to write to, it is computed again the next time.
@@ -121,7 +121,7 @@ class RowCache:
         Those that this process reads stay, and with them what its proof compares.
         """
         if 0 <= self._left < size:
-            found = sorted(self.measured())
+            found = sorted(self.measure_folders())
             total = sum(taken for _, _, taken in found)
             for _, folder, taken in found:
                 if total + size > MOST_BYTES and folder not in self._used:
@@ -133,7 +133,7 @@ class RowCache:
         self._left -= size
         return self._left >= 0
 
-    def measured(self) -> list[tuple[float, Path, int]]:
+    def measure_folders(self) -> list[tuple[float, Path, int]]:
         """When each folder of a series was last used, and its bytes."""
         found = []
         for folder in self.root.glob("*/*"):
@@ -164,7 +164,7 @@ def with_own(spec: Strategy, change: Callable[[OwnIndicator], OwnIndicator]) -> 
             return replace(node, indicator=change(node.indicator))
         return node
 
-    return changed(spec, with_changed) if spec.own else spec
+    return transform_nodes(spec, with_changed) if spec.own else spec
 
 
 @cache

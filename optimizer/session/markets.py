@@ -26,12 +26,12 @@ from data.bars import Role
 from data.checks import format_time
 from data.mapped import put_down
 from engine.accounts.derived import Span
-from engine.accounts.metrics import span_of
+from engine.accounts.metrics import measure_span
 from engine.runtime.free_memory import free_host_bytes
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.runs.result import WindowDescription
-from optimizer.session.columns import columns_of
+from optimizer.session.columns import make_column_adder
 from optimizer.session.sources import load_options, named_specs
 from optimizer.shown import SAMPLES
 
@@ -122,13 +122,13 @@ class Markets:
             (name, window.role) for name, window in zip(self.symbols, self.all_windows, strict=True)
         )
         several = {name for (name, _), windows in count.items() if windows > 1}
-        return self._dated(self.symbols, self.all_windows, several)
+        return self._append_dates(self.symbols, self.all_windows, several)
 
     @cached_property
     def titles(self) -> tuple[str, ...]:
         """What to call each series, [S]: its market, with its days where that has several parts."""
         several = {name for name, parts in Counter(self.names).items() if parts > 1}
-        return self._dated(self.names, self.ranges, several)
+        return self._append_dates(self.names, self.ranges, several)
 
     @cached_property
     def ranges(self) -> tuple[Window, ...]:
@@ -156,7 +156,7 @@ class Markets:
 
     def spans(self, windows: Sequence[Window]) -> list[Span]:
         """Lengths of windows in bars and years, and when they are."""
-        return [span_of(self.series[one.series], one) for one in windows]
+        return [measure_span(self.series[one.series], one) for one in windows]
 
     @property
     def n_bars(self) -> int:
@@ -197,9 +197,9 @@ class Markets:
     def describe(self) -> tuple[WindowDescription, ...]:
         """All windows for people and JSON, [W]."""
         names = zip(self.all_windows, self.symbols, self.labels, strict=True)
-        return tuple(self._described(*named) for named in names)
+        return tuple(self._describe_window(*named) for named in names)
 
-    def _described(self, window: Window, symbol: str, label: str) -> WindowDescription:
+    def _describe_window(self, window: Window, symbol: str, label: str) -> WindowDescription:
         found = quality_of(self.series[window.series], window.start, window.end)
         return WindowDescription(
             symbol=symbol,
@@ -223,7 +223,7 @@ class Markets:
             ends[window.series] = max(ends[window.series], window.end)
         return tuple(ends)
 
-    def _dated(
+    def _append_dates(
         self, names: Sequence[str], windows: Sequence[Window], several: Collection[str]
     ) -> tuple[str, ...]:
         """Names of windows, those of `several` with their first and last day, or else minute."""
@@ -253,7 +253,7 @@ def load_series(config: RunConfig, *, may_fetch: bool = True) -> tuple[Bars, ...
     Those that memory has no room for are written under the folder of runs, and mapped.
     """
     options = load_options(config, may_fetch=may_fetch)
-    with_columns = columns_of(config.column_file, options.zone)
+    with_columns = make_column_adder(config.column_file, options.zone)
     room, folder = int(HELD_SHARE * free_host_bytes()), Path(config.runs) / BARS
     found: list[Bars] = []
     is_told = False
@@ -322,14 +322,14 @@ def _cut(
             for one, out in zip(found, held, strict=True)
             if one[2] - out >= least and (out or not share)
         ]
-        notes = _skipped(found, kept, config.max_gap, least)
+        notes = _note_skipped_parts(found, kept, config.max_gap, least)
         for place, (part, start, end) in enumerate(kept):
             windows.append(Window(len(parts), start, end))
             parts.append(part if place else replace(part, notes=(*found[0][0].notes, *notes)))
     return tuple(parts), tuple(windows)
 
 
-def _skipped(
+def _note_skipped_parts(
     found: Sequence[tuple[Bars, int, int]],
     kept: Sequence[tuple[Bars, int, int]],
     max_gap: str,

@@ -111,7 +111,7 @@ def points_table(task: Task, points: Points) -> Columns:
     return columns
 
 
-def grid_of(
+def build_grid(
     genomes: Floats,
     places: tuple[int, int],
     values: Floats,

@@ -150,17 +150,17 @@ class EngineProblem:
 
     def evaluate(self, genomes: Floats) -> Evaluation:
         """Judge genomes [P, G]."""
-        metrics, trades = self._seen(genomes)
+        metrics, trades = self._measure_genomes(genomes)
         if self._judged is not None:
             self._keep(genomes, trades)
         return self.goals.judge(metrics, self._near(genomes))
 
-    def reached(self, genomes: Floats) -> Floats:
+    def measure_objectives(self, genomes: Floats) -> Floats:
         """What genomes [P, G] reach in each objective, feasible or not, [P, O]; NaN if undefined.
 
         That of soft constraints is not among them.
         """
-        return self.goals.achieved(self._seen(genomes)[0], self._near(genomes))
+        return self.goals.compute_objectives(self._measure_genomes(genomes)[0], self._near(genomes))
 
     def keep_trials(self) -> None:
         """From now on keep all that is judged, while it fits memory."""
@@ -175,9 +175,11 @@ class EngineProblem:
         return Trials(genomes, trades, len(judged[0][0]))
 
     def _near(self, genomes: Floats) -> Floats | None:
-        return self.goals.values_near(self.layout, genomes, lambda around: self._seen(around)[0])
+        return self.goals.values_near(
+            self.layout, genomes, lambda around: self._measure_genomes(around)[0]
+        )
 
-    def _seen(self, genomes: Floats) -> tuple[MetricTable, Floats]:
+    def _measure_genomes(self, genomes: Floats) -> tuple[MetricTable, Floats]:
         """Metrics of genomes [P, G], and their trades [P] over all windows."""
         return measure(self.engine, genomes, self.spans, self.goals.metrics, pools=self.goals.pools)
 

@@ -58,7 +58,7 @@ WARMING = 2
 """The first generations of a process compile and compute most rows: they say nothing of others."""
 
 
-def progress_of(task: Task, generation: Generation, start: Mark | None, now: Mark) -> Progress:
+def measure_progress(task: Task, generation: Generation, start: Mark | None, now: Mark) -> Progress:
     """How a search stands after a generation.
 
     `start` is when the process was warm, None before `WARMING` generations of its own.

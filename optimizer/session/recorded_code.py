@@ -21,7 +21,7 @@ from optimizer.session.trust import (
 )
 from strategy import STRATEGIES
 from strategy.errors import unknown
-from strategy.files import first_difference, strategies_of, text_of
+from strategy.files import build_strategies, first_difference, read_strategy_text
 from strategy.model import Strategy
 from strategy.own import OwnIndicator
 from strategy.places import Source
@@ -121,7 +121,7 @@ def changed_file(store: RunStore) -> Path | None:
     if file is None or place is None:
         return None
     try:
-        differs = first_difference(file.text, text_of(place))
+        differs = first_difference(file.text, read_strategy_text(place))
     except (OSError, UnicodeDecodeError):
         return None
     if differs is not None and file.has_functions:
@@ -145,7 +145,7 @@ def require_same_file(store: RunStore, spec: Strategy) -> None:
         raise _changed_error(store, now.path, differs, values)
 
 
-def address_of(store: RunStore, file: Path) -> str:
+def format_strategy_address(store: RunStore, file: Path) -> str:
     """Address of the strategy of a run that was begun here, in its file."""
     named = _named_strategy(store)
     name = named.removesuffix(".py").rpartition(".py:")[2] if ".py:" in named else ""
@@ -186,7 +186,7 @@ def _own_indicators(store: RunStore, file: StrategyFile) -> dict[str, OwnIndicat
             "runs only once you trust it: read it with "
             f"`python -m optimizer runs source {shlex.quote(str(store.path))}`, then add --trust"
         )
-    made = strategies_of(file.text, file.path).values()
+    made = build_strategies(file.text, file.path).values()
     # Two strategies of a file may each have an indicator of the same name.
     named = [one for one in made if one.name == _recorded_name(store)]
     return {name: kind for one in named or made for name, kind in one.own.items()}

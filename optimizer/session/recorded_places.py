@@ -7,7 +7,7 @@ what lies in its own folder is read, the sample, and bars of a vendor from this 
 import shlex
 from collections.abc import Collection, Mapping
 
-from optimizer.config.run_config import RunConfig, flag_of
+from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
 from optimizer.session.columns import kept_columns
@@ -72,6 +72,6 @@ def _refuse_files(store: RunStore, specs: object) -> None:
 def _not_read(store: RunStore, what: str, place: str, knob: str) -> str:
     return (
         f"run '{store.run_id}' was not begun here, so its {what} are not read from where it says "
-        f"({place}): name them with {flag_of(knob)}, or add --trust if you trust who made it "
+        f"({place}): name them with {format_flag(knob)}, or add --trust if you trust who made it "
         f"(`python -m optimizer runs show {shlex.quote(str(store.path))}` needs neither)"
     )

@@ -23,7 +23,7 @@ from optimizer.session.kept_rows import row_bytes, with_own
 from optimizer.written import write_whole
 from strategy.model import Strategy
 from strategy.own import OwnIndicator
-from strategy.proofs import OwnCall, calls_of
+from strategy.proofs import OwnCall, collect_calls
 from strategy.series import Series
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class RecordedRows:
     def get(self, own: OwnIndicator, series: Series, values: Sequence[int]) -> Floats:
         """The row [T] as it was recorded, else as this machine says it; a difference is told."""
         here = own.here(series, values)
-        known = self.rows.get(_name_of(own, series, values))
+        known = self.rows.get(_hash_row_name(own, series, values))
         if known is None or known.sha256 == _sha256(here):
             return here
         row = self.read(known)
@@ -99,7 +99,7 @@ class RecordedRows:
             )
         return row
 
-    def damaged(self) -> list[str]:
+    def list_damaged(self) -> list[str]:
         """A line for each file that is not what was recorded."""
         kept = [one for one in self.rows.values() if one.is_whole]
         return [f"the row {one.call} is damaged" for one in kept if self.read(one) is None]
@@ -108,7 +108,7 @@ class RecordedRows:
         """A row by its record; None where its file is gone, damaged or no plain file."""
         try:
             # Never through a link: a run may come from anywhere.
-            place = open_plain(_folder_of(self.run), f"{known.name}.row", os.O_RDONLY)
+            place = open_plain(_resolve_row_folder(self.run), f"{known.name}.row", os.O_RDONLY)
             with open(place, "rb") as file:
                 content = file.read() if os.fstat(place).st_size <= MOST_BYTES else b""
         except (OSError, StoreError):
@@ -142,7 +142,7 @@ def find_differing_rows(
         return []
     recorded, lines = recorded_rows(store), {}
     for own_series, own, values in _calls(spec, series, genomes):
-        known = recorded.rows.get(_name_of(own, own_series, values))
+        known = recorded.rows.get(_hash_row_name(own, own_series, values))
         here = own.here(own_series, values)
         if known is None or known.sha256 == _sha256(here):
             continue
@@ -192,14 +192,14 @@ def write_rows(
     why, folder = "", store.path / ROW_FOLDER
     taken = sum(file.lstat().st_size for file in folder.glob("*.row") if file.stem in known)
     for own_series, own, values in _calls(spec, series, genomes):
-        if (name := _name_of(own, own_series, values)) in known:
+        if (name := _hash_row_name(own, own_series, values)) in known:
             continue
         row = own.row(own_series, values)
         taken += row.nbytes
         if taken > MOST_BYTES:
             why = why or f"all take more than {MOST_BYTES / 1e6:,.0f} MB"
-        why = why or _written(store.path, name, row)
-        known[name] = RowRecord(name, own.shown(values), _sha256(row), is_whole=not why)
+        why = why or _write_row(store.path, name, row)
+        known[name] = RowRecord(name, own.format_call(values), _sha256(row), is_whole=not why)
         new.append(known[name])
     if left := sum(not row.is_whole for row in new):
         log.warning(
@@ -216,22 +216,22 @@ def remove_unlisted_rows(store: RunStore) -> None:
     """Remove rows of an earlier result of a run, which no evidence lists any more."""
     known = recorded_rows(store).rows
     with suppress(OSError, StoreError):
-        for file in _folder_of(store.path).glob("*.row"):
+        for file in _resolve_row_folder(store.path).glob("*.row"):
             if file.stem not in known:
                 file.unlink()
 
 
-def _folder_of(run: Path) -> Path:
+def _resolve_row_folder(run: Path) -> Path:
     folder = run / ROW_FOLDER
     if folder.is_symlink():
         raise StoreError(f"{folder} is a link, and is not followed")
     return folder
 
 
-def _written(run: Path, name: str, row: Floats) -> str:
+def _write_row(run: Path, name: str, row: Floats) -> str:
     """Write a row; why that failed, or nothing."""
     try:
-        folder = _folder_of(run)
+        folder = _resolve_row_folder(run)
         folder.mkdir(exist_ok=True)
         write_whole(folder / f"{name}.row", row_bytes(row), may_follow=False)
     except (OSError, OptimizerError) as error:
@@ -244,13 +244,13 @@ def _calls(spec: Strategy, series: Sequence[Bars], genomes: Floats) -> Iterator[
     individuals = [spec.layout.decode(genome) for genome in genomes]
     nothing = [np.empty(0, np.int64)] * len(individuals)
     for bars in series:
-        for own_series, own, values in calls_of(spec, bars, individuals, nothing):
+        for own_series, own, values in collect_calls(spec, bars, individuals, nothing):
             # No longer than its warm-up, a series says nothing anywhere.
-            if len(own_series) > own.warm_up_of(values):
+            if len(own_series) > own.count_warm_up(values):
                 yield own_series, own, values
 
 
-def _name_of(own: OwnIndicator, series: Series, values: Sequence[int]) -> str:
+def _hash_row_name(own: OwnIndicator, series: Series, values: Sequence[int]) -> str:
     decides = json.dumps([series.content_hash, own.digest(values)])
     return hashlib.sha256(decides.encode()).hexdigest()
 

@@ -6,12 +6,12 @@ from data.timeframe import format_timeframe
 from optimizer.search.lattice import NEARLY, Lattice
 from optimizer.shown import number
 from strategy.conditions import OverBars
-from strategy.exits import Share, sides_of
+from strategy.exits import Share, split_sides
 from strategy.expressions import Call, GeneValue, Number
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
 from strategy.nodes import Node, walk
-from strategy.wording import written
+from strategy.wording import format_tree
 
 MOST_NAMED = 3
 
@@ -38,9 +38,9 @@ def _constants(strategy: Strategy, timeframe_ns: int) -> Iterator[str]:
     bars_s = timeframe_ns / 1e9
     if strategy.timeframe_s is None or strategy.timeframe_s == bars_s:
         return
-    fixed = list(dict.fromkeys(written(node) for node in walk(strategy) if _counts_bars(node)))
+    fixed = list(dict.fromkeys(format_tree(node) for node in walk(strategy) if _counts_bars(node)))
     if not fixed and strategy.max_hold is not None and isinstance(strategy.max_hold, Number):
-        fixed = [f"max_hold={written(strategy.max_hold)}"]
+        fixed = [f"max_hold={format_tree(strategy.max_hold)}"]
     if fixed:
         named = ", ".join(fixed[:MOST_NAMED]) + (", ..." if len(fixed) > MOST_NAMED else "")
         own = format_timeframe(round(strategy.timeframe_s * 1e9))
@@ -59,7 +59,7 @@ def _counts_bars(node: Node) -> bool:
 
 def _stops(strategy: Strategy, layout: GenomeLayout) -> Iterator[str]:
     """Stops of longs that may lie at 0 or below, where no price ever is."""
-    stop, _ = sides_of(strategy.stop)
+    stop, _ = split_sides(strategy.stop)
     if strategy.long is None or not isinstance(stop, Share):
         return
     if isinstance(stop.fraction, GeneValue):
@@ -69,7 +69,8 @@ def _stops(strategy: Strategy, layout: GenomeLayout) -> Iterator[str]:
         most, remedy = stop.fraction.value, "a smaller share"
     if most >= 1:
         yield (
-            f"stop={written(stop)} reaches {number(most)}: from 1 on a long's stop lies at 0 or "
+            f"stop={format_tree(stop)} reaches {number(most)}: from 1 on a long's stop lies at 0 "
+            "or "
             f"below and ends no trade; keep it below 1 with {remedy}"
         )
 

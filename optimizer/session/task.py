@@ -9,28 +9,28 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.metrics import MetricTable, compute_metrics
 from engine.batch import Engine
-from engine.devices import Device, device_of
+from engine.devices import Device, choose_device
 from engine.fast_case import find_fast_case
 from engine.memory_plan import most_rows
-from engine.out_of_core import engine_for
+from engine.out_of_core import create_engine
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores
 from engine.workload import Workload
 from optimizer.config.data import CostSettings
-from optimizer.config.run_config import RunConfig, flag_of
+from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import check_constraints, parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.result import DataDescription
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import Floats, Generation, Regret
-from optimizer.search.lattice import Lattice, explore, make_lattice, regret_of
+from optimizer.search.lattice import Lattice, explore, make_lattice, measure_regret
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
 from optimizer.session.bounds import (
+    apply_bounds,
     bars_needed,
-    bounded,
     check_bounds_fit,
     fewest_bars,
     too_few_bars,
@@ -74,7 +74,7 @@ class Task:
 
     def device(self, name: str | None = None, done: int = -1) -> Device:
         """The device that a search after generation `done` runs on; the configuration's if None."""
-        return device_of(self.spec, name or self.config.device, self.workload(done))
+        return choose_device(self.spec, name or self.config.device, self.workload(done))
 
     def engine(self, device: str | Device | None = None) -> Engine:
         """A batch engine to search with; bars that are held out are not in it.
@@ -92,7 +92,7 @@ class Task:
         """The same task on the bars that its search may read."""
         return replace(self, markets=self.markets.closed)
 
-    def reference_on(self, windows: Sequence[Window], costs: Costs | None = None) -> Reference:
+    def build_reference(self, windows: Sequence[Window], costs: Costs | None = None) -> Reference:
         """The reference for other windows of the bars that a search may read, or other costs.
 
         For one individual it is there at once: its loops were compiled for the certificate.
@@ -173,7 +173,7 @@ class Task:
         generations = max(self.config.regret // self.config.population - 1, 0)
         archive = max(self.config.archive, len(truth))
         settings = self.config.model_copy(update={"generations": generations, "archive": archive})
-        return regret_of(problem, self.lattice, truth, settings)
+        return measure_regret(problem, self.lattice, truth, settings)
 
     def _engine(
         self,
@@ -182,7 +182,7 @@ class Task:
         device: str | Device | None,
     ) -> Engine:
         chosen = device if isinstance(device, Device) else self.device(device)
-        return engine_for(
+        return create_engine(
             self.spec,
             series,
             windows,
@@ -215,18 +215,18 @@ def prepare(
     _check_search_fits(config)
     _check_threads(config.threads)
     found = known or published or find_strategy(config.strategy)
-    goals = goals_of(config)
+    goals = parse_goals(config)
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
     bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
 
-    def spec_for(bars: Bars) -> Strategy:
+    def adapt_spec(bars: Bars) -> Strategy:
         if known is not None:
             return known
         spec = found.for_timeframe(bars.timeframe_ns / 1e9) if config.scale_lengths else found
-        return bounded(spec, bounds)
+        return apply_bounds(spec, bounds)
 
-    markets = load_markets(config, lambda bars: bars_needed(spec_for(bars)), may_fetch=may_fetch)
-    spec = keeping_rows(spec_for(markets.series[0]), row_cache())
+    markets = load_markets(config, lambda bars: bars_needed(adapt_spec(bars)), may_fetch=may_fetch)
+    spec = keeping_rows(adapt_spec(markets.series[0]), row_cache())
     require_columns(spec, markets.series, config)
     check_spans(spec, markets.series[0].timeframe_ns)
     fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
@@ -250,7 +250,7 @@ def prepare(
     return task
 
 
-def goals_of(config: RunConfig) -> Goals:
+def parse_goals(config: RunConfig) -> Goals:
     """What a configuration strives for."""
     return Goals(
         parse_objectives(config.objectives),
@@ -304,7 +304,7 @@ def _check_search_fits(config: RunConfig) -> None:
     for name in unheard:
         if getattr(config, name) is not None:
             raise ConfigError(
-                f"{flag_of(name)} means nothing for --search lattice, which tries every point"
+                f"{format_flag(name)} means nothing for --search lattice, which tries every point"
             )
 
 

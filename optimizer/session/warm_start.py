@@ -14,7 +14,7 @@ from optimizer.runs.files import DATABASE
 from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats
 from optimizer.session.exported import newest_front
-from optimizer.session.genes_file import Values, chosen_member, genome_of, read_individuals
+from optimizer.session.genes_file import Values, chosen_member, encode_genome, read_individuals
 from strategy import GenomeLayout
 from strategy.errors import GeneError
 
@@ -44,7 +44,7 @@ class WarmStart:
         return tuple(found)
 
 
-def warm_start_of(config: RunConfig, layout: GenomeLayout) -> WarmStart | None:
+def load_warm_start(config: RunConfig, layout: GenomeLayout) -> WarmStart | None:
     """The individuals that a configuration begins with; None where it names none.
 
     Raises:
@@ -86,20 +86,20 @@ def load_genomes(
     elif path.is_file() and path.name != DATABASE:
         raise ConfigError(f"{path}: name a .json or .csv file, or a run")
     else:
-        where, members = f"run '{source}'", _members_of(find_run(runs, source))
+        where, members = f"run '{source}'", _load_members(find_run(runs, source))
     if member is not None:
         member = chosen_member(where, len(members), member)
-    return _checked(where, members, layout, member, may_repair=may_repair)
+    return _encode_members(where, members, layout, member, may_repair=may_repair)
 
 
-def hash_of(genomes: Floats | None) -> str | None:
+def hash_genomes(genomes: Floats | None) -> str | None:
     """SHA-256 of genomes [N, G]; None without any."""
     if genomes is None:
         return None
     return hashlib.sha256(genomes.astype("<f8").tobytes()).hexdigest()
 
 
-def _members_of(path: Path) -> list[Values]:
+def _load_members(path: Path) -> list[Values]:
     """The front of a run, in the order of its members' numbers; else its last generation."""
     with RunStore.open(path) as store:
         names = RunHeader.read(store.header).gene_names
@@ -110,7 +110,7 @@ def _members_of(path: Path) -> list[Values]:
     return [dict(zip(names, genome, strict=True)) for genome in genomes.tolist()]
 
 
-def _checked(
+def _encode_members(
     where: str,
     members: Sequence[Values],
     layout: GenomeLayout,
@@ -135,7 +135,7 @@ def _checked(
 
 def _strict(layout: GenomeLayout, values: Values) -> Floats:
     """A genome that needs no repair; the rules of a backtest, and the bounds of the search."""
-    genome = genome_of(layout, values)
+    genome = encode_genome(layout, values)
     outside = [
         f"gene '{gene.name}' is {value:g}, its bounds are {gene.low:g} to {gene.high:g}"
         for gene, value in zip(layout.genes, genome.tolist(), strict=True)

@@ -33,20 +33,20 @@ from optimizer.session.ended import Ended, describe_result
 from optimizer.session.evaluating import Evaluation, Place, here
 from optimizer.session.exported import resume_command
 from optimizer.session.header import (
+    build_run_header,
     changed_circumstances,
-    header_of,
     recorded_config,
     task_to_resume,
 )
-from optimizer.session.identity import identity_of, require_identity, require_same
+from optimizer.session.identity import build_identity, require_identity, require_same
 from optimizer.session.problem import EngineProblem, Evaluator, JustSearched
-from optimizer.session.progress import WARMING, Mark, Progress, progress_of
+from optimizer.session.progress import WARMING, Mark, Progress, measure_progress
 from optimizer.session.recorded_code import trust_begun
 from optimizer.session.recorded_places import require_warm_start
 from optimizer.session.recorded_rows import remove_unlisted_rows, write_rows
 from optimizer.session.search import numbered_front
 from optimizer.session.task import Task, check_limit_fits, prepare
-from optimizer.session.warm_start import hash_of, warm_start_of
+from optimizer.session.warm_start import hash_genomes, load_warm_start
 
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
@@ -57,7 +57,7 @@ ShouldStop = Callable[[], bool]
 class Observer:
     """Who watches a run; this one sees nothing."""
 
-    def started(self, task: Task, engine: Evaluator, store: RunStore) -> None:
+    def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
         """The search is about to begin."""
 
     def is_due(self, generation: int) -> bool:
@@ -70,7 +70,7 @@ class Observer:
     def certifying(self, members: int) -> None:
         """The search is over, the front is being replayed by the reference."""
 
-    def searched(self, found: JustSearched) -> None:
+    def on_search_end(self, found: JustSearched) -> None:
         """The search is over."""
 
     def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
@@ -101,8 +101,8 @@ def start_run(
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
     task, warm_start = _warm_start(task)
-    header = header_of(
-        task, evaluation.problem.engine.device, identity_of(task, hash_of(warm_start))
+    header = build_run_header(
+        task, evaluation.problem.engine.device, build_identity(task, hash_genomes(warm_start))
     )
     with (
         RunStore.create(
@@ -175,7 +175,9 @@ def resume_run(
         if not is_begun:
             require_warm_start(store, config, flags)
         task, warm_start = (task, None) if is_begun else _warm_start(task)
-        identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
+        identity = build_identity(
+            task, recorded.warm_start if is_begun else hash_genomes(warm_start)
+        )
         tell_changed_columns(store, task.markets.series)
         names = str(store.header.get("strategy")), task.spec.name
         require_same(store.run_id, recorded, identity, strategies=names)
@@ -189,7 +191,7 @@ def resume_run(
             )
         with _resumable(config, observer, store):
             evaluation = place(task, task.device(done=done))
-        header = header_of(task, evaluation.problem.engine.device, identity)
+        header = build_run_header(task, evaluation.problem.engine.device, identity)
         differences = changed_circumstances(store.header, header, flags)
         store.note_resumption(differences, task.config.generations)
         with _resumable(config, observer, store):
@@ -234,7 +236,7 @@ class _Job:
 
 def _warm_start(task: Task) -> tuple[Task, Floats | None]:
     """The task with notes on genomes to begin with, and those; None when none were asked for."""
-    found = warm_start_of(task.config, task.spec.layout)
+    found = load_warm_start(task.config, task.spec.layout)
     if found is None:
         return task, None
     notes = (*task.remarks, *found.notes(task.config.population))
@@ -245,7 +247,7 @@ def _search(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> RunResult:
     try:
-        return _searched(job, last, observer, should_stop)
+        return _run_search(job, last, observer, should_stop)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped at once; {resume_hint(job.store)}") from None
     except DisturbedError:
@@ -275,17 +277,17 @@ def resume_hint(store: RunStore) -> str:
     return f"what was recorded is kept, go on with: {resume_command(store.path)}"
 
 
-def _searched(
+def _run_search(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> RunResult:
     task, store, problem = job.task, job.store, job.evaluation.problem
-    observer.started(task, problem.engine, store)
+    observer.on_search_start(task, problem.engine, store)
     began, compiled = perf_counter(), compile_seconds()
     if last is None and task.config.judge is not False:
         problem.keep_trials()
     last, evaluated, why = _last_generation(job, last, observer, should_stop)
     front, n_polished = numbered_front(task, problem, last)
-    observer.searched(JustSearched(problem.trials(), problem.engine))
+    observer.on_search_end(JustSearched(problem.trials(), problem.engine))
     regret = None if why else task.regret(problem, front.objectives)
     searched, compiling = perf_counter() - began, compile_seconds() - compiled
     observer.certifying(len(front))
@@ -329,7 +331,7 @@ def _last_generation(
         warm = now if found == WARMING else warm
         last, why = generation, stop_reason(task.config, generation, now.seconds)
         if why or observer.is_due(generation.number):
-            observer.generation(progress_of(task, generation, warm, now))
+            observer.generation(measure_progress(task, generation, warm, now))
         if should_stop() and not why and generation.number < task.config.generations:
             store.flush()
             raise StoppedError(

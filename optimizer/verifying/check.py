@@ -90,7 +90,7 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
         ParityError: When reference and engine disagree.
         StoreError: When members of the result are not those of its last generation.
     """
-    problems = [*store.verify(), *label_problems(store.path)] or recorded_rows(store).damaged()
+    problems = [*store.verify(), *label_problems(store.path)] or recorded_rows(store).list_damaged()
     if problems:
         return Checked(tuple(problems))
     result, judged = recorded_result(store), Judged.read(store.evidence)
@@ -107,7 +107,7 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
     if individuals and not problems and store.generations():
         try:
             whole = recorded_task(store, flags)
-            certificate, found, rows = _replayed(store, whole, result, judgement, individuals)
+            certificate, found, rows = _replay_members(store, whole, result, judgement, individuals)
         except ParityError:
             raise
         except (DataError, EngineError, OptimizerError, StrategyError) as error:
@@ -166,7 +166,7 @@ def _own_problems(store: RunStore, result: RunResult | None) -> Iterator[str]:
         yield from find_differences("result.data_hash", result.data_hash, identity.data_hash)
 
 
-def _replayed(
+def _replay_members(
     store: RunStore,
     whole: Task,
     result: RunResult | None,

@@ -23,18 +23,18 @@ def as_far_as_recorded(recorded: object, expected: object, *, apart: float = 0.0
     recorded, expected = (
         json.loads(encode(one, what="the record")) for one in (recorded, expected)
     )
-    return _known(recorded, expected, apart)
+    return _keep_recorded_names(recorded, expected, apart)
 
 
-def _known(recorded: object, expected: object, apart: float) -> object:
+def _keep_recorded_names(recorded: object, expected: object, apart: float) -> object:
     """Of what is expected that which a record has a name for."""
     if isinstance(recorded, float) and isinstance(expected, float):
         return recorded if math.isclose(recorded, expected, rel_tol=apart) else expected
     if isinstance(recorded, Mapping) and isinstance(expected, Mapping):
         names = recorded.keys() & expected.keys()
-        return {name: _known(recorded[name], expected[name], apart) for name in names}
+        return {name: _keep_recorded_names(recorded[name], expected[name], apart) for name in names}
     if not (isinstance(recorded, list) and isinstance(expected, list)):
         return expected
     if len(recorded) != len(expected):
         return expected
-    return [_known(*pair, apart) for pair in zip(recorded, expected, strict=True)]
+    return [_keep_recorded_names(*pair, apart) for pair in zip(recorded, expected, strict=True)]

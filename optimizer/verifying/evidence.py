@@ -24,9 +24,9 @@ from optimizer.judging.judgement import (
     VerdictRecord,
 )
 from optimizer.judging.kept import Kept
-from optimizer.judging.null import KINDS, NullSearch, null_kind, strengths_of
+from optimizer.judging.null import KINDS, NullSearch, list_strengths, null_kind
 from optimizer.judging.opened import Opened, held_out_figures, opened_looks
-from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.repeated import searched_task
 from optimizer.judging.robust import robust_record
 from optimizer.judging.verdict import with_verdict
@@ -106,7 +106,9 @@ class Rejudged:
     def pick(self) -> Pick:
         """Who was judged."""
         said = self.judgement.pick
-        return chosen(self.engine, self.genomes, said.member if said and said.is_named else None)
+        return select_pick(
+            self.engine, self.genomes, said.member if said and said.is_named else None
+        )
 
     def problems(self) -> Iterator[str]:
         """Parts that are recorded otherwise than they follow, a line each."""
@@ -139,7 +141,7 @@ class Rejudged:
     def _null(self) -> NullRecord:
         said = self.judgement.null
         assert said is not None
-        strongest = chosen(self.engine, self.genomes).strength
+        strongest = select_pick(self.engine, self.genomes).strength
         value = strongest.value if strongest.is_defined else float("-inf")
         stop_after = stop_after_of(said)
         kinds: dict[str, NullKind] = {}
@@ -147,7 +149,7 @@ class Rejudged:
             known = Kept(self.store, f"null/{said.keep}/{kind}", NullSearch).known
             if any((one.kind, one.number) != (kind, number) for number, one in known.items()):
                 raise StoreError(f"a search on {kind} bars says that it is another one")
-            counted = tally(value, strengths_of(known)[: said.planned], stop_after)
+            counted = tally(value, list_strengths(known)[: said.planned], stop_after)
             searches = [known[number + 1] for number in range(counted.searches)]
             kinds[kind] = null_kind(self.task, self.result, value, counted, searches, stop_after)
             if counted.p > MOST_P:

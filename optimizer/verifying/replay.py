@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
-from engine.replay.certificate import Replay, certificate_of, certify
+from engine.replay.certificate import Replay, build_certificate, certify
 from engine.replay.sample import Piece
 from optimizer.runs import RunStore
 from optimizer.runs.result import Member, RunResult, refuse_red
@@ -17,10 +17,10 @@ from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.memory import Memory, from_numbers
 from optimizer.search.stopping import stop_reason
 from optimizer.session.causal import prove_front
-from optimizer.session.columns import FITS, fits_of
+from optimizer.session.columns import FITS, list_fits
 from optimizer.session.ended import Ended, describe_result
-from optimizer.session.header import header_of
-from optimizer.session.identity import identity_of, require_identity
+from optimizer.session.header import build_run_header
+from optimizer.session.identity import build_identity, require_identity
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.search import numbered_front
 from optimizer.session.task import Task
@@ -74,7 +74,7 @@ def certify_some(found: Found, individuals: int) -> Certificate:
 def header_problems(store: RunStore, whole: Task) -> Iterator[str]:
     """What a header says that is not so; `whole` is the recorded task with all of its bars."""
     recorded = require_identity(store)
-    expected = header_of(whole, "", identity_of(whole, recorded.warm_start))
+    expected = build_run_header(whole, "", build_identity(whole, recorded.warm_start))
     header = {**store.header, "identity": recorded.as_dict()}
     for name, said in _without(header, CIRCUMSTANCES).items():
         if name in expected:
@@ -84,7 +84,7 @@ def header_problems(store: RunStore, whole: Task) -> Iterator[str]:
         for name in DECIDING.intersection(versions):
             yield from find_differences(f"header.versions.{name}", versions[name], own[name])
     # More may have been fitted since, or before the run's own copy was made.
-    fits = fits_of(whole.spec, whole.config.column_file, is_beside_counted=False)
+    fits = list_fits(whole.spec, whole.config.column_file, is_beside_counted=False)
     noted = store.header.get(FITS, [])
     if isinstance(noted, list) and (missing := {*fits} - {*noted}):
         yield f"header.{FITS}: {len(missing)} that the forecast's record names are missing"
@@ -99,26 +99,26 @@ def generation_problems(last: Generation, found: Found, store: RunStore) -> Iter
     for place in evenly(len(whole), GENERATIONS):
         number = whole[place].number
         generation = last if number == last.number else store.generation(number)
-        yield from _problems_of(generation, whole[place].front, found)
+        yield from _find_problems(generation, whole[place].front, found)
     evaluated = sum(one.evaluated for one in summaries)
-    counted = _memory_of(last, found).evaluated
+    counted = _restore_memory(last, found).evaluated
     yield from find_differences("evaluated by all generations", evaluated, counted)
 
 
-def _problems_of(generation: Generation, front: int, found: Found) -> Iterator[str]:
+def _find_problems(generation: Generation, front: int, found: Found) -> Iterator[str]:
     what, population = f"generation {generation.number}", generation.population
     sample = population.take(evenly(len(population), SAMPLED))
     for name, some in (("archive", generation.archive), ("population", sample)):
         yield from _evaluation_problems(f"{what}: a candidate of its {name}", some, found)
     yield from find_differences(f"{what}.front", front, len(front_members(population)))
-    memory = _memory_of(generation, found)
+    memory = _restore_memory(generation, found)
     size = 0.0
     if memory.has_box:
         size = hypervolume(generation.archive.objectives, memory.low, memory.high)
     yield from find_differences(f"{what}.hypervolume", generation.hypervolume, size)
 
 
-def _memory_of(generation: Generation, found: Found) -> Memory:
+def _restore_memory(generation: Generation, found: Found) -> Memory:
     return from_numbers(generation.memory, len(found.task.goals.names))
 
 
@@ -144,7 +144,7 @@ def result_problems(
     ended = Ended(last, front, polished, _what_ended(result, last, whole), result.regret)
     certificate = _certificate_by_engine(found, front.genomes)
     expected = describe_result(whole, found.engine, store, ended, certificate, result.timing)
-    expected = expected.numbered([gene.name for gene in whole.spec.layout.genes])
+    expected = expected.restore_order([gene.name for gene in whole.spec.layout.genes])
     yield from _member_problems(result.front, expected.front)
     known = ALWAYS.union(store.result or {})
     said = {name: value for name, value in result.payload().items() if name in known}
@@ -172,7 +172,7 @@ def _certificate_by_engine(found: Found, genomes: Floats) -> Certificate:
 
     engine = found.engine
     content = data_hash(engine.series)
-    return certificate_of(engine.spec, engine.windows, content, engine.device, genomes, some)
+    return build_certificate(engine.spec, engine.windows, content, engine.device, genomes, some)
 
 
 def figure_problems(result: RunResult, found: Found) -> Iterator[str]:

@@ -7,7 +7,7 @@ from optimizer.evidence.compared import DEFAULT_STOP_AFTER, tally
 from optimizer.evidence.verdict import MOST_P
 from optimizer.judging.judgement import JUDGEMENT, Judgement, NullKind, NullRecord
 from optimizer.judging.kept import Rows, read_numbered
-from optimizer.judging.null import KINDS, NullSearch, strengths_of
+from optimizer.judging.null import KINDS, NullSearch, list_strengths
 from optimizer.judging.unstated import Unstated, list_unstated
 from optimizer.runs.result import RunResult
 from optimizer.verifying.differing import find_differences
@@ -107,7 +107,7 @@ def _kind_problems(
     what: str, recorded: NullKind, said: NullRecord, known: dict[int, NullSearch]
 ) -> Iterator[str]:
     value = recorded.strength.value
-    strengths = strengths_of(known)
+    strengths = list_strengths(known)
     own = float("-inf") if value is None else value
     counted = tally(own, strengths, stop_after_of(said))
     expected = (counted.searches, counted.is_stopped, counted.at_least, float(counted.p))

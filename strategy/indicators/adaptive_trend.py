@@ -73,17 +73,17 @@ def adaptive_trend_script(close: Floats, *parameters: int) -> Floats:
 def _trend(close: Floats, parameters: tuple[int, ...], is_script: bool) -> Floats:
     bases, weights = parameters[:6], parameters[12:]
     robustness, growth, decay, cutout, vote_long, vote_short = parameters[6:12]
-    steps = steps_of(close, growth, decay, cutout)
+    steps = compute_steps(close, growth, decay, cutout)
     votes = np.zeros((len(bases), len(close)), np.int64)
     equities = np.zeros((len(bases), len(close)))
     for k in range(len(bases)):
-        lengths = lengths_of(bases[k], robustness)
-        votes[k], _ = votes_of(signals_of(close, k, lengths, is_script), steps, cutout)
-        equities[k] = earned(votes[k], weights[k] / 10.0, steps, cutout, is_script)
-    return weighed(votes, equities, vote_long, vote_short, cutout)
+        lengths = list_lengths(bases[k], robustness)
+        votes[k], _ = compute_votes(compute_signals(close, k, lengths, is_script), steps, cutout)
+        equities[k] = compute_equity(votes[k], weights[k] / 10.0, steps, cutout, is_script)
+    return weigh_votes(votes, equities, vote_long, vote_short, cutout)
 
 
-def lengths_of(base: int, robustness: int) -> Ints:
+def list_lengths(base: int, robustness: int) -> Ints:
     """The nine lengths of a family, the base first, then longer ones, then shorter ones."""
     lengths = np.full(LENGTHS, base)
     lengths[1:5] += OFFSETS[robustness]
@@ -91,7 +91,7 @@ def lengths_of(base: int, robustness: int) -> Ints:
     return lengths
 
 
-def longest_of(bases: Sequence[int], robustness: int) -> int:
+def find_longest_length(bases: Sequence[int], robustness: int) -> int:
     """The longest of all lengths of some families, bars."""
     return max(bases) + int(OFFSETS[robustness].max())
 
@@ -165,20 +165,22 @@ def sides(close: Floats, averages: Floats) -> Ints:
     return taken
 
 
-def steps_of(close: Floats, growth: int, decay: int, cutout: int) -> tuple[Floats, Floats, float]:
+def compute_steps(
+    close: Floats, growth: int, decay: int, cutout: int
+) -> tuple[Floats, Floats, float]:
     """What an equity is multiplied by at each bar: for a long, for a short [T], for neither."""
     flat = 1.0 - decay / 10000.0
     up = np.full(len(close), math.nan)
     down = np.full(len(close), math.nan)
     for t in range(cutout + 1, len(close)):
         change = (close[t] - close[t - 1]) / close[t - 1]
-        r = change * grown(growth, t - cutout)
+        r = change * compute_growth(growth, t - cutout)
         up[t] = flat * (1.0 + r)
         down[t] = flat * (1.0 - r)
     return up, down, flat
 
 
-def grown(growth: int, bars: int) -> float:
+def compute_growth(growth: int, bars: int) -> float:
     """exp(growth * bars / 1,000,000), at most e: additions and multiplications alone."""
     product = growth * bars
     x = product / MILLION if product < MILLION else 1.0
@@ -188,12 +190,12 @@ def grown(growth: int, bars: int) -> float:
     return g
 
 
-def floored(equity: float) -> float:
+def floor_equity(equity: float) -> float:
     """An equity after its start and after every step."""
     return equity if equity > FLOOR else FLOOR
 
 
-def signals_of(close: Floats, family: int, lengths: Ints, is_script: bool) -> Ints:
+def compute_signals(close: Floats, family: int, lengths: Ints, is_script: bool) -> Ints:
     """Signals of a family's averages, [9, T]."""
     signals = np.zeros((LENGTHS, len(close)), np.int64)
     for j in range(LENGTHS):
@@ -201,7 +203,7 @@ def signals_of(close: Floats, family: int, lengths: Ints, is_script: bool) -> In
     return signals
 
 
-def earned(
+def compute_equity(
     signal: Ints, start: float, steps: tuple[Floats, Floats, float], cutout: int, repeats: bool
 ) -> Floats:
     """The equity of following a signal, [T]; NaN before `cutout`, where it is `start`.
@@ -213,23 +215,23 @@ def earned(
     step = flat
     for t in range(cutout, len(signal)):
         if t == cutout:
-            equities[t] = floored(start)
+            equities[t] = floor_equity(start)
             continue
         # The signal of the bar before has earned what this bar brings.
         held = signal[t - 1]
         if held != 0 or not repeats:
             step = up[t] if held > 0 else down[t] if held < 0 else flat
-        equities[t] = floored(equities[t - 1] * step)
+        equities[t] = floor_equity(equities[t - 1] * step)
     return equities
 
 
-def votes_of(
+def compute_votes(
     signals: Ints, steps: tuple[Floats, Floats, float], cutout: int
 ) -> tuple[Ints, Floats]:
     """A family's votes in whole hundredths [T], 0 before `cutout`, and its equities [9, T]."""
     equities = np.zeros((LENGTHS, signals.shape[1]))
     for j in range(LENGTHS):
-        equities[j] = earned(signals[j], 1.0, steps, cutout, False)
+        equities[j] = compute_equity(signals[j], 1.0, steps, cutout, False)
     votes = np.zeros(signals.shape[1], np.int64)
     for t in range(cutout, signals.shape[1]):
         num = 0.0
@@ -249,7 +251,9 @@ def hundredths(num: float, den: float) -> int:
     return int(y + 0.5) if y >= 0.0 else int(y - 0.5)
 
 
-def weighed(votes: Ints, equities: Floats, vote_long: int, vote_short: int, cutout: int) -> Floats:
+def weigh_votes(
+    votes: Ints, equities: Floats, vote_long: int, vote_short: int, cutout: int
+) -> Floats:
     """Votes of families [6, T] weighed by their equities [6, T], as the row [T]."""
     row = np.full(votes.shape[1], math.nan)
     for t in range(cutout, votes.shape[1]):

@@ -24,7 +24,7 @@ from optimizer.evidence.compared import tally
 from optimizer.evidence.null import NullMarkets
 from optimizer.evidence.verdict import FEWEST_SEARCHES, MOST_P
 from optimizer.judging.null import KINDS, NullJob, NullSetup
-from optimizer.judging.pick import chosen
+from optimizer.judging.pick import select_pick
 from optimizer.session.search import search
 from tests.support.evidence import planted
 from tests.support.judging import task_on
@@ -46,7 +46,7 @@ def market(kind: float | Path, seed: int) -> Bars:
     if not isinstance(kind, Path):
         return planted(seed, LENGTH, kind)
     bars = load_bars(str(kind), LoadOptions(dedupe=True))
-    return NullMarkets([bars], [Window.whole(bars)], seed, "none").shuffled(1)[0]
+    return NullMarkets([bars], [Window.whole(bars)], seed, "none").shuffle_market(1)[0]
 
 
 def named(kind: float | Path) -> dict[str, object]:
@@ -62,7 +62,7 @@ def judged(seed: int, kind: float | Path, searches: int = FEWEST_SEARCHES) -> di
     row: dict[str, object] = {"seed": seed, **named(kind), "members": len(front)}
     if not len(front):
         return {**row, "grade": "too_little"}
-    pick = chosen(engine, front.genomes)
+    pick = select_pick(engine, front.genomes)
     row |= {"strength": pick.strength.value, "trades": pick.trades}
     if pick.trades < SETTINGS["min_trades"]:
         return {**row, "grade": "too_little"}

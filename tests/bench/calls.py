@@ -24,7 +24,7 @@ from engine.indicators.plan import plan_rows
 from engine.reference import Reference
 from engine.replay.certificate import certify
 from engine.runtime.machine import describe_processor, versions
-from optimizer.commands.bench import extended, peak_memory_bytes, seconds_of
+from optimizer.commands.bench import extend_bars, peak_memory_bytes, time_calls
 from optimizer.config.run_config import resolve_config
 from optimizer.session.task import prepare
 from strategy import Strategy
@@ -114,7 +114,7 @@ def timed(
         sorted(cases, key=lambda case: (case.bars, case.windows, case.individuals)),
         key=lambda case: (case.bars, case.windows),
     ):
-        series, windows = extended(bars, n_bars), parts_of(n_bars, n_windows)
+        series, windows = extend_bars(bars, n_bars), parts_of(n_bars, n_windows)
         engines = [
             Engine(spec, [series], windows, device=name, memory_bytes=memory_bytes)
             for name in devices
@@ -122,7 +122,7 @@ def timed(
         for engine in engines:
             verify(engine, draw(VERIFIED_INDIVIDUALS))
         reference, genomes = Reference(spec, [series], windows), draw(SINGLY)
-        seconds = seconds_of(lambda r=reference, g=genomes: [*map(r.trades, g)], 1, warm_up=False)
+        seconds = time_calls(lambda r=reference, g=genomes: [*map(r.trades, g)], 1, warm_up=False)
         yield _line("reference", Case(SINGLY, n_bars, n_windows), seconds)
         for case in group:
             yield from _lines(engines, case, draw, repeats)
@@ -150,13 +150,13 @@ def _lines(
     genomes = draw(case.individuals)
     expected: Floats | None = None
     for engine in engines:
-        (first,) = seconds_of(lambda engine=engine: engine.evaluate(genomes), 1)
+        (first,) = time_calls(lambda engine=engine: engine.evaluate(genomes), 1)
         found = engine.evaluate(genomes)
         if expected is not None and expected.tobytes() != found.tobytes():
             raise EngineError(f"{engine.device} and {engines[0].device} disagree at {case}")
         expected = found
         times = 3 if first > LONG_CALL_S else repeats
-        seconds = seconds_of(lambda engine=engine: engine.evaluate(genomes), times)
+        seconds = time_calls(lambda engine=engine: engine.evaluate(genomes), times)
         line = _line(f"{engine.device}, {engine.threads} threads", case, seconds)
         yield line if engine.device == "cpu" else _measured(line, engine, genomes, found.nbytes)
 

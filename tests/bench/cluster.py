@@ -22,7 +22,7 @@ from engine.runtime.machine import available_cores
 from optimizer.cluster import sharded
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import Asked, done
+from optimizer.cluster.jobs import Asked, run_jobs
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.searches import ClusterSearches
 from optimizer.cluster.sharded import on_workers
@@ -79,11 +79,11 @@ def tasks():
     with Cluster(parse_address("local:2")) as cluster:
         parcel = Parcel(Hung(planted(1, 300, 0)))
         asked = [Asked(n, f"job {n}", parcel, ("echo", n)) for n in range(500)]
-        list(done(cluster, asked[:8]))
+        list(run_jobs(cluster, asked[:8]))
         each = []
         for _ in range(TURNS):
             began = time.perf_counter()
-            assert len(list(done(cluster, asked))) == len(asked)
+            assert len(list(run_jobs(cluster, asked))) == len(asked)
             each.append(1000 * (time.perf_counter() - began) / len(asked))
     print(f"tasks: {min(each):.1f} ms each of 500 on two workers, median {median(each):.1f}")
 
@@ -304,7 +304,7 @@ def watched():
 
     def timed(cluster, asked):
         began, longest = time.perf_counter(), 0.0
-        for one in done(cluster, asked):
+        for one in run_jobs(cluster, asked):
             longest = max(longest, one.seconds)
             yield one
         calls.append((time.perf_counter() - began, longest))
@@ -313,7 +313,7 @@ def watched():
     try:
         yield calls
     finally:
-        sharded.done = done
+        sharded.done = run_jobs
 
 
 def median(values):

@@ -28,9 +28,9 @@ import numpy as np
 import torch
 
 from optimizer.forecasts.column import make_forecast
-from optimizer.forecasts.features import samples_of
-from optimizer.forecasts.fit import fit, stack_of, tables_of, training_of
-from optimizer.forecasts.plan import folds_of
+from optimizer.forecasts.features import build_samples
+from optimizer.forecasts.fit import build_network_inputs, build_stack, build_training, fit
+from optimizer.forecasts.plan import build_folds
 from optimizer.forecasts.settings import MODELS, SIMPLE, ForecastSettings
 from tests.support.plain_networks import trained_alone
 from tests.support.planted_returns import planted_market
@@ -66,13 +66,13 @@ class Stacked:
         # Here, as the device's libraries are loaded by it.
         from engine.forecasts.training import Trainer, count_weights
 
-        samples = samples_of([planted_market(7, bars, 0.3)], settings)
-        folds = folds_of(samples, settings)
+        samples = build_samples([planted_market(7, bars, 0.3)], settings)
+        folds = build_folds(samples, settings)
         self.models = models or [(f, s) for s in range(settings.seeds) for f in range(len(folds))]
-        self.how, self.folds, self.samples = training_of(settings), folds, samples
+        self.how, self.folds, self.samples = build_training(settings), folds, samples
         count = count_weights(self.how, samples.features.shape[1])
-        self.stack = stack_of(samples, folds, settings, self.models, count)
-        self.trainer = Trainer(*tables_of(samples), self.how)
+        self.stack = build_stack(samples, folds, settings, self.models, count)
+        self.trainer = Trainer(*build_network_inputs(samples), self.how)
 
     def losses(self, found):
         """Mean squared error of forecasts [K, Q] of each network, over known targets."""

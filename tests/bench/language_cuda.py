@@ -24,14 +24,14 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.conditions.cuda import specialization
 from engine.runtime.machine import versions
-from optimizer.commands.bench import extended, seconds_of
+from optimizer.commands.bench import extend_bars, time_calls
 from strategy import find_strategy
-from strategy.files import strategies_of
+from strategy.files import build_strategies
 from tests.support.worlds import random_genomes
 
 EXAMPLES = Path(__file__).parents[1] / "support" / "examples.py"
 
-NINE = {one.name: one for one in strategies_of(EXAMPLES.read_text(), str(EXAMPLES)).values()}
+NINE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
 """The strategies of the examples by name."""
 
 BESIDE = "seller_exhaustion"
@@ -82,7 +82,7 @@ def timed(strategy, bars, count, asked):
     began = time.perf_counter()
     trades = engine.evaluate(genomes)[:, 0, ACCUMULATOR_INDEX["trades"]]
     first_s = time.perf_counter() - began
-    seconds = seconds_of(lambda: engine.evaluate(genomes), asked.repeats)
+    seconds = time_calls(lambda: engine.evaluate(genomes), asked.repeats)
     p20, p50, p80 = 1e3 * np.percentile(seconds, [20, 50, 80])
     line = (
         f"{strategy.name:>20} {count:>7,} {len(bars):>8,} {trades.sum():>13,.0f} "
@@ -113,7 +113,7 @@ def main():
         f"{'p20, ms':>9} {'median':>9} {'p80':>9} {'trades':>9} {'times':>6}"
     )
     for length in asked.lengths:
-        bars = extended(sample, length)
+        bars = extend_bars(sample, length)
         for count in asked.populations:
             beside, line, *_ = timed(find_strategy(BESIDE), bars, count, asked)
             print(f"{line} {1:>6.2f}", flush=True)

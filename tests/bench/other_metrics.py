@@ -53,7 +53,7 @@ def measure_sample(**settings: object) -> Measured:
     (ledger,) = engine.trades(genome)
     spans = task.markets.spans([window])
     own = Account((bars,), (window,), task.markets.symbols, task.costs)
-    values = compute_metrics(engine.evaluate(genome[None]), spans).named(0)
+    values = compute_metrics(engine.evaluate(genome[None]), spans).name_metrics(0)
     values |= own.measure([ledger])[0]
     folded = own.fold([ledger])
     ends = np.concatenate([[1.0], own.day_ends(folded)])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from data import LoadOptions, Window, load_bars
-from engine.accounts.metrics import compute_metrics, span_of
+from engine.accounts.metrics import compute_metrics, measure_span
 from engine.batch import Engine
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.generation import Evaluation, Floats
@@ -72,7 +72,7 @@ class Market:
         self.n_objectives, self.failure_names = 3, self.goals.failure_names
         window = Window.whole(bars)
         self.engine = Engine(spec, [bars], [window], device="cpu", threads=threads)
-        self.span = span_of(bars, window)
+        self.span = measure_span(bars, window)
         self.seen: list[Floats] = []
 
     def evaluate(self, genomes: Floats) -> Evaluation:

@@ -25,7 +25,7 @@ from engine.cpu.backend import CpuBackend
 from engine.cuda import CudaBackend
 from engine.fast_case import find_fast_case
 from engine.indicators.cuda import tables
-from optimizer.commands.bench import extended
+from optimizer.commands.bench import extend_bars
 from strategy import find_strategy
 from strategy.kinds import KINDS
 from tests.support.device_rows import constants, expected_codes, never_mended
@@ -178,7 +178,7 @@ def computed_again(cuda, request):
     """Segments that did not agree, and how many there are."""
     filler, whole = cuda._filler, cuda._market.whole
     plan = filler.planned([request], whole)
-    state = filler.state_of(plan)
+    state = filler.allocate_state(plan)
     with never_mended():
         filler.run(plan, cuda._rows, cuda._codes, whole, state)
     apart = total = 0
@@ -248,7 +248,7 @@ def main():
     times, segments = [], []
     for size in asked.series:
         begin = time.perf_counter()
-        series = [extended(sample, size.bars + 997 * number) for number in range(size.series)]
+        series = [extend_bars(sample, size.bars + 997 * number) for number in range(size.series)]
         cuda, told = verified(series, asked.rows, asked.device, rng)
         print(f"{size}: {told}, {time.perf_counter() - begin:.1f} s", flush=True)
         times += table_of(cuda, size, asked.rows, asked.repeats, rng)

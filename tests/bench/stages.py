@@ -8,8 +8,8 @@ from engine.batch import Engine
 from engine.cuda import CudaBackend
 from engine.cuda.dispatch import bucket
 from engine.cuda.streams import Ticket
-from engine.runtime.cuda.graphs import captured
-from engine.runtime.cuda.watchdog import on_device, wait_for, wait_for_launches
+from engine.runtime.cuda.graphs import capture_graph
+from engine.runtime.cuda.watchdog import on_device, wait_for_launches, wait_for_work
 
 COPIED_BYTES = 2**30
 """Large enough to leave every cache behind."""
@@ -99,7 +99,7 @@ def seconds_of_launch(device, launch) -> float:
     launch()
     wait_for_launches(device)
     graph = torch.cuda.CUDAGraph()
-    with captured(graph, device):
+    with capture_graph(graph, device):
         for _ in range(LAUNCHES):
             launch()
     found = []
@@ -109,6 +109,6 @@ def seconds_of_launch(device, launch) -> float:
         begin.record()
         graph.replay()
         end.record()
-        wait_for(end)
+        wait_for_work(end)
         found.append(begin.elapsed_time(end) / LAUNCHES / 1e3)
     return float(np.median(found))

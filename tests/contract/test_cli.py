@@ -9,7 +9,7 @@ from engine.devices import why_absent
 from optimizer.__main__ import PACKAGE, main
 from optimizer.commands import evolve as evolve_module
 from optimizer.commands.help import EVERYDAY, SECTIONS
-from optimizer.config.run_config import RunConfig, flag_of, make_config, resolve_config
+from optimizer.config.run_config import RunConfig, format_flag, make_config, resolve_config
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.runs.files import DATABASE
 from optimizer.runs.result import FIGURES
@@ -28,7 +28,7 @@ def test_every_knob_is_a_flag_of_evolve(command):
     """Help shows the flag, its meaning and its default."""
     text = " ".join(command("evolve", "--help-all").out.split())
     for name, field in RunConfig.model_fields.items():
-        assert f"{flag_of(name)} " in text
+        assert f"{format_flag(name)} " in text
         assert field.description in text, name
 
 

@@ -40,7 +40,7 @@ def test_whole_runs_are_timed_beside_the_last_table(command, small):
 def test_long_series_are_read_as_they_are_written(case, tmp_path):
     """No bar lies so far ahead of the clock that it is refused, and work is that of the sample."""
     sample = load_bars("sample")
-    _, folder = bench_whole._data_of(replace(case, symbols=1), sample, tmp_path)
+    _, folder = bench_whole._write_case_bars(replace(case, symbols=1), sample, tmp_path)
     bars = load_bars(f"{folder}/S00.parquet")
     assert (len(bars), bars.timeframe) == (case.bars, sample.timeframe)
 

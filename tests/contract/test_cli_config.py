@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.commands import evolve as evolve_module
 from optimizer.commands.shared import ALL, DATA, MARKET, TRADES
-from optimizer.config.run_config import RunConfig, flag_of
+from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.session.task import prepare
 from tests.support.commands import SMALL
 
@@ -241,7 +241,7 @@ def test_help_names_every_knob_that_a_command_offers(command, name):
     """The flag, its meaning, and its default where there is one."""
     text = " ".join(command(*name.split(), "--help-all").out.split())
     for field in FLAGS[name]:
-        assert f"{flag_of(field)} " in text
+        assert f"{format_flag(field)} " in text
         assert RunConfig.model_fields[field].description in text
     assert "[default: csv" not in text
     assert "[default: sample]" in text

@@ -55,7 +55,7 @@ def kill_after(monkeypatch, module, name, calls):
 @pytest.mark.parametrize("calls", [0, 1])
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(columns, "write_whole"), (recorded_rows, "_written")],
+    [(columns, "write_whole"), (recorded_rows, "_write_row")],
     ids=["columns", "rows"],
 )
 def test_copies_are_completed_when_a_run_is_gone_on_with(

@@ -20,8 +20,8 @@ from optimizer.forecasts.column import column_hash, read_forecast, write_forecas
 from optimizer.runs import RunStore
 from optimizer.runs.payload import encode, sha256
 from optimizer.session import forecasting
-from optimizer.session.columns import fits_of, recorded_fits
-from strategy.files import strategies_of
+from optimizer.session.columns import list_fits, recorded_fits
+from strategy.files import build_strategies
 from tests.support.commands import SMALL, market_columns, run
 from tests.support.forging import forge
 from tests.support.judged import judgement, record_judgement
@@ -132,10 +132,10 @@ def test_one_chosen_of_several_counts_all(command, market, tmp_path):
     assert [len(one["fitted"]) for one in listed] == [3, 3, 3]
     (tmp_path / "alone").mkdir()
     shutil.copy("c.parquet", "alone/renamed.pq")
-    spec = strategies_of(FOLLOWS, "follows.py")["FOLLOWS"]
+    spec = build_strategies(FOLLOWS, "follows.py")["FOLLOWS"]
     for column, fits in (("a.parquet", 3), ("b.parquet", 3), ("alone/renamed.pq", 3)):
-        assert len(fits_of(spec, [f"forecast={column}"])) == fits
-    both = fits_of(spec, ["forecast=a.parquet", "other=b.parquet"])
+        assert len(list_fits(spec, [f"forecast={column}"])) == fits
+    both = list_fits(spec, ["forecast=a.parquet", "other=b.parquet"])
     assert len(both) == 3
 
 

@@ -14,7 +14,7 @@ from optimizer.report.charts.chart import RED_TO_GREEN, TO_GREEN
 from optimizer.report.grids import MOST_RANGES, Candidates, choose_genes
 from optimizer.runs import RunStore
 from optimizer.session.exported import recorded_individuals
-from optimizer.session.points import MOST_VALUES, grid_of, wants_more
+from optimizer.session.points import MOST_VALUES, build_grid, wants_more
 from tests.support.commands import SMALL
 
 STEPS = ("--search", "lattice", "--step", "reward_r=0.5", "--step", "max_hold=100")
@@ -79,17 +79,17 @@ def test_a_cell_holds_the_best_and_how_many_there_are():
     """More is better or less is; what is undefined leaves a cell empty."""
     genomes = np.array([[1.0, 5.0], [1.0, 5.0], [2.0, 5.0], [2.0, 6.0]])
     values = np.array([3.0, 4.0, np.nan, 1.0])
-    found = grid_of(genomes, (0, 1), values, maximise=True)
+    found = build_grid(genomes, (0, 1), values, maximise=True)
     assert found.counts.tolist() == [[2, 1], [0, 1]]
     assert np.array_equal(found.values, [[4.0, np.nan], [np.nan, 1.0]], equal_nan=True)
-    least = grid_of(genomes, (0, 1), values, maximise=False)
+    least = build_grid(genomes, (0, 1), values, maximise=False)
     assert least.values[0, 0] == 3.0
 
 
 def test_many_values_are_put_into_ranges():
     """More than forty values make forty ranges, whose ends are the least and the greatest."""
     genomes = np.column_stack([np.linspace(0.0, 1.0, 200), np.zeros(200)])
-    found = grid_of(genomes, (0, 1), np.arange(200.0), maximise=True)
+    found = build_grid(genomes, (0, 1), np.arange(200.0), maximise=True)
     assert found.values.shape == (1, MOST_VALUES)
     assert found.counts.sum() == 200
     assert found.values[0, -1] == 199.0
@@ -144,7 +144,7 @@ def test_colours_say_what_is_lost_and_what_is_gained():
 
     def colours(metric, *values):
         genomes = np.array([[float(n), 0.0] for n, _ in enumerate(values)])
-        cells = grid_of(genomes, (0, 1), np.array(values), maximise=wants_more(metric))
+        cells = build_grid(genomes, (0, 1), np.array(values), maximise=wants_more(metric))
         return progress.heat_map(cells, ("a", "b"), metric, None).data[0]
 
     both = colours("strength", -3.0, 1.0)

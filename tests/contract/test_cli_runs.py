@@ -11,7 +11,7 @@ from optimizer import load_run
 from optimizer.commands import console
 from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import PickRecord, opened_result
-from optimizer.judging.verdict import picked
+from optimizer.judging.verdict import find_pick
 from optimizer.runs import RunStore, list_runs
 from optimizer.shown import fraction
 from tests.support.commands import SMALL, write_market
@@ -73,7 +73,7 @@ def test_the_list_of_runs_has_the_numbers_of_the_pick(command, result):
     (before,) = command("runs", "list", "--json").json
     with RunStore.open(Path(result["path"])) as store:
         whole, none = opened_result(store)
-    pick = picked(whole, none)
+    pick = find_pick(whole, none)
     metrics = whole.front[pick.member].metrics
     assert (before["strength"], before["trades"]) == (pick.strength, pick.trades)
     assert before["total_return"] == metrics["total_return"]

@@ -20,7 +20,7 @@ from optimizer.session import kept_rows, recorded_rows
 from optimizer.session.header import recorded_front
 from optimizer.session.individuals import describe_individuals
 from strategy import STRATEGIES, StrategyError, load_strategy, words
-from strategy.files import strategies_of
+from strategy.files import build_strategies
 from strategy.kinds import COLUMNS
 from strategy.rules import seller_exhaustion
 from tests.support.commands import SMALL
@@ -423,7 +423,7 @@ def test_every_word_is_told(command):
 def test_a_strategy_and_bars_in_memory(command, market, tmp_path, monkeypatch):
     """Searched from Python; the run needs neither the process nor the frame afterwards."""
     monkeypatch.chdir(tmp_path)
-    spec = strategies_of(PULLBACK, "memory")["PULLBACK"]
+    spec = build_strategies(PULLBACK, "memory")["PULLBACK"]
     frame = pd.read_csv(market.removeprefix("csv:"))
     small = {"population": 8, "generations": 2, "min_trades": 3, "judge": False}
     run = optimizer.evolve(strategy=replace(spec, name="", source=None), bars=frame, **small)

@@ -40,7 +40,7 @@ class Meter(Observer):
         self.handles = []
         self._every = every
 
-    def started(self, task, engine, store):
+    def on_search_start(self, task, engine, store):
         """The search is about to begin."""
 
     def is_due(self, generation):

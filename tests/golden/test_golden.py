@@ -17,7 +17,7 @@ import pytest
 from data import Window, load_bars
 from engine import ENGINE_VERSION
 from engine.accounts.ledger import ACCUMULATORS
-from engine.accounts.metrics import compute_metrics, span_of
+from engine.accounts.metrics import compute_metrics, measure_span
 from engine.batch import Engine
 from engine.reference import Reference
 from optimizer.goals.objectives import Goals, parse_objectives
@@ -49,7 +49,7 @@ class GoldenProblem:
         )
         self.n_objectives, self.failure_names = 3, self.goals.failure_names
         self.engine = Engine(spec, [bars_of(spec)], WINDOWS)
-        self.span = span_of(BARS, WINDOWS[0])
+        self.span = measure_span(BARS, WINDOWS[0])
 
     def evaluate(self, genomes):
         """Judge genomes [P, G]."""

@@ -32,10 +32,10 @@ def bars_of(line, folder):
 def stages_of(close, parameters, is_script, run):
     """Votes [6, T] and the last equities [6, 9] by the readable parts."""
     robustness, growth, decay, cutout = parameters[6:10]
-    steps = run(law.steps_of)(close, growth, decay, cutout)
-    lengths = [law.lengths_of(base, robustness) for base in parameters[:6]]
-    signals = [run(law.signals_of)(close, k, n, is_script) for k, n in enumerate(lengths)]
-    votes, last = zip(*(run(law.votes_of)(one, steps, cutout) for one in signals), strict=True)
+    steps = run(law.compute_steps)(close, growth, decay, cutout)
+    lengths = [law.list_lengths(base, robustness) for base in parameters[:6]]
+    signals = [run(law.compute_signals)(close, k, n, is_script) for k, n in enumerate(lengths)]
+    votes, last = zip(*(run(law.compute_votes)(one, steps, cutout) for one in signals), strict=True)
     return np.array(votes), np.array([one[:, -1] for one in last])
 
 

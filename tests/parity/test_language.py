@@ -19,7 +19,7 @@ from engine.replay import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES, words
-from strategy.files import strategies_of
+from strategy.files import build_strategies
 from tests.support.aligned import MOODY, moody_bars
 from tests.support.formulas import formula_engine
 from tests.support.random_strategies import drawn_strategy
@@ -27,7 +27,7 @@ from tests.support.strategies import CROSSINGS, LEVELS, LOCATED
 from tests.support.worlds import costs, make_bars, markets, random_genomes, windows_of
 
 EXAMPLES = Path(__file__).parents[1] / "support" / "examples.py"
-NINE = {one.name: one for one in strategies_of(EXAMPLES.read_text(), str(EXAMPLES)).values()}
+NINE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
 BARS = [make_bars(3, 700, gaps=0.02), make_bars(4, 500, flat=0.1)]
 WINDOWS = [Window.whole(BARS[0]), Window(0, 150, 420), Window.whole(BARS[1], 1)]
 

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from data import Window, load_bars
-from engine.accounts.metrics import compute_metrics, span_of
+from engine.accounts.metrics import compute_metrics, measure_span
 from engine.batch import Engine
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.evolution import evolve
@@ -30,7 +30,10 @@ class Market:
             parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=10
         )
         self.n_objectives, self.failure_names = 3, self.goals.failure_names
-        self.engine, self.span = Engine(spec, [BARS], [WINDOW], **division), span_of(BARS, WINDOW)
+        self.engine, self.span = (
+            Engine(spec, [BARS], [WINDOW], **division),
+            measure_span(BARS, WINDOW),
+        )
 
     def evaluate(self, genomes):
         """Judge genomes [P, G]."""

@@ -8,7 +8,7 @@ from data.bars import Window
 from engine.fast_case import find_fast_case
 from engine.positions.exit_spec import BEYOND_BAR, R_MULTIPLE
 from engine.reference import Reference
-from strategy.wording import written
+from strategy.wording import format_tree
 from tests.support.parity import assert_same_bits
 from tests.support.positions import Ask, asks, by_reference, everywhere, jumping_markets
 from tests.support.references import FORMS
@@ -46,7 +46,7 @@ def test_the_walk_takes_the_trades_of_the_bracket(data, name, bars, charged):
     signals = np.zeros(len(bars), np.bool_)
     signals[reference.signals(genome)[0]] = True
     # The last signals of a series have no bar to be entered on in any window.
-    distance = reference.rows(genes, 0)[written(spec.stop.distance)]
+    distance = reference.rows(genes, 0)[format_tree(spec.stop.distance)]
     ask = Ask(
         entries=(signals, np.zeros_like(signals)),
         stops=((BEYOND_BAR, 0.0, distance),) * 2,

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy.conditions import AllOf, AnyOf, Compare, Held, Within, negated
+from strategy.conditions import AllOf, AnyOf, Compare, Held, Within, negate_condition
 from strategy.expressions import Call, Column, Number
-from strategy.rows import Rows, warm_up_of
+from strategy.rows import Rows, count_warm_up
 from strategy.series import Series
 from strategy.signals import truth
 from tests.support.worlds import markets
@@ -39,7 +39,7 @@ def joined(inner):
         st.builds(AnyOf, parts),
         st.builds(Held, inner, bars),
         st.builds(Within, inner, bars),
-        inner.map(negated),
+        inner.map(negate_condition),
     )
 
 
@@ -75,14 +75,14 @@ def test_two_values_are_enough(bars, condition):
     rows = Rows(Series.of(bars))
     expected = three_valued(condition, rows)
     np.testing.assert_array_equal(truth(condition, rows, {}), expected == 1.0)
-    np.testing.assert_array_equal(truth(negated(condition), rows, {}), expected == 0.0)
+    np.testing.assert_array_equal(truth(negate_condition(condition), rows, {}), expected == 0.0)
 
 
 @given(condition=CONDITIONS)
 def test_not_twice_is_nothing(condition):
     """And both have the same warm-up."""
-    assert negated(negated(condition)) == condition
-    assert warm_up_of(negated(condition), {}) == warm_up_of(condition, {})
+    assert negate_condition(negate_condition(condition)) == condition
+    assert count_warm_up(negate_condition(condition), {}) == count_warm_up(condition, {})
 
 
 @given(bars=markets(60), condition=CONDITIONS, cut=st.integers(1, 60))

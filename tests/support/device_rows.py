@@ -16,7 +16,7 @@ import torch
 from data.bars import Bars
 from engine.backend import Form, RowRequest
 from engine.fast_case import find_fast_case
-from engine.indicators.coders import coders_of
+from engine.indicators.coders import choose_coders
 from engine.indicators.cuda import row_scheduler, tables
 from engine.indicators.cuda.market import INDEX_BARS, DeviceMarket, Stretch
 from engine.indicators.cuda.row_scheduler import RowFiller
@@ -107,7 +107,7 @@ class World:
     """Series on a device, and rows that are computed of them."""
 
     def __init__(self, series, device):
-        self.series, self.coders = series, coders_of(find_fast_case(SPEC), HIGHEST)
+        self.series, self.coders = series, choose_coders(find_fast_case(SPEC), HIGHEST)
         coders = set(self.coders.values())
         self.market = DeviceMarket(list(series.values()), coders, torch.device(device))
         self.filler = RowFiller(self.market, self.coders)
@@ -122,8 +122,8 @@ class World:
             Stretch(first, min(step, self.market.n_bars - first), is_part=part is not None)
             for first in range(0, self.market.n_bars, step)
         ]
-        plan = self.filler.planned(requests, stretches[0])
-        state = self.filler.state_of(plan)
+        plan = self.filler.upload_plan(requests, stretches[0])
+        state = self.filler.allocate_state(plan)
         for stretch in stretches:
             cut = slice(stretch.first, stretch.first + stretch.n_bars)
             memory = [torch.tensor(array[:, cut]).to(self.market.device) for array in found]
@@ -165,7 +165,9 @@ def compare_averages(device):
         (20, {volume: (2, 5)}, 5),
     ):
         with constants(SHORTEST_SEGMENT=SEGMENT, EARLY=early):
-            assert world.filler.planned(requested(forms), world.market.whole).segments == segments
+            assert (
+                world.filler.upload_plan(requested(forms), world.market.whole).segments == segments
+            )
             assert_none(world.differing(forms, *world.filled(forms)))
             with never_mended():
                 unchecked = world.differing(forms, world.filled(forms)[0])
@@ -189,7 +191,9 @@ def compare_rolling(device):
     world = World({name: hard[name] for name in names}, device)
     for busy in (0, tables.BUSY):
         with constants(BUSY=busy):
-            shares = world.filler.planned(requested(forms), world.market.whole).rolling[0].shares
+            shares = (
+                world.filler.upload_plan(requested(forms), world.market.whole).rolling[0].shares
+            )
             assert_none(world.differing(forms, *world.filled(forms)))
         print(f"rolling rows in {shares} shares: every bit equal")
 

@@ -1,9 +1,9 @@
 """A loop that a test compiles for many types."""
 
-from engine.runtime.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled_loop
 
 
-@compiled
+@compiled_loop
 def doubled(values):
     """Each value twice."""
     out = values.copy()

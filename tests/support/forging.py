@@ -56,7 +56,7 @@ def _reseal(connection):
     tail = sha256(header)
     connection.execute("UPDATE header SET sha256 = ?", (tail,))
     for digests in list(read_digests(connection)):
-        tail = digests.linked(tail)
+        tail = digests.compute_chain_digest(tail)
         update = "UPDATE generation SET chain = ? WHERE number = ?"
         connection.execute(update, (tail, digests.number))
     for (payload,) in connection.execute("SELECT payload FROM result").fetchall():

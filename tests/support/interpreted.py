@@ -104,19 +104,19 @@ def compare_stretches(spec):
     charged = Costs(risk_fraction=0.9, entry_delay=2)
     host = Engine(spec, series, windows, charged, device="cpu")
     device = Engine(spec, series, windows, charged, device="cuda", memory_bytes=200_000)
-    seen, original = [], Stretches._filled
+    seen, original = [], Stretches._fill_rows
 
     def filled(self, rows, stretch, plan, state):
         seen.append(stretch.first)
         return original(self, rows, stretch, plan, state)
 
-    Stretches._filled = filled
+    Stretches._fill_rows = filled
     expected = host.evaluate(genomes)
     assert_same_bits(expected, device.evaluate(genomes), "a stretch at a time")
     assert len(seen) > 1, f"{seen}: memory held everything"
     assert ruined(expected), "no account ended"
     assert_same_bits(expected[:1], device.evaluate(genomes[:1]), "rows whole again")
-    Stretches._filled = original
+    Stretches._fill_rows = original
     print(f"{spec.name}: {expected[:, :, 0].sum():.0f} trades in stretches from {seen}")
 
 

@@ -12,7 +12,7 @@ import torch
 
 from data import load_bars
 from engine.indicators.cuda import trends as trends_on_device
-from engine.indicators.cuda.trends import Trends, rows_of
+from engine.indicators.cuda.trends import Trends, compute_trend_rows
 from engine.trends import rows, trends
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from tests.support.interpreter import repeat_nothing
@@ -39,7 +39,7 @@ def compare_many(closes, device):
         expected = rows(closes, SHORT, is_script=is_script)
         every = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
         for name in every if device.type == "cuda" else ["cpu"]:
-            found = rows_of(closes, SHORT, is_script=is_script, device=name)
+            found = compute_trend_rows(closes, SHORT, is_script=is_script, device=name)
             for one, row in zip(found, expected, strict=True):
                 assert np.ascontiguousarray(one).tobytes() == row.tobytes(), (name, len(row))
 

@@ -27,12 +27,12 @@ from engine.cuda.accounts import Accounts, Asked, Each
 from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
 from engine.devices import Device
 from engine.indicators.cuda import trends
-from engine.indicators.cuda.market import prices_of
+from engine.indicators.cuda.market import upload_prices
 from engine.positions.exit_spec import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE
 from engine.replay.parity import compare_ledgers
 from strategy import words
 from strategy.expressions import Arithmetic, GeneValue, Number
-from strategy.files import strategies_of
+from strategy.files import build_strategies
 from strategy.genes import Gene, GenomeLayout
 from tests.support.aligned import MOODY, moody_bars
 from tests.support.interpreter import repeat_nothing
@@ -45,7 +45,7 @@ HOST = torch.device("cpu")
 
 EXAMPLES = Path(__file__).with_name("examples.py")
 
-NINE = {one.name: one for one in strategies_of(EXAMPLES.read_text(), str(EXAMPLES)).values()}
+NINE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
 """The strategies of the examples by name."""
 
 DRAWN = (0, 3, 4, 8, 15, 21, 22, 24, 29, 32)
@@ -242,7 +242,7 @@ def compare_asks(data, seed, charged):
     windows = np.array([(window.start, window.end) for window in found], np.int64)
     expected, listed = by_cpu(bars, given_asks, charged, windows)
     charges = np.array([charged.per_side, charged.min_risk, charged.risk_fraction])
-    device = Accounts(prices_of(bars, HOST), charges, 2**26, HOST)
+    device = Accounts(upload_prices(bars, HOST), charges, 2**26, HOST)
     asked = on_device(*population_of(bars, given_asks))
     found = np.concatenate(list(device.fold(*asked, windows)))
     assert_same_bits(expected, found, "accumulators")

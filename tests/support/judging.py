@@ -9,7 +9,7 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.report.run import evolve
 from optimizer.session.markets import Markets
-from optimizer.session.task import Task, goals_of
+from optimizer.session.task import Task, parse_goals
 from strategy import find_strategy
 from tests.support.kill import ENDLESS, say
 from tests.support.series import csv_text
@@ -27,7 +27,7 @@ def task_on(*series, windows=(), spec=None, costs=None, **settings):
     windows = windows or [Window.whole(bars, number) for number, bars in enumerate(series)]
     published = find_strategy("seller_exhaustion").for_timeframe(series[0].timeframe_ns / 1e9)
     markets = Markets(tuple(series), tuple(windows))
-    return Task(config, markets, spec or published, costs or Costs(), goals_of(config))
+    return Task(config, markets, spec or published, costs or Costs(), parse_goals(config))
 
 
 def write_bars(path, bars):

@@ -101,7 +101,7 @@ MODULES = {
 def trained_alone(trainer, stack, model):
     """Forecasts [Q] of one network of a stack, trained alone from the same beginning."""
     how, device = trainer._how, trainer._how.device
-    begun = trainer._named(trainer._begun(stack)[model : model + 1].cpu())
+    begun = trainer._split_weights(trainer._initialize_weights(stack)[model : model + 1].cpu())
     network = MODULES[how.model]({name: one[0] for name, one in begun.items()}).to(device)
     features, targets = trainer._features, trainer._targets
     centre, scale = (torch.from_numpy(one[model]).to(device) for one in (stack.centre, stack.scale))

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import strategies as st
 
-from engine.accounts.reference import accumulators_of, fold_results
+from engine.accounts.reference import compute_accumulators, fold_results
 from engine.conditions.cpu.expression_vm import LEAF
 from engine.positions.cpu.batch import fold_population, list_population
-from engine.positions.cpu.block_minmax import extremes_of
+from engine.positions.cpu.block_minmax import build_extremes
 from engine.positions.cpu.both_sides import Charges, Population, session_exits
 from engine.positions.exit_spec import (
     BEYOND_BAR,
@@ -19,14 +19,14 @@ from engine.positions.exit_spec import (
     R_MULTIPLE,
     SHARE,
     Limits,
-    clock_of,
-    form_of,
-    plan_of,
+    build_clock,
+    build_form,
+    build_plan,
 )
 from engine.positions.reference import (
     Prices,
+    build_ledger,
     find_signal_range,
-    ledger_of,
     list_signals,
     take_signals,
 )
@@ -69,9 +69,9 @@ class Ask:
 def session_clock(bars, ask):
     """When a session ends positions, by a minute and an offset in minutes; never without one."""
     if ask.session is None:
-        return clock_of(bars.timeframe_ns)
+        return build_clock(bars.timeframe_ns)
     minute, offset = ask.session
-    return clock_of(bars.timeframe_ns, bars.timestamp + offset * MINUTE_NS, minute)
+    return build_clock(bars.timeframe_ns, bars.timestamp + offset * MINUTE_NS, minute)
 
 
 def by_reference(bars, ask, costs, window, form):
@@ -79,20 +79,22 @@ def by_reference(bars, ask, costs, window, form):
     prices = Prices(bars.open, bars.high, bars.low, bars.close)
     clock = session_clock(bars, ask)
     longs, shorts = (
-        plan_of(
+        build_plan(
             side,
             ask.entries[i],
-            form_of(*ask.stops[i]),
+            build_form(*ask.stops[i]),
             exits=ask.exits[i],
-            target=form_of(*ask.targets[i]),
-            trail=form_of(*ask.trails[i]),
+            target=build_form(*ask.targets[i]),
+            trail=build_form(*ask.trails[i]),
             after=ask.after[i],
         )
         for i, side in enumerate((1, -1))
     )
     limits = Limits(ask.break_even, ask.max_hold, ask.delay, costs.per_side, costs.min_risk)
     signals = list_signals(longs, shorts, find_signal_range(*window, ask.warm_up, limits))
-    return ledger_of(form(take_signals)(prices, clock, longs, shorts, limits, signals, window[1]))
+    return build_ledger(
+        form(take_signals)(prices, clock, longs, shorts, limits, signals, window[1])
+    )
 
 
 def words_of(holds):
@@ -161,7 +163,7 @@ def population_of(bars, asks):
 
 def by_cpu(bars, asks, costs, windows, threads=1):
     """Accumulators [P, W, A] and ledgers [P][W] of individuals that share forms."""
-    prices = extremes_of(bars.open, bars.high, bars.low, bars.close)
+    prices = build_extremes(bars.open, bars.high, bars.low, bars.close)
     population, rows, _ = population_of(bars, asks)
     charges = Charges(costs.per_side, costs.min_risk, costs.risk_fraction)
     given = prices, population, charges, np.array(windows, np.int64), THREADS[threads]
@@ -181,7 +183,7 @@ def everywhere(bars, asks, costs, windows, *, forms, threads=1):
                 problem = compare_ledgers(expected, listed[p][w])
                 assert not problem, f"{name}, {where}: {problem}"
                 sums = form(fold_results)(expected.r, expected.side, costs.risk_fraction)
-                folded = accumulators_of(expected, sums)
+                folded = compute_accumulators(expected, sums)
                 problem = compare_accumulators(folded, accumulators[p, w])
                 assert not problem, f"{name}, {where}: {problem}"
     return listed

@@ -12,7 +12,7 @@ from data import load_bars
 from data.cache import PartBars, SeriesCache, SeriesKey
 from data.checks import VALUES
 from data.keep import keep_bars
-from data.mapped import map_bars, packed, written
+from data.mapped import map_bars, pack_bars, write_packed
 from optimizer.session import kept_rows
 from optimizer.session.columns import keep_columns
 from optimizer.session.kept_rows import RowCache
@@ -87,7 +87,7 @@ def copy_columns(folder, number):
 
 def map_market(folder, number):
     """Bars in the form in which other processes map them."""
-    path = written(packed(market(number % NAMES)), folder)
+    path = write_packed(pack_bars(market(number % NAMES)), folder)
     assert len(map_bars(path)) == 3000
     path.unlink()
 

@@ -10,7 +10,7 @@ from data.files import NoFileError, TooLargeError, read_ordinary
 from data.load import load_bars
 from optimizer.config.run_config import read_toml
 from optimizer.errors import OptimizerError
-from optimizer.forecasts.column import counted_record, read_forecast, record_of
+from optimizer.forecasts.column import counted_record, read_forecast, read_record
 from optimizer.session.columns import keep_columns
 from optimizer.session.genes_file import read_individuals
 from strategy.errors import StrategyError
@@ -66,7 +66,7 @@ def test_what_lies_beside_a_forecast_is_passed_over(tmp_path, make):
     make(tmp_path / "beside.parquet")
     (tmp_path / "other.parquet").write_bytes(b"PAR1")
     with bounded_time(60):
-        assert record_of(tmp_path / "beside.parquet") is None
+        assert read_record(tmp_path / "beside.parquet") is None
         assert counted_record(tmp_path / "other.parquet") is None
 
 

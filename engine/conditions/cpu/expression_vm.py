@@ -16,15 +16,15 @@ from engine.runtime.cpu.simd8 import (
     EIGHT,
     bits_above,
     bits_at_least,
-    eight_at,
+    canonicalize,
     eight_times,
-    known,
     larger,
+    load_indirect_eight,
+    load_indirect_value,
+    load_value,
     magnitude,
     smaller,
     store_eight,
-    value_at,
-    value_of,
 )
 from engine.runtime.cpu.types import Floats, Ints
 
@@ -60,7 +60,7 @@ class Stack(NamedTuple):
     places: Ints
 
 
-def stack_of(depth: int) -> Stack:
+def allocate_stack(depth: int) -> Stack:
     """Room for so many places."""
     values = np.empty((depth, TOGETHER))
     own = values.ctypes.data + np.arange(depth, dtype=np.int64) * TOGETHER * values.itemsize
@@ -102,7 +102,7 @@ def decide_each(
             compute(right, rows, numbers, u, first, count, stack, 1)
             for q in range(relations.size):
                 for i in range((count + LAST_BIT) // WORD):
-                    word = compared(stack.places, i * WORD, relations[q])
+                    word = compare_word(stack.places, i * WORD, relations[q])
                     out[q, u, first // WORD + i] = word
         u = take(shared, 0)
 
@@ -151,13 +151,13 @@ def join_all(operation: int, stack: Stack, top: int, count: int) -> None:
     """Join the uppermost two places, of which `top` is the upper, or change the one below."""
     places, right = stack.places, top - (operation == ABS)
     for k in range(0, count, EIGHT):
-        x, y = eight_at(places, 0, top - 1, k), eight_at(places, 0, right, k)
-        store_eight(stack.values, top - 1, k, joined(operation, x, y))
+        x, y = load_indirect_eight(places, 0, top - 1, k), load_indirect_eight(places, 0, right, k)
+        store_eight(stack.values, top - 1, k, apply_operation(operation, x, y))
     places[0, top - 1] = places[1, top - 1]
 
 
 @compiled_uncounted
-def joined(operation: int, x: Any, y: Any) -> Any:  # noqa: ANN401 - the compiler's own types
+def apply_operation(operation: int, x: Any, y: Any) -> Any:  # noqa: ANN401 - the compiler's own types
     """Two sides of arithmetic, numbers or eights; NaN where one is or no number results."""
     if operation == ABS:
         found = magnitude(x)
@@ -174,7 +174,7 @@ def joined(operation: int, x: Any, y: Any) -> Any:  # noqa: ANN401 - the compile
         found = smaller(x, y) + (x - x)
     else:
         found = larger(x, y) + (x - x)
-    return known(found)
+    return canonicalize(found)
 
 
 @compiled_uncounted
@@ -189,21 +189,24 @@ def fill(
             store_eight(stack, top, k, number)
     else:
         for k in range(0, whole, EIGHT):
-            store_eight(stack, top, k, eight_at(rows, u, leaf, first + k))
+            store_eight(stack, top, k, load_indirect_eight(rows, u, leaf, first + k))
         for k in range(whole, count):
-            stack[top, k] = value_at(rows, u, leaf, first + k)
+            stack[top, k] = load_indirect_value(rows, u, leaf, first + k)
     for k in range(count, (count + LAST_BIT) // WORD * WORD):
         stack[top, k] = np.nan
 
 
 @compiled_uncounted
-def compared(places: Ints, first: int, relation: int) -> np.uint64:
+def compare_word(places: Ints, first: int, relation: int) -> np.uint64:
     """64 bars of a comparison of what lies at the first two places as a word."""
     word = 0
     # Less is more, seen from the other side.
     one, other = (1, 0) if relation & 1 else (0, 1)
     for k in range(0, WORD, EIGHT):
-        x, y = eight_at(places, 0, one, first + k), eight_at(places, 0, other, first + k)
+        x, y = (
+            load_indirect_eight(places, 0, one, first + k),
+            load_indirect_eight(places, 0, other, first + k),
+        )
         word |= (bits_above(x, y) if relation < 2 else bits_at_least(x, y)) << k
     return np.uint64(word)
 
@@ -233,25 +236,25 @@ def value_of_formula(
     """
     found, top = 0.0, 0
     for s in range(begin, end):
-        operation, leaf = value_of(steps, s, 0), value_of(steps, s, 1)
+        operation, leaf = load_value(steps, s, 0), load_value(steps, s, 1)
         # The uppermost place is held in a register, the others in memory.
         if operation == LEAF:
             stack[top] = found
-            found = leaf_at(leaf, rows, numbers, p, bar)
+            found = read_leaf(leaf, rows, numbers, p, bar)
             top += 1
         elif operation == ABS:
             found = magnitude(found)
         else:
             top -= 1
-            found = joined(operation, stack[top], found)
+            found = apply_operation(operation, stack[top], found)
     # A zero has no sign.
     return found + 0.0
 
 
 @compiled_uncounted
-def leaf_at(leaf: int, rows: Ints, numbers: Floats, p: int, bar: int) -> float:
+def read_leaf(leaf: int, rows: Ints, numbers: Floats, p: int, bar: int) -> float:
     """What a leaf says at one bar."""
-    found: float = value_of(numbers, p, leaf)
-    if value_of(rows, p, leaf) != 0:
-        found = value_at(rows, p, leaf, bar)
+    found: float = load_value(numbers, p, leaf)
+    if load_value(rows, p, leaf) != 0:
+        found = load_indirect_value(rows, p, leaf, bar)
     return found

@@ -2,23 +2,23 @@
 
 import numpy as np
 
-from engine.runtime.compiling.loops import compiled, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
 from engine.runtime.cpu.bitset import FULL, LAST_BIT, Words
 from engine.runtime.cpu.simd4 import take
-from engine.runtime.cpu.simd8 import word_at
+from engine.runtime.cpu.simd8 import load_indirect_word
 from engine.runtime.cpu.types import Ints
 
 RELATIONS = {">": 0, "<": 1, ">=": 2, "<=": 3}
 
 
-@compiled
-def copied(addresses: Ints, n_words: int) -> Words:
+@compiled_loop
+def gather_words(addresses: Ints, n_words: int) -> Words:
     """Words [U, N] that lie at addresses [U]."""
     places = addresses.reshape((addresses.size, 1))
     found = np.empty((addresses.size, n_words), np.uint64)
     for u in range(addresses.size):
         for i in range(n_words):
-            found[u, i] = word_at(places, u, 0, i)
+            found[u, i] = load_indirect_word(places, u, 0, i)
     return found
 
 
@@ -35,18 +35,18 @@ def join_each(parts: Ints, is_all: bool, shared: Ints, out: Words) -> None:
     u = take(shared, 0)
     while u < out.shape[0]:
         for i in range(out.shape[1]):
-            out[u, i] = word_at(parts, u, 0, i)
+            out[u, i] = load_indirect_word(parts, u, 0, i)
         for k in range(1, parts.shape[1]):
             for i in range(out.shape[1]):
                 if is_all:
-                    out[u, i] &= word_at(parts, u, k, i)
+                    out[u, i] &= load_indirect_word(parts, u, k, i)
                 else:
-                    out[u, i] |= word_at(parts, u, k, i)
+                    out[u, i] |= load_indirect_word(parts, u, k, i)
         u = take(shared, 0)
 
 
-@compiled
-def moved(words: Words, bars: int, n_bars: int) -> Words:
+@compiled_loop
+def shift_words(words: Words, bars: int, n_bars: int) -> Words:
     """What held so many bars ago, of several words [U, N]; nothing before the first bar."""
     found = np.zeros_like(words)
     whole, bits = bars >> 6, np.uint64(bars & LAST_BIT)
@@ -68,6 +68,6 @@ def over_bars(words: Words, bars: int, n_bars: int, *, is_held: bool) -> Words:
     # Before the first bar nothing held, which one bar more than there are says already.
     while known < min(bars, n_bars + 1):
         step = min(known, bars - known)
-        words = join(words, moved(words, step, n_bars))
+        words = join(words, shift_words(words, step, n_bars))
         known += step
     return words

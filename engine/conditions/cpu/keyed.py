@@ -67,7 +67,7 @@ class KeyedArrays:
         self._addresses, self._count = self._addresses[:, used], len(used)
 
 
-def addresses_of(arrays: Sequence[Array]) -> Ints:
+def list_addresses(arrays: Sequence[Array]) -> Ints:
     """Where arrays lie, [n]."""
     return np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
 

@@ -13,11 +13,11 @@ from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from engine.conditions.cpu.expression_vm import LEAF, OPERATIONS, WORD, decide_each, stack_of
-from engine.conditions.cpu.kernels import RELATIONS, copied, join_each, moved, over_bars
-from engine.conditions.cpu.keyed import KeyedArrays, addresses_of, addresses_within
+from engine.conditions.cpu.expression_vm import LEAF, OPERATIONS, WORD, allocate_stack, decide_each
+from engine.conditions.cpu.kernels import RELATIONS, gather_words, join_each, over_bars, shift_words
+from engine.conditions.cpu.keyed import KeyedArrays, addresses_within, list_addresses
 from engine.indicators.cpu.trends import TrendForm
-from engine.indicators.individuals import Individuals, columns_of, values_of
+from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
 from engine.indicators.trend_spec import is_trend
 from engine.runtime.cpu.bitset import LAST_BIT, Words
 from engine.runtime.cpu.simd4 import LANES
@@ -137,7 +137,7 @@ class Readings:
     def part(self, node: Node) -> Part:
         """The part of a node; equal nodes are one part."""
         if node not in self._parts:
-            columns = columns_of(node, self._layout)
+            columns = list_gene_columns(node, self._layout)
             is_fresh = isinstance(node, Arithmetic) and any(map(_is_fresh, node.parts))
             below = node.parts if is_fresh or isinstance(node, Condition) else ()
             parts = tuple(self.part(one) for one in below)
@@ -150,7 +150,7 @@ class Readings:
 
     def values(self, setting: Node) -> Floats:
         """The value [P] of a constant or a gene."""
-        return values_of(setting, self._layout, self.individuals.here)
+        return resolve_values(setting, self._layout, self.individuals.here)
 
     def formula(self, *parts: Part) -> tuple[Formula, Ints]:
         """Formulas of several parts one after another, and the first step of each and the end."""
@@ -172,7 +172,7 @@ class Readings:
             if isinstance(leaf.node, GeneValue | Number):
                 numbers[:, place] = self.values(leaf.node)[chosen]
                 continue
-            table = self._table_of(leaf)
+            table = self._update_row_table(leaf)
             if not leaf.columns and table.first.size == 1:
                 # The same at every bar.
                 numbers[:, place] = table.first[0]
@@ -180,14 +180,14 @@ class Readings:
                 rows[:, place] = table.addresses[0][chosen]
         return Leaves(rows, numbers)
 
-    def _table_of(self, part: Part) -> KeyedArrays:
+    def _update_row_table(self, part: Part) -> KeyedArrays:
         """Rows of a leaf, in which those that the population reads were looked up."""
         table = self._row_tables.setdefault(part.number, KeyedArrays(part.columns))
         if part.number not in self._asked:
             with _whole(self._row_tables, part.number):
                 fresh = table.find(self.individuals.here)
                 rows = self._computed_rows(part, self.individuals.here[fresh])
-                table.add(addresses_of(rows)[None], rows)
+                table.add(list_addresses(rows)[None], rows)
             self._asked.add(part.number)
         return table
 
@@ -196,11 +196,11 @@ class Readings:
         found: dict[int, Floats] = {}
 
         def compute(some: list[int]) -> None:
-            rows = self._computed(cast(Expression, part.node), genomes[some])
+            rows = self._evaluate_trees(cast(Expression, part.node), genomes[some])
             # They are read from their addresses on.
             found.update(zip(some, map(np.ascontiguousarray, rows), strict=True))
 
-        self._shared(compute, self._together(part.node, list(range(len(genomes)))))
+        self._run_on_threads(compute, self._together(part.node, list(range(len(genomes)))))
         return [found[u] for u in range(len(genomes))]
 
     def words(self, part: Part) -> Ints:
@@ -211,14 +211,16 @@ class Readings:
         node = part.node
         if isinstance(node, Compare) and not node.bars_ago:
             return self._sides(part)[RELATIONS[node.relation]]
-        found: Ints = self._addresses(part.number, part.columns, 1, partial(self._decided, part))[0]
+        found: Ints = self._addresses(
+            part.number, part.columns, 1, partial(self._decide_words, part)
+        )[0]
         return found
 
     def _sides(self, part: Part) -> dict[int, Ints]:
         """Where words [P] lie, by each relation that the strategy asks for between two sides."""
         sides = part.below[0].number, part.below[1].number
         relations = sorted(self._relations[sides])
-        compute = partial(self._compared, part, np.array(relations))
+        compute = partial(self._compare_sides, part, np.array(relations))
         found = self._addresses(sides, part.columns, len(relations), compute)
         return dict(zip(relations, found, strict=True))
 
@@ -257,7 +259,7 @@ class Readings:
             size = max(min(LANES, len(places) // self._workers.count), 1)
         return [places[begin : begin + size] for begin in range(0, len(places), size)]
 
-    def _computed(self, node: Expression, genomes: Floats) -> list[Floats]:
+    def _evaluate_trees(self, node: Expression, genomes: Floats) -> list[Floats]:
         trees = [bound(node, self._layout.decode(genome)) for genome in genomes]
         if len(trees) > 1 and isinstance(self._rows.run, TrendForm):
             return self._rows.run.of(self._rows, cast(list[Call], trees))
@@ -270,18 +272,18 @@ class Readings:
             return self._kept.get(name, lambda: cast(Floats, self._rows.of(tree)))
         return self._rows.of(tree)
 
-    def _decided(self, part: Part, chosen: Ints) -> Words:
+    def _decide_words(self, part: Part, chosen: Ints) -> Words:
         """Words [1, n, N] of a condition for some individuals."""
         node = part.node
         if isinstance(node, Compare):
             sides = self._sides(part)[RELATIONS[node.relation]][chosen]
-            return moved(copied(sides, self.n_words), node.bars_ago, self.n_bars)[None]
+            return shift_words(gather_words(sides, self.n_words), node.bars_ago, self.n_bars)[None]
         below = [self.words(one)[chosen] for one in part.below if isinstance(one.node, Condition)]
         found = np.empty((1, len(chosen), self.n_words), np.uint64)
         if isinstance(node, OverBars):
             bars = self.values(node.bars)[chosen]
             for length in np.unique(bars):
-                words = copied(below[0][bars == length], self.n_words)
+                words = gather_words(below[0][bars == length], self.n_words)
                 found[0, bars == length] = over_bars(
                     words, int(length), self.n_bars, is_held=isinstance(node, Held)
                 )
@@ -290,12 +292,12 @@ class Readings:
         self._workers.run(lambda _: join_each(parts, is_all, shared, found[0]), len(chosen))
         return found
 
-    def _compared(self, part: Part, relations: Ints, chosen: Ints) -> Words:
+    def _compare_sides(self, part: Part, relations: Ints, chosen: Ints) -> Words:
         """Words [Q, n, N] of several relations of the same two sides."""
         formula, ends = self.formula(*part.below)
         rows, numbers = self.leaves(formula, chosen)
         words = np.empty((len(relations), len(chosen), self.n_words), np.uint64)
-        stacks = [stack_of(formula.depth + 1) for _ in range(self._workers.count)]
+        stacks = [allocate_stack(formula.depth + 1) for _ in range(self._workers.count)]
         left, right = formula.steps[: ends[1]], formula.steps[ends[1] :]
         shared = np.zeros(1, np.int64)
 
@@ -306,7 +308,7 @@ class Readings:
         self._workers.run(compute, len(chosen))
         return words
 
-    def _shared(self, compute: Callable[[Thing], None], things: Sequence[Thing]) -> None:
+    def _run_on_threads(self, compute: Callable[[Thing], None], things: Sequence[Thing]) -> None:
         """Compute several things on all threads."""
 
         def work(thread: int) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 
 from engine.conditions.encode import Entry
 from engine.indicators.cpu.codes import encode
-from engine.runtime.compiling.loops import compiled, compiled_inline
+from engine.runtime.compiling.loops import compiled_inline, compiled_loop
 from engine.runtime.cpu.types import Codes, Floats, Market, Slots
 
 BLOCK_BARS = 2048
 
 
-@compiled
+@compiled_loop
 def signals(
     market: Market,
     entry: Entry,
@@ -73,9 +73,9 @@ def _mask(
         threshold = encode(genome[entry.genes[c, 1]], entry.scales[c, 0], entry.scales[c, 1])
         codes = market.codes[slots[entry.genes[c, 0]], start : start + width]
         if entry.genes[c, 2] == 1:
-            _keep_from(codes, np.uint8(threshold), block)
+            _keep_at_least(codes, np.uint8(threshold), block)
         else:
-            _keep_up_to(codes, np.uint8(threshold), block)
+            _keep_at_most(codes, np.uint8(threshold), block)
     for d in range(entry.pairs.shape[0]):
         left = market.codes[slots[entry.pairs[d, 0]], start : start + width]
         right = market.codes[slots[entry.pairs[d, 1]], start : start + width]
@@ -86,14 +86,14 @@ def _mask(
 
 
 @compiled_inline
-def _keep_from(codes: Codes, threshold: np.uint8, block: Codes) -> None:
+def _keep_at_least(codes: Codes, threshold: np.uint8, block: Codes) -> None:
     # NaN has code 0 and every threshold at least 1.
     for k in range(codes.size):
         block[k] &= np.uint8(codes[k] >= threshold)
 
 
 @compiled_inline
-def _keep_up_to(codes: Codes, threshold: np.uint8, block: Codes) -> None:
+def _keep_at_most(codes: Codes, threshold: np.uint8, block: Codes) -> None:
     for k in range(codes.size):
         block[k] &= np.uint8(codes[k] <= threshold) & np.uint8(codes[k] != 0)
 

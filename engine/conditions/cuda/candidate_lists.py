@@ -50,7 +50,7 @@ class Packing(NamedTuple):
     bounds: Floats
 
 
-def packing_of(case: FastCase, entry: Entry) -> Packing:
+def choose_packing(case: FastCase, entry: Entry) -> Packing:
     """Choose the comparisons to pack: those whose rows need no gene but one common whole one.
 
     The gene that most rows share leads.
@@ -132,7 +132,7 @@ class CandidateLists:
 
         Genomes are [P, G], slots [P, R].
         """
-        lead, weaker = self._named(genomes, slots)
+        lead, weaker = self._find_list_slots(genomes, slots)
         table[:, :-1], table[:, -1] = slots, self._list_of[lead, weaker]
         return bool((table[:, -1] >= 0).all())
 
@@ -141,7 +141,7 @@ class CandidateLists:
 
         Nothing may run on the device.
         """
-        lead, weaker = self._named(genomes, slots)
+        lead, weaker = self._find_list_slots(genomes, slots)
         missing = self._list_of[lead, weaker] < 0
         if self._used > self._most:
             # Lists whose rows were forgotten are among them; what is needed is made again.
@@ -151,7 +151,7 @@ class CandidateLists:
         members = np.nonzero(missing)[0][places]
         self._make(slots[members], lead[members], weaker[members])
 
-    def _named(self, genomes: Floats, slots: Slots) -> tuple[Slots, Slots]:
+    def _find_list_slots(self, genomes: Floats, slots: Slots) -> tuple[Slots, Slots]:
         """Slot [P] that names each individual's list, and 1 [P] where it is outside its bounds."""
         packing = self._packing
         lead = slots[:, packing.lead] if packing.lead >= 0 else np.zeros(len(slots), np.int32)
@@ -213,15 +213,15 @@ class CandidateLists:
             raise torch.OutOfMemoryError(f"{needed:,} candidates need more than 32-bit numbers")
         if needed > len(self.bars):
             self.bars, self.words = (
-                _grown(old, max(needed, 2 * len(old))) for old in (self.bars, self.words)
+                _grow_tensor(old, max(needed, 2 * len(old))) for old in (self.bars, self.words)
             )
             self.moves += 1
         if self._n_lists + lists > len(self.index):
-            self.index = _grown(self.index, max(self._n_lists + lists, 2 * len(self.index)))
+            self.index = _grow_tensor(self.index, max(self._n_lists + lists, 2 * len(self.index)))
             self.moves += 1
 
 
-def _grown(old: torch.Tensor, length: int) -> torch.Tensor:
+def _grow_tensor(old: torch.Tensor, length: int) -> torch.Tensor:
     new = torch.zeros((length, *old.shape[1:]), dtype=old.dtype, device=old.device)
     new[: len(old)] = old
     return new

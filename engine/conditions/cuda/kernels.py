@@ -23,13 +23,13 @@ TURNED = tl.constexpr(expression_vm.TURNED)
 
 
 @triton.jit
-def known(x):
+def canonicalize(x):
     """A result that is finite, its zero without a sign; NaN for any other."""
     return tl.where(tl.abs(x) < float("inf"), x + 0.0, float("nan"))
 
 
 @triton.jit
-def joined(operation, x, y):
+def apply_operation(operation, x, y):
     """One operation on both sides, rounded once; all are computed, and one is taken."""
     is_left = tl.where(operation == MINIMUM, x < y, x > y)
     is_unknown = (x != x) | (y != y)
@@ -41,7 +41,7 @@ def joined(operation, x, y):
 
 
 @triton.jit
-def value_of(p_code, begin, end, p_constants, p_genome, p_slot, p_rows, row_stride, t, m):
+def evaluate_formula(p_code, begin, end, p_constants, p_genome, p_slot, p_rows, row_stride, t, m):
     """A formula at bars t of one individual, where m; anything elsewhere.
 
     p_code: instruction and operand, in turn. p_slot: the individual's slot of each row. p_rows:
@@ -70,7 +70,7 @@ def value_of(p_code, begin, end, p_constants, p_genome, p_slot, p_rows, row_stri
         left = tl.where(operand == 0, s1, s0)
         right = tl.where(operand == 0, s0, s1)
         is_abs = operation == ABS
-        made = known(tl.where(is_abs, tl.abs(s0), joined(operation, left, right)))
+        made = canonicalize(tl.where(is_abs, tl.abs(s0), apply_operation(operation, left, right)))
         # What is put goes on top; one operand is replaced, of two one leaves.
         is_put = operation <= CONSTANT
         fourth = tl.where(is_put, s2, s3)
@@ -95,13 +95,13 @@ def one_operation(x, y, OPERATION: tl.constexpr):
     elif OPERATION == DIVIDE:
         return x / y
     else:
-        return joined(OPERATION, x, y)
+        return apply_operation(OPERATION, x, y)
 
 
 @triton.jit
 def value_in_form(p_code, begin, p_constants, p_genome, p_slot, p_rows, row_stride, t, m,
                   FORM: tl.constexpr):  # fmt: skip
-    """As `value_of`, of a formula whose operations are FORM."""
+    """As `evaluate_formula`, of a formula whose operations are FORM."""
     zero = tl.zeros(t.shape, tl.float64)
     s0 = zero
     s1 = zero
@@ -121,12 +121,12 @@ def value_in_form(p_code, begin, p_constants, p_genome, p_slot, p_rows, row_stri
             else:
                 s0 = zero + tl.load(p_constants + operand)
         elif FORM[k] == ABS:
-            s0 = known(tl.abs(s0))
+            s0 = canonicalize(tl.abs(s0))
         else:
             if FORM[k] >= TURNED:
-                s0 = known(one_operation(s0, s1, FORM[k] - TURNED))
+                s0 = canonicalize(one_operation(s0, s1, FORM[k] - TURNED))
             else:
-                s0 = known(one_operation(s1, s0, FORM[k]))
+                s0 = canonicalize(one_operation(s1, s0, FORM[k]))
             s1 = s2
             s2 = s3
     return s0
@@ -163,10 +163,10 @@ def compare_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_m
         i_p = tl.load(p_members + k).to(tl.int64)
         p_genome = p_genomes + i_p * n_genes
         p_slot = p_slots + i_p * n_rows
-        a = value_of(p_code, left, left_end, p_constants, p_genome, p_slot, p_rows, row_stride, t,
-                     m)  # fmt: skip
-        b = value_of(p_code, right, right_end, p_constants, p_genome, p_slot, p_rows, row_stride, t,
-                     m)  # fmt: skip
+        a = evaluate_formula(p_code, left, left_end, p_constants, p_genome, p_slot, p_rows,
+                             row_stride, t, m)  # fmt: skip
+        b = evaluate_formula(p_code, right, right_end, p_constants, p_genome, p_slot, p_rows,
+                             row_stride, t, m)  # fmt: skip
         # A comparison with NaN does not hold.
         if relation == 0:
             holds = a > b

@@ -19,7 +19,7 @@ from engine.conditions.cuda.kernels import following_kernel, remember_kernel
 from engine.conditions.cuda.specialization import Comparing, Comparison, Read
 from engine.indicators.cuda.device_rows import Making
 from engine.indicators.cuda.row_store import RowKey, RowStore
-from engine.indicators.individuals import Individuals, columns_of, values_of
+from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import to_device
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
@@ -133,12 +133,14 @@ class Readings:
         if node not in self._parts:
             below = tuple(self.part(one) for one in node.parts if isinstance(one, Condition))
             comparison = self._comparison(node) if isinstance(node, Compare) else None
-            self._parts[node] = Part(node, columns_of(node, self._layout), below, comparison)
+            self._parts[node] = Part(node, list_gene_columns(node, self._layout), below, comparison)
         return self._parts[node]
 
     def load(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Instructions and constants of all formulas on the device."""
-        self._leaves = [Leaf(node, columns_of(node, self._layout)) for node in self._formulas.rows]
+        self._leaves = [
+            Leaf(node, list_gene_columns(node, self._layout)) for node in self._formulas.rows
+        ]
         parts = self._parts.values()
         self._compared = {part.columns for part in parts if part.comparison is not None}
         self._spread = {
@@ -161,7 +163,7 @@ class Readings:
 
         Under "slots": [P, R] int32, where the rows of each lie, which are there from now on.
         """
-        slots = self._slots_of(individuals)
+        slots = self._find_slots(individuals)
         if slots is None:
             return None
         arrays: Arrays = {"slots": slots}
@@ -173,7 +175,7 @@ class Readings:
             arrays[below, above] = set_of[members].astype(np.int32)
         return arrays
 
-    def _slots_of(self, individuals: Individuals) -> Slots | None:
+    def _find_slots(self, individuals: Individuals) -> Slots | None:
         sets = [individuals.distinct(leaf.columns) for leaf in self._leaves]
         if sum(len(found.members) for found in sets) > self._room.most:
             return None
@@ -193,7 +195,7 @@ class Readings:
     def words(self, part: Part, seen: Seen) -> torch.Tensor:
         """Words [n, N] of a condition for every set of its genes; no bit behind the last bar."""
         if part not in self._words:
-            self._words[part] = self._decided(part, seen)
+            self._words[part] = self._decide_words(part, seen)
         return self._words[part]
 
     def _make(self, keys: list[RowKey], out: torch.Tensor) -> None:
@@ -213,7 +215,7 @@ class Readings:
                WORDS=MOVED_WORDS)  # fmt: skip
         return found
 
-    def _decided(self, part: Part, seen: Seen) -> torch.Tensor:
+    def _decide_words(self, part: Part, seen: Seen) -> torch.Tensor:
         if part.comparison is not None:
             members = seen.there[part.columns,]
             words = self._new_words(len(members))
@@ -221,24 +223,26 @@ class Readings:
             read = Read(*self.code, genomes, slots, self.rows, members, self.n_bars)
             self._comparing.decide(part.comparison, read, words)
             return words
-        below = [self._taken(one, part, seen) for one in part.below]
+        below = [self._gather_words(one, part, seen) for one in part.below]
         if isinstance(part.node, OverBars):
-            return self._remembered(part, part.node, below[0], seen)
+            return self._reduce_over_bars(part, part.node, below[0], seen)
         is_all = isinstance(part.node, AllOf)
         return reduce(torch.bitwise_and if is_all else torch.bitwise_or, below)
 
-    def _taken(self, below: Part, part: Part, seen: Seen) -> torch.Tensor:
+    def _gather_words(self, below: Part, part: Part, seen: Seen) -> torch.Tensor:
         """Words of a condition below, for every set of genes of a part; or one for all of them."""
         words = self.words(below, seen)
         if below.columns == part.columns or len(words) == 1:
             return words
         return words.index_select(0, seen.there[below.columns, part.columns])
 
-    def _remembered(
+    def _reduce_over_bars(
         self, part: Part, node: OverBars, words: torch.Tensor, seen: Seen
     ) -> torch.Tensor:
         members = seen.individuals.distinct(part.columns).members
-        bars = values_of(node.bars, self._layout, seen.individuals.here)[members].astype(np.int64)
+        bars = resolve_values(node.bars, self._layout, seen.individuals.here)[members].astype(
+            np.int64
+        )
         wanted = np.minimum(bars, self.n_bars + 1)
         words = words.expand(len(wanted), -1).contiguous()
         covered = np.ones_like(wanted)

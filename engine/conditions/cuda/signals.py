@@ -10,7 +10,9 @@ import triton.language as tl
 
 
 @triton.jit
-def span_of(p_slot, p_warm, p_windows, i_window, WARM_ROWS: tl.constexpr, DELAY: tl.constexpr):
+def find_signal_span(
+    p_slot, p_warm, p_windows, i_window, WARM_ROWS: tl.constexpr, DELAY: tl.constexpr
+):
     """First bar that may signal and one past the last, on the common axis."""
     series = tl.load(p_windows + i_window * 3)
     first = tl.load(p_windows + i_window * 3 + 1)
@@ -21,7 +23,7 @@ def span_of(p_slot, p_warm, p_windows, i_window, WARM_ROWS: tl.constexpr, DELAY:
 
 
 @triton.jit
-def code_of(value, p_scales, c, HIGHEST: tl.constexpr):
+def encode_threshold(value, p_scales, c, HIGHEST: tl.constexpr):
     """Code of a threshold, by the arithmetic that made the rows' codes."""
     position = (value - tl.load(p_scales + c * 2)) * tl.load(p_scales + c * 2 + 1)
     return 1 + tl.minimum(tl.maximum(position, 0.0), HIGHEST - 1.0).to(tl.int32)
@@ -57,7 +59,7 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
         return
     p_genome = p_genomes + i_p * N_COLUMNS
     p_slot = p_slots + i_p * N_ROWS
-    first, last = span_of(p_slot, p_warm, p_windows, i_pair % n_windows, WARM_ROWS, DELAY)
+    first, last = find_signal_span(p_slot, p_warm, p_windows, i_pair % n_windows, WARM_ROWS, DELAY)
     if IS_PART:
         first = tl.minimum(tl.maximum(first, first_bar), first_bar + n_bars)
         last = tl.maximum(tl.minimum(last, first_bar + n_bars), first)
@@ -66,7 +68,7 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
     end = tl.load(p_blocks + (last - first_bar + INDEX_BARS - 1) // INDEX_BARS)
     limits = tl.zeros([], tl.int32)
     for k in tl.static_range(N_PACKED):
-        code = code_of(tl.load(p_genome + GENES[3 * k + 1]), p_scales, k, HIGHEST)
+        code = encode_threshold(tl.load(p_genome + GENES[3 * k + 1]), p_scales, k, HIGHEST)
         if GENES[3 * k + 2]:
             limits = limits | (code << (8 * k))
         else:
@@ -119,7 +121,7 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
                 equal = holds & (((parted >> (8 * k)) & 255) == 128)
             else:
                 found = tl.load(p_codes + at, mask=holds, other=0).to(tl.int32)
-                limit = code_of(threshold, p_scales, k, HIGHEST)
+                limit = encode_threshold(threshold, p_scales, k, HIGHEST)
                 if GENES[3 * k + 2]:
                     holds = holds & (found >= limit)
                 else:

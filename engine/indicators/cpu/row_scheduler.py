@@ -86,14 +86,14 @@ class RowFiller:
         self._maps = list(dict.fromkeys(coders.values()))
         self._coder_of = {form: self._maps.index(coder) for form, coder in coders.items()}
         self._columns = [
-            _columns_of(columns, self._maps, market)
+            _build_columns(columns, self._maps, market)
             for columns, market in zip(sources, markets, strict=True)
         ]
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows in every series."""
         lengths = {columns.n_bars for columns in self._columns}
-        works = {n_bars: self._work_of(requests, n_bars) for n_bars in lengths}
+        works = {n_bars: self._plan_work(requests, n_bars) for n_bars in lengths}
         calls = [
             (columns, *work, np.empty(len(work.tasks)), np.zeros(3, np.int64))
             for columns in self._columns
@@ -107,8 +107,8 @@ class RowFiller:
         self._threads.run(compute, sum(len(parts) for _, _, parts, *_ in calls))
         self.mended += sum(int(shared[MENDED]) for *_, shared in calls)
 
-    def _work_of(self, requests: Sequence[RowRequest], n_bars: int) -> Work:
-        rows = [self._rows_of(request) for request in requests]
+    def _plan_work(self, requests: Sequence[RowRequest], n_bars: int) -> Work:
+        rows = [self._build_row_tasks(request) for request in requests]
         averages = [of_form for of_form in rows if of_form[0, KIND] == EMA]
         bundles = [part for of_form in averages for part in self._bundles(of_form, n_bars)]
         others = [of_form for of_form in rows if of_form[0, KIND] != EMA]
@@ -121,7 +121,7 @@ class RowFiller:
             longest=int(windows.max(initial=0)),
         )
 
-    def _rows_of(self, request: RowRequest) -> Ints:
+    def _build_row_tasks(self, request: RowRequest) -> Ints:
         """Whole rows as tasks [n, 8], bars left out."""
         form, parameters, slots = request
         rows = np.zeros((len(slots), 8), np.int64)
@@ -168,7 +168,7 @@ def _stretches(row: Ints, n_bars: int, lead: int, count: int) -> list[Ints]:
     return np.split(cut, count // LANES)
 
 
-def _columns_of(sources: dict[str, Floats], maps: Sequence[Coder], market: Market) -> Columns:
+def _build_columns(sources: dict[str, Floats], maps: Sequence[Coder], market: Market) -> Columns:
     found = [coder_maps(coder, sources, HIGHEST_CODE) for coder in maps]
     return Columns(
         n_bars=len(market.open),

@@ -180,7 +180,7 @@ def _rolling(
     """
     count, inverse = splat(float(window)), splat(1.0 / window)
     anchor = gather(values, _starts(first, window, 0, end), 0)
-    _sum_left(values, _starts_before(first, window, end, zero), window, anchor, left)
+    _sum_left(values, _find_block_starts(first, window, end, zero), window, anchor, left)
     right1, right2 = splat(0.0), splat(0.0)
     # The last block of a series may be shorter than the others.
     short = (end - first) % window if first + LANES * window > end else 0
@@ -194,11 +194,11 @@ def _rolling(
             right1 = right1 + d
             right2 = right2 + d * d
             sum1 = load(left, 2 * LANES * k) + right1
-            mean = anchor + _divided(sum1, count, inverse, is_tame)
+            mean = anchor + _divide_lanes(sum1, count, inverse, is_tame)
             if is_score:
                 sum2 = load(left, 2 * LANES * k + LANES) + right2
-                product = _divided(sum1 * sum1, count, inverse, is_tame)
-                variance = _divided(sum2 - product, count, inverse, is_tame)
+                product = _divide_lanes(sum1 * sum1, count, inverse, is_tame)
+                variance = _divide_lanes(sum2 - product, count, inverse, is_tame)
                 score = where_positive(variance, (x - mean) / root(variance))
                 scatter(rows, starts, k + shift, score)
             else:
@@ -235,7 +235,7 @@ def _starts(first: int, window: int, done: int, end: int) -> Starts:
 
 
 @compiled_part
-def _starts_before(first: int, window: int, end: int, zero: int) -> Starts:
+def _find_block_starts(first: int, window: int, end: int, zero: int) -> Starts:
     """Where the blocks before them begin; bars that exist, where there is none."""
     before = max(first - window, zero)
     return (
@@ -247,7 +247,7 @@ def _starts_before(first: int, window: int, end: int, zero: int) -> Starts:
 
 
 @compiled_part
-def _divided(x: Lanes, count: Lanes, inverse: Lanes, is_tame: bool) -> Lanes:
+def _divide_lanes(x: Lanes, count: Lanes, inverse: Lanes, is_tame: bool) -> Lanes:
     return quotient(x, count, inverse) if is_tame else x / count
 
 

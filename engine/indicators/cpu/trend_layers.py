@@ -11,7 +11,16 @@ import numpy.typing as npt
 
 from engine.indicators.trend_spec import FAMILIES, FLOOR, LENGTHS, MILLION, TAYLOR
 from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
-from engine.runtime.cpu.simd4 import LANES, above, load, sided, signed, splat, store, whole_part
+from engine.runtime.cpu.simd4 import (
+    LANES,
+    above,
+    load,
+    select_by_side,
+    sign_by_side,
+    splat,
+    store,
+    whole_part,
+)
 from engine.runtime.cpu.types import Floats, Ints
 
 TILE = 128
@@ -182,14 +191,14 @@ def _earn(
             # What was earned, the side of the bar before has earned.
             k, now = i * LANES, (i + 1) * LANES
             rise, fall, still = load(ups, k), load(downs, k), load(flats, k)
-            x = x * sided(words, k, p, rise, fall, still)
-            y = y * sided(words, k, q, rise, fall, still)
-            z = z * sided(words, k, r, rise, fall, still)
+            x = x * select_by_side(words, k, p, rise, fall, still)
+            y = y * select_by_side(words, k, q, rise, fall, still)
+            z = z * select_by_side(words, k, r, rise, fall, still)
             x = above(x, floor, x, floor)
             y = above(y, floor, y, floor)
             z = above(z, floor, z, floor)
-            num = load(nums, k) + signed(words, now, p, x) + signed(words, now, q, y)
-            store(nums, k, num + signed(words, now, r, z))
+            num = load(nums, k) + sign_by_side(words, now, p, x) + sign_by_side(words, now, q, y)
+            store(nums, k, num + sign_by_side(words, now, r, z))
             store(dens, k, load(dens, k) + x + y + z)
         store(state, a, x)
         store(state, b, y)

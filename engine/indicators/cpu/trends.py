@@ -17,7 +17,7 @@ from engine.indicators.cpu.trend_layers import MEMORY as LAYERS_MEMORY
 from engine.indicators.cpu.trend_layers import fresh_memory, pack, weigh
 from engine.indicators.cpu.trend_sides import MEMORY as SIDES_MEMORY
 from engine.indicators.cpu.trend_sides import fill_sides
-from engine.indicators.trend_spec import FAMILIES, IN_SCRIPT, LENGTHS, TRENDS, lengths_of
+from engine.indicators.trend_spec import FAMILIES, IN_SCRIPT, LENGTHS, TRENDS, list_lengths
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.types import Codes, Floats, Ints
@@ -65,7 +65,7 @@ class Trend(NamedTuple):
     state: TrendState
 
 
-def trends_of(
+def compute_trends(
     closes: Sequence[Floats],
     parameters: Sequence[int],
     is_script: bool,
@@ -79,7 +79,7 @@ def trends_of(
     codes = np.empty((LANES, FAMILIES, GROUPS * LANES, bars - begin), np.uint8)
     lengths = np.repeat(np.array(parameters[:6])[:, None], GROUPS * LANES, axis=1)
     for family, base in enumerate(parameters[:6]):
-        lengths[family, :LENGTHS] = lengths_of(base, parameters[6])
+        lengths[family, :LENGTHS] = list_lengths(base, parameters[6])
         lengths[family, LENGTHS:] = lengths[family, LENGTHS - 1]
     forms = np.array([IN_SCRIPT.get(k, k) if is_script else k for k in range(FAMILIES)])
     for lane, (close, state) in enumerate(zip(closes, states, strict=True)):
@@ -95,7 +95,7 @@ def trends_of(
     # Lanes that are not asked for do what the first one does.
     lanes = [lane if lane < len(closes) else 0 for lane in range(LANES)]
     settings = np.array([parameters[7:12]] * LANES, np.int64)
-    rows, votes = weighed(
+    rows, votes = weigh_lanes(
         _prices(np.stack([closes[lane] for lane in lanes])),
         words, places[lanes], settings, is_script, begin, layers,
         has_votes=True,
@@ -110,7 +110,7 @@ def trends_of(
     ]
 
 
-def weighed(
+def weigh_lanes(
     closes: Floats,
     words: Words,
     places: Ints,
@@ -176,7 +176,7 @@ class TrendForm:
             [fresh_memory(np.array(tuples[lane][12:]), tuples[lane][8]) for lane in lanes]
         )
         prices = _prices(close[None])
-        found, _ = weighed(
+        found, _ = weigh_lanes(
             prices, words, places[lanes], settings, is_script, 0, memory, has_votes=False
         )
         # One that is let go must not stay because of the others.
@@ -200,7 +200,7 @@ class TrendForm:
 
         def compute() -> Floats:
             codes = np.empty((LENGTHS, len(close)), np.uint8)
-            for j, n in enumerate(lengths_of(base, robustness).tolist()):
+            for j, n in enumerate(list_lengths(base, robustness).tolist()):
                 codes[j] = self._sides(close, form, n // LANES)[n % LANES]
             words = np.empty(len(close), np.uint32)
             pack(codes, words)
@@ -230,7 +230,7 @@ class TrendForm:
         return number
 
 
-def rows_of(series: Sequence[Bars], most_bytes: int) -> list[Rows]:
+def build_series_rows(series: Sequence[Bars], most_bytes: int) -> list[Rows]:
     """Rows of each series, kept up to an amount of memory; threads and devices may share them."""
     kept = Kept(most_bytes)
     run = TrendForm(kept)

@@ -8,7 +8,7 @@ import torch
 
 from engine.indicators.cuda.trends import Trends
 from engine.indicators.trend_spec import TRENDS, is_trend
-from engine.runtime.cuda.watchdog import moved
+from engine.runtime.cuda.watchdog import move_tensor
 from strategy.expressions import Call, Expression
 from strategy.model import Strategy
 from strategy.nodes import walk
@@ -46,12 +46,16 @@ class Making:
                 on_host.append(place)
         for name, asked in calls.items():
             if asked:
-                found = self._trends_of(list(asked.values()), TRENDS[name])
+                found = self._compute_trends(list(asked.values()), TRENDS[name])
                 _put(list(asked), out, found)
         if on_host:
-            _put(on_host, out, moved(self._from_host([trees[k] for k in on_host]), self._device))
+            _put(
+                on_host,
+                out,
+                move_tensor(self._from_host([trees[k] for k in on_host]), self._device),
+            )
 
-    def _trends_of(self, calls: Sequence[Call], is_script: bool) -> torch.Tensor:
+    def _compute_trends(self, calls: Sequence[Call], is_script: bool) -> torch.Tensor:
         if self._trends is None:
             # Sides, averages and what rows are made of take a share each.
             close = self.rows.series.close

@@ -11,8 +11,8 @@ from data.bars import Bars, Window
 from engine.backend import Floats, Ints
 from engine.errors import DeviceError
 from engine.indicators.coders import Coder, coder_maps
-from engine.indicators.sources import sources_of
-from engine.runtime.cuda.watchdog import moved, to_device
+from engine.indicators.sources import compute_sources
+from engine.runtime.cuda.watchdog import move_tensor, to_device
 
 ALIGNED_BARS = 64
 """Series begin at whole groups of the pyramid's upper levels."""
@@ -79,7 +79,7 @@ class DeviceMarket:
 
     def __init__(self, series: Sequence[Bars], coders: set[Coder], device: torch.device) -> None:
         lengths = np.array([len(bars) for bars in series], np.int64)
-        self.starts, self.n_bars = axis_of(lengths)
+        self.starts, self.n_bars = lay_out_axis(lengths)
         if self.n_bars >= MOST_BARS:
             raise DeviceError(f"{self.n_bars:,} bars are too many for one device")
         self.ends = self.starts + lengths
@@ -87,18 +87,18 @@ class DeviceMarket:
         self.device = device
         self.device_starts = self.to_device(self.starts.astype(np.int32))
         self.device_ends = self.to_device(self.ends.astype(np.int32))
-        all_sources = [sources_of(bars) for bars in series]
+        all_sources = [compute_sources(bars) for bars in series]
         self.source_numbers = {name: number for number, name in enumerate(all_sources[0])}
         self.columns = self._in_a_row(all_sources)
         columns = self.columns[:-ALIGNED_BARS].view(-1, self.n_bars)
         names = ("open", "high", "low", "close")
         prices = [columns[self.source_numbers[name]] for name in names]
         self.prices = torch.stack(prices, 1).contiguous()
-        lows = self._joined([bars.low for bars in series], np.inf)
-        highs = self._joined([bars.high for bars in series], -np.inf)
-        self.pyramid = pyramid_of(lows, highs)
+        lows = self._join_columns([bars.low for bars in series], np.inf)
+        highs = self._join_columns([bars.high for bars in series], -np.inf)
+        self.pyramid = build_pyramid(lows, highs)
         self.coder_numbers = {coder: number for number, coder in enumerate(coders)}
-        self.maps = self._maps_of(all_sources)
+        self.maps = self._build_maps(all_sources)
 
     @property
     def whole(self) -> Stretch:
@@ -118,7 +118,7 @@ class DeviceMarket:
         ]
         return self.to_device(np.array(table, np.int32))
 
-    def _joined(self, columns: list[Floats], filler: float) -> torch.Tensor:
+    def _join_columns(self, columns: list[Floats], filler: float) -> torch.Tensor:
         joined = np.full(self.n_bars, filler)
         for start, column in zip(self.starts.tolist(), columns, strict=True):
             joined[start : start + len(column)] = column
@@ -132,16 +132,16 @@ class DeviceMarket:
         for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
             for name, number in self.source_numbers.items():
                 columns[number, start:end] = sources[name]
-        return moved(host, self.device)
+        return move_tensor(host, self.device)
 
-    def _maps_of(self, all_sources: list[dict[str, Floats]]) -> torch.Tensor:
+    def _build_maps(self, all_sources: list[dict[str, Floats]]) -> torch.Tensor:
         """The maps of all coders, 1 where there is no bar."""
         host = torch.ones((len(self.coder_numbers), 2, self.n_bars), dtype=torch.float64)
         for coder, number in self.coder_numbers.items():
             for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
                 maps = coder_maps(coder, sources, HIGHEST_CODE)
                 host.numpy()[number, :, start:end] = maps
-        return moved(host, self.device)
+        return move_tensor(host, self.device)
 
 
 class SeriesPrices(NamedTuple):
@@ -161,7 +161,7 @@ class SeriesPrices(NamedTuple):
         return len(self.market)
 
 
-def prices_of(bars: Bars, device: torch.device) -> SeriesPrices:
+def upload_prices(bars: Bars, device: torch.device) -> SeriesPrices:
     """The prices of a series on a device.
 
     Raises:
@@ -171,22 +171,22 @@ def prices_of(bars: Bars, device: torch.device) -> SeriesPrices:
         raise DeviceError(f"{len(bars):,} bars are too many for one device")
     columns = (bars.open, 1.0), (bars.high, -np.inf), (bars.low, np.inf), (bars.close, 1.0)
     opened, high, low, close = (to_device(_filled_up(*column), device) for column in columns)
-    return SeriesPrices(torch.stack((opened, high, low, close), 1), pyramid_of(low, high))
+    return SeriesPrices(torch.stack((opened, high, low, close), 1), build_pyramid(low, high))
 
 
-def padded(n_bars: int) -> int:
+def round_up_bars(n_bars: int) -> int:
     """Bars of whole blocks that hold so many."""
     return -(-n_bars // INDEX_BARS) * INDEX_BARS
 
 
-def axis_of(lengths: Ints) -> tuple[Ints, int]:
+def lay_out_axis(lengths: Ints) -> tuple[Ints, int]:
     """First bar [S] of series of so many bars [S] on the common axis, and the axis' length B."""
     aligned = -(-lengths // ALIGNED_BARS) * ALIGNED_BARS
     starts = np.concatenate(([0], np.cumsum(aligned)[:-1])).astype(np.int64)
-    return starts, padded(int(aligned.sum()))
+    return starts, round_up_bars(int(aligned.sum()))
 
 
-def pyramid_of(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
+def build_pyramid(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
     """Extremes [LEVELS, 2 B] of lows and highs [B], as `DeviceMarket` describes them."""
     words = torch.zeros((LEVELS, 2 * len(lows)), dtype=torch.int32, device=lows.device)
     for level in range(LEVELS):
@@ -199,6 +199,6 @@ def pyramid_of(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
 
 def _filled_up(column: Floats, filler: float) -> Floats:
     """A column, with what no search finds behind it."""
-    found = np.full(padded(len(column)), filler)
+    found = np.full(round_up_bars(len(column)), filler)
     found[: len(column)] = column
     return found

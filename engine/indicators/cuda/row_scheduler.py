@@ -80,7 +80,7 @@ class RowFiller:
         is_cuda = market.device.type == "cuda"
         self._beside = torch.cuda.Stream(market.device) if is_cuda else None  # type: ignore[no-untyped-call]
 
-    def planned(self, requests: Sequence[RowRequest], stretch: Stretch) -> RowPlan:
+    def upload_plan(self, requests: Sequence[RowRequest], stretch: Stretch) -> RowPlan:
         """Bring what is to be computed to the device.
 
         `stretch` is the bars, or the first of several parts.
@@ -97,7 +97,7 @@ class RowFiller:
             scratch_bytes(stretch.n_bars) // _tail_bytes(stretch.n_bars),
         )
         coded = tables.lay_out_coded(requests, self._coders)
-        on_device = _uploaded([laid_out, coded, *rolling], market.device)
+        on_device = _upload_arrays([laid_out, coded, *rolling], market.device)
         return RowPlan(
             [
                 (numbers[form.source], slot)
@@ -115,7 +115,7 @@ class RowFiller:
             on_device[1],
         )
 
-    def state_of(self, plan: RowPlan) -> torch.Tensor:
+    def allocate_state(self, plan: RowPlan) -> torch.Tensor:
         """Room for the value of each EMA before each of its segments, or before the next part."""
         market = self._market
         width = market.n_bars // plan.shortest + len(market.starts)
@@ -137,7 +137,7 @@ class RowFiller:
             rows: [slots, bars of the stretch] receives them.
             codes: The same shape, receives 0 for NaN, else 1 .. highest.
             stretch: The bars.
-            state: As the part before left it, or as `state_of` gave it; None for all bars.
+            state: As the part before left it, or as `allocate_state` gave it; None for all bars.
         """
         market = self._market
         # An average waits for itself; sums of blocks keep the device busy beside it.
@@ -163,7 +163,7 @@ class RowFiller:
     ) -> None:
         market, n = self._market, plan.averages.shape[1]
         n_series = len(market.starts)
-        state = self.state_of(plan) if state is None else state
+        state = self.allocate_state(plan) if state is None else state
         # Grids end at 65,535 programs on their second and third axes.
         launch(ema_kernel, (plan.segments, n // tables.AVERAGES, n_series), market.columns,
                plan.averages, market.device_starts, market.device_ends, rows, state,
@@ -200,7 +200,7 @@ def _tail_bytes(n_bars: int) -> int:
     return 2 * 8 * (n_bars // 8 + 1)
 
 
-def _uploaded(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
+def _upload_arrays(arrays: Sequence[Ints], device: torch.device) -> list[torch.Tensor]:
     """Copies of arrays as int32 on the device, in one go that the host does not wait for."""
     # Each begins at a whole vector.
     ends = list(accumulate(-(-array.size // 4) * 4 for array in arrays))

@@ -25,7 +25,7 @@ def eight(p_values):
 
 
 @triton.jit
-def joined(x0, x1, x2, x3, x4, x5, x6, x7):
+def join_columns(x0, x1, x2, x3, x4, x5, x6, x7):
     """Eight columns [L] as one [L, 8]."""
     even = tl.join(tl.join(x0, x4), tl.join(x2, x6))
     odd = tl.join(tl.join(x1, x5), tl.join(x3, x7))
@@ -33,7 +33,7 @@ def joined(x0, x1, x2, x3, x4, x5, x6, x7):
 
 
 @triton.jit
-def averaged(y, alpha, x0, x1, x2, x3, x4, x5, x6, x7):
+def advance_ema(y, alpha, x0, x1, x2, x3, x4, x5, x6, x7):
     """The averages that follow y over eight values: y[t] = y[t-1] + alpha * (x[t] - y[t-1])."""
     y0 = y + alpha * (x0 - y)
     y1 = y0 + alpha * (x1 - y0)
@@ -90,17 +90,17 @@ def ema_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_before, first_bar
     x0, x1, x2, x3, x4, x5, x6, x7 = eight(p_values + from_bar)
     for t in range(from_bar, begin, 8):
         n0, n1, n2, n3, n4, n5, n6, n7 = eight(p_values + t + 8)
-        y0, y1, y2, y3, y4, y5, y6, y = averaged(y, alpha, x0, x1, x2, x3, x4, x5, x6, x7)
+        y0, y1, y2, y3, y4, y5, y6, y = advance_ema(y, alpha, x0, x1, x2, x3, x4, x5, x6, x7)
         x0, x1, x2, x3, x4, x5, x6, x7 = n0, n1, n2, n3, n4, n5, n6, n7
     tl.store(p_own, y, mask=i_segment > 0)
     o_eight = tl.arange(0, 8)[None, :]
     p_out = p_rows + slot[:, None] * row_stride - first_bar
     for t in range(begin, stop, 8):
         n0, n1, n2, n3, n4, n5, n6, n7 = eight(p_values + t + 8)
-        y0, y1, y2, y3, y4, y5, y6, y = averaged(y, alpha, x0, x1, x2, x3, x4, x5, x6, x7)
+        y0, y1, y2, y3, y4, y5, y6, y = advance_ema(y, alpha, x0, x1, x2, x3, x4, x5, x6, x7)
         o_bar = t + o_eight
         is_known = o_bar >= start + span[:, None] - 1
-        tile = joined(y0, y1, y2, y3, y4, y5, y6, y)
+        tile = join_columns(y0, y1, y2, y3, y4, y5, y6, y)
         tl.store(p_out + o_bar, tl.where(is_known, tile, float("nan")),
                  mask=(slot[:, None] >= 0) & (o_bar < stop))  # fmt: skip
         x0, x1, x2, x3, x4, x5, x6, x7 = n0, n1, n2, n3, n4, n5, n6, n7
@@ -207,7 +207,7 @@ def two_sided(left, right, l0, l1, l2, l3, l4, l5, l6, l7, r0, r1, r2, r3, r4, r
 
 
 @triton.jit
-def score_of(x, anchor, sum1, sum2, width):
+def compute_zscore(x, anchor, sum1, sum2, width):
     """Standard score of x; NaN where nothing varies."""
     mean = anchor + sum1 / width
     variance = (sum2 - sum1 * sum1 / width) / width
@@ -310,14 +310,14 @@ def rolling_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_tails, first_
                 left2, right2, l0 * l0, l1 * l1, l2 * l2, l3 * l3, l4 * l4, l5 * l5, l6 * l6,
                 l7 * l7, r0 * r0, r1 * r1, r2 * r2, r3 * r3, r4 * r4, r5 * r5, r6 * r6, r7 * r7,
             )  # fmt: skip
-            a0 = score_of(x0, anchor, a0, b0, width)
-            a1 = score_of(x1, anchor, a1, b1, width)
-            a2 = score_of(x2, anchor, a2, b2, width)
-            a3 = score_of(x3, anchor, a3, b3, width)
-            a4 = score_of(x4, anchor, a4, b4, width)
-            a5 = score_of(x5, anchor, a5, b5, width)
-            a6 = score_of(x6, anchor, a6, b6, width)
-            a7 = score_of(x7, anchor, a7, b7, width)
+            a0 = compute_zscore(x0, anchor, a0, b0, width)
+            a1 = compute_zscore(x1, anchor, a1, b1, width)
+            a2 = compute_zscore(x2, anchor, a2, b2, width)
+            a3 = compute_zscore(x3, anchor, a3, b3, width)
+            a4 = compute_zscore(x4, anchor, a4, b4, width)
+            a5 = compute_zscore(x5, anchor, a5, b5, width)
+            a6 = compute_zscore(x6, anchor, a6, b6, width)
+            a7 = compute_zscore(x7, anchor, a7, b7, width)
         else:
             a0 = anchor + a0 / width
             a1 = anchor + a1 / width
@@ -327,7 +327,7 @@ def rolling_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_tails, first_
             a5 = anchor + a5 / width
             a6 = anchor + a6 / width
             a7 = anchor + a7 / width
-        tile = joined(a0, a1, a2, a3, a4, a5, a6, a7)
+        tile = join_columns(a0, a1, a2, a3, a4, a5, a6, a7)
         t = begin[:, None] + k + o_eight
         m_bar = m_block[:, None] & (k + o_eight < w) & (t >= first_bar) & (t < stop[:, None])
         is_known = t - start[:, None] >= w - 1

@@ -41,7 +41,7 @@ NO_SLOT = -1
 """Of what fills up a group of rows."""
 
 
-def segments_of(spans: Ints, longest: int, shortest: int) -> tuple[Ints, Ints]:
+def size_segments(spans: Ints, longest: int, shortest: int) -> tuple[Ints, Ints]:
     """How EMAs are cut into segments.
 
     Args:
@@ -54,16 +54,16 @@ def segments_of(spans: Ints, longest: int, shortest: int) -> tuple[Ints, Ints]:
         that a segment begins early. Both are whole multiples of `ALIGNED_BARS`, and a segment is
         no shorter than the span, so that an EMA is known from its second segment on.
 
-    >>> segments_of(np.array([12, 1344]), 2_000_000, 8192)
+    >>> size_segments(np.array([12, 1344]), 2_000_000, 8192)
     (array([ 8192, 13440]), array([  256, 26880]))
-    >>> segments_of(np.array([12, 1344]), 35_040, 8192)
+    >>> size_segments(np.array([12, 1344]), 35_040, 8192)
     (array([ 8192, 35072]), array([256,   0]))
     """
-    early = _rounded(EARLY * spans)
+    early = _round_up_bars(EARLY * spans)
     least = np.maximum(np.maximum(early // MOST_EARLY, spans), -(-longest // MOST_SEGMENTS))
-    segment = _rounded(np.maximum(least, shortest))
+    segment = _round_up_bars(np.maximum(least, shortest))
     is_shorter = segment + early < longest
-    return np.where(is_shorter, segment, _rounded(longest)), np.where(is_shorter, early, 0)
+    return np.where(is_shorter, segment, _round_up_bars(longest)), np.where(is_shorter, early, 0)
 
 
 def lay_out_averages(
@@ -81,16 +81,16 @@ def lay_out_averages(
         [5, n] span, slot, source, bars of a segment, early bars; in groups of `AVERAGES` rows of
         one source and about one span, which share the last three.
     """
-    spans, slots, numbers = _listed(requests, [sources[r.form.source] for r in requests])
+    spans, slots, numbers = _flatten_requests(requests, [sources[r.form.source] for r in requests])
     order = np.argsort(spans, kind="stable")
-    rows, is_row = _grouped(numbers[order], AVERAGES)
+    rows, is_row = _group_rows(numbers[order], AVERAGES)
     rows = order[rows]
     table = np.empty((5, len(rows)), np.int64)
     table[0] = spans[rows]
     table[1] = np.where(is_row, slots[rows], NO_SLOT)
     table[2] = numbers[rows]
     widest = table[0].reshape(-1, AVERAGES).max(axis=1, initial=1).repeat(AVERAGES)
-    table[3:] = segments_of(widest, longest, shortest)
+    table[3:] = size_segments(widest, longest, shortest)
     return table
 
 
@@ -109,7 +109,9 @@ def lay_out_rolling(
         For each launch [5, n] window, slot, source, whether it is a score, in how many shares; the
         longest windows first, because windows of about one length have about as many blocks.
     """
-    windows, slots, numbers = _listed(requests, [sources[r.form.source] for r in requests])
+    windows, slots, numbers = _flatten_requests(
+        requests, [sources[r.form.source] for r in requests]
+    )
     scores = np.repeat([ROLLING[r.form.indicator] for r in requests], _counts(requests))
     shares = np.clip(BUSY * windows // max(1, len(windows) * n_bars), 1, MOST_SHARES)
     table = np.stack([windows, slots, numbers, scores.astype(np.int64), shares])
@@ -124,12 +126,14 @@ def lay_out_coded(requests: Sequence[RowRequest], coders: Mapping[Form, int]) ->
     coder, where it is compared.
     """
     compared = [request for request in requests if request.form in coders]
-    _, slots, numbers = _listed(compared, [coders[r.form] for r in compared])
-    rows, is_row = _grouped(numbers, CODED_ROWS)
+    _, slots, numbers = _flatten_requests(compared, [coders[r.form] for r in compared])
+    rows, is_row = _group_rows(numbers, CODED_ROWS)
     return np.stack([np.where(is_row, slots[rows], NO_SLOT), numbers[rows]])
 
 
-def _listed(requests: Sequence[RowRequest], numbers: Sequence[int]) -> tuple[Ints, Ints, Ints]:
+def _flatten_requests(
+    requests: Sequence[RowRequest], numbers: Sequence[int]
+) -> tuple[Ints, Ints, Ints]:
     """First parameter, 0 for none, slot, and the request's number of each row, [n] each."""
     firsts = [r.parameters[:, 0] if r.parameters.shape[1] else 0 * r.slots for r in requests]
     none = np.zeros(0, np.int64)
@@ -144,7 +148,7 @@ def _counts(requests: Sequence[RowRequest]) -> Ints:
     return np.array([len(request.slots) for request in requests], np.int64)
 
 
-def _grouped(keys: Ints, size: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
+def _group_rows(keys: Ints, size: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Bring rows of one key [n] together, in groups of `size`.
 
     Returns the place of a row [m], group after group; and whether it comes the first time, because
@@ -160,5 +164,5 @@ def _grouped(keys: Ints, size: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
     return places, is_row
 
 
-def _rounded(bars: Ints | int) -> Ints:
+def _round_up_bars(bars: Ints | int) -> Ints:
     return -(-np.asarray(bars, np.int64) // ALIGNED_BARS) * ALIGNED_BARS

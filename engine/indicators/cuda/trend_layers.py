@@ -4,7 +4,7 @@ An equity is a chain: it runs alone, one lane an equity, and leaves its state wh
 the series begins; from there sums and votes of all segments are made beside each other. All arrays
 hold whole segments; what lies behind the last bar is not used. Same numbers as
 `strategy.indicators.adaptive_trend`, bit for bit.
-No branch inside a loop: see `engine.conditions.cuda.kernels.value_of`.
+No branch inside a loop: see `engine.conditions.cuda.kernels.evaluate_formula`.
 """
 
 import triton
@@ -109,37 +109,39 @@ def equities_kernel(p_said, p_steps, p_flat, p_cutout, p_floor, p_starts, p_kept
                 if REPEATS:
                     # What is said before the cutout is no step.
                     is_later = cutout < first + i
-                    step = chosen(is_later & is_long, is_later & is_short, ups[i], downs[i], step)
+                    step = choose_step(
+                        is_later & is_long, is_later & is_short, ups[i], downs[i], step
+                    )
                     taken = tl.where(is_later, step, 1.0)
                 else:
-                    taken = chosen(is_long, is_short, ups[i], downs[i], still)
-                equity = grown(equity, taken, floor)
+                    taken = choose_step(is_long, is_short, ups[i], downs[i], still)
+                equity = grow_equity(equity, taken, floor)
                 said = words[i].to(tl.int32)
             ups, downs, words = ups2, downs2, words2
 
 
 @triton.jit
-def chosen(is_long, is_short, up, down, flat):
+def choose_step(is_long, is_short, up, down, flat):
     """The step of a side."""
     return tl.where(is_long, up, tl.where(is_short, down, flat))
 
 
 @triton.jit
-def grown(equity, step, floor):
+def grow_equity(equity, step, floor):
     """An equity after a step; the floor is no constant, or the compiler makes a slower maximum."""
     after = equity * step
     return tl.where(after > floor, after, floor)
 
 
 @triton.jit
-def earned(equity, held, j: tl.constexpr, up, down, flat, floor):
+def advance_equity(equity, held, j: tl.constexpr, up, down, flat, floor):
     """An equity after a step with the side j of a word that was held."""
     is_long, is_short = (held & (2 << 2 * j)) != 0, (held & (1 << 2 * j)) != 0
-    return grown(equity, chosen(is_long, is_short, up, down, flat), floor)
+    return grow_equity(equity, choose_step(is_long, is_short, up, down, flat), floor)
 
 
 @triton.jit
-def weighed(num, den, equity, word, j: tl.constexpr):
+def add_vote(num, den, equity, word, j: tl.constexpr):
     """Sums of what an average says, and of its equity."""
     is_long, is_short = (word & (2 << 2 * j)) != 0, (word & (1 << 2 * j)) != 0
     return num + tl.where(is_long, equity, tl.where(is_short, -equity, 0.0)), den + equity
@@ -180,24 +182,24 @@ def votes_kernel(p_words, p_steps, p_flat, p_cutout, p_floor, p_kept, p_votes, n
         here = tl.load(p_words + at * n_families + o_family, mask=m, other=0)
         p_step = p_steps + 2 * (at * n_rows + o_row)
         up, down = tl.load(p_step, mask=m, other=1.0), tl.load(p_step + 1, mask=m, other=1.0)
-        e0 = earned(e0, held, 0, up, down, still, floor)
-        e1 = earned(e1, held, 1, up, down, still, floor)
-        e2 = earned(e2, held, 2, up, down, still, floor)
-        e3 = earned(e3, held, 3, up, down, still, floor)
-        e4 = earned(e4, held, 4, up, down, still, floor)
-        e5 = earned(e5, held, 5, up, down, still, floor)
-        e6 = earned(e6, held, 6, up, down, still, floor)
-        e7 = earned(e7, held, 7, up, down, still, floor)
-        e8 = earned(e8, held, 8, up, down, still, floor)
-        num, den = weighed(zero, zero, e0, here, 0)
-        num, den = weighed(num, den, e1, here, 1)
-        num, den = weighed(num, den, e2, here, 2)
-        num, den = weighed(num, den, e3, here, 3)
-        num, den = weighed(num, den, e4, here, 4)
-        num, den = weighed(num, den, e5, here, 5)
-        num, den = weighed(num, den, e6, here, 6)
-        num, den = weighed(num, den, e7, here, 7)
-        num, den = weighed(num, den, e8, here, 8)
+        e0 = advance_equity(e0, held, 0, up, down, still, floor)
+        e1 = advance_equity(e1, held, 1, up, down, still, floor)
+        e2 = advance_equity(e2, held, 2, up, down, still, floor)
+        e3 = advance_equity(e3, held, 3, up, down, still, floor)
+        e4 = advance_equity(e4, held, 4, up, down, still, floor)
+        e5 = advance_equity(e5, held, 5, up, down, still, floor)
+        e6 = advance_equity(e6, held, 6, up, down, still, floor)
+        e7 = advance_equity(e7, held, 7, up, down, still, floor)
+        e8 = advance_equity(e8, held, 8, up, down, still, floor)
+        num, den = add_vote(zero, zero, e0, here, 0)
+        num, den = add_vote(num, den, e1, here, 1)
+        num, den = add_vote(num, den, e2, here, 2)
+        num, den = add_vote(num, den, e3, here, 3)
+        num, den = add_vote(num, den, e4, here, 4)
+        num, den = add_vote(num, den, e5, here, 5)
+        num, den = add_vote(num, den, e6, here, 6)
+        num, den = add_vote(num, den, e7, here, 7)
+        num, den = add_vote(num, den, e8, here, 8)
         is_finite = den < float("inf")
         share = tl.where(is_finite, num, 0.0) / den * 100.0
         vote = tl.where(share >= 0.0, share + 0.5, share - 0.5).to(tl.int32)
@@ -210,9 +212,9 @@ def votes_kernel(p_words, p_steps, p_flat, p_cutout, p_floor, p_kept, p_votes, n
 def follow(equity, step, vote, is_later, up, down, flat, floor, REPEATS: tl.constexpr):
     """A family's equity after a step with the vote of the bar before, and that step."""
     if REPEATS:
-        step = chosen(is_later & (vote > 0), is_later & (vote < 0), up, down, step)
-        return grown(equity, tl.where(is_later, step, 1.0), floor), step
-    return grown(equity, chosen(vote > 0, vote < 0, up, down, flat), floor), step
+        step = choose_step(is_later & (vote > 0), is_later & (vote < 0), up, down, step)
+        return grow_equity(equity, tl.where(is_later, step, 1.0), floor), step
+    return grow_equity(equity, choose_step(vote > 0, vote < 0, up, down, flat), floor), step
 
 
 @triton.jit

@@ -4,7 +4,7 @@ Windows are summed block beside block. A chain runs alone, one lane an average, 
 where each segment of the series begins; from there all segments are walked beside each other. Sides
 follow from a scan. Lane a * S + s is average a of series s. Same numbers as
 `strategy.indicators.adaptive_trend`, bit for bit.
-No branch inside a loop: see `engine.conditions.cuda.kernels.value_of`.
+No branch inside a loop: see `engine.conditions.cuda.kernels.evaluate_formula`.
 """
 
 import triton
@@ -95,7 +95,7 @@ def window_kernel(p_values, n_values, p_close, p_lengths, p_factors, p_left, p_l
 
 
 @triton.jit
-def moved(y, z, price, weight):
+def advance_averages(y, z, price, weight):
     """An average after a price, and the average of that average."""
     y = y + weight * (price - y)
     return y, z + weight * (y - z)
@@ -113,7 +113,7 @@ def ahead(p_values, stride, first, COUNT: tl.constexpr):
 
 
 @triton.jit
-def weight_of(factor, is_kaufman, t, last, alpha):
+def choose_weight(factor, is_kaufman, t, last, alpha):
     """How far an average follows the price of bar t; not at all before it begins."""
     return tl.where(is_kaufman, factor, tl.where(last < t, alpha, 0.0))
 
@@ -154,8 +154,8 @@ def chain_kernel(p_close, p_lengths, p_alphas, p_factors, p_kept, p_kept2, n_lan
             prices2 = ahead(p_price, 1, after, UNROLL)
             factors2 = ahead(p_factor, n_kaufman, after, UNROLL)
             for i in tl.static_range(UNROLL):
-                weight = weight_of(factors[i], is_kaufman, begin + i, n - 1, alpha)
-                y, z = moved(y, z, prices[i], weight)
+                weight = choose_weight(factors[i], is_kaufman, begin + i, n - 1, alpha)
+                y, z = advance_averages(y, z, prices[i], weight)
             prices, factors = prices2, factors2
 
 
@@ -183,15 +183,15 @@ def averages_kernel(p_close, p_lengths, p_alphas, p_factors, p_kept, p_kept2, p_
         t = first + i
         factor = tl.load(p_factors + tl.cast(t, tl.int64) * n_kaufman + o_lane,
                          mask=is_kaufman, other=0.0)  # fmt: skip
-        weight = weight_of(factor, is_kaufman, t, last, alpha)
-        y, z = moved(y, z, tl.load(p_price + t, mask=m, other=1.0), weight)
+        weight = choose_weight(factor, is_kaufman, t, last, alpha)
+        y, z = advance_averages(y, z, tl.load(p_price + t, mask=m, other=1.0), weight)
         found = tl.where(o_lane < n_plain, y, 2.0 * y - z)
         found = tl.where(is_kaufman | (last <= t), found, float("nan"))
         tl.store(p_out + tl.cast(t, tl.int64) * n_lanes + o_lane, found, mask=m)
 
 
 @triton.jit
-def side_of(price, average, band):
+def find_side(price, average, band):
     """1 above the average, -1 below, 0 within the band."""
     d = price - average
     width = price * band
@@ -227,8 +227,8 @@ def sides_kernel(p_close, p_averages, average_stride, bar_stride, p_rows, p_know
         average = tl.load(p_average + t * bar_stride, mask=m, other=0.0)
         price_before = tl.load(p_price + t - 1, mask=m_before, other=0.0)
         average_before = tl.load(p_average + (t - 1) * bar_stride, mask=m_before, other=0.0)
-        side = side_of(price, average, band)
-        is_new = m_before & (side != side_of(price_before, average_before, band))
+        side = find_side(price, average, band)
+        is_new = m_before & (side != find_side(price_before, average_before, band))
         taken = tl.associative_scan(tl.where(is_new, side, 0), 0, newer)
         taken = tl.where(taken != 0, taken, carry)
         code = tl.where(taken > 0, 2, tl.where(taken < 0, 1, 0))

@@ -103,12 +103,12 @@ class Trends:
         """Rows [U, S, T] of tuples [U, 18] of whole numbers, for each series."""
         most = max(self._work_bytes // (BYTES_OF_A_BAR * self._close.numel()), 1)
         found = [
-            self._made(parameters[begin : begin + most], is_script)
+            self._compute_rows(parameters[begin : begin + most], is_script)
             for begin in range(0, len(parameters), most)
         ]
         return found[0] if len(found) == 1 else torch.cat(found)
 
-    def _made(self, parameters: Ints, is_script: bool) -> torch.Tensor:
+    def _compute_rows(self, parameters: Ints, is_script: bool) -> torch.Tensor:
         series, segments, device = self._series, self._segments, self._device
         bars, rows = self._close.shape[1], len(parameters) * series
         own = np.repeat(parameters, series, axis=0)
@@ -196,14 +196,14 @@ class Trends:
         most = max(self._work_bytes // (BYTES_OF_AN_AVERAGE * self._close.numel()), 1)
         for begin in range(0, len(forms), most):
             some = slice(begin, begin + most)
-            codes, first = self._taken(forms[some], lengths[some]), len(self._codes)
+            codes, first = self._compute_codes(forms[some], lengths[some]), len(self._codes)
             order = np.argsort(forms[some], kind="stable")
             self._places[forms[some][order], lengths[some][order]] = (
                 first // self._series + np.arange(len(order))
             )
             self._codes = torch.cat((self._codes, codes)) if first else codes
 
-    def _taken(self, forms: Ints, lengths: Ints) -> torch.Tensor:
+    def _compute_codes(self, forms: Ints, lengths: Ints) -> torch.Tensor:
         """Codes [A * S, T] of averages, form by form and within a form as they come."""
         new = [lengths[forms == form] for form in range(FORMS)]
         halves, roots = new[HMA] // 2, np.sqrt(new[HMA]).astype(np.int64)
@@ -331,20 +331,20 @@ class _Numbers(NamedTuple):
     there: torch.Tensor
 
 
-def rows_of(
+def compute_trend_rows(
     closes: Sequence[Floats], parameters: Sequence[int], *, is_script: bool, device: str
 ) -> list[Floats]:
     """The row of each series [T], as `engine.trends.rows` gives it."""
     there = torch.device(device)
     # Kernels run on the current device; a host's memory has none to make current.
     with torch.cuda.device(there if there.type == "cuda" else -1):
-        return _rows_of(closes, parameters, is_script, there)
+        return _compute_trend_rows(closes, parameters, is_script, there)
 
 
-def _rows_of(
+def _compute_trend_rows(
     closes: Sequence[Floats], parameters: Sequence[int], is_script: bool, device: torch.device
 ) -> list[Floats]:
-    """As `rows_of`, on the current device."""
+    """As `compute_trend_rows`, on the current device."""
     order = sorted(range(len(closes)), key=lambda number: len(closes[number]))
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else MANY_BYTES
     found: dict[int, Floats] = {}

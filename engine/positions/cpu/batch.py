@@ -63,10 +63,10 @@ def list_population(
 ) -> list[tuple[Ledger, ...]]:
     """The ledgers [W] of each individual [P]; arguments as in `fold_population`."""
     folded, listed = list_results(prices, population, charges, windows, threads)
-    return _trades_of(listed).cut(listed.counts, folded[:, :, REJECTED].astype(np.int64))
+    return _collect_trades(listed).cut(listed.counts, folded[:, :, REJECTED].astype(np.int64))
 
 
-def _trades_of(listed: Listed) -> Ledger:
+def _collect_trades(listed: Listed) -> Ledger:
     """The trades of all ledgers, one after the other."""
     whole, numbers = listed.in_order()
     signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole.T)

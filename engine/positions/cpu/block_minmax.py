@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.runtime.compiling.loops import compiled, compiled_uncounted
+from engine.runtime.compiling.loops import compiled_loop, compiled_uncounted
 from engine.runtime.cpu.bitset import NEVER
 from engine.runtime.cpu.simd8 import (
     EIGHT,
     bits_at_least,
     bits_at_most,
-    eight_of,
     eight_times,
+    load_eight,
     lowest_place,
 )
 from engine.runtime.cpu.types import Floats
@@ -36,10 +36,10 @@ class Extremes(NamedTuple):
     blocks: Floats
 
 
-def extremes_of(open_: Floats, high: Floats, low: Floats, close: Floats) -> Extremes:
+def build_extremes(open_: Floats, high: Floats, low: Floats, close: Floats) -> Extremes:
     """Prices [T] of a series with their extremes."""
     return Extremes(
-        _followed([low, high, open_, close]), _followed([-_largest(-low), _largest(high)])
+        _pad_columns([low, high, open_, close]), _pad_columns([-_largest(-low), _largest(high)])
     )
 
 
@@ -67,24 +67,24 @@ def first_touch(prices: Extremes, levels: Levels, first: int, last: int) -> int:
 
     What lies behind `last` makes no difference.
     """
-    reached = _reached(prices.bars, levels, first)
+    reached = _find_touch_bits(prices.bars, levels, first)
     at = last + 1
     if reached != 0:
         at = first + lowest_place(reached)
     else:
         block = first // BLOCK + 1
         while block * BLOCK <= last:
-            reached = _reached(prices.blocks, levels, block)
+            reached = _find_touch_bits(prices.blocks, levels, block)
             if reached != 0:
                 begin = (block + lowest_place(reached)) * BLOCK
-                at = begin + lowest_place(_reached(prices.bars, levels, begin))
+                at = begin + lowest_place(_find_touch_bits(prices.bars, levels, begin))
                 block = NEVER
             block += BLOCK
     return min(at, last + 1)
 
 
 @compiled_uncounted
-def _reached(prices: Floats, levels: Levels, first: int) -> int:
+def _find_touch_bits(prices: Floats, levels: Levels, first: int) -> int:
     """Bit k says whether the k-th of 16 bars or blocks from `first` on reaches a level."""
     return _eight_reached(prices, levels, first) | (
         _eight_reached(prices, levels, first + EIGHT) << EIGHT
@@ -93,17 +93,17 @@ def _reached(prices: Floats, levels: Levels, first: int) -> int:
 
 @compiled_uncounted
 def _eight_reached(prices: Floats, levels: Levels, first: int) -> int:
-    reached: int = bits_at_most(eight_of(prices, LOW, first), eight_times(levels.lower))
-    reached |= bits_at_least(eight_of(prices, HIGH, first), eight_times(levels.upper))
+    reached: int = bits_at_most(load_eight(prices, LOW, first), eight_times(levels.lower))
+    reached |= bits_at_least(load_eight(prices, HIGH, first), eight_times(levels.upper))
     if levels.gain == levels.gain:
         sign = 1.0 - 2.0 * levels.side
-        best = eight_of(prices, HIGH - levels.side, first) * eight_times(sign)
+        best = load_eight(prices, HIGH - levels.side, first) * eight_times(sign)
         gone = best - eight_times(sign * levels.entry)
         reached |= bits_at_least(gone, eight_times(levels.gain))
     return reached
 
 
-@compiled
+@compiled_loop
 def _largest(values: Floats) -> Floats:
     """The largest value of each block, the last one's of as many as there are."""
     found = np.empty((values.size + BLOCK - 1) // BLOCK)
@@ -112,6 +112,6 @@ def _largest(values: Floats) -> Floats:
     return found
 
 
-def _followed(columns: list[Floats]) -> Floats:
+def _pad_columns(columns: list[Floats]) -> Floats:
     """Columns as one array with NaN behind."""
     return np.pad(np.array(columns), ((0, 0), (0, BLOCK)), constant_values=np.nan)

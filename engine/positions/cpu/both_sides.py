@@ -15,13 +15,13 @@ from engine.positions.cpu.exits import (
     TIME,
     Follow,
     Position,
-    exit_of,
+    find_exit,
     is_at_open,
 )
 from engine.positions.exit_spec import DAY_NS, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
-from engine.runtime.compiling.loops import compiled, compiled_uncounted
+from engine.runtime.compiling.loops import compiled_loop, compiled_uncounted
 from engine.runtime.cpu.bitset import NEVER, Words, is_set, next_alone
-from engine.runtime.cpu.simd8 import value_of
+from engine.runtime.cpu.simd8 import load_value
 from engine.runtime.cpu.types import Floats, Ints
 
 SHORTS = ACCUMULATOR_INDEX["shorts"]
@@ -80,7 +80,7 @@ class Charges(NamedTuple):
     risk_fraction: float
 
 
-@compiled
+@compiled_loop
 def session_exits(local_ns: Ints, minute_ns: int, bar_ns: int) -> Ints:
     """Where the clock ends a position, by its entry bar.
 
@@ -118,7 +118,9 @@ def first_stop(
 
 
 @compiled_uncounted
-def aim_of(form: int, number: float, side: int, entry: float, risk: float, read: float) -> float:
+def compute_target(
+    form: int, number: float, side: int, entry: float, risk: float, read: float
+) -> float:
     """The target of a trade; `read` is what its row says at the signal bar."""
     if form == R_MULTIPLE:
         away = number * risk
@@ -190,10 +192,10 @@ def take_positions(
     while bar < behind:
         side = int(shorts >= 0 and is_set(asks.words, max(shorts, 0), bar))
         if bar >= (flat_short if side else flat_long):
-            at, risk, reach = opened_at(prices, asks, charges, p, side, bar, end, stack)
+            at, risk, reach = open_position(prices, asks, charges, p, side, bar, end, stack)
             if risk > 0.0:
-                follow = follow_of(asks, p, side, risk, reach)
-                exit_bar, reason, price, last_stop = exit_of(prices, asks.words, at, follow)
+                follow = build_follow(asks, p, side, risk, reach)
+                exit_bar, reason, price, last_stop = find_exit(prices, asks.words, at, follow)
                 # By its sign, so that a short at no gain has the zero that the law has.
                 gross = price - at.entry if side == 0 else -(price - at.entry)
                 r = (gross - charges.per_side * (at.entry + price)) / risk
@@ -225,7 +227,7 @@ def take_positions(
 
 
 @compiled_uncounted
-def opened_at(
+def open_position(
     prices: Extremes,
     asks: Population,
     charges: Charges,
@@ -236,41 +238,41 @@ def opened_at(
     stack: Floats,
 ) -> tuple[Position, float, float]:
     """The position of a signal, its risk, 0 where it is rejected, and what its trail reads."""
-    stop_form, aim_form = value_of(asks.forms, STOPS, side), value_of(asks.forms, TARGETS, side)
+    stop_form, aim_form = load_value(asks.forms, STOPS, side), load_value(asks.forms, TARGETS, side)
     entry_bar = bar + 1 + asks.delay[p]
-    entry = value_of(prices.bars, OPEN, entry_bar)
-    extreme = value_of(prices.bars, LOW + side, bar)
-    stop = first_stop(stop_form, value_of(asks.numbers, 2 * p + side, STOPS), side, extreme, entry,
-                      read_at(asks, p, STOPS, side, bar, stack))  # fmt: skip
+    entry = load_value(prices.bars, OPEN, entry_bar)
+    extreme = load_value(prices.bars, LOW + side, bar)
+    stop = first_stop(stop_form, load_value(asks.numbers, 2 * p + side, STOPS), side, extreme,
+                      entry, read_formula(asks, p, STOPS, side, bar, stack))  # fmt: skip
     risk = entry - stop if side == 0 else stop - entry
-    target = aim_of(aim_form, value_of(asks.numbers, 2 * p + side, TARGETS), side, entry, risk,
-                    read_at(asks, p, TARGETS, side, bar, stack))  # fmt: skip
-    reach = read_at(asks, p, TRAILS, side, bar, stack)
+    target = compute_target(aim_form, load_value(asks.numbers, 2 * p + side, TARGETS), side, entry,
+                            risk, read_formula(asks, p, TARGETS, side, bar, stack))  # fmt: skip
+    reach = read_formula(asks, p, TRAILS, side, bar, stack)
     is_taken = risk > entry * charges.min_risk and is_beyond(aim_form, side, entry, target)
-    if value_of(asks.forms, TRAILS, side) == FROM_ENTRY and not reach > 0.0:
+    if load_value(asks.forms, TRAILS, side) == FROM_ENTRY and not reach > 0.0:
         is_taken = False
     session = asks.session_of[p]
-    place = value_of(asks.sessions, session, entry_bar) if session >= 0 else NEVER
+    place = load_value(asks.sessions, session, entry_bar) if session >= 0 else NEVER
     close_bar, close_reason = latest_close(place, asks.max_hold[p], entry_bar, end)
     clock_bar = place >> 1 if place % 2 == 1 else NEVER
-    asked = value_of(asks.exits, p, side)
+    asked = load_value(asks.exits, p, side)
     at = Position(side, entry_bar, entry, stop, target, asked, clock_bar, close_bar, close_reason)
     return at, risk if is_taken else 0.0, reach
 
 
 @compiled_uncounted
-def read_at(asks: Population, p: int, part: int, side: int, bar: int, stack: Floats) -> float:
+def read_formula(asks: Population, p: int, part: int, side: int, bar: int, stack: Floats) -> float:
     """What a stop, target or trailing stop reads at a bar; 0 where it reads nothing."""
     place = 2 * part + side
-    begin, end = value_of(asks.spans, place, 0), value_of(asks.spans, place, 1)
+    begin, end = load_value(asks.spans, place, 0), load_value(asks.spans, place, 1)
     return value_of_formula(asks.steps, begin, end, asks.rows, asks.leaves, p, bar, stack)
 
 
 @compiled_uncounted
-def follow_of(asks: Population, p: int, side: int, risk: float, reach: float) -> Follow:
+def build_follow(asks: Population, p: int, side: int, risk: float, reach: float) -> Follow:
     """How the stop of a position moves."""
-    form = value_of(asks.forms, TRAILS, side)
+    form = load_value(asks.forms, TRAILS, side)
     if form == SHARE:
-        reach = value_of(asks.numbers, 2 * p + side, TRAILS)
-    gain = value_of(asks.numbers, 2 * p + side, GAINS) * risk if form != NONE else np.nan
+        reach = load_value(asks.numbers, 2 * p + side, TRAILS)
+    gain = load_value(asks.numbers, 2 * p + side, GAINS) * risk if form != NONE else np.nan
     return Follow(form, reach, gain, asks.break_even[p] * risk)

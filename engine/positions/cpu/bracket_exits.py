@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from engine.runtime.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled_loop
 from engine.runtime.cpu.types import Market
 
 STOP_GAP, STOP, TARGET, TIME, END = range(5)
 
 
-@compiled
-def find_exit(
+@compiled_loop
+def find_bracket_exit(
     market: Market, entry_bar: int, stop: float, target: float, max_hold: int, end: int
 ) -> tuple[int, int, float]:
     """First exit of a position, by the law's order within a bar: its bar, reason and price.

@@ -1,9 +1,9 @@
 """Stage 4, chain: take signals one position at a time and fold the trades."""
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
-from engine.positions.cpu.bracket_exits import find_exit
+from engine.positions.cpu.bracket_exits import find_bracket_exit
 from engine.positions.encode import Exits
-from engine.runtime.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled_loop
 from engine.runtime.cpu.types import Floats, Ints, Market, Slots
 
 (
@@ -14,7 +14,7 @@ LOSS_R2 = ACCUMULATOR_INDEX["loss_r2"]
 STOP_GAP = REASONS.index("stop_gap")
 
 
-@compiled
+@compiled_loop
 def stop_distances(
     market: Market, exits: Exits, slots: Slots, signal_bars: Slots, out: Floats
 ) -> None:
@@ -28,7 +28,7 @@ def stop_distances(
         out[s] = market.rows[slot, signal_bars[s]]
 
 
-@compiled
+@compiled_loop
 def begin(out: Floats) -> None:
     """Accumulators [A] before any trade."""
     out[:] = 0.0
@@ -36,7 +36,7 @@ def begin(out: Floats) -> None:
     out[PEAK_EQUITY] = 1.0
 
 
-@compiled
+@compiled_loop
 def chain(
     market: Market,
     exits: Exits,
@@ -88,7 +88,7 @@ def chain(
             out[REJECTED] += 1.0
             continue
         target = entry + reward * risk
-        exit_bar, reason, price = find_exit(market, entry_bar, stop, target, max_hold, end)
+        exit_bar, reason, price = find_bracket_exit(market, entry_bar, stop, target, max_hold, end)
         net = (price - entry) - exits.per_side * (entry + price)
         r = net / risk
         fold(out, r, exits.risk_fraction)
@@ -106,13 +106,13 @@ def chain(
     return flat_from
 
 
-@compiled
+@compiled_loop
 def bars_held(entry_bar: int, exit_bar: int, is_at_open: bool) -> int:
     """Bars in the market; one that is left at its open is none."""
     return exit_bar - entry_bar + 1 - int(is_at_open)
 
 
-@compiled
+@compiled_loop
 def fold(out: Floats, r: float, risk_fraction: float) -> None:
     """What one trade does to the sums that depend on its result."""
     out[SUM_R] += r

@@ -18,15 +18,15 @@ from engine.runtime.cpu.simd8 import (
     EIGHT,
     bits_at_least,
     bits_at_most,
-    eight_of,
     eight_times,
-    lane_of,
+    extract_lane,
     larger,
     largest_so_far,
     last_times,
+    load_eight,
+    load_value,
     lowest_place,
     one_later,
-    value_of,
     where_at_least,
 )
 
@@ -85,7 +85,7 @@ class Follow(NamedTuple):
 
 
 @compiled_uncounted
-def exit_of(
+def find_exit(
     prices: Extremes, words: Words, at: Position, follow: Follow
 ) -> tuple[int, int, float, float]:
     """Bar, reason and price of an exit, and the last stop."""
@@ -95,12 +95,12 @@ def exit_of(
     walks = follow.form != NONE and gain <= 0.0
     while how == GOES_ON:
         last = min(begin + AHEAD, at.close_bar)
-        open_bar, reason = opened_by(words, at, begin, last)
+        open_bar, reason = find_open_exit(words, at, begin, last)
         last = min(last, open_bar)
         if walks:
             bar, stop, best = first_touch_of_moving(prices, at, follow, begin, last, stop, best)
         else:
-            bar = first_touch(prices, levels_of(at, stop, gain), begin, last)
+            bar = first_touch(prices, build_levels(at, stop, gain), begin, last)
         # The last bar is looked at again when it is known whether its open ends the position.
         begin = last
         if bar >= open_bar and last == open_bar:
@@ -113,7 +113,7 @@ def exit_of(
             stop, begin = (stop, bar) if walks else (at.entry, bar + 1)
         elif last == at.close_bar:
             bar, how, reason = at.close_bar, CLOSED, at.close_reason
-    price = value_of(prices.bars, CLOSE if how == CLOSED else OPEN, bar)
+    price = load_value(prices.bars, CLOSE if how == CLOSED else OPEN, bar)
     if how == TOUCHED:
         is_gap = price <= stop if at.side == 0 else price >= stop
         is_stop = is_stopped(prices, at, bar, stop)
@@ -129,7 +129,7 @@ def is_at_open(at: Position, bar: int, reason: int) -> bool:
 
 
 @compiled_uncounted
-def opened_by(words: Words, at: Position, begin: int, last: int) -> tuple[int, int]:
+def find_open_exit(words: Words, at: Position, begin: int, last: int) -> tuple[int, int]:
     """At which bar's open a position ends, as far as it is known at the bar before `last`; why."""
     bar, reason = at.clock_bar, SESSION
     if at.asked >= 0:
@@ -140,7 +140,7 @@ def opened_by(words: Words, at: Position, begin: int, last: int) -> tuple[int, i
 
 
 @compiled_uncounted
-def levels_of(at: Position, stop: float, gain: float) -> Levels:
+def build_levels(at: Position, stop: float, gain: float) -> Levels:
     """What ends or changes a position whose stop rests."""
     lower, upper = (stop, at.target) if at.side == 0 else (at.target, stop)
     return Levels(lower, upper, at.side, at.entry, gain)
@@ -149,14 +149,14 @@ def levels_of(at: Position, stop: float, gain: float) -> Levels:
 @compiled_uncounted
 def is_stopped(prices: Extremes, at: Position, bar: int, stop: float) -> bool:
     """Whether a bar reaches the stop."""
-    against: float = value_of(prices.bars, LOW + at.side, bar)
+    against: float = load_value(prices.bars, LOW + at.side, bar)
     return against <= stop if at.side == 0 else against >= stop
 
 
 @compiled_uncounted
 def is_hit(prices: Extremes, at: Position, bar: int, stop: float) -> bool:
     """Whether a bar reaches the stop or the target."""
-    best: float = value_of(prices.bars, HIGH - at.side, bar)
+    best: float = load_value(prices.bars, HIGH - at.side, bar)
     is_target = best >= at.target if at.side == 0 else best <= at.target
     return is_target or is_stopped(prices, at, bar, stop)
 
@@ -199,8 +199,8 @@ def first_touch_of_moving(
     since_before = since = eight_times(sign * best)
     while k == EIGHT:
         resting, known = last_times(after), last_times(since)
-        high = eight_of(prices.bars, HIGH - side, j) * signs
-        low = eight_of(prices.bars, LOW + side, j) * signs
+        high = load_eight(prices.bars, HIGH - side, j) * signs
+        low = load_eight(prices.bars, LOW + side, j) * signs
         since = larger(largest_so_far(high), known)
         gone, away = since - entry, since * reach if is_share else reach
         after = where_at_least(gone, follow_gain, larger(since - away, resting), resting)
@@ -215,4 +215,4 @@ def first_touch_of_moving(
                 found = j + k
             since_before = one_later(known, since)
         j += EIGHT
-    return found, sign * lane_of(before, k), sign * lane_of(since_before, k)
+    return found, sign * extract_lane(before, k), sign * extract_lane(since_before, k)

@@ -7,7 +7,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.results import Results
 from engine.positions.cpu.both_sides import SUM_R_SHORT
 from engine.positions.cpu.chain import begin, fold
-from engine.runtime.compiling.loops import compiled, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
@@ -104,13 +104,13 @@ def merge_each(
         p = take(shared, 0)
 
 
-@compiled
+@compiled_loop
 def is_before(time: int, rank: int, other_time: int, other_rank: int) -> bool:
     """Whether one trade changes the account before another."""
     return time < other_time or (time == other_time and rank < other_rank)
 
 
-@compiled
+@compiled_loop
 def add(times: Ints, ranks: Ints, size: int, time: int, rank: int) -> None:
     """Add to a heap of so many: it rises to its place."""
     place = size
@@ -123,7 +123,7 @@ def add(times: Ints, ranks: Ints, size: int, time: int, rank: int) -> None:
     times[place], ranks[place] = time, rank
 
 
-@compiled
+@compiled_loop
 def settle(times: Ints, ranks: Ints, size: int, time: int, rank: int) -> None:
     """Put in place of the first of a heap of so many: it sinks to its place."""
     place = 0

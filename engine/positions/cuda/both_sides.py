@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from engine.accounts.ledger import REASONS
-from engine.conditions.cuda.kernels import lowest_bits, value_of
+from engine.conditions.cuda.kernels import evaluate_formula, lowest_bits
 from engine.positions import exit_spec
 from engine.positions.cuda.bracket_exits import NEVER, first_touch, moving_exit
 
@@ -63,7 +63,7 @@ def lowest_bit(word):
 
 
 @triton.jit
-def bits_of(word):
+def popcount(word):
     """How many bits are set."""
     pairs = word - ((word >> 1) & 0x5555555555555555)
     fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
@@ -102,7 +102,7 @@ def mark_kernel(p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_mar
         # Where both sides signal, neither does.
         before = lowest_bits(tl.maximum(first - o_bar, 0).to(tl.int64))
         word = (longs ^ shorts) & ~before & lowest_bits(tl.maximum(last - o_bar, 0).to(tl.int64))
-        bits = bits_of(word)
+        bits = popcount(word)
         place = count + tl.cumsum(bits, 0) - bits
         count += tl.sum(bits, 0)
         while tl.max((word != 0).to(tl.int32), 0) > 0:
@@ -159,9 +159,9 @@ def next_flat(p_list, i, m, count, flat_long, flat_short, SIGNALS: tl.constexpr)
 
 
 @triton.jit
-def opened(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_genome, p_number,
-           p_asked, p_exit, p_following, p_session, row_stride, n_words, hold, delay, end,
-           clock_end, min_risk, mark, m, SIGNALS: tl.constexpr):  # fmt: skip
+def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_genome,
+                   p_number, p_asked, p_exit, p_following, p_session, row_stride, n_words, hold,
+                   delay, end, clock_end, min_risk, mark, m, SIGNALS: tl.constexpr):  # fmt: skip
     """What a position of each signal is, where m.
 
     Returns entry, first stop, target, risk, what the trail's formula says, whether it is taken, the
@@ -182,8 +182,8 @@ def opened(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_ge
         left, right = tl.load(p_reads + 2 * k), tl.load(p_reads + 2 * k + 1)
         if left < right:
             m_k = m & (side == k % 2)
-            value = value_of(p_code, left, right, p_constants, p_genome, p_slot, p_rows,
-                             row_stride, t, m_k)  # fmt: skip
+            value = evaluate_formula(p_code, left, right, p_constants, p_genome, p_slot, p_rows,
+                                     row_stride, t, m_k)  # fmt: skip
             if k < 2:
                 stop_read = tl.where(m_k, value, stop_read)
             elif k < 4:
@@ -289,7 +289,7 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
         is_short = side == 1
         first = (mark >> 1) + 1 + delay
         (new_entry, new_stop, new_target, new_risk, new_reach, new_taken, new_last, new_close,
-         new_untouched, new_open) = opened(
+         new_untouched, new_open) = open_positions(
             p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_genome, p_number,
             p_asked, p_exit, p_following, p_session, row_stride, n_words, hold, delay, end,
             clock_end, min_risk, mark, is_new, SIGNALS

@@ -18,7 +18,7 @@ from numba.extending import register_jitable
 
 from engine.runtime.compiling.cache_dirs import loops_folder
 from engine.runtime.compiling.loops import keep_loop
-from strategy.functions import reached
+from strategy.functions import collect_functions
 
 LOG = logging.getLogger(__name__)
 
@@ -50,10 +50,10 @@ class CompiledForm:
     def __call__(self, loop: Loop) -> Loop:
         """The loop as it is run."""
         if loop not in self._runs:
-            self._runs[loop] = self._guarded(loop)
+            self._runs[loop] = self._compile_with_fallback(loop)
         return cast(Loop, self._runs[loop])
 
-    def _guarded(self, loop: Loop) -> Callable[..., object]:
+    def _compile_with_fallback(self, loop: Loop) -> Callable[..., object]:
         try:
             compiled = compiled_definition(loop)
         except NotCompiledError as error:
@@ -86,7 +86,7 @@ def compiled_definition(definition: Loop) -> Loop:
     """
     if not isinstance(definition, FunctionType):
         raise NotCompiledError(f"{definition!r} is no plain function")
-    for function in reached(definition)[1:]:
+    for function in collect_functions(definition)[1:]:
         _make_callable(function)
     loop = njit(**FLAGS, **CALLED_FROM_PYTHON)(definition)
     if (base := loops_folder()) is not None:

@@ -211,14 +211,14 @@ def is_missing(loop: Callable[..., object]) -> bool:
     return isinstance(kept, LoopCache) and kept.is_empty()
 
 
-def compiled(loop: Loop) -> Loop:
+def compiled_loop(loop: Loop) -> Loop:
     """Compile a loop: no fast-math, so nothing is fused or reordered; x / 0 follows IEEE."""
-    return _made(loop)
+    return _compile_loop(loop)
 
 
 def compiled_part(loop: Loop) -> Loop:
     """The same, for a loop that other loops call and Python does not, which compiles sooner."""
-    return _made(loop, no_cpython_wrapper=True)
+    return _compile_loop(loop, no_cpython_wrapper=True)
 
 
 def compiled_uncounted(loop: Loop) -> Loop:
@@ -227,28 +227,28 @@ def compiled_uncounted(loop: Loop) -> Loop:
     References to arrays that they hand on are not counted: two atomic operations each, which take
     longer than what such loops do. Whoever calls the first of them holds the arrays.
     """
-    return _made(loop, no_cpython_wrapper=True, _nrt=False, forceinline=True)
+    return _compile_loop(loop, no_cpython_wrapper=True, _nrt=False, forceinline=True)
 
 
 def compiled_unlocked(loop: Loop) -> Loop:
     """The same, for a loop that Python's threads run side by side."""
-    return _made(loop, nogil=True)
+    return _compile_loop(loop, nogil=True)
 
 
 def compiled_inline(loop: Loop) -> Loop:
     """The same, pasted into its callers."""
-    return _made(loop, inline="always")
+    return _compile_loop(loop, inline="always")
 
 
-def _made(loop: Loop, **options: object) -> Loop:
+def _compile_loop(loop: Loop, **options: object) -> Loop:
     # A way in for C, which nobody uses, would take long to compile.
     make = cast(Any, njit)(error_model="numpy", no_cfunc_wrapper=True, **options)
-    return cast(Loop, _kept(make(loop)))
+    return cast(Loop, _cache_loop(make(loop)))
 
 
-def _kept(loop: Any) -> Any:  # noqa: ANN401 - numba has no types
+def _cache_loop(loop: Any) -> Any:  # noqa: ANN401 - numba has no types
     """A compiled loop, kept on disk where there is room for it."""
-    base = loops_folder(_room_of(loop.py_func.__code__.co_filename))
+    base = loops_folder(_find_loop_folder(loop.py_func.__code__.co_filename))
     if base is not None:
         keep_loop(loop, base)
     return loop
@@ -265,7 +265,7 @@ def _say_that_it_takes_a_while() -> None:
 
 
 @cache
-def _room_of(file: str) -> Path:
+def _find_loop_folder(file: str) -> Path:
     """The folder beside which loops are kept: the engine's, or that of a file elsewhere."""
     folder = Path(file).parent
     return ENGINE if ENGINE in (folder, *folder.parents) else folder

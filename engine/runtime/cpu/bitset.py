@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.runtime.compiling.loops import compiled_uncounted
-from engine.runtime.cpu.simd8 import lowest_place, value_of
+from engine.runtime.cpu.simd8 import load_value, lowest_place
 from engine.runtime.cpu.types import Ints
 
 Words = npt.NDArray[np.uint64]
@@ -19,7 +19,7 @@ NEVER = 2**50
 @compiled_uncounted
 def is_set(words: Words, condition: int, bar: int) -> bool:
     """Whether a bar's bit is set in a condition of words [C, N]."""
-    return bool((value_of(words, condition, bar >> 6) >> np.uint64(bar & LAST_BIT)) & ONE)
+    return bool((load_value(words, condition, bar >> 6) >> np.uint64(bar & LAST_BIT)) & ONE)
 
 
 @compiled_uncounted
@@ -28,7 +28,7 @@ def next_set(words: Words, condition: int, first: int, end: int) -> int:
     i, found, kept = first >> 6, end, FULL << np.uint64(first & LAST_BIT)
     # One way out: at others the compiler counts references to arrays.
     while i << 6 < end:
-        word = value_of(words, condition, i) & kept
+        word = load_value(words, condition, i) & kept
         if word != 0:
             found = min((i << 6) + lowest_place(word), end)
             i = NEVER
@@ -45,7 +45,7 @@ def next_alone(words: Words, one: int, other: int, first: int, end: int) -> int:
     one, other = max(one, 0), max(other, 0)
     while i << 6 < end:
         word = (
-            (value_of(words, one, i) & kept_one) ^ (value_of(words, other, i) & kept_other)
+            (load_value(words, one, i) & kept_one) ^ (load_value(words, other, i) & kept_other)
         ) & kept
         if word != 0:
             found = min((i << 6) + lowest_place(word), end)
@@ -55,6 +55,6 @@ def next_alone(words: Words, one: int, other: int, first: int, end: int) -> int:
     return found
 
 
-def bars_of(words: Words) -> Ints:
+def list_set_bars(words: Words) -> Ints:
     """The bars [S] whose bits are set in words [N], ascending."""
     return np.flatnonzero(np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little"))

@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from engine.runtime.cpu.simd_types import instruction, joined, lanes
+from engine.runtime.cpu.simd_types import build_vector, instruction, lanes
 
 LANES = 4
 
@@ -24,7 +24,7 @@ Lanes = Any
 @instruction(lanes, types.float64)
 def splat(builder, value):
     """The same number in all lanes."""
-    return joined(builder, [value] * LANES)
+    return build_vector(builder, [value] * LANES)
 
 
 @instruction(lanes, lanes)
@@ -70,14 +70,14 @@ def whole_part(builder, x):
 
 
 @instruction(lanes, None, types.int64, types.int64, lanes, lanes, lanes)
-def sided(builder, words, first, shift, up, down, flat):
+def select_by_side(builder, words, first, shift, up, down, flat):
     """By two bits of each of words[first : first + 4], uint32, from bit `shift` on: 2 is up."""
     is_up, is_down = _sides(builder, words, first, shift)
     return builder.select(is_up, up, builder.select(is_down, down, flat))
 
 
 @instruction(lanes, None, types.int64, types.int64, lanes)
-def signed(builder, words, first, shift, value):
+def sign_by_side(builder, words, first, shift, value):
     """The value where such bits are 2, less itself where they are 0, else 0."""
     is_up, is_down = _sides(builder, words, first, shift)
     below = builder.select(is_down, builder.fneg(value), _constant(0.0))
@@ -106,7 +106,9 @@ def four(builder, column, first):
 def gather(builder, column, starts, k):
     """column[starts[lane] + k] of each lane."""
     places = [builder.add(builder.extract_value(starts, i), k) for i in range(LANES)]
-    return joined(builder, [builder.load(builder.gep(column.data, [place])) for place in places])
+    return build_vector(
+        builder, [builder.load(builder.gep(column.data, [place])) for place in places]
+    )
 
 
 @instruction(types.void, None, None, types.int64, lanes)
@@ -145,7 +147,7 @@ def store(builder, column, first, value):
 @instruction(types.void, None, types.int64, lanes, lanes, lanes, lanes, types.float64)
 def store_codes(builder, codes, first, a, b, at_a, at_b, most):
     """Write 1 + the whole part of positions, 0 .. most, to codes[first : first + 8]; 0 at NaN."""
-    least, most = _constant(0.0), joined(builder, [most] * LANES)
+    least, most = _constant(0.0), build_vector(builder, [most] * LANES)
     whole = ir.VectorType(ir.IntType(32), LANES)
     one, none = ir.Constant(whole, [1] * LANES), ir.Constant(whole, [0] * LANES)
     halves = []
@@ -175,11 +177,13 @@ def _sides(builder, words, first, shift):
     by = builder.trunc(shift, ir.IntType(32))
     none = ir.Constant(kind, [0] * LANES)
 
-    def masked(bits):
+    def mask_bits(bits):
         mask = builder.shl(ir.Constant(ir.IntType(32), bits), by)
-        return builder.and_(found, joined(builder, [mask] * LANES))
+        return builder.and_(found, build_vector(builder, [mask] * LANES))
 
-    return builder.icmp_signed("!=", masked(2), none), builder.icmp_signed("==", masked(3), none)
+    return builder.icmp_signed("!=", mask_bits(2), none), builder.icmp_signed(
+        "==", mask_bits(3), none
+    )
 
 
 def _constant(value):

@@ -6,7 +6,7 @@ A loop that looks at one bar after another is left at a bar that no processor fo
 from llvmlite import ir
 from numba import types
 
-from engine.runtime.cpu.simd_types import eights, instruction, joined
+from engine.runtime.cpu.simd_types import build_vector, eights, instruction
 
 EIGHT = 8
 
@@ -15,14 +15,14 @@ WHOLE, PLACE = ir.IntType(64), ir.IntType(32)
 
 
 @instruction(eights, None, types.int64, types.int64)
-def eight_of(builder, columns, row, first):
+def load_eight(builder, columns, row, first):
     """columns[row, first : first + 8] of contiguous columns; all of them are read."""
     at = _pointer(builder, columns, row, first)
     return builder.load(builder.bitcast(at, VECTOR.as_pointer()), align=8)
 
 
 @instruction(None, None, types.int64, types.int64)
-def value_of(builder, columns, row, place):
+def load_value(builder, columns, row, place):
     """columns[row, place] of contiguous columns; places do not count from the end."""
     return builder.load(_pointer(builder, columns, row, place))
 
@@ -35,20 +35,20 @@ def store_eight(builder, columns, row, first, value):
 
 
 @instruction(eights, None, types.int64, types.int64, types.int64)
-def eight_at(builder, addresses, row, place, first):
+def load_indirect_eight(builder, addresses, row, place, first):
     """Eight numbers from `first` on of what lies at the address addresses[row, place]."""
     at = _address(builder, addresses, row, place, first)
     return builder.load(builder.bitcast(at, VECTOR.as_pointer()), align=8)
 
 
 @instruction(types.float64, None, types.int64, types.int64, types.int64)
-def value_at(builder, addresses, row, place, bar):
+def load_indirect_value(builder, addresses, row, place, bar):
     """The number at `bar` of what lies at the address addresses[row, place]."""
     return builder.load(_address(builder, addresses, row, place, bar))
 
 
 @instruction(types.uint64, None, types.int64, types.int64, types.int64)
-def word_at(builder, addresses, row, place, i):
+def load_indirect_word(builder, addresses, row, place, i):
     """The i-th of the words that lie at the address addresses[row, place]."""
     address = builder.load(_pointer(builder, addresses, row, place))
     return builder.load(builder.gep(builder.inttoptr(address, WHOLE.as_pointer()), [i]))
@@ -57,25 +57,25 @@ def word_at(builder, addresses, row, place, i):
 @instruction(eights, types.float64)
 def eight_times(builder, value):
     """The same number in all lanes."""
-    return joined(builder, [value] * EIGHT)
+    return build_vector(builder, [value] * EIGHT)
 
 
-def _chosen_by(relation):
+def _build_select(relation):
     """Of two numbers or eights the first where a relation holds, else the second."""
 
     @instruction(None, None, None)
-    def chosen(builder, x, y):
+    def select_value(builder, x, y):
         return builder.select(builder.fcmp_ordered(relation, x, y), x, y)
 
-    return chosen
+    return select_value
 
 
-larger, smaller = _chosen_by(">"), _chosen_by("<")
+larger, smaller = _build_select(">"), _build_select("<")
 """The larger, the smaller of two numbers or eights; where x is no number it is y."""
 
 
 @instruction(None, None)
-def known(builder, x):
+def canonicalize(builder, x):
     """A number or eight, NaN where it is not finite; a zero has no sign."""
     is_finite = builder.fcmp_ordered("<", _magnitude(builder, x), _full(x, "inf"))
     found = builder.select(is_finite, x, _full(x, "nan"))
@@ -95,7 +95,7 @@ def largest_so_far(builder, x):
     for step in (1, 2, 4):
         # Behind the first lanes are the lanes themselves.
         places = [max(lane - step, 0) for lane in range(EIGHT)]
-        earlier = _shuffled(builder, found, found, places)
+        earlier = _shuffle_lanes(builder, found, found, places)
         found = builder.select(builder.fcmp_ordered(">", earlier, found), earlier, found)
     return found
 
@@ -124,17 +124,17 @@ bits_above, bits_at_least, bits_at_most = (_bits_where(relation) for relation in
 @instruction(eights, eights, eights)
 def one_later(builder, before, x):
     """What is a lane before each; before the first lane, the last lane of `before`."""
-    return _shuffled(builder, before, x, range(EIGHT - 1, 2 * EIGHT - 1))
+    return _shuffle_lanes(builder, before, x, range(EIGHT - 1, 2 * EIGHT - 1))
 
 
 @instruction(eights, eights)
 def last_times(builder, x):
     """The last lane in all lanes."""
-    return _shuffled(builder, x, x, [EIGHT - 1] * EIGHT)
+    return _shuffle_lanes(builder, x, x, [EIGHT - 1] * EIGHT)
 
 
 @instruction(types.float64, eights, types.int64)
-def lane_of(builder, x, k):
+def extract_lane(builder, x, k):
     """Lane k."""
     return builder.extract_element(x, builder.trunc(k, PLACE))
 
@@ -171,5 +171,5 @@ def _full(like, number):
     return ir.Constant(like.type, [value] * EIGHT if like.type == VECTOR else value)
 
 
-def _shuffled(builder, x, y, places):
+def _shuffle_lanes(builder, x, y, places):
     return builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(PLACE, EIGHT), list(places)))

@@ -41,7 +41,7 @@ class _Arithmetic(ConcreteTemplate):
     cases = [signature(kind, kind, kind) for kind in (lanes, eights)]  # noqa: RUF012 - numba's way
 
 
-def _lowered(operation, emit):
+def _lower_operation(operation, emit):
     """Have the compiler do an operation on two vectors by an instruction of `ir.IRBuilder`."""
 
     @lower_builtin(operation, Vector, Vector)
@@ -49,10 +49,10 @@ def _lowered(operation, emit):
         return emit(builder, *args)
 
 
-_lowered(operator.add, ir.IRBuilder.fadd)
-_lowered(operator.sub, ir.IRBuilder.fsub)
-_lowered(operator.mul, ir.IRBuilder.fmul)
-_lowered(operator.truediv, ir.IRBuilder.fdiv)
+_lower_operation(operator.add, ir.IRBuilder.fadd)
+_lower_operation(operator.sub, ir.IRBuilder.fsub)
+_lower_operation(operator.mul, ir.IRBuilder.fmul)
+_lower_operation(operator.truediv, ir.IRBuilder.fdiv)
 
 
 def instruction(result, *kinds) -> Any:
@@ -67,9 +67,9 @@ def instruction(result, *kinds) -> Any:
         and ``shape``.
     """
 
-    def made(emit):
+    def make_intrinsic(emit):
         @wraps(emit)
-        def typed(typing, *given):
+        def resolve_signature(typing, *given):
             known = [kind or own for kind, own in zip(kinds, given, strict=True)]
             for kind in known:
                 # Addresses are counted, so that columns that lie otherwise would be read wrongly.
@@ -88,12 +88,12 @@ def instruction(result, *kinds) -> Any:
 
             return (result or getattr(known[0], "dtype", known[0]))(*known), code
 
-        return intrinsic(typed)
+        return intrinsic(resolve_signature)
 
-    return made
+    return make_intrinsic
 
 
-def joined(builder, values: Sequence[Any]) -> Any:
+def build_vector(builder, values: Sequence[Any]) -> Any:
     """A vector of scalars of one type."""
     vector = ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined)
     for lane, value in enumerate(values):

@@ -32,7 +32,7 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
     """
 
     @wraps(function)
-    def guarded(*arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
+    def call_function(*arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
         if _LOST:
             raise DeviceLostError(_LOST[0])
         try:
@@ -46,7 +46,7 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
         # Only here, where nothing of the failed call is held any more, can memory be given back.
         raise DeviceError("the GPU ran out of memory: lower --memory, or use --device cpu")
 
-    return guarded
+    return call_function
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

@@ -9,7 +9,7 @@ MOST_GRAPHS = 32
 """Shapes that are kept; a search uses a handful."""
 
 
-def captured(graph: torch.cuda.CUDAGraph, device: torch.device) -> torch.cuda.graph:
+def capture_graph(graph: torch.cuda.CUDAGraph, device: torch.device) -> torch.cuda.graph:
     """Capture what is launched on a device, whatever other threads do on others meanwhile.
 
     The stream that is captured by default belongs to the device that captured first.
@@ -52,7 +52,7 @@ class Graphs:
         graph = self._seen[key]
         if graph is None:
             graph = torch.cuda.CUDAGraph()
-            with captured(graph, self._device):
+            with capture_graph(graph, self._device):
                 work()
             self._seen[key] = graph
         self._seen.move_to_end(key)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from engine.runtime.cuda.watchdog import wait_for
+from engine.runtime.cuda.watchdog import wait_for_work
 
 ALIGNED = 16
 """Each array begins at a multiple of so many bytes."""
@@ -31,7 +31,7 @@ class Uploads:
         """Copies of arrays on the device by their names, behind what was launched there.
 
         Raises:
-            DeviceError: As `waiting.wait_for`.
+            DeviceError: As `waiting.wait_for_work`.
         """
         ends = np.cumsum([-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays.values()])
         self._make_room(int(ends[-1]))
@@ -55,7 +55,7 @@ class Uploads:
     def _make_room(self, needed: int) -> None:
         """Have a buffer for so many bytes that no earlier copy reads any more."""
         if self._sent is not None:
-            wait_for(self._sent)
+            wait_for_work(self._sent)
         if needed > len(self._here):
             self._here = self._room(2 * needed)
 

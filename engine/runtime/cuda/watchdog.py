@@ -76,7 +76,7 @@ class Watchdog:
 _WATCHDOG = Watchdog()
 
 
-def wait_for(work: torch.cuda.Stream | torch.cuda.Event) -> None:
+def wait_for_work(work: torch.cuda.Stream | torch.cuda.Event) -> None:
     """Wait until a stream is idle, or an event has come.
 
     Raises:
@@ -87,9 +87,9 @@ def wait_for(work: torch.cuda.Stream | torch.cuda.Event) -> None:
 
 
 def wait_for_launches(device: torch.device) -> None:
-    """Wait for what was launched on a device's current stream; raises as `wait_for`."""
+    """Wait for what was launched on a device's current stream; raises as `wait_for_work`."""
     if device.type == "cuda":
-        wait_for(torch.cuda.current_stream(device))
+        wait_for_work(torch.cuda.current_stream(device))
 
 
 def on_device(device: torch.device) -> torch.cuda.device:
@@ -98,24 +98,24 @@ def on_device(device: torch.device) -> torch.cuda.device:
 
 
 def to_device(array: npt.NDArray[np.generic], device: torch.device) -> torch.Tensor:
-    """A copy of an array on a device, behind what was launched there; raises as `wait_for`."""
-    return moved(torch.from_numpy(np.array(array, order="C")), device)
+    """A copy of an array on a device, behind what was launched there; see `wait_for_work`."""
+    return move_tensor(torch.from_numpy(np.array(array, order="C")), device)
 
 
-def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A tensor of the host on a device, behind what was launched there; raises as `wait_for`."""
+def move_tensor(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor of the host on a device, behind what was launched there; see `wait_for_work`."""
     wait_for_launches(device)
     return tensor.to(device)
 
 
 def to_host(tensor: torch.Tensor) -> npt.NDArray[Any]:
-    """A copy of a tensor on the host, also of what lies there already; raises as `wait_for`."""
+    """A copy of a tensor on the host, also of what lies there already; see `wait_for_work`."""
     wait_for_launches(tensor.device)
     found = tensor.cpu().numpy()
     return found if tensor.is_cuda else np.array(found)
 
 
 def overwrite(tensor: torch.Tensor, array: npt.NDArray[np.generic]) -> None:
-    """Copy an array over a tensor, behind what was launched; raises as `wait_for`."""
+    """Copy an array over a tensor, behind what was launched; raises as `wait_for_work`."""
     wait_for_launches(tensor.device)
     tensor.copy_(torch.from_numpy(array))

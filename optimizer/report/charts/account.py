@@ -20,12 +20,12 @@ from optimizer.report.charts.chart import (
     milliseconds,
     name,
     scatter,
-    thinned,
+    select_plot_points,
     upright,
 )
 from optimizer.report.trades import Ints
 from optimizer.search.generation import Floats
-from optimizer.shown import counted, fraction, number
+from optimizer.shown import format_count, fraction, number
 
 HOLD = "buy and hold"
 
@@ -68,7 +68,7 @@ def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) 
     """
     data: list[Trace] = []
     if others:
-        x, y = _joined(others)
+        x, y = _join_curves(others)
         faint = {"color": GREY, "width": 0.8, "shape": "hv"}
         data.append(
             scatter("lines", x, y, name="other members", opacity=0.55, line=faint, hoverinfo="skip")
@@ -107,10 +107,10 @@ def answer(curve: Curve, hold: Curve, parts: Sequence[Part]) -> Chart:
     return Chart("equity of the pick", alt, data, layout)
 
 
-def stitched(curve: Curve, borders_ns: Sequence[int]) -> Chart:
+def draw_fold_equity(curve: Curve, borders_ns: Sequence[int]) -> Chart:
     """Equity of the picks of folds, each in its test, with a line where a fold begins."""
     data = [_line(curve, {"line": {"color": PURPLE, "width": 2, "shape": "hv"}, "name": "folds"})]
-    count = counted(len(curve.value) - 1, "trade")
+    count = format_count(len(curve.value) - 1, "trade")
     alt = f"{count} on bars that each fold's search had not seen; ends at "
     alt += number(float(curve.value[-1]))
     dotted = {"color": GREY, "width": 1, "dash": "dot"}
@@ -137,7 +137,8 @@ def equity(curve: Curve, label: str) -> Chart:
     data = _curve(curve, label, BLUE, shape="hv")
     ends = float(curve.value[-1])
     alt = (
-        f"{label}: equity ends at {number(ends)} after {counted(len(curve.value) - 1, 'trade')}, "
+        f"{label}: equity ends at {number(ends)} after "
+        f"{format_count(len(curve.value) - 1, 'trade')}, "
         f"its deepest drawdown is {fraction(float(-drawdown(curve).min()))}"
     )
     return Chart("equity and drawdown", alt, data, EQUITY_LAYOUT)
@@ -209,7 +210,7 @@ def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
     parts = ((curve.value, "y", {"width": 2}), (fallen, "y2", {"width": 1}))
     traces: list[Trace] = []
     for values, place, width in parts:
-        at = thinned(values)
+        at = select_plot_points(values)
         traces.append(
             scatter(
                 "lines",
@@ -227,7 +228,7 @@ def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
 
 def _line(curve: Curve, style: Layout) -> Trace:
     """A curve as one line."""
-    at = thinned(curve.value)
+    at = select_plot_points(curve.value)
     return scatter("lines", milliseconds(curve.time_ns[at]), curve.value[at], **style)
 
 
@@ -256,11 +257,11 @@ def _first_parts(parts: Sequence[Part]) -> list[Part]:
     return list({part.name: part for part in reversed(parts)}.values())
 
 
-def _joined(curves: Sequence[Curve]) -> tuple[Floats, Floats]:
+def _join_curves(curves: Sequence[Curve]) -> tuple[Floats, Floats]:
     """Many lines as one, a gap after each."""
     x, y = [], []
     for curve in curves:
-        at = thinned(curve.value, MOST_OTHER_POINTS)
+        at = select_plot_points(curve.value, MOST_OTHER_POINTS)
         x.append(np.append(milliseconds(curve.time_ns[at]), np.nan))
         y.append(np.append(curve.value[at], np.nan))
     return np.concatenate(x), np.concatenate(y)
@@ -278,4 +279,4 @@ def _months_words(years: Ints, table: Floats) -> str:
         return "no month"
     gained = sum(value > 0 for value, _ in found)
     told = (f"{when} with {fraction(value)}" for value, when in (max(found), min(found)))
-    return f"{gained} of {counted(len(found), 'month')} gained; best " + ", worst ".join(told)
+    return f"{gained} of {format_count(len(found), 'month')} gained; best " + ", worst ".join(told)

@@ -113,7 +113,7 @@ def milliseconds(time_ns: npt.NDArray[np.int64]) -> Floats:
     return found
 
 
-def thinned(values: Floats, most: int = MOST_POINTS) -> npt.NDArray[np.int64]:
+def select_plot_points(values: Floats, most: int = MOST_POINTS) -> npt.NDArray[np.int64]:
     """Places in values [N] to draw: the extremes of each stretch, the first and the last.
 
     All of them when there are no more than `most`, at least 4.

@@ -6,7 +6,7 @@ import numpy as np
 
 from optimizer.report.charts.chart import BLUE, SCALE, Chart, axis, name, scatter, words
 from optimizer.search.generation import Floats
-from optimizer.shown import counted, is_fraction, metric
+from optimizer.shown import format_count, is_fraction, metric
 
 MOST_LINES = 300
 """More lines than this are a grey wall."""
@@ -37,7 +37,8 @@ def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None =
         name="front",
     )
     alt = (
-        f"{counted(len(members), 'member')} of the front; {_span(columns, x)}; {_span(columns, y)}"
+        f"{format_count(len(members), 'member')} of the front; {_span(columns, x)}; "
+        f"{_span(columns, y)}"
     )
     layout = {"xaxis": metric_axis(x), "yaxis": metric_axis(y), "hovermode": "closest"}
     return Chart(f"{words(y)} against {words(x)}", alt, [data], layout)
@@ -66,7 +67,7 @@ def front_3d(columns: Mapping[str, Floats], names: Sequence[str]) -> Chart:
         f"{place}axis": {k: v for k, v in metric_axis(n).items() if k != "automargin"}
         for place, n in zip("xyz", names, strict=True)
     }
-    alt = f"{counted(len(members), 'member')}; " + "; ".join(_span(columns, n) for n in names)
+    alt = f"{format_count(len(members), 'member')}; " + "; ".join(_span(columns, n) for n in names)
     camera = {"eye": {"x": 1.7, "y": 1.6, "z": 0.7}, "center": {"z": -0.12}}
     scene = {**axes, "camera": camera, "aspectmode": "cube"}
     layout = {"scene": scene, "hovermode": "closest", "margin": {"l": 0, "r": 0, "t": 0, "b": 0}}
@@ -97,7 +98,7 @@ def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -
                 for n in names
             ],
             hoverinfo="text",
-            line={"width": 1.2, "color": _mixed(float(shade[member]))},
+            line={"width": 1.2, "color": _mix_colour(float(shade[member]))},
             marker={"size": 4},
             opacity=0.75,
             showlegend=False,
@@ -107,7 +108,7 @@ def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -
     ]
     shown = "" if len(chosen) == n_members else f", {len(chosen)} of them evenly chosen"
     alt = (
-        f"{counted(n_members, 'member')}{shown}, each a line from the lowest (bottom) to the "
+        f"{format_count(n_members, 'member')}{shown}, each a line from the lowest (bottom) to the "
         "highest (top) value on the front: " + "; ".join(_span(columns, one) for one in names)
     )
     ticks = {"tickvals": [0, 1], "ticktext": ["lowest", "highest"], "range": [-0.05, 1.05]}
@@ -145,7 +146,7 @@ def _unit(values: Floats) -> Floats:
     return scaled
 
 
-def _mixed(share: float) -> str:
+def _mix_colour(share: float) -> str:
     """A colour between blue at 0 and red at 1."""
     at = 0.5 if np.isnan(share) else share
     low, high = (58, 76, 192), (192, 57, 43)

@@ -30,7 +30,7 @@ PATTERNS = {"shuffled": (BLUE, ""), "mirrored": (ORANGE, "/")}
 def null_strengths(null: NullRecord, own: Number) -> Chart:
     """How strong the same search looks on markets without an edge, and the pick's own mark."""
     kinds = {"shuffled": null.shuffled, "mirrored": null.mirrored}
-    known = {name: _known(kind) for name, kind in kinds.items() if kind is not None}
+    known = {name: _select_strengths(kind) for name, kind in kinds.items() if kind is not None}
     marked = [] if own is None else [own]
     edges = np.histogram_bin_edges(np.concatenate([*known.values(), marked]), BARS)
     middle, width, highest = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0], 1
@@ -86,12 +86,12 @@ def strength_at_costs(robust: RobustRecord) -> Chart:
     return Chart("the pick at other costs", alt, data, layout)
 
 
-def _known(kind: NullKind) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _select_strengths(kind: NullKind) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Strengths of fronts that have one."""
     return np.array([one for one in kind.strengths if one is not None], np.float64)
 
 
 def _null_words(name: str, kind: NullKind) -> str:
-    empty = kind.run - len(_known(kind))
+    empty = kind.run - len(_select_strengths(kind))
     told = f"{number(kind.strength.at_least)} of {number(kind.run)} searches on {name} bars"
     return f"{told} did as well" + (f", {number(empty)} found nothing" if empty else "")

@@ -20,11 +20,11 @@ from optimizer.report.charts.chart import (
     axis,
     milliseconds,
     scatter,
-    thinned,
+    select_plot_points,
     words,
 )
 from optimizer.report.trades import Ints, Trades
-from optimizer.shown import counted, number
+from optimizer.shown import format_count, number
 
 BARS_AROUND = 40
 """Bars before and after a trade that its chart shows."""
@@ -39,7 +39,7 @@ WAY_MARKER: Trace = {"size": 11, "symbol": ["triangle-up", "x"], "color": BLUE}
 def market(bars: Bars, window: Window) -> Chart:
     """The closes of a window as a line; of many bars the extremes of each stretch."""
     close = bars.close[window.start : window.end]
-    at = thinned(close)
+    at = select_plot_points(close)
     data = scatter(
         "lines",
         milliseconds(bars.timestamp[window.start + at]),
@@ -87,7 +87,7 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
             )
         ),
     ]
-    alt = counted(len(own), "trade")
+    alt = format_count(len(own), "trade")
     if len(chosen) < len(own):
         alt += f", {len(chosen):,} of them, evenly chosen, are marked; the table holds all"
     return Chart("price and trades", alt, data)
@@ -109,14 +109,14 @@ def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
     way |= {"x": held, "y": np.array([trades.entry[k], trades.exit[k]])}
     if trades.side[k] < 0:
         way["marker"] = {**WAY_MARKER, "symbol": ["triangle-down", "x"]}
-    alt = f"trade {k}: {_told(trades, k)}"
+    alt = f"trade {k}: {_describe_trade(trades, k)}"
     return Chart(f"trade {k}", alt, [candles, stop, target, way], frame.layout)
 
 
 def trade_frame() -> Chart:
     """The chart of a trade without its numbers: bars, stop, target, and the way through it."""
 
-    def dashed(label: str, colour: str) -> Trace:
+    def draw_dashed_line(label: str, colour: str) -> Trace:
         return scatter("lines", name=label, line={"color": colour, "width": 2, "dash": "dash"})
 
     candles: Trace = {
@@ -127,7 +127,7 @@ def trade_frame() -> Chart:
     }
     line = {"color": BLUE, "width": 2}
     way = scatter("lines+markers", name="entry and exit", line=line, marker=WAY_MARKER)
-    data = [candles, dashed("stop", ORANGE), dashed("target", PURPLE), way]
+    data = [candles, draw_dashed_line("stop", ORANGE), draw_dashed_line("target", PURPLE), way]
     layout = {
         "xaxis": {"type": "date", "rangeslider": {"visible": False}, "automargin": True},
         "yaxis": axis("price"),
@@ -146,7 +146,7 @@ def _levels(held: npt.NDArray[np.float64], prices: Sequence[float]) -> Trace:
     }
 
 
-def _told(trades: Trades, k: int) -> str:
+def _describe_trade(trades: Trades, k: int) -> str:
     """A trade in words."""
     entry, stop, target, leave, last_stop = (
         float(getattr(trades, name)[k]) for name in ("entry", "stop", "target", "exit", "last_stop")

@@ -21,7 +21,7 @@ from optimizer.report.charts.front import metric_axis
 from optimizer.report.trades import Ints
 from optimizer.search.generation import Floats
 from optimizer.session.points import Grid, wants_more
-from optimizer.shown import counted, is_fraction, metric, number
+from optimizer.shown import format_count, is_fraction, metric, number
 
 MOST_TICKS = 12
 """Values of a gene that an axis names each."""
@@ -171,7 +171,7 @@ def _ticks(values: Floats) -> Mapping[str, object]:
 
 def _heat_words(cells: Grid, known: Floats, metric_name: str, has_pick: bool) -> str:
     """What a heat map shows, and what a flat part of it means."""
-    count = counted(int(cells.counts.sum()), "candidate")
+    count = format_count(int(cells.counts.sum()), "candidate")
     if not len(known):
         return f"none of {count} is feasible"
     low, high = (metric(metric_name, float(value)) for value in (known.min(), known.max()))

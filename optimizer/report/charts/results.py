@@ -21,7 +21,7 @@ from optimizer.report.charts.chart import (
 )
 from optimizer.report.trades import Bools, CostFacts, Groups, Trades
 from optimizer.search.generation import Floats
-from optimizer.shown import counted, number
+from optimizer.shown import format_count, number
 
 Grouping = Callable[[Trades, Bools], Groups]
 
@@ -44,7 +44,7 @@ def distribution(trades: Trades) -> Chart:
     used = np.flatnonzero(everything)
     kept = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)
     data: list[Trace] = []
-    for label, chosen, colour in parts_of(trades):
+    for label, chosen, colour in split_by_sample(trades):
         counts, _ = np.histogram(r[chosen], bins=edges)
         signs = [GREEN if value > 0 else RED for value in middle[kept].tolist()]
         data.append(
@@ -66,7 +66,7 @@ def distribution(trades: Trades) -> Chart:
     return Chart("distribution of results", _spread_words(trades), data, layout)
 
 
-def parts_of(trades: Trades) -> list[tuple[str, Bools, str]]:
+def split_by_sample(trades: Trades) -> list[tuple[str, Bools, str]]:
     """In-sample and held-out trades apart, where there are both.
 
     For each part its name, which trades are in it, and its colour: empty for a single part,
@@ -77,14 +77,16 @@ def parts_of(trades: Trades) -> list[tuple[str, Bools, str]]:
     return [("in-sample", ~trades.is_held_out, BLUE), ("held out", trades.is_held_out, ORANGE)]
 
 
-def grouped(trades: Trades, group: Grouping, title: str, *, show: str = "sum_r") -> Chart:
+def draw_group_results(
+    trades: Trades, group: Grouping, title: str, *, show: str = "sum_r"
+) -> Chart:
     """Results of groups of trades; `group` puts those of a part into the same groups.
 
     `show` is ``"sum_r"`` or ``"trades"``.
     """
     data: list[Trace] = []
     told: list[str] = []
-    for label, chosen, colour in parts_of(trades):
+    for label, chosen, colour in split_by_sample(trades):
         groups = group(trades, chosen)
         values = groups.sum_r if show == "sum_r" else groups.trades.astype(np.float64)
         signs = [GREEN if value > 0 else RED for value in values.tolist()]
@@ -169,12 +171,12 @@ def _spread_words(trades: Trades) -> str:
         return "no trade"
     low, mid, high = np.percentile(trades.r, [10, 50, 90]).tolist()
     told = (
-        f"{counted(len(trades), 'trade')}; one in ten gives less than {number(low)} R, half "
+        f"{format_count(len(trades), 'trade')}; one in ten gives less than {number(low)} R, half "
         f"less than {number(mid)} R, one in ten more than {number(high)} R"
     )
     out = int((np.abs(trades.r) > OUTERMOST_R).sum())
     return told + (
-        f"; {counted(out, 'trade')} beyond {OUTERMOST_R:g} R in the last bars" if out else ""
+        f"; {format_count(out, 'trade')} beyond {OUTERMOST_R:g} R in the last bars" if out else ""
     )
 
 
@@ -190,7 +192,7 @@ def _group_words(groups: Groups, show: str) -> str:
     worst = int(traded[groups.sum_r[traded].argmin()])
     told = (
         f"{groups.labels[i]} with {number(float(groups.sum_r[i]))} R in "
-        f"{counted(int(groups.trades[i]), 'trade')}"
+        f"{format_count(int(groups.trades[i]), 'trade')}"
         for i in (best, worst)
     )
     return "best " + ", worst ".join(told)

@@ -51,21 +51,21 @@ class Layers(NamedTuple):
     averages: Floats
 
 
-def layers_of(close: Floats, parameters: Sequence[int], *, is_script: bool = False) -> Layers:
+def compute_layers(close: Floats, parameters: Sequence[int], *, is_script: bool = False) -> Layers:
     """The layers of a series [T] by the readable definition, compiled."""
     run = CompiledForm()
     robustness, growth, decay, cutout, vote_long, vote_short = parameters[6:12]
-    steps = run(law.steps_of)(close, growth, decay, cutout)
+    steps = run(law.compute_steps)(close, growth, decay, cutout)
     votes, equities, averages = [], [], []
     for family, (base, weight) in enumerate(zip(parameters[:6], parameters[12:], strict=True)):
-        lengths = law.lengths_of(base, robustness)
-        signals = run(law.signals_of)(close, family, lengths, is_script)
-        vote, earned = run(law.votes_of)(signals, steps, cutout)
+        lengths = law.list_lengths(base, robustness)
+        signals = run(law.compute_signals)(close, family, lengths, is_script)
+        vote, earned = run(law.compute_votes)(signals, steps, cutout)
         votes.append(vote)
         averages.append(earned)
-        equities.append(run(law.earned)(vote, weight / 10.0, steps, cutout, is_script))
+        equities.append(run(law.compute_equity)(vote, weight / 10.0, steps, cutout, is_script))
     parts = np.array(votes), np.array(equities)
-    row = run(law.weighed)(*parts, vote_long, vote_short, cutout)
+    row = run(law.weigh_votes)(*parts, vote_long, vote_short, cutout)
     return Layers(row, *parts, np.array(averages))
 
 

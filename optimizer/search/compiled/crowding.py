@@ -18,7 +18,7 @@ LOW, EXTENT, BEFORE, NEAR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(
 """Rows of a table of fronts: the least value, the extent, and the last two values that were met."""
 
 
-def distances_of(columns: Floats, orders: Places, ranks: Places) -> Floats:
+def compute_crowding_distances(columns: Floats, orders: Places, ranks: Places) -> Floats:
     """Crowding distances.
 
     Args:
@@ -41,7 +41,7 @@ def distances_of(columns: Floats, orders: Places, ranks: Places) -> Floats:
 def add_gaps(
     columns: Floats, orders: Places, ranks: Places, fronts: Floats, met: Places, out: Floats
 ) -> None:
-    """Add what each objective gives to crowding distances; see `distances_of`.
+    """Add what each objective gives to crowding distances; see `compute_crowding_distances`.
 
     Args:
         columns: [O, P].

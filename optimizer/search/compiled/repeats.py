@@ -6,7 +6,7 @@ Nothing depends on the order in which the table is laid out; a hash only says wh
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled_loop
 from optimizer.search.compiled.fronts import ONE, ZERO, Bools, Unsigned
 from optimizer.search.compiled.sorting import Floats, Places
 
@@ -34,7 +34,7 @@ class Seen:
         return is_known
 
 
-@compiled
+@compiled_loop
 def admit(rows: Unsigned, places: Places, table: npt.NDArray[np.int32], is_known: Bools) -> None:
     """Admit rows that are new; see `Seen.admit`.
 

@@ -28,7 +28,7 @@ N_DIGITS = 1 << DIGIT_BITS
 DIGIT = np.uint64(N_DIGITS - 1)
 
 
-def orders_of(columns: Floats, count: int | None = None) -> Places:
+def argsort_objectives(columns: Floats, count: int | None = None) -> Places:
     """The order by each objective, each as if sorted stably on top of the one before it.
 
     Args:
@@ -39,15 +39,15 @@ def orders_of(columns: Floats, count: int | None = None) -> Places:
         [N, P] places; the first order is lexicographic, the earlier of equals first.
     """
     n_objectives = len(columns)
-    return _sorted(columns, n_objectives if count is None else count, n_objectives)
+    return _argsort_columns(columns, n_objectives if count is None else count, n_objectives)
 
 
 def rising_orders(rows: Floats) -> Places:
     """The order of each row [N, P], none NaN, by itself; the earlier of equals first."""
-    return _sorted(rows, len(rows), 1)
+    return _argsort_columns(rows, len(rows), 1)
 
 
-def _sorted(columns: Floats, count: int, n_compared: int) -> Places:
+def _argsort_columns(columns: Floats, count: int, n_compared: int) -> Places:
     n = columns.shape[1]
     words, spare = np.empty((count, n), dtype=np.int64), np.empty(n, dtype=np.uint64)
     n_bits = max(n.bit_length(), LEAST_PLACE_BITS)

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.loops import compiled, compiled_part
+from engine.runtime.compiling.loops import compiled_loop, compiled_part
 from optimizer.search.compiled.sorting import Floats, Places
 
 Bools = npt.NDArray[np.bool_]
@@ -29,7 +29,7 @@ def root(value: float, n_squarings: int) -> float:
 
 
 @compiled_part
-def confined(value: float, low: float, high: float, is_int: bool) -> float:
+def clip_gene(value: float, low: float, high: float, is_int: bool) -> float:
     """A gene inside its bounds, whole where it has to be; NaN stays NaN."""
     inside = np.rint(value) if is_int else value
     inside = low if inside < low else inside
@@ -47,7 +47,7 @@ def mutate_gene(old: float, draw: float, low: float, high: float, n_squarings: i
     return min(max(old + direction * (reach * (high - low)), low), high)
 
 
-@compiled
+@compiled_loop
 def mutate(
     genomes: Floats, draws: Floats, chance: float, low: Floats, high: Floats, is_int: Bools,
     n_squarings: int, out: Floats,
@@ -89,7 +89,7 @@ def spread(draw: float, gap: float, room: float, n_squarings: int) -> float:
     return root(scaled if scaled <= 1.0 else 1.0 / (2.0 - scaled), n_squarings)
 
 
-@compiled
+@compiled_loop
 def cross(
     parents: Floats, is_crossed: Bools, draws: Floats, low: Floats, high: Floats, is_int: Bools,
     n_squarings: int, out: Floats,
@@ -117,11 +117,11 @@ def cross(
                 one, other = 0.5 * (middle - to_low), 0.5 * (middle + to_high)
                 if draws[2, i, g] < 0.5:
                     one, other = other, one
-            out[2 * i, g] = confined(one, low[g], high[g], is_int[g])
-            out[2 * i + 1, g] = confined(other, low[g], high[g], is_int[g])
+            out[2 * i, g] = clip_gene(one, low[g], high[g], is_int[g])
+            out[2 * i + 1, g] = clip_gene(other, low[g], high[g], is_int[g])
 
 
-@compiled
+@compiled_loop
 def move(
     parents: Floats, ahead: Floats, behind: Floats, draws: Floats, chances: Floats, low: Floats,
     high: Floats, is_int: Bools, out: Floats,
@@ -153,10 +153,10 @@ def move(
                 moved = 0.5 * (old + low[g])
             if moved > high[g]:
                 moved = 0.5 * (old + high[g])
-            out[i, g] = confined(moved, low[g], high[g], is_int[g])
+            out[i, g] = clip_gene(moved, low[g], high[g], is_int[g])
 
 
-@compiled
+@compiled_loop
 def repair(
     genomes: Floats, low: Floats, high: Floats, is_int: Bools, ordered: Places,
     out: Floats, is_broken: Bools,
@@ -174,7 +174,7 @@ def repair(
     """
     for i in range(genomes.shape[0]):
         for g in range(genomes.shape[1]):
-            out[i, g] = confined(genomes[i, g], low[g], high[g], is_int[g]) + 0.0
+            out[i, g] = clip_gene(genomes[i, g], low[g], high[g], is_int[g]) + 0.0
         is_broken[i] = False
         for c in range(ordered.shape[0]):
             left, right = ordered[c, 0], ordered[c, 1]
@@ -184,7 +184,7 @@ def repair(
                 is_broken[i] = True
 
 
-@compiled
+@compiled_loop
 def choose_winners(contestants: Places, ranks: Places, crowding: Floats, out: Places) -> None:
     """Binary tournaments; see `operators.select_parents`.
 

@@ -10,7 +10,7 @@ from pyarrow import feather
 
 from data import LoadOptions, join_bars, keep_bars, load_bars, resample
 from data.errors import DataError
-from data.mapped import packed, unpacked
+from data.mapped import pack_bars, unpack_bars
 from data.providers import numbers
 from tests.support.series import MINUTE_NS, csv_text, make_bars, make_columns, write_csv
 
@@ -229,9 +229,9 @@ def test_they_are_kept_in_a_file_and_in_memory_that_is_mapped(tmp_path):
     """By name, with every bit; the bars alone are another file."""
     bars = moody([1, NAN, -0.0, 4])
     dated = replace(bars, dated=("mood",))
-    assert unpacked(packed(bars)).content_hash == bars.content_hash
-    assert [unpacked(packed(one)).dated for one in (bars, dated)] == [(), ("mood",)]
-    assert packed(bars) != packed(replace(bars, extra={}))
+    assert unpack_bars(pack_bars(bars)).content_hash == bars.content_hash
+    assert [unpack_bars(pack_bars(one)).dated for one in (bars, dated)] == [(), ("mood",)]
+    assert pack_bars(bars) != pack_bars(replace(bars, extra={}))
     assert replace(dated, extra={}).dated == ()
     path, _ = keep_bars(bars, tmp_path)
     options = LoadOptions(timeframe="15m", aligned_columns=("mood",))

@@ -12,7 +12,7 @@ import pytest
 
 from data import LoadOptions, join_bars, keep_bars, load_bars
 from data.errors import BarsError, TableError, TimeframeError
-from data.zones import offsets_at
+from data.zones import find_utc_offsets
 from tests.support.series import MINUTE_NS, START_NS, csv_text, make_columns, write_csv
 
 HOUR_NS = 60 * MINUTE_NS
@@ -343,7 +343,7 @@ def test_local_times_that_name_no_zone_are_told_of_clocks(tmp_path, tz, minutes)
     """A row that repeats or steps back in autumn: the zone that is named reads the file."""
     utc = np.arange("2024-01-01", "2025-01-01", minutes, dtype="datetime64[m]")
     local_ns = utc.astype(np.int64) * MINUTE_NS
-    local_ns = local_ns + offsets_at(local_ns, tz)
+    local_ns = local_ns + find_utc_offsets(local_ns, tz)
     spec = at_times(tmp_path, [str(np.datetime64(int(t), "ns"))[:16] for t in local_ns])
     with pytest.raises(BarsError) as refused:
         load_bars(spec)

@@ -9,7 +9,7 @@ import pytest
 from data import LoadOptions, cut_at_gaps, join_bars, load_bars, quality_of, resample
 from data.errors import SourceError
 from data.hours import find_open_gaps
-from data.mapped import packed, unpacked
+from data.mapped import pack_bars, unpack_bars
 from data.timeframe import DAY_NS
 from data.zones import earliest_moments
 from tests.support.series import MINUTE_NS, START_NS, csv_text, make_bars, make_columns, write_csv
@@ -200,7 +200,7 @@ def test_every_way_to_bars_says_the_same(tmp_path):
     assert not any("gaps in open hours, 3" in note for note in hours.notes)
     joined = join_bars([bars.cut(0, 3000), bars.cut(3000, len(bars))], "x")
     assert (joined.notes[1:], joined.open_gaps.missing.tolist()) == ((gaps, pauses), [2, 1])
-    mapped = unpacked(packed(bars))
+    mapped = unpack_bars(pack_bars(bars))
     assert mapped.open_gaps.notes == bars.open_gaps.notes
     assert mapped.gaps_in_open_hours() == bars.gaps_in_open_hours()
     by_name = load_bars(spec, LoadOptions(calendar="XNYS"))

@@ -8,7 +8,7 @@ import pytest
 from data.bars import Bars
 from data.checks import COLUMNS
 from data.errors import SourceError
-from data.mapped import file_of, map_bars, packed, put_down, unpacked
+from data.mapped import find_mapped_file, map_bars, pack_bars, put_down, unpack_bars
 from tests.support.worlds import make_bars
 
 ODD = np.array([np.nan, -0.0, 5e-324, np.frombuffer(b"\1" * 6 + b"\xf8\x7f")[0]] * 75)
@@ -25,10 +25,10 @@ def bits(bars):
 @pytest.mark.parametrize("how", ["file", "bytes"])
 def test_bars_come_back_to_the_last_bit(tmp_path, how):
     """Extra columns, their signs and NaN, notes and all; nothing is copied, nobody can write."""
-    found = put_down(BARS, tmp_path / "bars") if how == "file" else unpacked(packed(BARS))
+    found = put_down(BARS, tmp_path / "bars") if how == "file" else unpack_bars(pack_bars(BARS))
     assert bits(found) == bits(BARS)
     assert found.content_hash == BARS.content_hash
-    assert packed(found) == packed(BARS)
+    assert pack_bars(found) == pack_bars(BARS)
     for column in (found.close, found.extra["odd"], found.cut(7, 200).close):
         assert column.base is not None
         with pytest.raises(ValueError, match="WRITEABLE"):
@@ -39,9 +39,9 @@ def test_a_file_is_written_once_and_knows_its_bars(tmp_path):
     """Its name says what it holds; bars that were cut out of it are others."""
     one, two = put_down(BARS, tmp_path), put_down(BARS, tmp_path)
     (file,) = tmp_path.iterdir()
-    assert file_of(one) == file_of(two) == file
-    assert file_of(one.cut(3, 9)) is None
-    assert file_of(BARS) is None
+    assert find_mapped_file(one) == find_mapped_file(two) == file
+    assert find_mapped_file(one.cut(3, 9)) is None
+    assert find_mapped_file(BARS) is None
 
 
 def test_other_bytes_are_refused(tmp_path):

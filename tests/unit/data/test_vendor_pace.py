@@ -52,7 +52,7 @@ def test_the_time_left_is_the_time_that_it_takes(clock, made, left):
     for _ in range(made):
         keeper.take()
         clock.now += 2.5
-    expected = keeper.seconds_for(left, 2.5)
+    expected = keeper.estimate_seconds(left, 2.5)
     began = clock.now
     for _ in range(left):
         keeper.take()

@@ -10,7 +10,7 @@ import pytest
 from data import LoadOptions, load_bars, zones
 from data.checks import NO_TIME
 from data.errors import TableError
-from data.zones import LocalZone, earliest_moments, offsets_at
+from data.zones import LocalZone, earliest_moments, find_utc_offsets
 from tests.support.series import csv_text, make_columns, write_csv
 
 HOUR_NS = 3600 * 10**9
@@ -82,7 +82,7 @@ def test_the_order_of_rows_tells_repeated_hours_apart(zone, minutes, repeated, s
     """Every local time of a series comes back as the moment that it was, oldest or newest first."""
     utc = np.arange("2024-01-01", "2025-01-01", dtype=f"datetime64[{minutes}m]")
     utc = utc.astype("datetime64[ns]").astype(np.int64)[::step]
-    local_ns = utc + offsets_at(utc, zone)
+    local_ns = utc + find_utc_offsets(utc, zone)
     found, notes = zones.localise(local_ns, LocalZone(zone), "f")
     assert np.array_equal(found, utc)
     told = f"{repeated} local times that clocks show twice are told apart by the order of rows"
@@ -137,13 +137,13 @@ def test_skipped_times_name_a_clock_that_is_not_put_forward(tz, fixed):
 def test_offsets_of_many_years_agree_with_the_standard_library(tz):
     """Every six hours of fifty years, and the second of each change."""
     utc = np.arange("1970-01-02", "2020-01-01", 6, dtype="datetime64[h]").astype("datetime64[s]")
-    found = zones.offsets_at(utc.astype(np.int64) * 10**9, tz) // 10**9
+    found = zones.find_utc_offsets(utc.astype(np.int64) * 10**9, tz) // 10**9
     zone = ZoneInfo(tz)
     expected = [datetime.fromtimestamp(t, zone).utcoffset() for t in utc.astype(np.int64).tolist()]
     assert found.tolist() == [int(offset.total_seconds()) for offset in expected]
     changes, offsets = zones._list_changes(tz, 0, 49)
     for change, before, after in zip(changes.tolist(), offsets, offsets[1:], strict=False):
-        edge = zones.offsets_at(np.array([change - 10**9, change]), tz)
+        edge = zones.find_utc_offsets(np.array([change - 10**9, change]), tz)
         assert edge.tolist() == [before, after]
 
 
@@ -154,7 +154,7 @@ def test_offsets_agree_with_the_standard_library():
     aware = [datetime.fromisoformat(f"{t}:00+00:00").astimezone(zone) for t in utc]
     expected = [int(t.utcoffset().total_seconds()) * 10**9 for t in aware]
     times = utc.astype("datetime64[ns]").astype(np.int64)
-    assert offsets_at(times, "America/Sao_Paulo").tolist() == expected
+    assert find_utc_offsets(times, "America/Sao_Paulo").tolist() == expected
     (first,) = earliest_moments(local("2018-11-04T00:00"), "America/Sao_Paulo")
     assert first == local("2018-11-04T03:00")[0]
 

@@ -12,7 +12,7 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.derived import UNDEFINED
 from engine.accounts.ledger import ACCUMULATORS
-from engine.accounts.metrics import compute_metrics, span_of
+from engine.accounts.metrics import compute_metrics, measure_span
 from engine.batch import Engine
 from engine.reference import Reference
 from tests.support.backends import ENGINE_PARAMETERS
@@ -40,10 +40,10 @@ def account(request):
         else:
             engine = Engine(PAPER_SPEC, [bars], windows, costs, device=request.param)
             found = engine.evaluate(genome[None])[0, 0]
-        table = compute_metrics(found[None, None], [span_of(bars, windows[0])])
+        table = compute_metrics(found[None, None], [measure_span(bars, windows[0])])
         why = dict(zip(table.names, table.reasons[0, 0].tolist(), strict=True))
         reasons = {name: UNDEFINED[reason] for name, reason in why.items() if reason}
-        return dict(zip(ACCUMULATORS, found.tolist(), strict=True)), table.named(0), reasons
+        return dict(zip(ACCUMULATORS, found.tolist(), strict=True)), table.name_metrics(0), reasons
 
     return run
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import engine.devices
-from engine.devices import BACKENDS, choose_backend, device_of, load_backend
+from engine.devices import BACKENDS, choose_backend, choose_device, load_backend
 from engine.errors import DeviceError
 from engine.workload import Workload
 from strategy import find_strategy
@@ -69,13 +69,13 @@ def test_strategies_run_where_they_are_asked_to(four_gpus, monkeypatch):
         ("auto", few, "cpu"),
         ("auto", many, "cuda:0,1,2,3"),
     ):
-        device = device_of(strategy, name, workload)
+        device = choose_device(strategy, name, workload)
         assert device.label == label
         numbers = ",".join(map(str, getattr(device.maker, "devices", ())))
         assert label == (f"cuda:{numbers}" if numbers else "cpu")
     monkeypatch.setattr(engine.devices, "why_absent", lambda name: "no driver")
     with pytest.raises(DeviceError, match="'cuda' is not available: no driver; use cpu or auto"):
-        device_of(strategy, "cuda")
+        choose_device(strategy, "cuda")
 
 
 SAMPLE = 35_040
@@ -108,8 +108,8 @@ def test_auto_knows_what_other_strategies_take(four_gpus, monkeypatch):
     """Those that fast kernels do not know take a core longer: a GPU pays for half as much."""
     monkeypatch.setattr(engine.devices, "_maker", lambda *given: None)
     workload = Workload(5e9, 0, 2)
-    assert device_of(find_strategy("seller_exhaustion"), "auto", workload).label == "cpu"
-    found = device_of(drawn_strategy(0), "auto", workload._replace(is_fast_case=False))
+    assert choose_device(find_strategy("seller_exhaustion"), "auto", workload).label == "cpu"
+    found = choose_device(drawn_strategy(0), "auto", workload._replace(is_fast_case=False))
     assert found.label.startswith("cuda")
     assert found.reason == "5 G individual-bars, a GPU pays"
 

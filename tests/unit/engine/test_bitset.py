@@ -4,16 +4,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.positions.cpu.block_minmax import BLOCK, Extremes, Levels, extremes_of, first_touch
-from engine.runtime.compiling.loops import compiled
-from engine.runtime.cpu.bitset import bars_of, is_set, next_alone, next_set
+from engine.positions.cpu.block_minmax import BLOCK, Extremes, Levels, build_extremes, first_touch
+from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.cpu.bitset import is_set, list_set_bars, next_alone, next_set
 from tests.support.positions import words_of
 from tests.support.worlds import make_bars
 
 N = 300
 
 
-@compiled
+@compiled_loop
 def asked(words, first, end):
     """Of the first of two conditions each bar, and the next one; the next of exactly one."""
     bits = np.array([is_set(words, 0, bar) for bar in range(N)])
@@ -22,7 +22,7 @@ def asked(words, first, end):
     return bits, next_set(words, 0, first, end), alone, nowhere, single
 
 
-@compiled
+@compiled_loop
 def touched(prices, levels, first, last):
     """`first_touch`, which only loops call."""
     return first_touch(Extremes(*prices), Levels(*levels), first, last)
@@ -41,7 +41,7 @@ def test_words_hold_what_bools_hold(seed, share, first, span):
     words = np.array([words_of(longs), words_of(shorts)])
     bits, following, alone, nowhere, single = asked(words, first, end)
     assert bits.tolist() == longs.tolist()
-    assert bars_of(words[0]).tolist() == np.flatnonzero(longs).tolist()
+    assert list_set_bars(words[0]).tolist() == np.flatnonzero(longs).tolist()
     assert following == first_of(longs, first, end)
     assert alone == first_of(longs ^ shorts, first, end)
     assert nowhere == end
@@ -66,7 +66,7 @@ def first_of(holds, first, end):
 def test_the_first_touch_is_found_across_blocks(seed, first, span, below, above, gain, side):
     """Single bars and blocks, at both ends cut off; prices and gains of both sides."""
     bars = make_bars(seed, 1200, jump=0.1)
-    prices = extremes_of(bars.open, bars.high, bars.low, bars.close)
+    prices = build_extremes(bars.open, bars.high, bars.low, bars.close)
     assert prices.blocks.shape == (2, 1200 // BLOCK + BLOCK)
     last, entry = min(first + span, 1199), bars.open[first]
     lower, upper, least = below * entry, above * entry, gain * entry

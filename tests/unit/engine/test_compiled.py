@@ -17,16 +17,16 @@ from optimizer.search.compiled.sorting import rising_orders, sort_words
 
 CALLER = """
 from engine.loops_of_a_test.callee import callee
-from engine.runtime.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled_loop
 
-@compiled
+@compiled_loop
 def caller(x: float) -> float:
     return callee(x)
 """
 CALLEE = """
-from engine.runtime.compiling.loops import compiled
+from engine.runtime.compiling.loops import compiled_loop
 
-@compiled
+@compiled_loop
 def callee(x: float) -> float:
     return x + {}
 """

@@ -5,7 +5,7 @@ import pytest
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Trade
-from engine.positions.intrabar import intrabar_of
+from engine.positions.intrabar import measure_intrabar
 from engine.reference import Reference
 from tests.support.ledgers import ledger_of
 from tests.support.markets import PAPER_SPEC, QUIET, paper_market
@@ -20,7 +20,7 @@ def found_on(*later, costs=FREE):
     reference = Reference(PAPER_SPEC, [bars], [Window.whole(bars)], costs)
     (ledger,) = reference.trades(PAPER_SPEC.layout.defaults)
     assert len(ledger) == 1
-    return intrabar_of(ledger, bars, costs), reference.fold(ledger)[ACCUMULATOR_INDEX["sum_r"]]
+    return measure_intrabar(ledger, bars, costs), reference.fold(ledger)[ACCUMULATOR_INDEX["sum_r"]]
 
 
 def test_bar_that_touches_both_is_undecided():
@@ -59,8 +59,8 @@ def test_a_short_that_touched_both_is_undecided():
     bars = paper_market((100, 104, 93, 100))
     stop = REASONS.index("stop")
     short = Trade(3, 4, 4, stop, 100.0, 103.0, 94.0, 103.0, -1.0, -1, 103.0, 1)
-    found = intrabar_of(ledger_of([short]), bars, FREE)
+    found = measure_intrabar(ledger_of([short]), bars, FREE)
     assert (found.undecided, found.sum_r, found.sum_r_target_first) == (1, -1.0, 2.0)
     endless = short._replace(target=float("-inf"))
-    found = intrabar_of(ledger_of([endless]), bars, FREE)
+    found = measure_intrabar(ledger_of([endless]), bars, FREE)
     assert (found.undecided, found.sum_r_target_first) == (0, -1.0)

@@ -20,16 +20,16 @@ FILES = {
         STEP, TABLE, PAIR = 2.0, np.array([3.0, 5.0]), (7, 11)
     ''',
     "deep.py": '''
-        from engine.runtime.compiling.loops import compiled
+        from engine.runtime.compiling.loops import compiled_loop
         from own.values import PAIR
 
-        @compiled
+        @compiled_loop
         def deep(x, factor=2.0):
             """Said of it."""
             # A remark.
             return x * factor + PAIR[1]
 
-        @compiled
+        @compiled_loop
         def aside(x):
             return x + 1.0
     ''',
@@ -79,47 +79,47 @@ FILES = {
     ''',
     "top.py": '''
         import numpy as np
-        from engine.runtime.compiling.loops import compiled, _made
+        from engine.runtime.compiling.loops import _compile_loop, compiled_loop
         from own.language import chosen, shifted
         from own.middle import middle
         from own.records import Prices
         from own.values import STEP, TABLE
 
         def adding(number):
-            @compiled
+            @compiled_loop
             def added(x):
                 return x + number
             return added
 
         added = adding(1.0)
 
-        @compiled
+        @compiled_loop
         def calls(x):
             return middle(x) + STEP
 
-        @compiled
+        @compiled_loop
         def reads_table(k):
             return TABLE[k]
 
-        @compiled
+        @compiled_loop
         def says(x):
             return shifted(x)
 
-        @compiled
+        @compiled_loop
         def overloads(x):
             return chosen(x)
 
-        @compiled
+        @compiled_loop
         def lowest(prices):
             return prices.low
 
-        @compiled
+        @compiled_loop
         def makes(x):
             return Prices(x, -x).high
 
         def divides(x):
             return 1.0 / x
-        divides = _made(divides, nogil=False)
+        divides = _compile_loop(divides, nogil=False)
 
         def found():
             prices = Prices(1.0, 9.0)
@@ -152,7 +152,7 @@ UNREACHED = (
     ("records.py", '"""Of a bar."""', ""),
     ("values.py", "STEP, TABLE", "OTHER = 8.0\nSTEP, TABLE"),
     ("helpers.py", "def number", "def other():\n    return 3\n\ndef number"),
-    ("top.py", "@compiled\ndef says", "def others():\n    pass\n\n@compiled\ndef says"),
+    ("top.py", "@compiled_loop\ndef says", "def others():\n    pass\n\n@compiled_loop\ndef says"),
 )  # fmt: skip
 
 REACHED = {
@@ -327,7 +327,7 @@ def test_what_is_registered_with_the_compiler_is_reached_by_its_types(tree):
         file.write_text(text)
     changed = {name.rsplit(".")[-1] for name in keys if found[name] != keys[name]}
     assert changed >= {"fill_parts", "_rolling", "_advance"}
-    assert changed.isdisjoint({"fold", "chain", "find_exit", "signals", "moved"})
+    assert changed.isdisjoint({"fold", "chain", "find_bracket_exit", "signals", "shift_words"})
 
 
 KILLED = """

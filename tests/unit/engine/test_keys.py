@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.conditions.cpu.keyed import KeyedArrays, addresses_of, addresses_within
+from engine.conditions.cpu.keyed import KeyedArrays, addresses_within, list_addresses
 from engine.indicators.keys import Keys
 
 SIZES = st.integers(1, 200)
@@ -57,14 +57,14 @@ def test_arrays_are_found_where_they_lie():
     table, genomes = KeyedArrays([0]), np.array([[4.0], [7.0], [4.0]])
     rows = [np.array([value, 0.0]) for value in (4.0, 7.0)]
     assert table.find(genomes).tolist() == [0, 1]
-    table.add(addresses_of(rows)[None], rows)
+    table.add(list_addresses(rows)[None], rows)
     assert table.addresses.tolist() == [[address_of(rows[k]) for k in (0, 1, 0)]]
     assert table.first is rows[0]
     table.start()
     assert table.find(genomes[1:2]).size == 0
     table.forget_others()
     assert table.find(genomes).tolist() == [0]
-    table.add(addresses_of(rows[:1])[None], rows[:1])
+    table.add(list_addresses(rows[:1])[None], rows[:1])
     assert table.addresses.tolist() == [[address_of(rows[k]) for k in (0, 1, 0)]]
     assert table.first is rows[1]
 

@@ -8,7 +8,7 @@ import pytest
 from data.bars import Window
 from engine.accounts.derived import UNDEFINED, Span, power
 from engine.accounts.ledger import ACCUMULATORS
-from engine.accounts.metrics import METRICS, compute_metrics, span_of
+from engine.accounts.metrics import METRICS, compute_metrics, measure_span
 from tests.support.markets import QUIET, paper_market
 
 YEAR = Span(bars=1000, years=1.0)
@@ -20,7 +20,7 @@ def metrics_of(span=YEAR, **accumulators):
     row = np.array([[[values.get(name, 0.0) for name in ACCUMULATORS]]])
     table = compute_metrics(row, [span])
     reasons = {name: UNDEFINED[table.why(name)[0, 0]] for name in METRICS if table.why(name)[0, 0]}
-    return table.named(0), reasons
+    return table.name_metrics(0), reasons
 
 
 # Four trades of +2, -1, +1, -1 R at one percent of equity each.
@@ -173,7 +173,7 @@ def test_undefined_is_never_infinite():
 def test_span_reaches_from_first_open_to_last_close():
     """Four bars of 15 minutes are an hour."""
     bars = paper_market(*[QUIET[:4]] * 4)
-    span = span_of(bars, Window(0, 2, 6))
+    span = measure_span(bars, Window(0, 2, 6))
     assert span.bars == 4
     assert span.years == pytest.approx(1 / (365.25 * 24), rel=1e-15)
 

@@ -12,11 +12,11 @@ from engine.accounts.account import Account, measure_falls
 from engine.accounts.costs import Costs
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.accounts.metrics import compute_metrics, pool_spans, span_of
+from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
 from engine.accounts.reference import fold_results
 from engine.accounts.results import Results, order_windows, results_of
 from engine.batch import Engine
-from engine.devices import device_of
+from engine.devices import choose_device
 from engine.out_of_core import PartedEngine
 from engine.positions.cpu.merging import ORDERED, fold_account
 from engine.reference import Reference
@@ -77,7 +77,7 @@ def test_check_values_of_accounts(name, engine_name, real_folder):
     for actual, expected in zip(told, CHECK_VALUES[name], strict=True):
         assert expected is None or actual == expected
     if name == "three":
-        spans = [span_of(series[window.series], window) for window in windows]
+        spans = [measure_span(series[window.series], window) for window in windows]
         assert pool_spans(spans).years == 26.299908738307096
 
 
@@ -147,7 +147,7 @@ def test_every_way_to_evaluate_gives_one_account(name):
     # The order in which windows are named changes nothing.
     shuffled = engine.on(WINDOWS[::-1])
     assert account.tobytes() == shuffled.evaluate_account(genomes)[1].tobytes()
-    parted = PartedEngine(spec, SERIES, WINDOWS, CHARGED, device_of(spec, "cpu"), (0, 1, 3), 1)
+    parted = PartedEngine(spec, SERIES, WINDOWS, CHARGED, choose_device(spec, "cpu"), (0, 1, 3), 1)
     for one, other in zip((found, account), parted.evaluate_account(genomes), strict=True):
         assert one.tobytes() == other.tobytes()
     ledgers = list(engine.ledgers(genomes))
@@ -215,7 +215,7 @@ def test_years_are_the_union_of_times_and_bars_are_all():
 def test_a_table_of_metrics_holds_those_of_the_account_where_it_is_given():
     """Else nobody asked for it, and to read it is an error; one window is its own."""
     engine = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
-    spans = [span_of(SERIES[window.series], window) for window in WINDOWS]
+    spans = [measure_span(SERIES[window.series], window) for window in WINDOWS]
     found, account = engine.evaluate_account(genomes_of(SPEC))
     table = compute_metrics(found, spans, account=account)
     trades = table.pooled.column("trades")[:, 0]

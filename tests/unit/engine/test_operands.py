@@ -10,12 +10,12 @@ from engine.batch import Engine
 from engine.conditions.cpu.operands import Readings
 from engine.cpu.language import TOGETHER
 from strategy import find_strategy
-from strategy.files import strategies_of
+from strategy.files import build_strategies
 from tests.support.formulas import formula_engine
 from tests.support.worlds import make_bars, random_genomes
 
 EXAMPLES = Path(__file__).parents[2] / "support" / "examples.py"
-NINE = strategies_of(EXAMPLES.read_text(), str(EXAMPLES))
+NINE = build_strategies(EXAMPLES.read_text(), str(EXAMPLES))
 SEARCHED = ("donchian_trail", "ma_cross", "rsi_pullback", "bollinger_reversion")
 BARS = [make_bars(11, 2500), make_bars(12, 1500)]
 WINDOWS = [Window.whole(BARS[0]), Window.whole(BARS[1], 1)]
@@ -40,7 +40,7 @@ def test_what_stays_changes_nothing(name, memory_bytes):
         assert alone[:, :, 0].sum() > 0
 
 
-@pytest.mark.parametrize("stage", ["_computed", "_compared", "_decided"])
+@pytest.mark.parametrize("stage", ["_evaluate_trees", "_compare_sides", "_decide_words"])
 def test_an_interrupted_population_leaves_nothing_half_done(stage, monkeypatch):
     """Who is interrupted while rows or conditions are computed may ask again."""
     strategy = NINE["RSI_PULLBACK"]

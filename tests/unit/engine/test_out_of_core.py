@@ -8,10 +8,10 @@ import pytest
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
-from engine.devices import device_of
+from engine.devices import choose_device
 from engine.errors import MemoryPlanError
 from engine.fast_case import find_fast_case
-from engine.out_of_core import PartedEngine, engine_for
+from engine.out_of_core import PartedEngine, create_engine
 from engine.replay.certificate import certify
 from tests.support.worlds import SHORT_SPECS, make_bars
 
@@ -27,7 +27,7 @@ BORDERS = (0, 2, 3, 5)
 def both(windows=WINDOWS, costs=None):
     """An engine of all series, and one of three parts."""
     whole = Engine(SPEC, SERIES, windows, costs, device="cpu")
-    return whole, PartedEngine(SPEC, SERIES, windows, costs, device_of(SPEC, "cpu"), BORDERS)
+    return whole, PartedEngine(SPEC, SERIES, windows, costs, choose_device(SPEC, "cpu"), BORDERS)
 
 
 def listed(ledgers):
@@ -92,7 +92,7 @@ def test_memory_decides_on_parts(monkeypatch):
     """All together where what is free holds them; a series alone that does not fit is refused."""
 
     def made(**options):
-        return engine_for(SPEC, SERIES, WINDOWS, device="cpu", **options)
+        return create_engine(SPEC, SERIES, WINDOWS, device="cpu", **options)
 
     assert type(made()) is Engine
     monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 500_000)
@@ -111,6 +111,6 @@ def test_a_series_alone_has_room_for_its_rows(monkeypatch):
     expected = both()[0].evaluate(GENOMES).tobytes()
     needed = max(map(len, SERIES)) * 9 * len(CASE.rows)
     monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 2 * needed + 2)
-    parted = engine_for(SPEC, SERIES, WINDOWS, device="cpu")
+    parted = create_engine(SPEC, SERIES, WINDOWS, device="cpu")
     assert parted.n_parts == 5
     assert parted.evaluate(GENOMES).tobytes() == expected

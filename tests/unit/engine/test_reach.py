@@ -186,9 +186,9 @@ def test_what_cannot_be_followed_has_no_key(function):
 
 def test_a_loop_that_cannot_be_followed_runs_all_the_same(caplog):
     """Each process compiles it, and the log says why."""
-    loop = loops.compiled(lambda x: x + Choice.ONE.value)
-    assert digest_reach(loop) != digest_reach(loops.compiled(lambda x: x - Choice.ONE.value))
-    strange = loops.compiled(reads_of_a_name)
+    loop = loops.compiled_loop(lambda x: x + Choice.ONE.value)
+    assert digest_reach(loop) != digest_reach(loops.compiled_loop(lambda x: x - Choice.ONE.value))
+    strange = loops.compiled_loop(reads_of_a_name)
     assert strange(1.0) == 2.0
     assert "is compiled by each process" in caplog.text
     assert not strange.stats.cache_hits

@@ -18,7 +18,7 @@ WINDOWS = [Window.whole(SERIES[0]), Window(0, 4000, 9000), Window(1, 90, 350)]
 def chosen(genomes, windows=WINDOWS):
     """Individuals, windows and bars of a sample."""
     found = sample.chosen_pieces(SPEC, windows, genomes)
-    return [(i, w, sample._bars_of(SERIES, windows[w], count)) for i, w, count in found]
+    return [(i, w, sample._cut_bars(SERIES, windows[w], count)) for i, w, count in found]
 
 
 @pytest.mark.parametrize("individuals", [0, 1, 2, 3, 4, 5, 300])

@@ -11,7 +11,7 @@ import pytest
 
 from data.bars import Window
 from engine import reference as reference_module
-from engine.out_of_core import engine_for
+from engine.out_of_core import create_engine
 from engine.reference import Reference
 from engine.replay import certificate
 from engine.replay.parity import compare_ledgers
@@ -149,7 +149,7 @@ def test_as_many_threads_as_the_longest_series_keeps_busy(device, each, expected
         yield iter(())
 
     monkeypatch.setattr(certificate, "replaying", replaying_none)
-    engine = engine_for(SPEC, SERIES, WINDOWS, device="cpu")
+    engine = create_engine(SPEC, SERIES, WINDOWS, device="cpu")
     engine.device, engine._backend.threads = device, 3
     certificate.replay(engine, random_genomes(SPEC, 2, seed=1), [])
     assert asked == [expected]

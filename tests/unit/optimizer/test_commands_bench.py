@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.errors import EngineError
-from optimizer.commands.bench import extended
+from optimizer.commands.bench import extend_bars
 from tests.bench import calls
 from tests.bench.calls import Case, parts_of, timed, told
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -63,7 +63,7 @@ def test_engines_that_disagree_are_not_timed(monkeypatch):
 @pytest.mark.parametrize("count", [10, 900, 901, 2500])
 def test_extended_bars_carry_on(count):
     """A repetition opens where the last one closed, a bar later; the end is the series' own."""
-    longer = extended(BARS, count)
+    longer = extend_bars(BARS, count)
     assert len(longer) == count
     assert (np.diff(longer.timestamp) > 0).all()
     ratio = longer.close / longer.open

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from optimizer.commands.console import WIDTH_OF_A_FILE, Lines, facts_table, plain_table
-from optimizer.commands.notes import note, wrapped
+from optimizer.commands.notes import note, wrap_text
 from optimizer.commands.tables import (
     SHOWN_MEMBERS,
     certificate_line,
@@ -18,7 +18,7 @@ from optimizer.commands.tables import (
     genes_tables,
 )
 from optimizer.runs.result import Member
-from optimizer.shown import counted, fraction, metric, number
+from optimizer.shown import format_count, fraction, metric, number
 
 
 def printed(*things):
@@ -90,7 +90,7 @@ def test_fractions_are_percent():
 
 def test_one_is_no_plural():
     """The noun fits the count."""
-    assert [counted(n, "bar") for n in (0, 1, 2, 35_040)] == [
+    assert [format_count(n, "bar") for n in (0, 1, 2, 35_040)] == [
         "0 bars",
         "1 bar",
         "2 bars",
@@ -174,7 +174,7 @@ def test_tables_fit_and_the_pick_is_marked(width):
 )
 def test_lines_break_between_words_and_never_within_a_command(text, lines):
     """In a terminal of ten columns."""
-    assert wrapped(text, 10).split("\n") == lines
+    assert wrap_text(text, 10).split("\n") == lines
 
 
 def test_genes_stand_in_the_order_of_the_front():

@@ -14,7 +14,7 @@ from engine.runtime.compiling import loops as compiled
 from optimizer.commands import live
 from optimizer.commands.console import Lines
 from optimizer.commands.live import Watcher
-from optimizer.commands.notes import heard_by, sent_again, stop_now
+from optimizer.commands.notes import handle_signals, sent_again, stop_now
 from optimizer.commands.view import SearchView
 from optimizer.config.run_config import RunConfig
 from optimizer.session.progress import Progress
@@ -78,7 +78,7 @@ def progress(generation, **changes):
 def test_a_search_says_on_what_and_where_it_runs(monkeypatch, task, clock):
     """Notes and warnings, the bars, the device and why, the memory plan, and the run."""
     stream = io.StringIO()
-    watching(monkeypatch, stream).started(task, task.engine(), STORE)
+    watching(monkeypatch, stream).on_search_start(task, task.engine(), STORE)
     lines = stream.getvalue().splitlines()
     assert lines[0] == f"note: {task.markets.notes[0]}"
     assert lines[1] == "note: a row was damaged"
@@ -92,7 +92,7 @@ def test_a_line_a_second_is_enough(monkeypatch, task, clock):
     """The first generation and the last one are always told."""
     stream = io.StringIO()
     watcher = watching(monkeypatch, stream)
-    watcher.started(task, task.engine(), STORE)
+    watcher.on_search_start(task, task.engine(), STORE)
     for generation in range(10):
         if watcher.is_due(generation):
             watcher.generation(progress(generation))
@@ -110,7 +110,7 @@ def test_a_slow_rate_is_told_in_millions(monkeypatch, task, clock):
     """A short market is no rate of 0."""
     stream = io.StringIO()
     watcher = watching(monkeypatch, stream)
-    watcher.started(task, task.engine(), STORE)
+    watcher.on_search_start(task, task.engine(), STORE)
     watcher.generation(progress(3, individual_bars_per_s=2.5e6))
     assert "2.50 M individual-bars/s" in stream.getvalue()
 
@@ -119,7 +119,7 @@ def test_quiet_tells_only_what_must_be_known(monkeypatch, task, clock):
     """Notes and warnings, and nothing about how it goes."""
     stream = io.StringIO()
     watcher = watching(monkeypatch, stream, quiet=True)
-    watcher.started(task, task.engine(), STORE)
+    watcher.on_search_start(task, task.engine(), STORE)
     assert not any(watcher.is_due(generation) for generation in range(10))
     watcher.certifying(7)
     assert [line[:5] for line in stream.getvalue().splitlines()] == ["note:", "note:"]
@@ -130,7 +130,7 @@ def test_a_terminal_shows_a_table(monkeypatch, task):
     stream = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     watcher = watching(monkeypatch, stream)
-    watcher.started(task, task.engine(), STORE)
+    watcher.on_search_start(task, task.engine(), STORE)
     with watcher.listening():
         watcher.generation(progress(3))
         watcher._live.refresh()
@@ -202,7 +202,7 @@ def test_the_first_signal_is_a_wish_and_the_second_an_order(monkeypatch, task, s
     watcher = watching(monkeypatch, io.StringIO())
     before = signal.getsignal(stop)
     with watcher.listening():
-        watcher.started(task, task.engine(), STORE)
+        watcher.on_search_start(task, task.engine(), STORE)
         assert not watcher.should_stop()
         signal.raise_signal(stop)
         assert watcher.should_stop()
@@ -217,7 +217,7 @@ def test_a_signal_outside_the_search_is_an_order(monkeypatch, task, phase):
     watcher = watching(monkeypatch, io.StringIO())
     with watcher.listening():
         if phase == "after":
-            watcher.started(task, task.engine(), STORE)
+            watcher.on_search_start(task, task.engine(), STORE)
             watcher.certifying(7)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -227,7 +227,7 @@ def test_nothing_is_said_of_a_rate_that_is_not_known(monkeypatch, task, clock):
     """Generations that compile tell nothing about those that follow."""
     stream = io.StringIO()
     watcher = watching(monkeypatch, stream)
-    watcher.started(task, task.engine(), STORE)
+    watcher.on_search_start(task, task.engine(), STORE)
     watcher.generation(progress(1, individual_bars_per_s=NAN, seconds_per_generation=NAN))
     assert stream.getvalue().endswith("max_drawdown 5.11%\n")
 
@@ -262,7 +262,7 @@ def test_a_terminal_that_can_only_print_lines_gets_lines(monkeypatch, task):
     stream = Terminal()
     monkeypatch.setenv("TERM", "dumb")
     watcher = watching(monkeypatch, stream)
-    watcher.started(task, task.engine(), STORE)
+    watcher.on_search_start(task, task.engine(), STORE)
     watcher.generation(progress(3))
     assert "generation 3/9: front 7, " in stream.getvalue()
 
@@ -300,7 +300,7 @@ def free_and_wait():
 def test_a_signal_that_comes_while_an_object_is_freed_is_not_lost(capsys):
     """Python prints what is raised there and goes on; the signal is sent again."""
     before = sys.unraisablehook
-    with heard_by(stop_now), sent_again(), pytest.raises(KeyboardInterrupt):
+    with handle_signals(stop_now), sent_again(), pytest.raises(KeyboardInterrupt):
         free_and_wait()
     assert capsys.readouterr().err == ""
     assert sys.unraisablehook is before

@@ -11,13 +11,13 @@ from data.table import LARGEST_SOURCE_BYTES
 from engine.accounts.costs import Costs
 from optimizer.config.run_config import (
     RunConfig,
-    expected_of,
+    describe_allowed_values,
     make_config,
     overlaid,
     resolve_config,
     to_toml,
 )
-from optimizer.config.values import Decides, said_of
+from optimizer.config.values import Decides, read_schema_extra
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.space import KEEPS
@@ -51,7 +51,7 @@ def test_defaults_are_those_of_the_parts_that_they_reach():
 
 def test_choices_are_those_of_the_parts_that_they_reach():
     """What the configuration allows is what the store takes."""
-    assert expected_of("keep") == f"one of {', '.join(KEEPS)}"
+    assert describe_allowed_values("keep") == f"one of {', '.join(KEEPS)}"
 
 
 @pytest.mark.parametrize(
@@ -213,8 +213,8 @@ def test_every_knob_says_what_it_is_and_what_it_takes(name):
     """Help, errors and the printed configuration are made from the field."""
     field = RunConfig.model_fields[name]
     assert field.description.endswith(".")
-    assert said_of(field, "decides") in get_args(Decides)
-    assert expected_of(name)
+    assert read_schema_extra(field, "decides") in get_args(Decides)
+    assert describe_allowed_values(name)
 
 
 def test_every_knob_is_of_one_group():

@@ -13,7 +13,7 @@ from engine.accounts.ledger import Trade
 from engine.reference import Reference
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
-from optimizer.exporting.programs import program_of
+from optimizer.exporting.programs import build_program
 from optimizer.session.task import ledger_rows, prepare
 from strategy import words
 from tests.support import examples, own_words
@@ -48,7 +48,7 @@ def ledger_of(task):
 
 def executed(task, platform):
     """The names of a program that was run, but for its main part."""
-    text = program_of(task, task.spec.layout.defaults, "A try.", platform)
+    text = build_program(task, task.spec.layout.defaults, "A try.", platform)
     names = {"__name__": "program"}
     exec(compile(text, "program", "exec"), names)
     return names
@@ -127,7 +127,7 @@ def test_code_of_a_person_is_not_exported(market):
     )
     task = asked("seller_exhaustion", market)
     with pytest.raises(ConfigError, match="own indicator 'efficiency'"):
-        program_of(replace(task, spec=own), own.layout.defaults, "A try.", "vectorbt")
+        build_program(replace(task, spec=own), own.layout.defaults, "A try.", "vectorbt")
 
 
 @pytest.mark.parametrize("platform", ["pine", "vectorbt", "backtesting.py"])
@@ -136,8 +136,8 @@ def test_a_name_of_a_record_is_no_program(market, platform):
     task = asked("DONCHIAN_TRAIL", market)
     hostile = 'x", overlay = true)\nos.system("true")\r\u2028plot(1)\x85plot(2)\\'
     spec = replace(task.spec, name=hostile, summary=hostile)
-    text = program_of(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
-    plain = program_of(task, spec.layout.defaults, "A try.", platform)
+    text = build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
+    plain = build_program(task, spec.layout.defaults, "A try.", platform)
     comment = "//" if platform == "pine" else "#"
     lines, expected = (
         [line for line in one.splitlines() if not line.startswith((comment, "strategy("))]
@@ -194,9 +194,9 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
         task = replace(task, spec=every_word())
     if strategy in UNSAID:
         with pytest.raises(ConfigError, match=f"'{UNSAID[strategy]}' cannot be exported as Pine"):
-            program_of(task, task.spec.layout.defaults, "A try.", "pine")
+            build_program(task, task.spec.layout.defaults, "A try.", "pine")
         return
-    text = program_of(task, task.spec.layout.defaults, "A try.", "pine")
+    text = build_program(task, task.spec.layout.defaults, "A try.", "pine")
     log, fills = run_pine(text, task.markets.series[0])
     ledger = ledger_of(task).query("reason != 'end'")
     names = ["entry_bar", "exit_bar", "side", "reason", "entry", "exit", "r"]

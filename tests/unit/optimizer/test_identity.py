@@ -6,20 +6,20 @@ from dataclasses import replace
 import pytest
 
 from optimizer.config.run_config import RunConfig, names_deciding
-from optimizer.config.values import said_of
+from optimizer.config.values import read_schema_extra
 from optimizer.errors import StoreError
 from optimizer.goals import objectives
 from optimizer.runs import RunStore
 from optimizer.session import identity as identity_module
 from optimizer.session.header import (
-    header_of,
+    build_run_header,
     recorded_config,
     recorded_task,
     task_to_resume,
 )
 from optimizer.session.identity import (
     Identity,
-    identity_of,
+    build_identity,
     recorded_identity,
     require_identity,
     require_same,
@@ -30,7 +30,7 @@ from strategy import STRATEGIES, LessThan
 from strategy.conditions import AllOf
 from strategy.exits import FromEntry
 from strategy.expressions import Column, GeneValue
-from strategy.nodes import changed
+from strategy.nodes import transform_nodes
 from tests.support.commands import write_market
 from tests.support.former import describe_former
 
@@ -76,7 +76,7 @@ def task(market):
 def record(folder, config, name=RUN):
     """A run that has recorded nothing but its header."""
     task = prepare(config)
-    header = header_of(task, "cpu", identity_of(task, None))
+    header = build_run_header(task, "cpu", build_identity(task, None))
     RunStore.create(folder / "runs", name, header).close()
     return folder / "runs" / name
 
@@ -119,7 +119,7 @@ def swapped(spec, one, other):
         return node
 
     parts = {part: getattr(spec, part) for part in ("long", "stop", "target", "max_hold")}
-    return replace(spec, **{part: changed(node, change) for part, node in parts.items()})
+    return replace(spec, **{part: transform_nodes(node, change) for part, node in parts.items()})
 
 
 def fast(spec, **changes):
@@ -214,13 +214,13 @@ def test_a_run_of_the_former_type_of_strategies_goes_on(tmp_path, market):
     """Its members are judged again and it is resumed; what it was searched on decides as before."""
     task = prepare(market)
     former = describe_former(task.spec)
-    header = header_of(task, "cpu", replace(identity_of(task, None), strategy=former))
+    header = build_run_header(task, "cpu", replace(build_identity(task, None), strategy=former))
     RunStore.create(tmp_path / RUN, RUN, header).close()
     with RunStore.open(tmp_path / RUN / RUN) as store:
         recorded_task(store, {})
         task_to_resume(store, recorded_config(store, {}), {})
         identity = require_identity(store)
-    require_same(RUN, identity, identity_of(task, None))
+    require_same(RUN, identity, build_identity(task, None))
     for text in refusals(tmp_path / RUN / RUN, bounds={"reward_r": [1.0, 2.0]}):
         assert "strategy.genes.reward_r.low: recorded 0.5, now 1.0" in text
 
@@ -297,7 +297,7 @@ def test_bars_are_known_by_what_they_say(run, folder, tmp_path):
 
 def changed_parts(task, config, warm_start=None):
     """Parts in which a task and another configuration differ."""
-    return set(identity_of(task, None).differences(identity_of(prepare(config), warm_start)))
+    return set(build_identity(task, None).differences(build_identity(prepare(config), warm_start)))
 
 
 SHOWN_IN = {
@@ -382,7 +382,7 @@ HARMLESS = {
 @pytest.mark.parametrize(("name", "value"), DECIDING.items())
 def test_what_changes_results_is_another_identity(task, market, name, value):
     """Another value shows in the part that the knob names."""
-    what = said_of(RunConfig.model_fields[name], "decides")
+    what = read_schema_extra(RunConfig.model_fields[name], "decides")
     assert changed_parts(task, market.model_copy(update={name: value})) & SHOWN_IN[what]
 
 
@@ -416,7 +416,7 @@ def test_what_a_window_is_for_decides(task):
         replace(task.markets, all_windows=(window, replace(window, role=role)))
         for role in ("train", "test")
     )
-    one, other = (identity_of(replace(task, markets=each), None) for each in (train, test))
+    one, other = (build_identity(replace(task, markets=each), None) for each in (train, test))
     assert one.differences(other) == {"windows": ("windows.1.role: recorded 'train', now 'test'",)}
 
 
@@ -427,7 +427,7 @@ def test_individuals_to_begin_with_decide(task, market):
 
 def test_every_knob_decides_or_does_not(task):
     """Each says so; what decides by its value is in the identity, and is tried above."""
-    identity = identity_of(task, None)
+    identity = build_identity(task, None)
     assert tuple(identity.settings) == names_deciding("search")
     assert tuple(identity.costs) == names_deciding("costs")
     assert set(identity.goals) == set(names_deciding("goals"))
@@ -438,8 +438,8 @@ def test_every_knob_decides_or_does_not(task):
 
 def test_an_identity_survives_its_header(task):
     """Written as JSON and read back it is the same, and so is its digest."""
-    identity = identity_of(task, "aa")
-    header = json.loads(json.dumps(header_of(task, "cpu", identity), allow_nan=False))
+    identity = build_identity(task, "aa")
+    header = json.loads(json.dumps(build_run_header(task, "cpu", identity), allow_nan=False))
     found = recorded_identity(header)
     assert found.differences(identity) == {}
     assert found.digest == identity.digest == header["identity"]["digest"]
@@ -447,7 +447,7 @@ def test_an_identity_survives_its_header(task):
 
 def test_a_part_that_one_version_does_not_know_is_no_agreement(task):
     """Neither a part that is new here nor one that only a newer version knows is passed over."""
-    identity = identity_of(task, None)
+    identity = build_identity(task, None)
     known = identity.as_dict()
     older = recorded_identity({"identity": {k: v for k, v in known.items() if k != "costs"}})
     with pytest.raises(StoreError, match="costs: recorded None, now"):
@@ -498,8 +498,8 @@ def test_a_run_that_does_not_say_what_decides_it_is_only_read(run):
 )
 def test_fronts_of_the_same_question_can_be_compared(task, market, changes, is_comparable):
     """Seed and limits may differ; whatever else decides results makes another question."""
-    other = identity_of(prepare(market.model_copy(update=changes)), None)
-    assert identity_of(task, None).asks_the_same(other) is is_comparable
+    other = build_identity(prepare(market.model_copy(update=changes)), None)
+    assert build_identity(task, None).asks_the_same(other) is is_comparable
 
 
 def test_nothing_else_names_an_identity():

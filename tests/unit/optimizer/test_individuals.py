@@ -5,10 +5,10 @@ import pytest
 
 from data.bars import Window
 from engine.accounts.costs import Costs
-from engine.accounts.metrics import METRICS, MetricTable, compute_metrics, span_of
+from engine.accounts.metrics import METRICS, MetricTable, compute_metrics, measure_span
 from engine.batch import Engine
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.session.individuals import figures_of
+from optimizer.session.individuals import compute_figures
 from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market
 
 GOALS = Goals(parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=5)
@@ -32,7 +32,7 @@ def judged(name, risk_fraction=1.0):
     found, account = engine.evaluate_account(
         PAPER_SPEC.layout.encode({"reward": 3.3 if "wins" in name else 10})[None]
     )
-    spans = [span_of(bars, window) for bars, window in zip(series, windows, strict=True)]
+    spans = [measure_span(bars, window) for bars, window in zip(series, windows, strict=True)]
     table = compute_metrics(found, spans, account=account)
     return table, GOALS.judge(table)
 
@@ -61,7 +61,7 @@ def test_no_metric_is_null_without_a_reason(name):
     """And whoever has a number has none."""
     table, _ = judged(name)
     for over in ("pooled", "mean"):
-        found = figures_of(table, 0, over)
+        found = compute_figures(table, 0, over)
         assert {n for n, value in found.metrics.items() if value is None} == set(found.undefined)
         assert all(value is None or np.isfinite(value) for value in found.metrics.values())
 
@@ -71,6 +71,6 @@ def test_a_mean_beyond_all_numbers_has_a_reason():
     values = np.zeros((1, 2, len(METRICS)))
     values[:, :, METRICS.index("total_return")] = 1e308
     table = MetricTable(values, np.zeros(values.shape, np.int8), np.zeros((1, 2), bool))
-    found = figures_of(table, 0, "mean")
+    found = compute_figures(table, 0, "mean")
     assert found.metrics["total_return"] is None
     assert found.undefined == {"total_return": "overflow"}

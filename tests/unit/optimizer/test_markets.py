@@ -9,8 +9,8 @@ from data import Bars, DataError
 from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.session.header import header_of
-from optimizer.session.identity import identity_of
+from optimizer.session.header import build_run_header
+from optimizer.session.identity import build_identity
 from optimizer.session.markets import load_markets
 from optimizer.session.task import prepare
 from optimizer.session.workflow import Observer, start_run
@@ -126,7 +126,7 @@ class Watch(Observer):
     def __init__(self, events):
         self._events = events
 
-    def started(self, *_):
+    def on_search_start(self, *_):
         """The search is about to begin."""
 
     def is_due(self, _):
@@ -175,7 +175,7 @@ def test_individuals_from_elsewhere_may_have_seen_what_is_held_out(folder):
     """Beginning with them is legal, and is told with every result."""
     both = prepare(config(folder, holdout="20%", warm_start="latest"))
     assert any("may have been found on bars that are held out" in n for n in both.notes)
-    header = header_of(both, "cpu", identity_of(both, None))
+    header = build_run_header(both, "cpu", build_identity(both, None))
     assert "may have been found" in str(header["notes"])
     for changes in ({"holdout": "20%"}, {"warm_start": "latest"}):
         assert prepare(config(folder, **changes)).notes == ()

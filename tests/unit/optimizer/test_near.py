@@ -56,7 +56,7 @@ def test_the_worst_quarter_decides(task, text):
     genomes = task.random_individuals(12)
     genomes[0] = task.spec.layout.low  # neighbours beyond a bound are itself
     genomes[0], _ = task.spec.layout.repair(genomes[:1])
-    reached = problem.reached(genomes)[:, 0].tolist()
+    reached = problem.measure_objectives(genomes)[:, 0].tolist()
     seen = 0
     for genome, found in zip(genomes, reached, strict=True):
         values = alone(problem, around(task.spec.layout, genome))
@@ -75,7 +75,7 @@ def test_whose_worst_quarter_is_infeasible_is_infeasible(task):
     """It cannot be told from numbers, and says so by its name."""
     problem = task.problem(task.engine())
     genomes = task.random_individuals(64)
-    judged, reached = problem.evaluate(genomes), problem.reached(genomes)
+    judged, reached = problem.evaluate(genomes), problem.measure_objectives(genomes)
     vague = np.isnan(reached[:, 0]) & ~np.isnan(reached[:, 1])
     assert vague.any()
     assert (judged.violations[vague] > 0).all()
@@ -87,9 +87,9 @@ def test_values_do_not_depend_on_who_else_is_asked(task):
     """Alone, in another order, or in a crowd: the same bits."""
     problem = task.problem(task.engine())
     genomes = task.random_individuals(20)
-    together = problem.reached(genomes)
-    backwards = problem.reached(genomes[::-1].copy())[::-1]
-    single = np.concatenate([problem.reached(genome[None]) for genome in genomes])
+    together = problem.measure_objectives(genomes)
+    backwards = problem.measure_objectives(genomes[::-1].copy())[::-1]
+    single = np.concatenate([problem.measure_objectives(genome[None]) for genome in genomes])
     assert together.tobytes() == backwards.tobytes() == single.tobytes()
 
 
@@ -109,7 +109,7 @@ def test_a_search_prizes_it(task):
     front = search(task, engine).front
     assert len(front)
     values = task.goals.natural(front.objectives)
-    again = task.problem(engine).reached(front.genomes)
+    again = task.problem(engine).measure_objectives(front.genomes)
     assert values.tobytes() == again.tobytes()
     spans = task.problem(engine).spans
     found, account = engine.evaluate_account(front.genomes)
@@ -144,5 +144,8 @@ def test_an_engine_of_other_windows_asks_there(task):
     half = engine.on([type(engine.windows[0])(0, 0, 800)])
     assert isinstance(half, Engine)
     spans = task.markets.spans(half.windows)
-    found = EngineProblem(task.goals, spans, half).reached(task.random_individuals(8))
-    assert found.tobytes() != task.problem(engine).reached(task.random_individuals(8)).tobytes()
+    found = EngineProblem(task.goals, spans, half).measure_objectives(task.random_individuals(8))
+    assert (
+        found.tobytes()
+        != task.problem(engine).measure_objectives(task.random_individuals(8)).tobytes()
+    )

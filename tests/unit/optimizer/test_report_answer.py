@@ -64,7 +64,7 @@ def test_folds_are_stitched_to_one_account(folded):
     r = np.diff(curve.value) / curve.value[:-1] / fraction_at_risk
     assert r.mean() == pytest.approx(folds.mean_r, rel=1e-9)
     assert (np.diff(curve.time_ns) >= 0).all()
-    chart = gallery.stitched(folded)
+    chart = gallery.draw_fold_equity(folded)
     assert len(chart.layout["shapes"]) == len(folds.rows)
 
 
@@ -72,7 +72,7 @@ def test_folds_whose_bars_are_not_here_have_no_curve(example_run, tmp_path):
     """As those of another market."""
     shutil.copytree(example_run, tmp_path / "run")
     record_judgement(tmp_path / "run", judgement())
-    assert gallery.stitched(load_run(str(tmp_path / "run"))) is None
+    assert gallery.draw_fold_equity(load_run(str(tmp_path / "run"))) is None
 
 
 def test_the_equity_of_the_pick_is_shaded_by_folds(folded):

@@ -10,7 +10,7 @@ from optimizer import load_run
 from optimizer.errors import ConfigError
 from optimizer.grades import GRADES
 from optimizer.judging.judgement import NullRecord
-from optimizer.judging.words import weighed
+from optimizer.judging.words import weigh_evidence
 from optimizer.report.charts.judged import null_strengths, strength_at_costs
 from optimizer.report.evidence import answer
 from tests.support.judged import judgement, null_kind, record_judgement
@@ -73,7 +73,7 @@ def test_what_disagrees_comes_first():
     """Against an edge where the verdict is for one, for an edge where it is luck."""
     for grade, side in (("weak", "against"), ("luck", "for")):
         found = judgement(grade)
-        rows = weighed(replace(found, verdict=replace(found.verdict, grade=grade)))
+        rows = weigh_evidence(replace(found, verdict=replace(found.verdict, grade=grade)))
         sides = [row.speaks == side for row in rows]
         assert any(sides)
         assert sides == sorted(sides, reverse=True)
@@ -81,7 +81,7 @@ def test_what_disagrees_comes_first():
 
 def test_a_p_of_one_in_a_hundred_speaks_for_an_edge():
     """As the verdict takes it, exactly: 1 of 199 on mirrored bars; passed checks say nothing."""
-    sides = {row.about: row.speaks for row in weighed(judgement("holds"))}
+    sides = {row.about: row.speaks for row in weigh_evidence(judgement("holds"))}
     assert sides["shuffled bars"] == sides["mirrored bars"] == "for"
     assert sides["sharpe a day"] == sides["late entries"] == "against"
     assert sides["neighbours"] == sides["halves"] == ""

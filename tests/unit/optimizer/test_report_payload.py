@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optimizer.report import model
-from optimizer.report.page import compressed, pack, plotly_script
+from optimizer.report.page import encode_gzip, pack, plotly_script
 from tests.support.pages import unpacked
 from tests.support.worlds import make_bars
 
@@ -49,7 +49,7 @@ def test_a_name_cannot_end_the_element_that_holds_it(name):
 
 def test_the_same_content_gives_the_same_page():
     """No time of making is in it."""
-    assert compressed(b"abc") == compressed(b"abc")
+    assert encode_gzip(b"abc") == encode_gzip(b"abc")
     assert b"plotly.js" in plotly_script()[:200]
 
 

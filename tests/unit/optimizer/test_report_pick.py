@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.report.pick import by_weight, compare, knee, weights_of
+from optimizer.report.pick import by_weight, compare, knee, parse_weights
 from optimizer.session.compared import hypervolume_shares
 
 FRONT = np.array([[0.0, 10.0], [2.0, 2.0], [10.0, 0.0]])
@@ -31,7 +31,7 @@ def test_weights_decide(weights, expected):
 def test_weights_that_say_nothing_are_refused(weights):
     """Unknown names, negative numbers and nothing at all."""
     with pytest.raises(ConfigError):
-        weights_of(("a", "b"), weights)
+        parse_weights(("a", "b"), weights)
 
 
 def test_hypervolume_is_the_share_of_the_area_that_is_dominated():

@@ -10,9 +10,9 @@ from engine.accounts.metrics import METRICS
 from optimizer import load_run
 from optimizer.errors import ConfigError, StoreError
 from optimizer.report import Run, compare_runs, page_html
-from optimizer.report.charts.chart import name, thinned
+from optimizer.report.charts.chart import name, select_plot_points
 from optimizer.report.charts.front import MOST_LINES, parallel
-from optimizer.report.facts import tried
+from optimizer.report.facts import describe_trials
 from optimizer.report.model import member_rows
 from tests.support.commands import write_market
 from tests.support.judged import judgement, record_judgement
@@ -57,10 +57,10 @@ def test_one_sentence_says_how_many_were_evaluated(example_run, tmp_path):
     count, polished = int(run.generations["evaluated"].sum()), run.result.polished
     told = f"{count} candidates evaluated in {len(run.summaries)} generations"
     told += f" and {polished} in polishing, {count + polished} in all"
-    assert tried(run) == told
+    assert describe_trials(run) == told
     shutil.copytree(example_run, tmp_path / "run")
     record_judgement(tmp_path / "run", judgement("luck"))
-    assert tried(load_run(str(tmp_path / "run"))) == f"{told}; 400 of them distinct"
+    assert describe_trials(load_run(str(tmp_path / "run"))) == f"{told}; 400 of them distinct"
 
 
 def test_trades_are_those_of_all_windows(run):
@@ -192,10 +192,10 @@ def test_a_member_taken_apart_agrees_with_itself(run):
 def test_thinning_keeps_the_extremes():
     """The highest, the lowest, the first and the last point stay; a short line stays whole."""
     values = np.sin(np.arange(50_000) / 777.0)
-    kept = thinned(values)
+    kept = select_plot_points(values)
     assert len(kept) <= 2_002
     assert {0, 49_999, int(values.argmax()), int(values.argmin())} <= set(kept.tolist())
-    assert thinned(values[:5]).tolist() == [0, 1, 2, 3, 4]
+    assert select_plot_points(values[:5]).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_names_in_charts_are_no_markup():

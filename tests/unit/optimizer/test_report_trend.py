@@ -4,7 +4,7 @@ import numpy as np
 
 from data import load_bars
 from engine.trends import trends
-from optimizer.report.charts.trend import layers_of, trend
+from optimizer.report.charts.trend import compute_layers, trend
 from tests.support.trend import A, B, S
 
 BARS = load_bars("sample").until(3000)
@@ -13,7 +13,7 @@ BARS = load_bars("sample").until(3000)
 def test_layers_make_the_row():
     """Row and votes are those of the engine; equities are known from the cutout on."""
     for parameters, is_script in ((A, False), (B, False), (S, True)):
-        layers = layers_of(BARS.close, parameters, is_script=is_script)
+        layers = compute_layers(BARS.close, parameters, is_script=is_script)
         (found,) = trends([BARS.close], parameters, is_script=is_script)
         assert layers.row.tobytes() == found.row.tobytes()
         assert (layers.votes == found.votes).all()
@@ -24,7 +24,7 @@ def test_layers_make_the_row():
 
 def test_the_chart_shows_the_newest_bars():
     """As many as asked for, each class in its colour, all families, and words for the blind."""
-    layers = layers_of(BARS.close, A)
+    layers = compute_layers(BARS.close, A)
     chart = trend("SIMULATED", BARS.timestamp, BARS.close, layers, last=200)
     figure = chart.figure()
     by_name = {trace.name: trace for trace in figure.data}
@@ -35,5 +35,5 @@ def test_the_chart_shows_the_newest_bars():
     assert sum(str(name).startswith("equity of ") for name in by_name) == 6
     assert chart.alt.startswith("SIMULATED: the trend is ")
     few = BARS.until(50)
-    short = trend("few", few.timestamp, few.close, layers_of(few.close, A))
+    short = trend("few", few.timestamp, few.close, compute_layers(few.close, A))
     assert len(short.data[0]["x"]) == 50

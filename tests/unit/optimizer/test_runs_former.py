@@ -9,7 +9,7 @@ from optimizer import load_run
 from optimizer.runs import RunStore
 from optimizer.runs.reader import list_renames, rename_metrics
 from optimizer.runs.result import recorded_result
-from optimizer.session.exported import table_of
+from optimizer.session.exported import build_run_table
 from tests.support.runs import record_run
 
 FORMER = {"sharpe": "sharpe_annual", "sharpe_trade": "sharpe"}
@@ -47,8 +47,8 @@ def test_older_runs_bear_the_present_names(runs):
             assert older.header[field] == present.header[field]
         assert older.header["objectives"] == ["sharpe_trade", "sharpe", "max_drawdown"]
         assert recorded_result(older).front == recorded_result(present).front
-        assert table_of(older, "front") == table_of(present, "front")
-        assert table_of(older, "generations") == table_of(present, "generations")
+        assert build_run_table(older, "front") == build_run_table(present, "front")
+        assert build_run_table(older, "generations") == build_run_table(present, "generations")
         assert older.verify() == []
 
 

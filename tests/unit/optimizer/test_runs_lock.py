@@ -203,7 +203,7 @@ def test_read_only_directory_is_a_clear_error_for_an_owner_and_fine_for_a_reader
 
 def handed_on(lock, monkeypatch):
     """What a program that replaces this one finds in its environment."""
-    for name, value in lock.hand_on().items():
+    for name, value in lock.prepare_exec().items():
         monkeypatch.setenv(name, value)
     return int(os.environ[INHERITED])
 
@@ -260,7 +260,7 @@ def test_a_handed_on_run_is_whole_and_still_owned(tmp_path, monkeypatch):
     store = RunStore.create(tmp_path, RUN, HEADER)
     store.record(made(0))
     store.record(made(1))
-    environment, newest = store.hand_on()
+    environment, newest = store.prepare_exec()
     assert newest == 1
     assert is_owned(tmp_path / RUN)
     with RunStore.open(tmp_path / RUN) as reader:
@@ -277,5 +277,5 @@ def test_a_run_that_was_handed_on_in_vain_is_let_go(tmp_path):
     """Where no program could follow, the lock ends with the store."""
     with RunStore.create(tmp_path, RUN, HEADER) as store:
         store.record(made(0))
-        store.hand_on()
+        store.prepare_exec()
     assert not is_owned(tmp_path / RUN)

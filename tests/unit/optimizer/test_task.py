@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from data import DataError, Window
-from engine.accounts.metrics import compute_metrics, span_of
+from engine.accounts.metrics import compute_metrics, measure_span
 from engine.batch import Engine
 from engine.fast_case import find_fast_case
 from engine.memory_plan import most_rows
@@ -186,7 +186,7 @@ def test_the_problem_judges_what_the_engine_finds(task):
     (bars,), (window,) = task.markets.series, task.markets.windows
     engine = task.engine()
     problem = task.problem(engine)
-    metrics = compute_metrics(engine.evaluate(genomes), [span_of(bars, window)])
+    metrics = compute_metrics(engine.evaluate(genomes), [measure_span(bars, window)])
     expected, actual = task.goals.judge(metrics), problem.evaluate(genomes)
     assert expected.objectives.tobytes() == actual.objectives.tobytes()
     assert expected.failures.tolist() == actual.failures.tolist()

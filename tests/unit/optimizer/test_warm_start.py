@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.errors import ConfigError, StoreError
 from optimizer.search.evolution import evolve
-from optimizer.session.warm_start import hash_of, load_genomes
+from optimizer.session.warm_start import hash_genomes, load_genomes
 from strategy import STRATEGIES
 from tests.support.searches import Zdt1, float_layout, settings
 
@@ -132,9 +132,9 @@ def test_a_good_guest_is_in_the_archive():
 def test_hash_tells_genomes_apart():
     """None has none; another bit is another hash."""
     genomes = np.array([[1.0, 2.0]])
-    assert hash_of(None) is None
-    assert hash_of(genomes) == hash_of(genomes.copy())
-    assert hash_of(genomes) != hash_of(np.nextafter(genomes, 9.0))
+    assert hash_genomes(None) is None
+    assert hash_genomes(genomes) == hash_genomes(genomes.copy())
+    assert hash_genomes(genomes) != hash_genomes(np.nextafter(genomes, 9.0))
 
 
 def test_a_file_of_another_kind_is_said_to_be_one(tmp_path):

@@ -40,10 +40,10 @@ class Witness:
         self._stop_after = stop_after
         self._interrupt_at = interrupt_at
 
-    def searched(self, found):
+    def on_search_end(self, found):
         """The search is over."""
 
-    def started(self, task, engine, store):
+    def on_search_start(self, task, engine, store):
         """The search is about to begin."""
         self._note("started")
 

@@ -8,7 +8,7 @@ import pytest
 
 from strategy import find_strategy, limits, load_strategy
 from strategy.errors import StrategyError
-from strategy.files import first_difference, strategy_of
+from strategy.files import build_strategy, first_difference
 from strategy.recorded import from_described
 from tests.support import examples, own_words
 
@@ -38,7 +38,7 @@ def test_a_file_with_one_strategy_needs_no_name(write):
     assert len(found.source.sha256) == 64
     assert not found.source.has_functions
     assert found.place == f"{path}:2"
-    assert strategy_of(found.source.text, "elsewhere.py").digest == found.digest
+    assert build_strategy(found.source.text, "elsewhere.py").digest == found.digest
 
 
 @pytest.mark.parametrize("name", ["FALLING", "falling"])
@@ -70,9 +70,9 @@ def test_a_file_with_an_own_indicator_needs_all_of_its_text(write):
     idea = f"{HEAD}A = strategy('x', long=efficiency(9) > 0.5, stop=share(0.1))\n"
     found = load_strategy(write(text + idea))
     assert found.source.has_functions
-    again = strategy_of(found.source.text, found.source.path)
+    again = build_strategy(found.source.text, found.source.path)
     assert from_described(again.described, own=again.own).digest == found.digest
-    edited = strategy_of(found.source.text + "# more\n", found.source.path)
+    edited = build_strategy(found.source.text + "# more\n", found.source.path)
     assert edited.digest != found.digest
 
 

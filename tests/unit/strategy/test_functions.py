@@ -8,10 +8,10 @@ from tests.support.paths import FINDS
 
 SAID = """
 from engine.positions.reference import take_signals
-from strategy.functions import constants_of, reached, text_digest
-functions = reached(take_signals)
+from strategy.functions import collect_functions, encode_constants, text_digest
+functions = collect_functions(take_signals)
 assert len(functions) > 5
-print(text_digest(take_signals), [f.__name__ for f in functions], list(constants_of(functions)))
+print(text_digest(take_signals), [f.__name__ for f in functions], list(encode_constants(functions)))
 """
 
 

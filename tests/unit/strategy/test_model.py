@@ -14,16 +14,16 @@ from engine.batch import Engine
 from engine.fast_case import Comparison, find_fast_case
 from strategy import STRATEGIES
 from strategy.errors import GeneError, StrategyError
-from strategy.files import strategies_of, strategy_of
+from strategy.files import build_strategies, build_strategy
 from strategy.kinds import KINDS
 from strategy.recorded import from_described
-from strategy.wording import written
+from strategy.wording import format_tree
 from strategy.words import *
 from tests.support import examples, own_words
 from tests.support.series import holds as condition_holds
 from tests.support.worlds import make_bars, random_genomes
 
-EXAMPLES = strategies_of(Path(examples.__file__).read_text(encoding="utf-8"), examples.__file__)
+EXAMPLES = build_strategies(Path(examples.__file__).read_text(encoding="utf-8"), examples.__file__)
 STOP = share(0.01)
 ABOVE = close > sma(close, length("n", 20, 5, 50))
 
@@ -132,8 +132,8 @@ def test_a_strategy_is_read_back_from_what_was_written_down(name):
     told = json.loads(json.dumps(one.described))
     again = from_described(told, one.name, one.summary)
     assert again.digest == one.digest
-    assert [written(part) for part in again.expressions] == [
-        written(part) for part in one.expressions
+    assert [format_tree(part) for part in again.expressions] == [
+        format_tree(part) for part in one.expressions
     ]
     assert json.loads(json.dumps(again.described)) == told
 
@@ -200,7 +200,7 @@ def test_an_own_indicator_belongs_to_the_digest():
 def test_what_a_strategy_reads_is_listed():
     """Expressions once each, extra columns, zones."""
     one = EXAMPLES["SELLER_FIBONACCI"]
-    assert [written(row) for row in one.expressions[-4:]] == [
+    assert [format_tree(row) for row in one.expressions[-4:]] == [
         "close_location", "0.6", "0.7 * atr(96)", "low + (ratio * (swing_high(96, 5) - low))",
     ]  # fmt: skip
     made = simple(
@@ -210,7 +210,7 @@ def test_what_a_strategy_reads_is_listed():
     assert made.extra_columns == ("a", "b")
     assert made.zones == ("America/New_York", "Europe/Berlin")
     names = ['column("b")', 'column("a")', "close", 'vwap("Europe/Berlin")']
-    assert [written(row) for row in made.expressions] == names
+    assert [format_tree(row) for row in made.expressions] == names
 
 
 @pytest.mark.parametrize("name", ["seller_exhaustion", "mean_reversion"])
@@ -301,7 +301,7 @@ def test_two_spellings_of_a_file_are_two_digests():
     """By tree; a comment is none."""
     text = "from strategy.words import *\nA = strategy('x', long=close > {}, stop=share(0.1)){}\n"
     first, same, other = (
-        strategy_of(text.format(*given), "f.py")
+        build_strategy(text.format(*given), "f.py")
         for given in (("open", ""), ("open", "  # why"), ("hl2", ""))
     )
     assert first.digest == same.digest != other.digest

@@ -11,7 +11,7 @@ import pytest
 from strategy import limits
 from strategy.defining import TEXT
 from strategy.errors import IndicatorError, StrategyError
-from strategy.files import strategies_of
+from strategy.files import build_strategies
 from strategy.places import PlacedError
 from strategy.proofs import prove_bounds, prove_causal, prove_individuals
 from strategy.rows import row_values
@@ -75,7 +75,7 @@ def test_a_causal_indicator_is_proved():
 @pytest.mark.parametrize("word", NOT_CAUSAL, ids=lambda word: word.own.name)
 def test_a_look_ahead_is_named(word):
     """By function, parameters, and the first bar that differs."""
-    shown = rf"{word.own.shown(arguments(word))}".replace("(", r"\(").replace(")", r"\)")
+    shown = rf"{word.own.format_call(arguments(word))}".replace("(", r"\(").replace(")", r"\)")
     message = (
         rf"^{shown} looks ahead: cut after bar \d+ it says [0-9.-]+ at bar \d+, cut after bar "
     )
@@ -141,10 +141,10 @@ def test_a_warm_up_that_never_ends_is_ended(monkeypatch):
     """It is asked once for the same numbers."""
     monkeypatch.setattr(limits, "LONGEST_S", 0.05)
     with pytest.raises(IndicatorError, match=r"takes longer than 0\.05 seconds to say its warm-up"):
-        with_warm_up(lambda: [0 for _ in iter(int, 1)]).own.warm_up_of(())
+        with_warm_up(lambda: [0 for _ in iter(int, 1)]).own.count_warm_up(())
     asked = []
     own = with_warm_up(lambda: len(asked) + (asked.append(1) or 3)).own
-    assert [own.warm_up_of(()) for _ in range(3)] == [3, 3, 3]
+    assert [own.count_warm_up(()) for _ in range(3)] == [3, 3, 3]
     assert len(asked) == 1
 
 
@@ -229,7 +229,7 @@ SPEC = strategy("x", long=close > by_time(), stop=share(0.1))
 
 def test_what_is_kept_by_time_is_found():
     """All that it says agrees with what it said of other bars; its file run again knows better."""
-    spec = strategies_of(BY_TIME, "by_time.py")["SPEC"]
+    spec = build_strategies(BY_TIME, "by_time.py")["SPEC"]
     with pytest.raises(IndicatorError, match=r"else when its file is run again, first at bar 1: "):
         prove_bounds(spec, [BARS])
 
@@ -276,9 +276,9 @@ def moved(bars, n):
     return bars.close if n < 5 else None
 SPEC = strategy("x", long=moved(2) > 0, stop=share(0.1))
 """
-    own = strategies_of(text, "moved.py")["SPEC"].own["moved"]
+    own = build_strategies(text, "moved.py")["SPEC"].own["moved"]
     assert Path.cwd() == tmp_path
-    assert own.warm_up_of((2,)) == 2
+    assert own.count_warm_up((2,)) == 2
     assert Path.cwd() == tmp_path
     own.row(Series.of(BARS), (2,))
     assert Path.cwd() == tmp_path

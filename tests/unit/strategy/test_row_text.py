@@ -7,7 +7,7 @@ import pytest
 
 from strategy.errors import StrategyError
 from strategy.row_text import parse_row, split_rows
-from strategy.wording import written
+from strategy.wording import format_tree
 
 HOSTILE = [
     "__import__('os').mkdir('canary')",
@@ -84,7 +84,7 @@ def test_rows_mean_what_a_file_means(text):
     variables = {}
     exec("from strategy.words import *", variables)
     assert parse_row(text) == eval(text, variables).tree
-    assert parse_row(written(parse_row(text))) == parse_row(text)
+    assert parse_row(format_tree(parse_row(text))) == parse_row(text)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

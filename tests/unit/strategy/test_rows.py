@@ -17,7 +17,7 @@ from strategy.clock import zone_version
 from strategy.errors import StrategyError
 from strategy.expressions import Clock, Column
 from strategy.kinds import KINDS
-from strategy.rows import Rows, as_it_reads, first_value, row_values, warm_up_of
+from strategy.rows import Rows, as_it_reads, count_warm_up, first_value, row_values
 from strategy.series import Series
 from strategy.words import *
 from tests.support.looping import each
@@ -168,7 +168,7 @@ def test_first_value_and_warm_up_follow_from_the_source(name, source):
         tree = globals()[name](row, n).tree
         expected = first + KINDS[name].warm_up(n)
         found = row_values(tree, make_bars(3, 60, tick=1e-6))
-        assert warm_up_of(tree, {}) == expected
+        assert count_warm_up(tree, {}) == expected
         assert first_value(found) == (first if name == "kama" else expected)
         assert not np.isnan(found[expected:]).any()
 
@@ -185,7 +185,7 @@ def test_first_value_and_warm_up_follow_from_the_source(name, source):
 )  # fmt: skip
 def test_warm_up_comes_from_parameters_alone(row, warm_up):
     """That of arithmetic is the larger of its sides; the clock has none."""
-    assert warm_up_of(row.tree, {"k": 2.0}) == warm_up
+    assert count_warm_up(row.tree, {"k": 2.0}) == warm_up
 
 
 def test_recurrences_skip_holes():
@@ -227,7 +227,7 @@ def test_series_about_as_long_as_the_window(name, length):
     given = kind.defaults or {0: (), 1: (10,), 2: (8, 2)}[len(kind.parameters)]
     tree = globals()[name](*([] if kind.columns else [close]), *given).tree
     found = row_values(tree, make_bars(5, length, tick=1e-6))
-    expected = 0 if name in KNOWN_AT_ONCE else warm_up_of(tree, {})
+    expected = 0 if name in KNOWN_AT_ONCE else count_warm_up(tree, {})
     assert first_value(found) == min(length, expected)
 
 

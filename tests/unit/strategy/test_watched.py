@@ -29,7 +29,7 @@ def begun(monkeypatch):
 def test_threads_that_come_at_once_share_one(begun, monkeypatch):
     """Another would not hear that a call ended, and end the process."""
     monkeypatch.setenv(watched.MAY_BE_ENDED, "1")
-    threads = [threading.Thread(target=watched.goes_on) for _ in range(4)]
+    threads = [threading.Thread(target=watched.report_alive) for _ in range(4)]
     for one in threads:
         one.start()
     for one in threads:
@@ -41,5 +41,5 @@ def test_threads_that_come_at_once_share_one(begun, monkeypatch):
 def test_a_notebook_has_none(begun, monkeypatch):
     """It would lose what it holds."""
     monkeypatch.delenv(watched.MAY_BE_ENDED, raising=False)
-    watched.ended(watched.begun("slow(3)", 1.0))
+    watched.report_end(watched.report_begin("slow(3)", 1.0))
     assert begun == []

@@ -11,42 +11,42 @@ from strategy.watcher import PATIENCE_S, Calls
 def calls():
     """Of a process, with a call that began a second ago and may take 50."""
     found = Calls()
-    found.passed(7.0)
-    found.told("1 50 slow(3) (a b.py:7)\n")
-    found.passed(1.0)
+    found.advance_clock(7.0)
+    found.handle_lines("1 50 slow(3) (a b.py:7)\n")
+    found.advance_clock(1.0)
     return found
 
 
 def test_a_call_has_its_seconds(calls):
     """The first of several decides, and one that ended no more."""
-    calls.told("2 20 other(")
+    calls.handle_lines("2 20 other(")
     assert calls.end() == (49.0, "error: slow(3) (a b.py:7) took longer than 50 seconds")
-    calls.told("4) (b.py:1)\n")
+    calls.handle_lines("4) (b.py:1)\n")
     assert calls.end() == (20.0, "error: other(4) (b.py:1) took longer than 20 seconds")
-    calls.told("2\n1\n")
+    calls.handle_lines("2\n1\n")
     assert calls.end() is None
 
 
 def test_a_signal_that_is_not_heard_ends_a_call_soon(calls):
     """Other signals do not."""
-    calls.asked(bytes([signal.SIGWINCH]))
+    calls.handle_signals(bytes([signal.SIGWINCH]))
     assert calls.end()[0] == 49.0
-    calls.asked(bytes([signal.SIGWINCH, signal.SIGINT]))
-    calls.passed(2.0)
+    calls.handle_signals(bytes([signal.SIGWINCH, signal.SIGINT]))
+    calls.advance_clock(2.0)
     assert calls.end() == (PATIENCE_S - 2.0, "stopped in slow(3) (a b.py:7)")
 
 
 @pytest.mark.parametrize("line", ["\n", "2\n"])
 def test_python_that_goes_on_hears_signals(calls, line):
     """It says so while a call runs, and when one ended."""
-    calls.told("2 50 other(4) (b.py:1)\n")
-    calls.asked(bytes([signal.SIGTERM]))
-    calls.told(line)
+    calls.handle_lines("2 50 other(4) (b.py:1)\n")
+    calls.handle_signals(bytes([signal.SIGTERM]))
+    calls.handle_lines(line)
     assert calls.end()[0] == 49.0
 
 
 def test_without_a_call_nobody_is_ended(calls):
     """Other work may take as long as it likes."""
-    calls.told("1\n")
-    calls.asked(bytes([signal.SIGHUP]))
+    calls.handle_lines("1\n")
+    calls.handle_signals(bytes([signal.SIGHUP]))
     assert calls.end() is None

@@ -14,7 +14,7 @@ from strategy.exits import SessionExit, Trail
 from strategy.expressions import Arithmetic, Call, Column, GeneValue, Number
 from strategy.language import Claim, Term
 from strategy.places import PlacedError
-from strategy.wording import written
+from strategy.wording import format_tree
 from strategy.words import *
 from tests.support.own_words import efficiency
 
@@ -105,10 +105,10 @@ def test_words_take_names_and_places():
     assert {text: repr(row) for text, row in written_rows.items()} == {
         text: text for text in written_rows
     }
-    assert written(share(0.01)) == "share(0.01)"
-    assert written(session_exit(600)) == "session_exit(600)"
-    assert written(session_exit(600, "Europe/Berlin")) == 'session_exit(600, "Europe/Berlin")'
-    assert written(session_exit(600, -300)) == "session_exit(600, -300)"
+    assert format_tree(share(0.01)) == "share(0.01)"
+    assert format_tree(session_exit(600)) == "session_exit(600)"
+    assert format_tree(session_exit(600, "Europe/Berlin")) == 'session_exit(600, "Europe/Berlin")'
+    assert format_tree(session_exit(600, -300)) == "session_exit(600, -300)"
 
 
 MISTAKES = {

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from optimizer.cluster import address
-from optimizer.cluster.address import KEY_FILES, host_of, is_loopback, parse_address
+from optimizer.cluster.address import KEY_FILES, is_loopback, parse_address, parse_host
 from optimizer.errors import ConfigError
 
 
@@ -117,5 +117,5 @@ def test_what_is_no_address_is_refused(text):
 
 def test_hosts_of_addresses():
     """With and without brackets; a name that only begins like one of ours is another machine."""
-    assert host_of("tls://[fe80::1]:8786") == "fe80::1"
+    assert parse_host("tls://[fe80::1]:8786") == "fe80::1"
     assert not is_loopback("tcp://127.0.0.1.example.org:1")

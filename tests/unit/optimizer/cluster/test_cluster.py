@@ -11,7 +11,7 @@ from optimizer.cluster import cluster as module
 from optimizer.cluster.address import Address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import Worker
-from optimizer.cluster.jobs import MOST_TRIES, Asked, FailedError, done
+from optimizer.cluster.jobs import MOST_TRIES, Asked, FailedError, run_jobs
 from optimizer.cluster.keeping import Keep, Parcel, solve
 from optimizer.cluster.searches import in_order
 from optimizer.cluster.work import Found, Made, Work
@@ -90,7 +90,7 @@ class Script:
         self.away.append(worker)
         del self.made[worker]
 
-    def asked_of(self):
+    def list_calls(self):
         """Nothing."""
         return {}
 
@@ -172,16 +172,16 @@ def joined(made=None, **options):
 def test_every_job_is_done_once():
     """Whoever lacks the setup is sent it, and nothing is lost on the way."""
     cluster, script = joined()
-    found = list(done(cluster, asked(9)))
+    found = list(run_jobs(cluster, asked(9)))
     assert sorted((one.index, one.result) for one in found) == [(n, n) for n in range(9)]
-    assert list(done(cluster, [])) == []
+    assert list(run_jobs(cluster, [])) == []
     assert script.cancelled == []
 
 
 def test_at_most_two_pieces_a_worker_are_under_way():
     """The rest waits here, and is left when nobody wants it."""
     cluster, script = joined()
-    running = done(cluster, asked(50))
+    running = run_jobs(cluster, asked(50))
     next(running)
     assert len(taken(script)) <= 5
     running.close()
@@ -193,7 +193,7 @@ def test_what_may_be_superfluous_is_begun_by_and_by():
     """So many at first, then as many again as were done."""
     made = {f"tcp://10.0.0.2:{n}": HERE for n in range(1, 9)}
     cluster, script = joined(made)
-    running = done(cluster, asked(64), first=4)
+    running = run_jobs(cluster, asked(64), first=4)
     begun = []
     for _ in range(12):
         next(running)
@@ -227,7 +227,7 @@ def test_a_late_worker_of_another_version_is_sent_away(said, clock):
     cluster, script = joined({"tcp://10.0.0.2:2": HERE})
     script.made["tcp://10.0.0.2:1"] = replace(HERE, versions={"engine": "2"})
     clock["now"] += 10
-    assert sorted(one.index for one in done(cluster, asked(6))) == list(range(6))
+    assert sorted(one.index for one in run_jobs(cluster, asked(6))) == list(range(6))
     assert script.away == ["tcp://10.0.0.2:1"]
     assert "worker 1 at 10.0.0.2 is refused and sent away: engine 2, here 4" in said.text
     assert "worker 1 at 10.0.0.2 came" in said.text
@@ -250,7 +250,7 @@ def test_nobody_there_is_an_error_after_a_while(clock):
     with pytest.raises(WorkersLostError, match="no worker for 60 s"):
         Cluster(FAR, link=Script({}))
     cluster, script = joined()
-    running = done(cluster, asked(8))
+    running = run_jobs(cluster, asked(8))
     next(running)
     gone, script.made = script.made, {}
     clock["now"] += 5
@@ -270,7 +270,7 @@ def test_nobody_there_is_an_error_after_a_while(clock):
 def test_a_lost_scheduler_is_an_error_at_once():
     """Whatever was under way."""
     cluster, script = joined()
-    running = done(cluster, asked(8))
+    running = run_jobs(cluster, asked(8))
     next(running)
     script.is_lost = True
     with pytest.raises(SchedulerLostError):
@@ -297,7 +297,7 @@ def test_an_error_of_a_job_names_it_and_is_not_tried_again():
     """And what else was begun is taken back."""
     cluster, script = joined()
     with pytest.raises(FailedError, match="job 3: ValueError: no 3") as caught:
-        list(done(cluster, [*asked(3), *asked(9, "raise")[3:]]))
+        list(run_jobs(cluster, [*asked(3), *asked(9, "raise")[3:]]))
     assert caught.value.exit_code == 1
     assert sum(one.key.startswith("job 3|") for one in script.begun) <= 3
     assert script.cancelled
@@ -327,7 +327,7 @@ def test_jobs_of_one_home_stay_together():
     """On the worker that has what they need; where it is gone, on another."""
     cluster, script = joined()
     jobs = [Asked(n, f"job {n}", PARCEL, ("echo", n), home=n % 2) for n in range(8)]
-    list(done(cluster, jobs))
+    list(run_jobs(cluster, jobs))
     homes = {}
     for call in script.begun:
         if call.arguments:
@@ -339,7 +339,7 @@ def test_jobs_of_one_home_stay_together():
     cluster.look()
     script.begun.clear()
     script.ended = _Queue(script)
-    assert len(list(done(cluster, jobs))) == 8
+    assert len(list(run_jobs(cluster, jobs))) == 8
     assert {call.worker for call in script.begun if call.arguments} == homes[1]
 
 
@@ -351,7 +351,7 @@ def test_a_worker_that_ends_before_its_first_word_is_left_out(said):
     assert "worker 1 at 10.0.0.2 ended before it said what it is" in said.text
     script.made["tcp://10.0.0.2:3"] = replace(HERE, bits="other")
     cluster.look()
-    assert len(list(done(cluster, asked(6)))) == 6
+    assert len(list(run_jobs(cluster, asked(6)))) == 6
 
 
 def test_where_all_end_before_their_first_word_the_next_are_waited_for(clock):
@@ -409,7 +409,7 @@ def test_a_worker_that_is_another_and_goes_late_is_asked_no_more(said):
             script.made = {"tcp://10.0.0.2:3": HERE}
 
     script.send_away = leaves
-    assert len(list(done(cluster, asked(4)))) == 4
+    assert len(list(run_jobs(cluster, asked(4)))) == 4
     assert said.text.count("is refused and sent away") == 1
     # Once before it is refused; whoever comes says that it lacks the setup, then its bars.
     assert sum(call.key.startswith("job 0|") for call in script.begun) == 1 + 3
@@ -421,7 +421,7 @@ def test_a_worker_that_is_another_and_does_not_go_is_named(said):
     script.made["tcp://10.0.0.2:1"] = replace(HERE, versions={"engine": "2"})
     script.send_away = script.away.append
     with pytest.raises(ConfigError, match="is not fit and does not go: engine 2, here 4; end it"):
-        list(done(cluster, asked(3)))
+        list(run_jobs(cluster, asked(3)))
     assert said.text.count("is refused and sent away") == 1
     assert script.cancelled
 
@@ -429,7 +429,7 @@ def test_a_worker_that_is_another_and_does_not_go_is_named(said):
 def test_a_result_that_comes_slowly_has_more_time_each_time():
     """What is fetched in one piece would else begin anew for ever."""
     cluster, script = joined()
-    list(done(cluster, asked(2)))
+    list(run_jobs(cluster, asked(2)))
     honest, given = script.answer, []
 
     def slow(call, timeout):
@@ -439,5 +439,5 @@ def test_a_result_that_comes_slowly_has_more_time_each_time():
         return honest(call)
 
     script.answer = slow
-    assert len(list(done(cluster, asked(1)))) == 1
+    assert len(list(run_jobs(cluster, asked(1)))) == 1
     assert given == [30, 60, 120]

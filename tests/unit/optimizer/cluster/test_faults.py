@@ -12,7 +12,7 @@ import pytest
 
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import Asked, done
+from optimizer.cluster.jobs import Asked, run_jobs
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.config.run_config import RunConfig
@@ -58,7 +58,7 @@ def processes(cluster):
     """Of each worker."""
     parcel = Parcel(Hung(BARS))
     homes = [Asked(n, f"who {n}", parcel, ("who", n), home=n) for n in range(len(cluster.workers))]
-    return [one.result[0] for one in done(cluster, homes)]
+    return [one.result[0] for one in run_jobs(cluster, homes)]
 
 
 def killed_by_and_by(seconds):
@@ -127,10 +127,10 @@ def test_a_job_that_kills_workers_is_named(tmp_path):
     """It is given up after a while, and the others are not lost with it."""
     never_again = {"distributed.scheduler.allowed-failures": 0}
     with dask.config.set(never_again), Cluster(parse_address("local:2")) as cluster:
-        list(done(cluster, asked(2, "echo")))
+        list(run_jobs(cluster, asked(2, "echo")))
         with pytest.raises(WorkersLostError, match="job 3 ended 1 workers one after the other"):
-            list(done(cluster, asked(4, "kill", tmp_path)[3:]))
-        assert len(list(done(cluster, asked(6, "echo")))) == 6
+            list(run_jobs(cluster, asked(4, "kill", tmp_path)[3:]))
+        assert len(list(run_jobs(cluster, asked(6, "echo")))) == 6
 
 
 def test_a_worker_that_ends_before_its_first_word_is_replaced():
@@ -141,7 +141,7 @@ def test_a_worker_that_ends_before_its_first_word_is_replaced():
         wait_for(lambda: [one for one in own_workers() if one != first])
         for one in own_workers():
             one.kill()
-        assert len(list(done(cluster, asked(4, "echo")))) == 4
+        assert len(list(run_jobs(cluster, asked(4, "echo")))) == 4
 
 
 def test_a_worker_that_hangs_is_replaced(tmp_path):
@@ -150,7 +150,7 @@ def test_a_worker_that_hangs_is_replaced(tmp_path):
     with begun(tmp_path, environment=ttl) as hosts, joined(hosts) as cluster:
         seen = tmp_path / "seen"
         seen.mkdir()
-        assert len(list(done(cluster, asked(1, "stop once", seen)))) == 1
+        assert len(list(run_jobs(cluster, asked(1, "stop once", seen)))) == 1
         assert len(list(seen.iterdir())) == 2
 
 
@@ -161,7 +161,7 @@ def test_nobody_left_is_an_error_after_a_while(tmp_path):
         # Once it has come, nobody has to be patient.
         assert len(joined_workers(hosts)) == 1
         with joined(hosts, patience_s=3.0) as cluster:
-            running = done(cluster, asked(50, "sleep"))
+            running = run_jobs(cluster, asked(50, "sleep"))
             next(running)
             for one in [*psutil.Process(workers.pid).children(recursive=True), workers]:
                 one.kill()
@@ -177,7 +177,7 @@ def test_a_lost_scheduler_is_an_error_within_seconds(tmp_path):
     """In the middle, and when nothing answers to begin with."""
     with begun(tmp_path) as hosts:
         with joined(hosts) as cluster:
-            running = done(cluster, asked(100, "sleep"))
+            running = run_jobs(cluster, asked(100, "sleep"))
             next(running)
             hosts.scheduler.kill()
             began = time.monotonic()
@@ -200,7 +200,7 @@ def test_a_worker_that_is_another_is_refused(tmp_path):
             odd = hosts.worker(*flags, "--no-nanny")
             wait_for(lambda: len(cluster.link.workers()) == 2)
             cluster.look()
-            assert len(list(done(cluster, asked(12, "sleep")[:1] * 6))) == 6
+            assert len(list(run_jobs(cluster, asked(12, "sleep")[:1] * 6))) == 6
             wait_for(lambda: len(cluster.link.workers()) == 1)
             wait_for(lambda: odd.poll() is not None)
         hosts.worker(*flags, "--no-nanny")

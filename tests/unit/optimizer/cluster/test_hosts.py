@@ -164,7 +164,7 @@ def test_a_worker_is_no_scheduler():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("question", ["workers", "asked_of", "send_away", "cancel", "close"])
+@pytest.mark.parametrize("question", ["workers", "list_calls", "send_away", "cancel", "close"])
 def test_a_scheduler_that_falls_silent_later_holds_up_no_question(tmp_path, monkeypatch, question):
     """Each has an end; only who needs the answer fails."""
     with begun(tmp_path, workers=0) as others:
@@ -172,7 +172,7 @@ def test_a_scheduler_that_falls_silent_later_holds_up_no_question(tmp_path, monk
         call = link.begin(os.getpid)
         questions = {
             "workers": link.workers,
-            "asked_of": link.asked_of,
+            "list_calls": link.list_calls,
             "send_away": lambda: link.send_away("tcp://127.0.0.1:1"),
             "cancel": lambda: link.cancel([call]),
             "close": lambda: None,

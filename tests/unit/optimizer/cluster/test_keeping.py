@@ -31,7 +31,7 @@ def work(parcel, job=("echo", 1), **changes):
 
 def answered(parcel, lacks, keep, folder=None, **changes):
     """What comes of it once what was lacking is sent."""
-    carried, where = parcel.carried(lacks, folder)
+    carried, where = parcel.pack_missing(lacks, folder)
     return solve(work(parcel, carried=carried, folder=where, **changes), keep=keep)
 
 
@@ -55,7 +55,7 @@ def test_bars_are_the_same_to_the_last_bit():
     assert BARS.content_hash
     parcel, keep = Parcel(SETUP), Keep()
     assert (parcel.digest, parcel.bars.keys()) == (before.digest, before.bars.keys())
-    carried, _ = parcel.carried(Lacks(tuple(parcel.bars)), None)
+    carried, _ = parcel.pack_missing(Lacks(tuple(parcel.bars)), None)
     found = keep.unpack(parcel.digest, carried, "", 1)
     assert found.bars is not BARS
     assert found.bars.content_hash == BARS.content_hash
@@ -68,7 +68,7 @@ def test_signs_and_nan_come_back_as_they_were():
     odd = np.array([np.nan, -0.0, np.inf, 5e-324, np.frombuffer(b"\1" * 6 + b"\xf8\x7f")[0]])
     lacks = Lacks(tuple(parcel.bars))
     sent = pickle.loads(pickle.dumps(work(parcel, ("echo", odd))))
-    carried, _ = parcel.carried(lacks, None)
+    carried, _ = parcel.pack_missing(lacks, None)
     keep.unpack(parcel.digest, carried, "", 1)
     found = pickle.loads(pickle.dumps(solve(sent, keep=keep)))
     assert found.result.tobytes() == odd.tobytes()
@@ -78,7 +78,7 @@ def test_signs_and_nan_come_back_as_they_were():
 def test_other_bytes_are_refused(what):
     """By what they came as."""
     parcel = Parcel(SETUP)
-    carried, _ = parcel.carried(Lacks(tuple(parcel.bars)), None)
+    carried, _ = parcel.pack_missing(Lacks(tuple(parcel.bars)), None)
     digest = parcel.digest if what == "setup" else next(iter(parcel.bars))
     carried[digest] = carried[digest][:-1] + b"x"
     with pytest.raises(ConfigError, match=f"{digest[:12]} has other bytes"):
@@ -94,7 +94,7 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
     assert found.result == 1
     (file,) = (tmp_path / "large").iterdir()
     assert file.name == next(iter(parcel.bars))
-    carried, folder = parcel.carried(lacks, tmp_path / "large")
+    carried, folder = parcel.pack_missing(lacks, tmp_path / "large")
     assert list(carried) == [parcel.digest]
     assert folder == str(tmp_path / "large")
     assert solve(work(parcel, carried=carried, folder="/nowhere"), keep=Keep()) == lacks
@@ -102,7 +102,7 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="other bytes"):
         answered(parcel, lacks, Keep(), tmp_path / "large")
     with pytest.raises(ConfigError, match="too many to send"):
-        parcel.carried(lacks, None)
+        parcel.pack_missing(lacks, None)
 
 
 def test_only_so_many_setups_are_kept_and_bars_with_them():
@@ -137,7 +137,7 @@ def test_who_would_find_other_bits_says_who_it_is(monkeypatch):
 def test_a_worker_knows_how_many_share_its_host():
     """By the name under which it is known."""
     parcel, keep = Parcel(SETUP), Keep()
-    carried, _ = parcel.carried(Lacks(tuple(parcel.bars)), None)
+    carried, _ = parcel.pack_missing(Lacks(tuple(parcel.bars)), None)
     job = work(parcel, ("who", 0), carried=carried, shares={"10.0.0.1": 8, "10.0.0.2": 1})
     assert solve(job, host="10.0.0.1", keep=keep).result[1] == 8
 

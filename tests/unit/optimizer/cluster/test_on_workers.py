@@ -120,7 +120,7 @@ def test_bars_that_are_mapped_are_read_where_they_lie(two, tmp_path, monkeypatch
     assert searched(task, place) == expected
     assert len(list(tmp_path.iterdir())) == len(SERIES)
     parcel = Parcel(Hung(mapped[0]))
-    assert parcel.carried(Lacks(tuple(parcel.bars)), tmp_path)[0].keys() == {parcel.digest}
+    assert parcel.pack_missing(Lacks(tuple(parcel.bars)), tmp_path)[0].keys() == {parcel.digest}
 
 
 def test_neighbours_and_parts_are_asked_for_on_workers_too(two):

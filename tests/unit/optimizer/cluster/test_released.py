@@ -12,9 +12,9 @@ from optimizer.cluster import jobs
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import Link
-from optimizer.cluster.jobs import Asked, done
+from optimizer.cluster.jobs import Asked, run_jobs
 from optimizer.cluster.keeping import Parcel
-from optimizer.cluster.measuring import measured
+from optimizer.cluster.measuring import measure_workers
 from optimizer.cluster.searches import in_order
 from optimizer.cluster.sharded import on_workers
 from optimizer.cluster.work import Found
@@ -102,7 +102,7 @@ def asked(count, what="sleep"):
 def test_a_job_that_another_client_takes_back_is_done(cluster, stranger, action):
     """Whether the scheduler tells us or not, and as often as three times."""
     other = stranger(action, jobs.MOST_RELEASES)
-    assert sorted(one.index for one in done(cluster, asked(3))) == [0, 1, 2]
+    assert sorted(one.index for one in run_jobs(cluster, asked(3))) == [0, 1, 2]
     assert other.met == {f"job {n}": jobs.MOST_RELEASES for n in range(3)}
 
 
@@ -110,7 +110,7 @@ def test_a_job_that_another_client_takes_back_is_done(cluster, stranger, action)
 def test_jobs_of_a_client_that_another_removes_are_done(cluster, stranger, action):
     """The scheduler is there still, and takes this client in again."""
     other = stranger(action)
-    (found,) = done(cluster, asked(1))
+    (found,) = run_jobs(cluster, asked(1))
     assert (found.index, other.met["job 0"]) == (0, 1)
 
 
@@ -120,7 +120,7 @@ def test_a_job_that_is_always_taken_back_ends_the_batch(cluster, stranger, actio
     stranger(action, 99)
     expected = r"another client of the scheduler of --cluster \S+ took back job 0: end that client"
     with pytest.raises(ReleasedError, match=expected) as caught:
-        list(done(cluster, asked(1)))
+        list(run_jobs(cluster, asked(1)))
     assert caught.value.exit_code == 4
     assert isinstance(caught.value, LostError)
 
@@ -137,13 +137,13 @@ def test_a_search_whose_calls_are_taken_back_finds_the_same(cluster, stranger):
 def test_a_restart_of_the_cluster_by_another_client_changes_nothing(tmp_path):
     """It has the scheduler forget all calls, and begins all workers anew."""
     with begun(tmp_path) as hosts, Cluster(parse_address(str(hosts.file))) as cluster:
-        expected = [one.result for one in in_order(done(cluster, asked(6, "echo")))]
-        running = done(cluster, asked(6))
+        expected = [one.result for one in in_order(run_jobs(cluster, asked(6, "echo")))]
+        running = run_jobs(cluster, asked(6))
         next(running)
         with Client(scheduler_file=str(hosts.file), set_as_default=False) as other:
             other.restart(timeout=120)
         assert len(list(running)) == 5
-        assert [one.result for one in in_order(done(cluster, asked(6, "echo")))] == expected
+        assert [one.result for one in in_order(run_jobs(cluster, asked(6, "echo")))] == expected
 
 
 def test_a_first_question_that_is_taken_back_is_no_silent_worker(hosts, stranger, monkeypatch):
@@ -159,7 +159,7 @@ def test_a_measurement_that_is_taken_back_is_no_lost_scheduler(cluster, stranger
     monkeypatch.setattr(cluster_module, "LISTEN_S", 0.2)
     stranger("release", 99)
     with pytest.raises(ReleasedError, match="took back measure"):
-        measured(cluster)
+        measure_workers(cluster)
 
 
 def test_an_answer_to_another_question_is_not_taken(cluster, monkeypatch):
@@ -173,7 +173,7 @@ def test_an_answer_to_another_question_is_not_taken(cluster, monkeypatch):
         return told[-1]
 
     monkeypatch.setattr(Link, "answer", answer_strangely)
-    (result,) = done(cluster, asked(1, "echo"))
+    (result,) = run_jobs(cluster, asked(1, "echo"))
     assert result.result == 1.5
     assert told[:3] == ["a text", None, 3]
 
@@ -190,7 +190,7 @@ def test_an_answer_of_another_job_is_never_a_result(cluster, monkeypatch, field)
 
     monkeypatch.setattr(Link, "answer", answer_another)
     with pytest.raises(ReleasedError, match="answered job 0 with something else"):
-        list(done(cluster, asked(1, "echo")))
+        list(run_jobs(cluster, asked(1, "echo")))
 
 
 def _is_result(answer):

@@ -14,7 +14,7 @@ from optimizer.evidence.bootstrap import (
     long_run_deviations,
     resample,
 )
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.words import places, units, words
 from tests.support.evidence import daily_edge, daily_noise
 
@@ -196,5 +196,5 @@ def test_what_is_undefined_says_why():
         == "fewer than 20 days"
     )
     assert block_length(flat).why == against_nothing(flat, BLOCK, 1).rc.why == "no trial varies"
-    found = against_nothing(daily_noise(), undefined("no block"), 1)
+    found = against_nothing(daily_noise(), make_undefined("no block"), 1)
     assert (found.spa.why, found.better) == ("no block", ())

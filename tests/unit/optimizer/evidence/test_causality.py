@@ -14,7 +14,7 @@ from optimizer.evidence.causality import (
     begins,
     causality_seconds,
     cuts,
-    poisoned,
+    poison_bars,
     same_bits,
     signals_taken,
 )
@@ -59,7 +59,7 @@ def test_poison_leaves_what_was_before(length, data):
     """From the cut on every price is doubled or halved, in turn, and bars stay legal."""
     bars = counted_bars(length)
     cut = data.draw(st.integers(1, length))
-    found = poisoned(bars, cut)
+    found = poison_bars(bars, cut)
     for name in ("open", "high", "low", "close"):
         before, after = getattr(bars, name), getattr(found, name)
         assert after[:cut].tolist() == before[:cut].tolist()
@@ -73,7 +73,7 @@ def test_poison_leaves_what_was_before(length, data):
 def test_poison_reaches_every_value_of_an_extra_column():
     """Also one that is not known, or that a sum would leave as it was."""
     mood = np.array([1.0, np.nan, np.nan, 0.0, -1 / 3, 1.7e308, 5e-324, 2.0])
-    found = poisoned(replace(counted_bars(8), extra={"mood": mood}), 2).extra["mood"]
+    found = poison_bars(replace(counted_bars(8), extra={"mood": mood}), 2).extra["mood"]
     assert np.array_equal(found[:2], mood[:2], equal_nan=True)
     assert np.isfinite(found[2:]).all()
     assert (found[2:] != mood[2:]).all()
@@ -113,7 +113,7 @@ def test_no_shipped_strategy_sees_a_later_bar(name):
         before = [Window(0, 100, cut)]
         engines = [
             Engine(spec, [series], before, device="cpu")
-            for series in (bars, bars.until(cut), poisoned(bars, cut))
+            for series in (bars, bars.until(cut), poison_bars(bars, cut))
         ]
         one, two, three = (engine.evaluate(genomes) for engine in engines)
         assert same_bits(one, two).all()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.accounts.metrics import METRICS
 from optimizer.evidence.compared import (
     Tally,
-    pick_of,
+    find_strongest,
     strength,
     strength_of_sums,
     tally,
@@ -115,10 +115,10 @@ def test_no_trade_that_moved_has_no_strength():
 def test_the_pick_is_the_strongest_and_then_the_first_by_genome():
     """In whatever order members stand; what is undefined never wins."""
     genomes = np.array([[2.0, 1.0], [1.0, 9.0], [1.0, 2.0], [0.0, 0.0]])
-    assert pick_of(np.array([3.0, 3.0, 3.0, 1.0]), genomes) == 2
-    assert pick_of(np.array([np.nan, -1.0, np.nan, -2.0]), genomes) == 1
-    assert pick_of(np.full(4, np.nan), genomes) is None
-    assert pick_of(np.empty(0), np.empty((0, 2))) is None
+    assert find_strongest(np.array([3.0, 3.0, 3.0, 1.0]), genomes) == 2
+    assert find_strongest(np.array([np.nan, -1.0, np.nan, -2.0]), genomes) == 1
+    assert find_strongest(np.full(4, np.nan), genomes) is None
+    assert find_strongest(np.empty(0), np.empty((0, 2))) is None
 
 
 def test_hypervolume_starts_from_an_account_that_does_nothing():

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from optimizer.evidence.figures import Figure, first_reason, undefined
+from optimizer.evidence.figures import Figure, first_reason, make_undefined
 
 
 def test_an_undefined_figure_passes_no_check():
     """It compares false with everything."""
-    missing = undefined("no trades")
+    missing = make_undefined("no trades")
     assert math.isnan(missing.value)
     assert not missing.is_defined
     assert not missing.value > 0
@@ -25,5 +25,5 @@ def test_a_figure_is_a_number_or_a_reason(value, why):
 
 def test_the_first_reason_is_given():
     """Of several figures, the first that is undefined says why."""
-    assert first_reason(Figure(1.0), undefined("a"), undefined("b")) == "a"
+    assert first_reason(Figure(1.0), make_undefined("a"), make_undefined("b")) == "a"
     assert first_reason(Figure(1.0), Figure(-math.inf)) == ""

@@ -37,7 +37,7 @@ def test_the_shuffled_market_of_the_law():
     (origins,) = markets.origins(1)
     assert origins.bodies.tolist() == [0, 4, 7, 5, 1, 2, 8, 10, 9, 6, 11, 3]
     assert origins.gaps.tolist() == [0, 10, 1, 7, 3, 9, 11, 2, 6, 5, 4, 8]
-    close = markets.shuffled(1)[0].close
+    close = markets.shuffle_market(1)[0].close
     assert close[:3] == pytest.approx([97.9, 96.9577844402927, 95.05210812902666], rel=1e-15)
     assert close[-1] == 101.95000000000002
 
@@ -45,8 +45,8 @@ def test_the_shuffled_market_of_the_law():
 def test_the_mirrored_market_of_the_law():
     """Four of twelve bars are turned."""
     markets = markets_of(counted_bars(12, {5, 9}))
-    assert markets.turned(1)[0].tolist() == [3, 4, 8, 9]
-    close = markets.mirrored(1)[0].close
+    assert markets.list_mirrored_bars(1)[0].tolist() == [3, 4, 8, 9]
+    close = markets.mirror_market(1)[0].close
     assert close[:2].tolist() == [97.9, 99.13000000000001]
     assert close[-1] == pytest.approx(96.04091728277822, rel=1e-15)
 
@@ -84,7 +84,7 @@ def test_aligned_columns_move_with_their_bodies():
     bars = replace(plain, extra=extra, dated=("rate",))
     markets = markets_of(bars, window=Window(0, 4, 12))
     (origins,), (shuffled,), (mirrored,) = (
-        made(1) for made in (markets.origins, markets.shuffled, markets.mirrored)
+        made(1) for made in (markets.origins, markets.shuffle_market, markets.mirror_market)
     )
     assert shuffled.extra["mood"].tolist() == origins.bodies.tolist() != list(range(12))
     assert shuffled.volume.tolist() == plain.volume[origins.bodies].tolist()
@@ -92,7 +92,7 @@ def test_aligned_columns_move_with_their_bodies():
     assert np.array_equal(shuffled.extra["rate"], extra["rate"], equal_nan=True)
     assert mirrored.extra["mood"].tolist() == list(range(12))
     assert np.array_equal(mirrored.extra["rate"], extra["rate"], equal_nan=True)
-    (without,) = markets_of(plain, window=Window(0, 4, 12)).shuffled(1)
+    (without,) = markets_of(plain, window=Window(0, 4, 12)).shuffle_market(1)
     assert shuffled.close.tolist() == without.close.tolist()
 
 
@@ -105,7 +105,7 @@ def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
     """Within their classes, multiplied forwards and nothing else; history stays."""
     bars, window = world
     markets = markets_of(bars, 3, window, keep)
-    (found,), (origins,) = markets.shuffled(index), markets.origins(index)
+    (found,), (origins,) = markets.shuffle_market(index), markets.origins(index)
     first = max(window.start, 1)
     assert len(found) == window.end
     for name in COLUMNS:
@@ -129,7 +129,7 @@ def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
 def test_the_last_close_stays_up_to_rounding(world, keep, index):
     """So the trend as a whole proves nothing."""
     bars, window = world
-    (found,) = markets_of(bars, 3, window, keep).shuffled(index)
+    (found,) = markets_of(bars, 3, window, keep).shuffle_market(index)
     assert found.close[-1] == pytest.approx(bars.close[window.end - 1], rel=1e-12)
 
 
@@ -138,7 +138,7 @@ def test_mirrored_bars_keep_volume_and_times(world, index):
     """Those that are not turned keep their ratios, and history stays."""
     bars, window = world
     markets = markets_of(bars, 3, window)
-    (found,), (turned,) = markets.mirrored(index), markets.turned(index)
+    (found,), (turned,) = markets.mirror_market(index), markets.list_mirrored_bars(index)
     first = max(window.start, 1)
     for name in ("timestamp", "volume"):
         assert getattr(found, name).tolist() == getattr(bars, name)[: window.end].tolist()
@@ -154,7 +154,7 @@ def test_mirrored_bars_keep_volume_and_times(world, index):
 def test_mirrored_bars_equal_the_letter(world, index):
     """Each turned bar about the mean body, and about the mean gap of its kind."""
     bars, window = world
-    (found,) = markets_of(bars, 3, window).mirrored(index)
+    (found,) = markets_of(bars, 3, window).mirror_market(index)
     first = max(window.start, 1)
     moving = range(first, window.end)
     opens = np.diff(bars.timestamp, prepend=0) > bars.timeframe_ns
@@ -188,11 +188,11 @@ def test_a_bar_that_would_fall_to_zero_is_left_as_it_was():
     columns["high"][7] = 3 * columns["open"][7]
     wild = Bars(bars.timestamp, **columns, volume=bars.volume, symbol="WILD", timeframe_ns=HOUR_NS)
     markets = markets_of(wild)
-    turning = [set(markets.turned(index)[0].tolist()) for index in range(1, 30)]
+    turning = [set(markets.list_mirrored_bars(index)[0].tolist()) for index in range(1, 30)]
     assert not any(7 in turned for turned in turning)
     assert any(8 in turned for turned in turning)
     for index in range(1, 30):
-        markets.mirrored(index)
+        markets.mirror_market(index)
 
 
 @given(st.integers(0, 2**32), keeps, st.integers(1, 999))
@@ -258,17 +258,17 @@ def test_markets_are_told_apart_by_seed_and_number():
     """The same address gives the same bits, in any order of asking."""
     bars = counted_bars(200)
     markets = markets_of(bars)
-    found = {i: markets.shuffled(i)[0].content_hash for i in (1, 2, 3)}
-    assert len({*found.values(), markets_of(bars, 2).shuffled(1)[0].content_hash}) == 4
-    assert markets_of(bars).shuffled(2)[0].content_hash == found[2]
-    assert markets.mirrored(2)[0].content_hash not in found.values()
+    found = {i: markets.shuffle_market(i)[0].content_hash for i in (1, 2, 3)}
+    assert len({*found.values(), markets_of(bars, 2).shuffle_market(1)[0].content_hash}) == 4
+    assert markets_of(bars).shuffle_market(2)[0].content_hash == found[2]
+    assert markets.mirror_market(2)[0].content_hash not in found.values()
 
 
 def test_an_edge_in_the_order_of_bars_is_gone():
     """Returns that follow each other no longer do, and their spread is the same."""
     bars = planted(3, 4000, 8)
     moves = np.diff(np.log(bars.close))
-    shuffled = np.diff(np.log(markets_of(bars, keep="day").shuffled(1)[0].close))
+    shuffled = np.diff(np.log(markets_of(bars, keep="day").shuffle_market(1)[0].close))
     assert np.std(shuffled) == pytest.approx(np.std(moves), rel=0.02)
     autocorrelation = np.corrcoef(np.abs(moves[1:]), np.abs(moves[:-1]))[0, 1]
     assert (
@@ -281,7 +281,7 @@ def test_windows_that_are_parts_of_one_range_are_one():
     bars = counted_bars(60)
     parts = NullMarkets([bars], [Window(0, 10, 30), Window(0, 30, 50)], 1, "none")
     whole = NullMarkets([bars], [Window(0, 10, 50)], 1, "none")
-    assert parts.shuffled(1)[0].content_hash == whole.shuffled(1)[0].content_hash
+    assert parts.shuffle_market(1)[0].content_hash == whole.shuffle_market(1)[0].content_hash
 
 
 def test_wrong_use_is_refused():

@@ -10,8 +10,8 @@ from optimizer.evidence.returns import (
     chosen_trials,
     closing_days,
     daily_returns,
-    days_of,
     efficiency,
+    list_days,
     moments,
     sharpe_ratios,
 )
@@ -21,15 +21,15 @@ from tests.support.evidence import HOUR_NS, counted_bars, daily_edge, ledger_of
 def test_days_are_those_on_which_a_window_has_a_bar():
     """Bars outside windows make no day, and a gap of two days leaves two out."""
     bars = counted_bars(60, gaps=(30,))
-    assert days_of([bars], [Window(0, 0, 60)]).tolist() == [0, 1, 3, 4]
-    assert days_of([bars], [Window(0, 0, 5), Window(0, 31, 40)]).tolist() == [0, 3]
-    assert days_of([bars], [Window(0, 24, 30)]).tolist() == [1]
+    assert list_days([bars], [Window(0, 0, 60)]).tolist() == [0, 1, 3, 4]
+    assert list_days([bars], [Window(0, 0, 5), Window(0, 31, 40)]).tolist() == [0, 3]
+    assert list_days([bars], [Window(0, 24, 30)]).tolist() == [1]
 
 
 def test_days_before_1970_are_days_too():
     """A bar one hour before is on the day before."""
     bars = counted_bars(3, start_ns=-HOUR_NS)
-    assert days_of([bars], [Window.whole(bars)]).tolist() == [-1, 0]
+    assert list_days([bars], [Window.whole(bars)]).tolist() == [-1, 0]
 
 
 def test_a_trade_counts_on_the_day_its_exit_bar_opens():
@@ -38,7 +38,7 @@ def test_a_trade_counts_on_the_day_its_exit_bar_opens():
     windows = [Window(0, 0, 48), Window(0, 48, 72)]
     first = ledger_of([0.1, 0.2, 0.3, -1.0], exit_bar=[3, 23, 23, 24])
     second = ledger_of([2.0], exit_bar=[50])
-    days = days_of([bars], windows)
+    days = list_days([bars], windows)
     found = daily_returns([(first, second), (ledger_of([]), second)], [bars], windows, days)
     assert found.shape == (3, 2)
     assert found[:, 0].tolist() == [(0.1 + 0.2) + 0.3, -1.0, 2.0]
@@ -50,7 +50,7 @@ def test_windows_of_several_series_share_their_days():
     """What closes on one day on two series is added."""
     series = [counted_bars(24), counted_bars(30)]
     windows = [Window.whole(series[0]), Window.whole(series[1], 1)]
-    days = days_of(series, windows)
+    days = list_days(series, windows)
     both = (ledger_of([1.0], exit_bar=[5]), ledger_of([0.5, 4.0], exit_bar=[23, 29]))
     assert daily_returns([both], series, windows, days)[:, 0].tolist() == [1.5, 4.0]
     assert closing_days(both, series, windows) == 2

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.robust import (
     CHECKS,
     CLOUD,
     break_even_bp,
-    checks_of,
     cost_line,
     drift,
+    evaluate_checks,
     falls_in_other_orders,
     keeps_half,
     means_left_out,
@@ -25,7 +25,7 @@ from optimizer.evidence.robust import (
     share_that_keeps_half,
 )
 from optimizer.evidence.words import places, units, words
-from optimizer.goals.near import axis_moves, reach_of
+from optimizer.goals.near import axis_moves, compute_reach
 from strategy import Gene, GenomeLayout, LessThan
 from tests.support.evidence import ledger_of
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -49,7 +49,7 @@ def test_neighbours_of_the_law():
 def test_reach_of_whole_genes_is_rounded_half_to_even(low, high, reach):
     """At least 1, and 0 where there is only one value."""
     layout = GenomeLayout((Gene("n", "int", low, high, low),))
-    assert reach_of(layout).tolist() == [reach]
+    assert compute_reach(layout).tolist() == [reach]
     assert len(axis_moves(layout)) == (2 if reach else 0)
 
 
@@ -59,7 +59,7 @@ def test_neighbours_equal_the_letter(name, seed, member):
     """Legal, inside the bounds, near, each once, none the member, and in the order of the law."""
     layout = SHORT_SPECS[name].layout
     genome = random_genomes(SHORT_SPECS[name], 1, seed)[0]
-    reach, count = reach_of(layout), len(layout)
+    reach, count = compute_reach(layout), len(layout)
     made = []
     for sign in (1, -1):
         for gene in np.flatnonzero(layout.high > layout.low):
@@ -108,7 +108,7 @@ def test_the_share_that_keeps_half():
     assert share_that_keeps_half(Figure(2.0), np.empty(0)).why == "it has no neighbours"
 
 
-@pytest.mark.parametrize("own", [Figure(0.0), Figure(-1.0), undefined("no trade moved")])
+@pytest.mark.parametrize("own", [Figure(0.0), Figure(-1.0), make_undefined("no trade moved")])
 def test_nothing_keeps_half_of_nothing(own):
     """Where its own strength is not above 0 the share is undefined."""
     assert share_that_keeps_half(own, np.ones(3)).why
@@ -232,27 +232,27 @@ SURE = {
 
 def test_checks_pass_at_their_limits():
     """Half, twice the charge, half, 5 %, and anything above 0."""
-    assert checks_of(**SURE) == dict.fromkeys(CHECKS, True)
+    assert evaluate_checks(**SURE) == dict.fromkeys(CHECKS, True)
 
 
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
         ("plateau", {"plateau": Figure(0.49)}),
-        ("plateau", {"plateau": undefined("it has no neighbours")}),
+        ("plateau", {"plateau": make_undefined("it has no neighbours")}),
         ("costs", {"break_even": Figure(19.9)}),
-        ("costs", {"break_even": undefined("no trades")}),
+        ("costs", {"break_even": make_undefined("no trades")}),
         ("delay", {"delayed": Figure(1.99)}),
-        ("delay", {"delayed": undefined("no trade moved")}),
+        ("delay", {"delayed": make_undefined("no trade moved")}),
         ("within_bar", {"undecided_frac": 0.051}),
         ("left_out", {"left_out": [Figure(1.0), Figure(0.0)]}),
-        ("left_out", {"left_out": [Figure(1.0), undefined("no trades in the rest")]}),
+        ("left_out", {"left_out": [Figure(1.0), make_undefined("no trades in the rest")]}),
         ("left_out", {"left_out": []}),
     ],
 )
 def test_each_check_fails_alone(name, changes):
     """What is undefined passes none."""
-    found = checks_of(**(SURE | changes))
+    found = evaluate_checks(**(SURE | changes))
     assert [key for key, passed in found.items() if not passed] == [name]
 
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.returns import Daily, moments
 from optimizer.evidence.sharpe import (
-    deflated,
+    compute_psr,
+    deflate_sharpe,
     effective_trials,
     expected_maximum,
     least_record,
     probabilistic,
-    probabilistic_of,
     variance_of_trials,
 )
 from tests.support.evidence import daily_edge
@@ -70,10 +70,10 @@ def test_more_tries_raise_the_hurdle(tries, factor):
 def test_deflated_ratios_of_the_law():
     """The published example, after 100 and after 46 trials."""
     column, variance = daily(1250, 2.5 / math.sqrt(250), -3.0, 10.0), Figure(0.5 / 250)
-    found = deflated(column, variance, Figure(100.0))
+    found = deflate_sharpe(column, variance, Figure(100.0))
     assert found.hurdle.value == pytest.approx(0.11317200186513214, rel=REL)
     assert found.psr.value == pytest.approx(0.9003968344493904, rel=REL)
-    fewer = deflated(column, variance, Figure(46.0))
+    fewer = deflate_sharpe(column, variance, Figure(46.0))
     assert fewer.psr.value == pytest.approx(0.9505017068755786, rel=REL)
 
 
@@ -83,7 +83,7 @@ def test_trials_of_the_law():
     tries, variance = effective_trials(table), variance_of_trials(table)
     assert tries.value == pytest.approx(49.31668373323354, rel=REL)
     assert variance.value == pytest.approx(0.0011170983009783217, rel=REL)
-    found = deflated(moments(table[:, 7]), variance, tries)
+    found = deflate_sharpe(moments(table[:, 7]), variance, tries)
     assert found.hurdle.value == pytest.approx(0.07590451894108648, rel=REL)
     assert found.psr.value == pytest.approx(0.9759341252777555, rel=REL)
     assert least_record(moments(table[:, 7])).value == pytest.approx(139.59704808567275, rel=REL)
@@ -131,15 +131,15 @@ def test_what_is_undefined_says_why():
     """Each for its own reason."""
     short, flat = moments(np.array([1.0, 2.0])), moments(np.full(9, 0.1))
     assert probabilistic(short).why == least_record(short).why == "fewer than 3 days"
-    assert probabilistic_of(np.full(9, 0.1)).why == "all days are equal"
+    assert compute_psr(np.full(9, 0.1)).why == "all days are equal"
     assert least_record(daily(50, 0.1, 0.0, 3.0), 0.1).why.endswith("not above its hurdle")
     assert probabilistic(daily(50, 2.0, 1.0, 2.0)).why.endswith("has no spread")
     assert effective_trials(np.full((9, 4), 0.1)).why == "no trial varies"
     assert effective_trials(np.ones((2, 4))).why == "fewer than 3 days"
     assert "fewer than two" in variance_of_trials(np.full((9, 4), 0.1)).why
-    found = deflated(flat, undefined("none"), Figure(3.0))
+    found = deflate_sharpe(flat, make_undefined("none"), Figure(3.0))
     assert (found.hurdle.why, found.psr.why) == ("none", "none")
-    assert deflated(flat, Figure(0.1), Figure(3.0)).psr.why == "all days are equal"
+    assert deflate_sharpe(flat, Figure(0.1), Figure(3.0)).psr.why == "all days are equal"
 
 
 def test_effective_trials_of_many_are_those_at_even_places():

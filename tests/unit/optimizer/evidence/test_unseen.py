@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from optimizer.evidence.returns import daily_returns, days_of
-from optimizer.evidence.sharpe import probabilistic_of
-from optimizer.evidence.unseen import unseen_of
+from optimizer.evidence.returns import daily_returns, list_days
+from optimizer.evidence.sharpe import compute_psr
+from optimizer.evidence.unseen import measure_out_of_sample
 from tests.support.evidence import counted_bars, ledger_of
 
 
@@ -19,13 +19,13 @@ def test_windows_of_several_series_are_one_record():
         ledger_of(rng.normal(0.5, 1, 20), exit_bar=24 * np.arange(10, 30)),
         ledger_of(rng.normal(0.5, 1, 20), exit_bar=24 * np.arange(20, 40)),
     ]
-    found = unseen_of(ledgers, series, windows)
+    found = measure_out_of_sample(ledgers, series, windows)
     assert (found.trades, found.closing_days) == (40, 30)
     assert found.mean_r.value == pytest.approx(np.concatenate([one.r for one in ledgers]).mean())
-    days = days_of(series, windows)
+    days = list_days(series, windows)
     assert len(days) == 30
     column = daily_returns([ledgers], series, windows, days)[:, 0]
-    assert found.psr == probabilistic_of(column)
+    assert found.psr == compute_psr(column)
     assert found.confirms(1)
 
 
@@ -34,8 +34,8 @@ def test_days_without_a_trade_count_as_nothing():
     bars = counted_bars(24 * 60)
     r = np.tile([1.0, -0.5], 15)
     ledger = ledger_of(r, exit_bar=24 * np.arange(30))
-    short = unseen_of([ledger], [bars], [Window(0, 0, 24 * 30)])
-    long = unseen_of([ledger], [bars], [Window(0, 0, 24 * 60)])
+    short = measure_out_of_sample([ledger], [bars], [Window(0, 0, 24 * 30)])
+    long = measure_out_of_sample([ledger], [bars], [Window(0, 0, 24 * 60)])
     assert (short.trades, short.closing_days) == (long.trades, long.closing_days)
     assert short.psr != long.psr
 
@@ -43,7 +43,7 @@ def test_days_without_a_trade_count_as_nothing():
 def test_no_trades_are_no_record():
     """Neither confirming nor contradicting."""
     bars = counted_bars(100)
-    found = unseen_of([ledger_of([])], [bars], [Window.whole(bars)])
+    found = measure_out_of_sample([ledger_of([])], [bars], [Window.whole(bars)])
     assert (found.trades, found.closing_days, found.mean_r.why) == (0, 0, "no trades")
     assert found.psr.why == "all days are equal"
     assert not found.confirms(1)

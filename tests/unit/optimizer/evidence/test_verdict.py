@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimizer.evidence.compared import Tally
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.robust import CHECKS
 from optimizer.evidence.unseen import Unseen
 from optimizer.evidence.verdict import Facts, decide
@@ -237,7 +237,7 @@ def test_forecasts_may_hold_with_held_out_bars():
         replace(GAIN, trades=29),
         replace(GAIN, closing_days=19),
         replace(GAIN, psr=Figure(0.949)),
-        replace(GAIN, psr=undefined("all days are equal")),
+        replace(GAIN, psr=make_undefined("all days are equal")),
     ],
     ids=["trades", "days", "psr", "no-psr"],
 )
@@ -260,7 +260,7 @@ def test_looks_and_searches_make_it_harder():
 
 def test_no_trades_out_of_sample_do_not_contradict():
     """They confirm nothing either."""
-    none = Unseen(0, 0, undefined("no trades"), undefined("all days are equal"))
+    none = Unseen(0, 0, make_undefined("no trades"), make_undefined("all days are equal"))
     assert decide(replace(BEST, held_out=none)).grade == "robust"
     assert decide(replace(BEST, held_out=none, folds=None)).grade == "weak"
 

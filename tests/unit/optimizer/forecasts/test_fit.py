@@ -7,9 +7,9 @@ import pytest
 
 from optimizer.errors import ConfigError
 from optimizer.forecasts import plan
-from optimizer.forecasts.features import named_rows, samples_of
+from optimizer.forecasts.features import build_samples, named_rows
 from optimizer.forecasts.fit import fit
-from optimizer.forecasts.plan import folds_of
+from optimizer.forecasts.plan import build_folds
 from optimizer.forecasts.settings import ForecastSettings
 from strategy.errors import StrategyError
 from tests.support.planted_returns import planted_market
@@ -62,9 +62,9 @@ def test_forecasts_stay_when_bars_are_added(model):
 
 def test_a_scaler_of_all_bars_is_caught(monkeypatch):
     """The test above finds a leak of nothing but means and deviations."""
-    honest = plan.scaler_of
+    honest = plan.fit_scaler
     monkeypatch.setattr(
-        plan, "scaler_of", lambda seen, rows: honest(seen, np.flatnonzero(~np.isnan(seen).any(1)))
+        plan, "fit_scaler", lambda seen, rows: honest(seen, np.flatnonzero(~np.isnan(seen).any(1)))
     )
     assert first_difference(two_symbols(), replace(SMALL, model="tcn"), 700)
 
@@ -82,8 +82,8 @@ def test_other_models_of_a_stack_change_nothing():
 
 def test_what_is_trained_on_was_over_an_embargo_before():
     """Targets end a horizon before the refit; what is forecast begins with it."""
-    samples = samples_of(two_symbols(), SMALL)
-    folds = folds_of(samples, SMALL)
+    samples = build_samples(two_symbols(), SMALL)
+    folds = build_folds(samples, SMALL)
     embargo = SMALL.horizon * samples.bar_ns
     assert len(folds) > 3
     for fold in folds:
@@ -99,7 +99,8 @@ def test_a_target_is_the_return_over_the_horizon():
     """In standard deviations of the bars before it, and as a fraction."""
     bars = planted_market(2, 400, 0.0)
     scaled, plain = (
-        samples_of([bars], replace(SMALL, target=target)).target for target in ("scaled", "return")
+        build_samples([bars], replace(SMALL, target=target)).target
+        for target in ("scaled", "return")
     )
     moves = bars.close[1:] / bars.close[:-1] - 1
     at, moved = 200, bars.close[203] / bars.close[200] - 1
@@ -114,7 +115,7 @@ def test_an_unknown_number_anywhere_in_a_window_is_no_window():
     bars = planted_market(2, 400, 0.0)
     column = np.where(np.arange(400) == 300, np.nan, 1.0)
     settings = replace(SMALL, features='returns, column("x")')
-    samples = samples_of([replace(bars, extra={"x": column})], settings)
+    samples = build_samples([replace(bars, extra={"x": column})], settings)
     missing = np.flatnonzero(~samples.is_ready)
     assert missing.tolist() == [*range(96 + SMALL.window - 1), *range(300, 308)]
 

@@ -12,7 +12,7 @@ from optimizer.evidence.causality import causality_seconds
 from optimizer.judging.causal import causal_record
 from strategy import find_strategy, words
 from strategy.expressions import Call
-from strategy.language import Term, setting_of
+from strategy.language import Term, as_setting
 from strategy.own import OwnIndicator
 from tests.support.evidence import planted
 from tests.support.judging import task_on
@@ -36,7 +36,7 @@ def own_row(function, *settings):
     """A row of one's own."""
     names = tuple(f"setting_{place}" for place in range(len(settings)))
     own = OwnIndicator("own", names, "0" * 64, function=function, warm_up=lambda *_: 0)
-    return Term(Call(own, None, tuple(map(setting_of, settings))))
+    return Term(Call(own, None, tuple(map(as_setting, settings))))
 
 
 def strategy_with(row, above=words.close):

@@ -244,7 +244,7 @@ def test_a_search_just_made_is_not_repeated_for_trials_too_many_to_keep(path, mo
 class Listener(Observer):
     """Keeps what a search leaves."""
 
-    def searched(self, found):
+    def on_search_end(self, found):
         """The search is over."""
         self.just = found
 

@@ -7,8 +7,8 @@ import pytest
 
 from optimizer.errors import ConfigError, StoreError
 from optimizer.judging import opened as opened_module
-from optimizer.judging.opened import LOOKS, bars_of
-from optimizer.judging.verdict import picked
+from optimizer.judging.opened import LOOKS, list_bar_ranges
+from optimizer.judging.verdict import find_pick
 from optimizer.runs import RunStore
 from optimizer.runs.result import recorded_result
 from tests.support.evidence import planted
@@ -37,7 +37,7 @@ def test_a_copy_counts_the_looks_that_it_knows_of(path, tmp_path, is_first):
     looks = path.parent / LOOKS
     if not is_first:
         judged(path, is_open=True)
-    bars = bars_of(one for one in recorded(path).data.windows if one.is_held_out)
+    bars = list_bar_ranges(one for one in recorded(path).data.windows if one.is_held_out)
     bars = [one.payload() for one in bars]
     looks.write_text(json.dumps([{"content": "", "bars": bars, "front": "another"}]))
     assert judged(path, is_open=True).held_out.looks == 2
@@ -110,7 +110,7 @@ def test_runs_of_a_folder_are_opened_once_for_all_looks(path, monkeypatch):
 
 def judged_pick(path):
     """Number of the member that would be judged."""
-    return picked(recorded(path), None).member
+    return find_pick(recorded(path), None).member
 
 
 def recorded(path):

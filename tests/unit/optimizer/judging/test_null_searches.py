@@ -15,12 +15,12 @@ from optimizer.judging.null import (
     NullJob,
     NullSearch,
     NullSetup,
+    list_strengths,
     null_kind,
     null_searches,
-    strengths_of,
 )
-from optimizer.judging.pick import chosen
-from optimizer.judging.verdict import null_seconds, trials_seconds, verdict_of
+from optimizer.judging.pick import select_pick
+from optimizer.judging.verdict import derive_verdict, null_seconds, trials_seconds
 from optimizer.judging.workers import Workers
 from optimizer.runs import RunStore
 from optimizer.runs.result import recorded_result
@@ -112,9 +112,9 @@ def test_known_searches_are_not_made_again(store):
 def test_a_gap_ends_what_counts():
     """Nobody knows what stands in it."""
     rows = {n: NullSearch("shuffled", n, 1, STRENGTHS[n - 1]) for n in (1, 2, 4)}
-    assert strengths_of(rows) == [1.0, 3.0]
+    assert list_strengths(rows) == [1.0, 3.0]
     empty = {1: NullSearch("shuffled", 1, 0, None)}
-    assert strengths_of(empty) == [float("-inf")]
+    assert list_strengths(empty) == [float("-inf")]
 
 
 @pytest.mark.slow
@@ -124,11 +124,12 @@ def test_a_null_search_is_that_search_on_that_market(kind):
     task = task_on(BARS)
     setup = NullSetup(task, "none")
     one = setup.run(NullJob(kind, 3))
-    market = getattr(NullMarkets([BARS], task.markets.windows, task.config.seed, "none"), kind)(3)
+    markets = NullMarkets([BARS], task.markets.windows, task.config.seed, "none")
+    market = {"shuffled": markets.shuffle_market, "mirrored": markets.mirror_market}[kind](3)
     alone = task_on(*market)
     engine = alone.engine()
     front = search(alone, engine).front
-    pick = chosen(engine, front.genomes)
+    pick = select_pick(engine, front.genomes)
     values = task.goals.natural(front.objectives)
     assert (one.kind, one.number, one.members) == (kind, 3, len(front))
     assert (one.strength, one.trades) == (pick.strength.value, pick.trades)
@@ -167,7 +168,7 @@ def test_soft_constraints_and_objectives_are_compared_too():
     ]
     setup = NullSetup(task, "none")
     searches = [setup.run(NullJob("shuffled", n)) for n in range(1, 6)]
-    pick = chosen(engine, front.genomes)
+    pick = select_pick(engine, front.genomes)
     found = tally(pick.strength.value, [one.strength or float("-inf") for one in searches])
     record = null_kind(task, FakeResult(members), pick.strength.value, found, searches, 10)
     for name, is_maximised in zip(task.goals.names, task.goals.maximised, strict=True):
@@ -214,7 +215,7 @@ def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path)
     with RunStore.open(path) as store:
         result = recorded_result(store)
     fast = replace(result, timing=replace(result.timing, search_s=1e-3, compile_s=0.0))
-    said = {verdict_of(one, None).sentence for one in (result, fast)}
+    said = {derive_verdict(one, None).sentence for one in (result, fast)}
     assert len(said) == 1
     bars, rows = result.data.bars, min(4 * result.evaluated, 4096)
     work = Workload(result.evaluated * bars, rows * bars)
@@ -227,9 +228,9 @@ def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path)
     trials_s = trials_seconds(many.data.windows, result.evaluated)
     assert trials_s > 3
     seconds = math.ceil(null_s + causality_seconds([500] * 1000, len(result.front)) + trials_s)
-    assert f"(about {seconds} s)" in verdict_of(many, None).sentence
+    assert f"(about {seconds} s)" in derive_verdict(many, None).sentence
     damaged = replace(result, data=replace(result.data, windows=(replace(one, first="x"),)))
-    assert verdict_of(damaged, None).grade == verdict_of(result, None).grade
+    assert derive_verdict(damaged, None).grade == derive_verdict(result, None).grade
     held_out = replace(one, sample="held out")
     opened = replace(result, data=replace(result.data, windows=(one, *[held_out] * 1000)))
-    assert verdict_of(opened, None) == verdict_of(result, None)
+    assert derive_verdict(opened, None) == derive_verdict(result, None)

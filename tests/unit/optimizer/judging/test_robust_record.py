@@ -10,7 +10,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
 from optimizer.evidence.robust import neighbours
-from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.robust import feasible_strengths, robust_record
 from optimizer.search.generation import Floats
 from optimizer.session.search import search
@@ -45,7 +45,7 @@ def paper(*series, costs=None, **genes):
     task = task_on(*series, spec=spec, costs=costs or Costs(1.0, 1.0), min_trades=1)
     genome = spec.layout.encode(genes)
     engine = task.engine()
-    pick = chosen(engine, genome[None])
+    pick = select_pick(engine, genome[None])
     return robust_record(task, engine, pick), task, pick
 
 
@@ -54,7 +54,7 @@ def found():
     """A pick on a planted market, its task, engine and record."""
     task = task_on(BARS)
     engine = task.engine()
-    pick = chosen(engine, search(task, engine).front.genomes)
+    pick = select_pick(engine, search(task, engine).front.genomes)
     return task, engine, pick, robust_record(task, engine, pick)
 
 
@@ -170,7 +170,7 @@ def test_a_peak_fails_where_a_plateau_passes():
     engine = task.engine()
     plain, peak = ({"volume_min": 50.0, "reward": 2.0}, {"volume_min": 99.99, "reward": 3.33})
     records = [
-        robust_record(task, engine, chosen(engine, spec.layout.encode(genes)[None]))
+        robust_record(task, engine, select_pick(engine, spec.layout.encode(genes)[None]))
         for genes in (plain, peak)
     ]
     assert [record.checks["plateau"] for record in records] == [True, False]
@@ -190,7 +190,7 @@ def test_the_same_on_several_windows_of_one_series():
     """Quarters are found by time; no symbol is left out where there is one."""
     task = task_on(BARS, windows=[Window(0, 100, 700), Window(0, 800, 1500)])
     engine = task.engine()
-    pick: Pick = chosen(engine, search(task, engine).front.genomes)
+    pick: Pick = select_pick(engine, search(task, engine).front.genomes)
     record = robust_record(task, engine, pick)
     quarters: list[Floats] = []
     for start, end in ((800, 975), (975, 1150), (1150, 1325), (1325, 1500)):

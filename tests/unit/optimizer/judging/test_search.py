@@ -22,7 +22,7 @@ BARS = planted(7, 1500, 8)
 class Listener(Observer):
     """Keeps what a search leaves."""
 
-    def searched(self, found):
+    def on_search_end(self, found):
         """Of the whole search."""
         self.just = found
 

@@ -12,11 +12,11 @@ from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.sharpe import effective_trials
 from optimizer.evidence.splits import combinatorial, paths
-from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.trials import (
     JudgedTrials,
     bootstrap_record,
-    columns_of,
+    build_daily_columns,
     cscv_record,
     sharpe_record,
     stability_record,
@@ -117,8 +117,8 @@ def test_paths_take_the_strongest_of_each_training(found, judged, plain):
 def test_columns_are_sums_of_days(found, judged, plain):
     """Of evenly chosen trials and the front, to the bit."""
     task, engine, _, front = found
-    pick = chosen(engine, front)
-    columns = columns_of(task, engine, judged, front, pick, 5)
+    pick = select_pick(engine, front)
+    columns = build_daily_columns(task, engine, judged, front, pick, 5)
     n = len(judged.genomes)
     assert n > 5
     used = [judged.genomes[place * n // 5] for place in range(5)]
@@ -136,7 +136,7 @@ def test_without_judged_trials_the_front_is_left(found):
     """As where each window must have its trades and no two of them are added."""
     task, engine, trials, front = found
     nobody = JudgedTrials(trials.genomes[:0], 0, len(trials))
-    columns = columns_of(task, engine, nobody, front, chosen(engine, front), 5)
+    columns = build_daily_columns(task, engine, nobody, front, select_pick(engine, front), 5)
     assert columns.used.tolist() == columns.front.tolist()
     assert columns.first.shape == (len(columns.used), 0)
     record = sharpe_record(columns, nobody, effective_trials(columns.used))
@@ -149,7 +149,7 @@ def test_without_judged_trials_the_front_is_left(found):
 def test_sharpe_is_that_of_the_picks_days(found, judged):
     """Plain moments, PSR, and how it fares after as many tries."""
     task, engine, _, front = found
-    columns = columns_of(task, engine, judged, front, chosen(engine, front), 4096)
+    columns = build_daily_columns(task, engine, judged, front, select_pick(engine, front), 4096)
     effective = effective_trials(columns.used)
     record = sharpe_record(columns, judged, effective)
     days = columns.pick.tolist()
@@ -219,7 +219,7 @@ def sharpe_of(sums):
 def test_bootstrap_is_that_of_the_used_columns(found, judged):
     """With blocks as long as the front wants them."""
     task, engine, _, front = found
-    columns = columns_of(task, engine, judged, front, chosen(engine, front), 40)
+    columns = build_daily_columns(task, engine, judged, front, select_pick(engine, front), 40)
     record = bootstrap_record(columns, 1, 99)
     expected = against_nothing(columns.used, block_length(columns.front), 1, 99)
     assert record.block == expected.block.value
@@ -236,7 +236,7 @@ def test_a_search_of_one_trial_has_a_column_and_little_else(found):
     one = front[:1]
     judged = JudgedTrials.of(task, Trials(one, np.array([99.0]), 1))
     pick = Pick(0, one[0], Figure(1.0), 99, Figure(0.1), {0: 99})
-    columns = columns_of(task, engine, judged, one, pick, 4096)
+    columns = build_daily_columns(task, engine, judged, one, pick, 4096)
     assert columns.used.shape[1] == columns.front.shape[1] == columns.first.shape[1] == 1
     record = trials_record(judged, columns, effective_trials(columns.used))
     assert (record.used, record.effective) == (1, pytest.approx(1.0))

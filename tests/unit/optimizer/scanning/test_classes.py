@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.scanning.classes import DIRECTIONS, WORDS, classes_of, directions_of, run_starts
+from optimizer.scanning.classes import DIRECTIONS, WORDS, classify_bars, find_directions, run_starts
 
 VALUES = st.sampled_from([-1.0, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 1.0])
 ROWS = st.tuples(st.integers(0, 3), st.lists(VALUES, min_size=1, max_size=40)).map(
@@ -37,8 +37,8 @@ def walked(row, high, low):
 def test_classes_and_directions_are_those_of_the_law(row, thresholds):
     """At every bar, values at a threshold and unknown ones among them."""
     classes, directions = walked(row, *thresholds)
-    assert classes == [WORDS[code] for code in classes_of(row, *thresholds).tolist()]
-    assert directions == [DIRECTIONS[code] for code in directions_of(row, *thresholds).tolist()]
+    assert classes == [WORDS[code] for code in classify_bars(row, *thresholds).tolist()]
+    assert directions == [DIRECTIONS[code] for code in find_directions(row, *thresholds).tolist()]
 
 
 @given(ROWS, THRESHOLDS)
@@ -46,7 +46,7 @@ def test_runs_are_the_longest_stretches_of_one_class(row, thresholds):
     """They begin at bar 0 and wherever the class is another than at the bar before."""
     classes, _ = walked(row, *thresholds)
     expected = [t for t in range(len(row)) if t == 0 or classes[t] != classes[t - 1]]
-    assert expected == run_starts(classes_of(row, *thresholds)).tolist()
+    assert expected == run_starts(classify_bars(row, *thresholds)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ def test_runs_are_the_longest_stretches_of_one_class(row, thresholds):
 )
 def test_a_cross_comes_from_the_threshold_or_before_it(row, expected):
     """A value at the threshold has not crossed it; the bar after it may."""
-    found = directions_of(np.array(row), 0.1, -0.1).tolist()
+    found = find_directions(np.array(row), 0.1, -0.1).tolist()
     assert expected == [DIRECTIONS[code] for code in found]

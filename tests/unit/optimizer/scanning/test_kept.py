@@ -11,7 +11,7 @@ from engine.trends import TrendState
 from optimizer.scanning import kept as kept_module
 from optimizer.scanning import memory as memory_module
 from optimizer.scanning import scan as scan_module
-from optimizer.scanning.kept import DamagedError, KeptTrend, KeptTrends, key_of, with_told
+from optimizer.scanning.kept import DamagedError, KeptTrend, KeptTrends, build_row_key, with_told
 from optimizer.scanning.question import Question
 from tests.support.kill import child, child_keep, kill_after
 from tests.support.scanning import DEFAULTS, bits_of, scanned, symbol
@@ -228,9 +228,9 @@ def test_many_symbols_share_a_note(tmp_path):
 
 def test_a_key_names_its_version(monkeypatch):
     """Another version does not find what this one kept."""
-    before = key_of(DEFAULTS.kind.name, DEFAULTS.parameters)
+    before = build_row_key(DEFAULTS.kind.name, DEFAULTS.parameters)
     monkeypatch.setattr(kept_module, "VERSION", kept_module.VERSION + 1)
-    assert key_of(DEFAULTS.kind.name, DEFAULTS.parameters) != before
+    assert build_row_key(DEFAULTS.kind.name, DEFAULTS.parameters) != before
 
 
 @pytest.mark.slow

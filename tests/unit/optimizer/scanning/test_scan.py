@@ -10,7 +10,7 @@ from engine.trends import Trend
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, ParityError
 from optimizer.scanning import scan as scan_module
-from optimizer.scanning.check import sample_of
+from optimizer.scanning.check import draw_sample
 from optimizer.scanning.question import Question
 from optimizer.scanning.scan import Ways, scan_sources
 from tests.support.commands import write_market
@@ -168,12 +168,12 @@ def test_history_lists_the_last_runs():
 def test_one_symbol_in_fifty_is_drawn_from_the_data():
     """At least one; the same data draw the same ones, others others."""
     names = [f"S{number}" for number in range(101)]
-    drawn = sample_of(names, "data")
+    drawn = draw_sample(names, "data")
     assert len(drawn) == 3
     assert set(drawn) <= set(names)
-    assert drawn == sample_of(names[::-1], "data") != sample_of(names, "other data")
-    assert len(sample_of(names[:1], "data")) == 1
-    assert sample_of([], "data") == []
+    assert drawn == draw_sample(names[::-1], "data") != draw_sample(names, "other data")
+    assert len(draw_sample(names[:1], "data")) == 1
+    assert draw_sample([], "data") == []
 
 
 def wrong_row(found):

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from optimizer.search.archive import (
     EXACT_OBJECTIVES,
-    box_of,
+    compute_box,
     contributions,
-    extended,
+    extend_archive,
     hypervolume,
-    truncated,
-    undominated,
+    is_nondominated,
+    truncate_front,
 )
 from optimizer.search.generation import Population, nobody
 
@@ -37,15 +37,15 @@ def staircase(count, n_objectives=2):
 def test_the_first_of_equals_stays_and_the_dominated_leave():
     """One individual for each combination of objectives, none dominated, none infeasible."""
     newcomers = population_of([[1, 1], [0, 2], [1, 1], [2, 2], [-9, -9]], [0, 0, 0, 0, 1.0])
-    archive, admitted = extended(nobody(1, 2), newcomers, 10)
+    archive, admitted = extend_archive(nobody(1, 2), newcomers, 10)
     assert archive.genomes.ravel().tolist() == [0.0, 1.0]
     assert admitted.tolist() == [0, 1]
 
 
 def test_a_newcomer_drives_out_whom_it_dominates_and_not_its_equal():
     """Those who were there first stand first, and stay where a newcomer only equals them."""
-    before, _ = extended(nobody(1, 2), population_of([[0, 3], [2, 1]]), 10)
-    after, admitted = extended(before, population_of([[0, 3], [1, 1], [3, 0]]), 10)
+    before, _ = extend_archive(nobody(1, 2), population_of([[0, 3], [2, 1]]), 10)
+    after, admitted = extend_archive(before, population_of([[0, 3], [1, 1], [3, 0]]), 10)
     assert after.objectives.tolist() == [[0, 3], [1, 1], [3, 0]]
     assert admitted.tolist() == [1, 2]
     assert after.genomes[0, 0] == before.genomes[0, 0]
@@ -58,7 +58,7 @@ def test_an_archive_holds_all_that_nobody_dominates(seed, count, n_objectives):
     objectives = rng.integers(0, 5, size=(count, n_objectives)).astype(float)
     archive = nobody(1, n_objectives)
     for part in np.array_split(objectives, 3):
-        archive, _ = extended(archive, population_of(part), 1000)
+        archive, _ = extend_archive(archive, population_of(part), 1000)
     expected = {
         tuple(row)
         for row in objectives.tolist()
@@ -71,18 +71,18 @@ def test_an_archive_holds_all_that_nobody_dominates(seed, count, n_objectives):
 def test_a_full_archive_keeps_the_best_of_each_objective(n_objectives):
     """Ends of the front stay, and who stays keeps the order that he had."""
     front = staircase(60, n_objectives)
-    places = truncated(front, 2 * n_objectives)
+    places = truncate_front(front, 2 * n_objectives)
     assert set(front.argmin(axis=0).tolist()) <= set(places.tolist())
-    assert (np.diff(truncated(front, 17)) > 0).all()
-    assert len(truncated(front, 17)) == 17
-    assert truncated(front, 99).tolist() == list(range(60))
+    assert (np.diff(truncate_front(front, 17)) > 0).all()
+    assert len(truncate_front(front, 17)) == 17
+    assert truncate_front(front, 99).tolist() == list(range(60))
 
 
 def test_truncation_costs_less_hypervolume_than_chance():
     """What stays of a curved front dominates more than what random choices leave."""
     front = 1.0 - np.sqrt(staircase(80, 3))
     rng = np.random.default_rng(1)
-    kept = moocore.hypervolume(front[truncated(front, 20)], ref=1.1)
+    kept = moocore.hypervolume(front[truncate_front(front, 20)], ref=1.1)
     drawn = [front[rng.permutation(80)[:20]] for _ in range(50)]
     assert kept > max(moocore.hypervolume(points, ref=1.1) for points in drawn)
 
@@ -91,7 +91,7 @@ def test_of_copies_the_later_one_leaves():
     """Two that contribute the same: the older stays."""
     front = np.array([[0.0, 4.0], [1.0, 2.0], [2.0, 1.0], [4.0, 0.0], [1.0, 2.0]])
     assert contributions(front)[4] == contributions(front)[1] == 0.0
-    assert 4 not in truncated(front, 4)
+    assert 4 not in truncate_front(front, 4)
 
 
 def test_hypervolume_counts_in_units_of_the_box():
@@ -116,11 +116,11 @@ def test_many_objectives_are_estimated_and_repeat():
 
 def test_box_reaches_beyond_the_worst():
     """Ends of the first front lie inside it, also where an objective never varies."""
-    low, high = box_of(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    low, high = compute_box(np.array([[1.0, 5.0], [3.0, 5.0]]))
     assert low.tolist() == [1.0, 5.0]
     assert high.tolist() == [3.2, 5.1]
 
 
 def test_nobody_is_undominated_among_none():
     """An empty set has an empty answer."""
-    assert undominated(np.empty((0, 3))).shape == (0,)
+    assert is_nondominated(np.empty((0, 3))).shape == (0,)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.search.breeding import ADAPTED, FLOOR, credited, rates_of, shares
+from optimizer.search.breeding import ADAPTED, FLOOR, compute_rates, shares, update_credits
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, UNKNOWN
 from optimizer.search.randomness import Draws, stream
@@ -17,7 +17,7 @@ from tests.support.searches import Zdt1, float_layout, settings
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6), st.integers(0, 500), st.floats(0, 0.999))
 def test_shares_divide_all_and_nothing_more(credits, count, offset):
     """Each part is its rate times the count, rounded down or up, and parts add up."""
-    rates = rates_of(credits)
+    rates = compute_rates(credits)
     parts = shares(rates, count, offset)
     assert sum(parts) == count
     assert all(abs(part - rate * count) < 2.0 for part, rate in zip(parts, rates, strict=True))
@@ -25,18 +25,20 @@ def test_shares_divide_all_and_nothing_more(credits, count, offset):
 
 def test_rates_follow_credits_and_forget_nobody():
     """Who brings nothing keeps his part of the floor; without any credit all are alike."""
-    rates = rates_of((0.3, 0.1, 0.0, 0.0))
+    rates = compute_rates((0.3, 0.1, 0.0, 0.0))
     assert sum(rates) == pytest.approx(1.0)
     assert rates[2] == rates[3] == FLOOR / 4
     assert rates[0] > rates[1] > rates[2]
-    assert rates_of((0.0, 0.0)) == (0.5, 0.5)
+    assert compute_rates((0.0, 0.0)) == (0.5, 0.5)
 
 
 def test_credit_moves_towards_what_was_admitted():
     """Of an operator's children half were admitted: its credit goes an eighth of the way."""
     made = {"cross": 2, "mutate": 1, "immigrate": 1}
     tried = [made.get(name, 0) for name in OPERATORS]
-    credits = credited((1.0,) * len(ADAPTED), tried, [int(name == "cross") for name in OPERATORS])
+    credits = update_credits(
+        (1.0,) * len(ADAPTED), tried, [int(name == "cross") for name in OPERATORS]
+    )
     after = dict(zip(ADAPTED, credits, strict=True))
     assert after == {"cross": 0.9375, "exchange": 1.0, "difference": 1.0, "mutate": 0.875}
 
@@ -44,7 +46,7 @@ def test_credit_moves_towards_what_was_admitted():
 def test_a_generation_that_brings_nothing_changes_no_credit():
     """No admission, no lesson."""
     tried, before = [2] * len(OPERATORS), (0.5, 0.25, 0.5, 0.5)
-    assert credited(before, tried, [0] * len(OPERATORS)) == before
+    assert update_credits(before, tried, [0] * len(OPERATORS)) == before
 
 
 def test_lineage_leads_back_to_the_first_generation():
@@ -78,7 +80,7 @@ def test_draws_of_another_generation_are_its_streams():
     """Turned to another generation, each stream begins where one opened there would, once."""
     draws = Draws(5, ThreadPoolExecutor(1))
     for generation in (0, 1, 9):
-        draws.turn_to(generation)
+        draws.switch_generation(generation)
         for purpose in ("select", "mutate"):
             expected = stream(5, generation, purpose).random(30)
             found = [draws(purpose).random(10) for _ in range(3)]
@@ -90,7 +92,7 @@ def test_numbers_drawn_ahead_are_those_of_the_stream(threads):
     """In whatever shapes they are taken, fewer or more than in the generation before."""
     draws = Draws(5, threads)
     for generation, n_taken in ((3, 6), (4, 60), (5, 0), (7, 6), (3, 7)):
-        ahead = draws.turn_to(generation).ahead("mutate")
+        ahead = draws.switch_generation(generation).ahead("mutate")
         found = [ahead.random((2, 3, 3)).ravel(), ahead.random((n_taken,))]
         found += [draws.ahead("mutate").random((5,)), draws("select").random(3)]
         expected = [stream(5, generation, "mutate").random(18 + n_taken + 5)]

@@ -44,10 +44,10 @@ def test_another_process_compiles_once_where_it_helps(monkeypatch, is_missing, c
         subprocess, "Popen", lambda *given, **named: started.append(Started(*given, **named))
         or started[-1],
     )  # fmt: skip
-    compiling.compile_beside.cache_clear()
-    compiling.compile_beside()
-    compiling.compile_beside()
-    compiling.compile_beside.cache_clear()
+    compiling.compile_in_background.cache_clear()
+    compiling.compile_in_background()
+    compiling.compile_in_background()
+    compiling.compile_in_background.cache_clear()
     assert count == len(started)
     assert all(process.command[0] == sys.executable for process in started)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from optimizer.errors import OptimizerError
-from optimizer.search.evolution import evolve, front_hash, front_of
+from optimizer.search.evolution import evolve, find_front, front_hash
 from optimizer.search.generation import Evaluation, Generation, Population, final_front
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
@@ -95,12 +95,12 @@ def test_population_is_in_the_order_of_survival():
 def test_survivors_never_get_worse():
     """An individual is lost only to one that is at least as good: the front never moves back."""
     for before, after in pairwise(run(Zdt1(float_layout(4)), 12, 20)):
-        old = before.population.objectives[front_of(before.population)]
+        old = before.population.objectives[find_front(before.population)]
         new = after.population.objectives
         for row in old:
             is_beaten = ((new <= row).all(axis=1) & (new < row).any(axis=1)).any()
             is_kept = (new == row).all(axis=1).any()
-            is_crowded_out = len(front_of(after.population)) == len(new)
+            is_crowded_out = len(find_front(after.population)) == len(new)
             assert is_beaten or is_kept or is_crowded_out
 
 
@@ -233,7 +233,7 @@ def test_search_without_a_feasible_individual_runs_to_its_end():
     generations = run(problem, 10, 15)
     assert len(generations) == 16
     assert all(dict(g.rejected) == {"too_few_trades": g.evaluated} for g in generations)
-    assert len(front_of(generations[-1].population)) == 0
+    assert len(find_front(generations[-1].population)) == 0
     first, last = generations[0].population, generations[-1].population
     assert last.violations.mean() < first.violations.mean()
 
@@ -302,7 +302,7 @@ def test_front_holds_the_feasible_undominated_once():
         objectives=[[0, 3], [1, 1], [1, 1], [0, 3], [9, 9], [-1, -1]],
         violations=[0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
     )
-    assert front_of(population).tolist() == [2, 1, 0]
+    assert find_front(population).tolist() == [2, 1, 0]
 
 
 def test_front_hash_ignores_order_and_sign_of_zero():

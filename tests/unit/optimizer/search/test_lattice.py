@@ -8,7 +8,7 @@ import pytest
 
 from optimizer.errors import ConfigError
 from optimizer.search import lattice as module
-from optimizer.search.lattice import OFF_GRID, explore, make_lattice, regret_of
+from optimizer.search.lattice import OFF_GRID, explore, make_lattice, measure_regret
 from strategy import STRATEGIES
 from strategy.errors import GeneError
 from tests.support.searches import Analytic, HalfForbidden, Zdt1, bits, float_layout, int_layout
@@ -109,9 +109,9 @@ def test_regret_is_nothing_when_all_was_looked_at():
     grid = make_lattice(problem.layout, {"gene_0": 0.05, "gene_1": 0.1})
     *_, last = explore(problem, grid)
     truth = last.archive.objectives
-    whole = regret_of(problem, grid, truth, search_settings(60, 8))
+    whole = measure_regret(problem, grid, truth, search_settings(60, 8))
     assert (whole.share, whole.found, whole.front) == (1.0, len(truth), len(truth))
     assert whole.evaluated <= whole.points == 231
-    short = regret_of(problem, grid, truth, search_settings(12, 2))
+    short = measure_regret(problem, grid, truth, search_settings(12, 2))
     assert 0 < short.share < 1
     assert short.found < short.front

@@ -8,9 +8,9 @@ from deap.tools import emo
 
 from optimizer.search.generation import Floats
 from optimizer.search.reference_points import (
-    associated,
+    associate_directions,
     directions,
-    normalised,
+    normalise_objectives,
     survive_by_reference,
 )
 from tests.support.looping import each
@@ -50,8 +50,8 @@ def test_normalised_and_associated_as_in_deap(seed):
     intercepts = emo.find_intercepts(extremes, best, worst, worst)
     lines = directions(4, 80)
     niches, distances = emo.associate_to_niche(points, lines, best, intercepts)
-    ours = normalised(points, np.ones(len(points), dtype=bool))
-    found, squares = associated(ours, lines)
+    ours = normalise_objectives(points, np.ones(len(points), dtype=bool))
+    found, squares = associate_directions(ours, lines)
     np.testing.assert_allclose(ours, (points - best) / (intercepts - best + 1e-16), rtol=1e-9)
     is_near = np.abs(np.sqrt(np.maximum(squares, 0)) - distances) < 1e-7
     assert is_near.all()
@@ -62,7 +62,9 @@ def test_places_go_round_the_directions():
     """Survivors of one front spread: no direction has two while a used one has none."""
     points = curved_front(1, count=300)
     chosen = survive_by_reference(points, np.zeros(300), 60)
-    niche, _ = associated(normalised(points, np.ones(300, dtype=bool)), directions(4, 60))
+    niche, _ = associate_directions(
+        normalise_objectives(points, np.ones(300, dtype=bool)), directions(4, 60)
+    )
     used = np.unique(niche)
     counts = np.bincount(niche[chosen], minlength=len(directions(4, 60)))[used]
     available = np.bincount(niche)[used]

@@ -6,7 +6,7 @@ import pytest
 
 from optimizer.search.ranking import MANY, rank_individuals, rank_survivors, survive
 from optimizer.search.reference_points import survive_by_reference
-from optimizer.search.survival import rule_of, survive_by_hypervolume
+from optimizer.search.survival import select_survival_rule, survive_by_hypervolume
 from tests.support.looping import each
 
 RULES = [survive, survive_by_hypervolume, survive_by_reference]
@@ -67,10 +67,10 @@ def test_what_is_kept_of_a_front_dominates_more_than_by_crowding():
 
 def test_automatic_is_by_the_number_of_objectives():
     """Hypervolume up to three, reference directions beyond, whatever else was asked for by name."""
-    assert rule_of("auto", 3) is survive_by_hypervolume
-    assert rule_of("auto", 4) is survive_by_reference
-    assert rule_of("crowding", 4) is survive
-    assert rule_of("reference", 2) is survive_by_reference
+    assert select_survival_rule("auto", 3) is survive_by_hypervolume
+    assert select_survival_rule("auto", 4) is survive_by_reference
+    assert select_survival_rule("crowding", 4) is survive
+    assert select_survival_rule("reference", 2) is survive_by_reference
 
 
 @pytest.mark.parametrize("rule", RULES)

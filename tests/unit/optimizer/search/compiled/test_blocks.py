@@ -6,7 +6,7 @@ import pytest
 
 from optimizer.search.compiled import blocks
 from optimizer.search.compiled.blocks import BLOCK, WIDTH, first_in_blocks, rank_in_blocks
-from optimizer.search.compiled.sorting import orders_of
+from optimizer.search.compiled.sorting import argsort_objectives
 from optimizer.search.ranking import MANY, rank_individuals
 
 KINDS = ("random", "sphere", "ties", "copies", "chain")
@@ -35,7 +35,7 @@ def ranks_of(objectives):
 def found(objectives):
     """Ranks and copies; None where there are too many fronts."""
     columns = np.array(objectives.T, order="C")
-    return rank_in_blocks(columns, orders_of(columns))
+    return rank_in_blocks(columns, argsort_objectives(columns))
 
 
 @pytest.mark.parametrize("count", [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 2500])
@@ -48,7 +48,7 @@ def test_ranks_are_those_of_moocore(kind, count):
     _, first, inverse = np.unique(objectives, axis=0, return_index=True, return_inverse=True)
     assert (first[inverse.ravel()] != np.arange(count)).tolist() == is_copy.tolist()
     columns = np.array(objectives.T, order="C")
-    is_behind, is_repeat = first_in_blocks(columns, orders_of(columns, 2))
+    is_behind, is_repeat = first_in_blocks(columns, argsort_objectives(columns, 2))
     assert (ranks > 0).tolist() == is_behind.tolist()
     assert is_copy.tolist() == is_repeat.tolist()
 

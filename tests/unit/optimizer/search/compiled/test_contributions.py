@@ -4,7 +4,7 @@ import moocore
 import numpy as np
 import pytest
 
-from optimizer.search.archive import MARGIN, REFERENCE, contributions, truncated
+from optimizer.search.archive import MARGIN, REFERENCE, contributions, truncate_front
 from optimizer.search.compiled.contributions import CELLS, MOST
 from tests.support.looping import each
 
@@ -98,7 +98,7 @@ def test_contributions_and_truncation_are_as_defined(seed, count):
     for keep in numbers_to_keep(count):
         for rounds in (1, 4):
             expected = stated_truncated(objectives, keep, rounds)
-            assert expected.tolist() == truncated(objectives, keep, rounds).tolist()
+            assert expected.tolist() == truncate_front(objectives, keep, rounds).tolist()
 
 
 def undominated_cells(objectives):
@@ -129,7 +129,7 @@ def test_many_members_leave_in_rounds_by_their_contributions(seed):
     objectives = front_of(seed, 700)
     for keep, rounds in ((300, 4), (650, 2), (2, 3)):
         expected = stated_truncated(objectives, keep, rounds, stated=contributions)
-        assert expected.tolist() == truncated(objectives, keep, rounds).tolist()
+        assert expected.tolist() == truncate_front(objectives, keep, rounds).tolist()
 
 
 def test_the_order_of_a_front_decides_between_equals_alone():

@@ -4,7 +4,7 @@ import moocore
 import numpy as np
 import pytest
 
-from optimizer.search.ranking import first_front, rank_individuals, undominated
+from optimizer.search.ranking import first_front, is_nondominated, rank_individuals
 from tests.support.looping import each
 
 
@@ -44,7 +44,7 @@ def test_ranks_and_best_are_those_of_moocore(seed, n_objectives):
     """Every individual has the front that moocore gives it; of equals the first counts as best."""
     objectives = objectives_of(seed, n_objectives)
     assert moocore.pareto_rank(objectives).tolist() == ranks_of(objectives)
-    assert moocore.is_nondominated(objectives).tolist() == undominated(objectives).tolist()
+    assert moocore.is_nondominated(objectives).tolist() == is_nondominated(objectives).tolist()
 
 
 @pytest.mark.parametrize("n_objectives", [2, 3])
@@ -57,7 +57,7 @@ def test_many_fronts_with_long_staircases(n_objectives):
     expected = moocore.pareto_rank(objectives)
     assert expected.max() > 15
     assert expected.tolist() == ranks_of(objectives)
-    assert moocore.is_nondominated(objectives).tolist() == undominated(objectives).tolist()
+    assert moocore.is_nondominated(objectives).tolist() == is_nondominated(objectives).tolist()
 
 
 @pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from optimizer.search.compiled.sorting import orders_of, rising_orders
+from optimizer.search.compiled.sorting import argsort_objectives, rising_orders
 from tests.support.looping import each
 
 ODD = np.array([0.0, -0.0, 5e-324, -5e-324, 1.0, -1.0, 1.7e308, -1.7e308, np.inf, -np.inf])
@@ -39,7 +39,7 @@ def test_column_orders_are_sorts_on_top_of_each_other(seed, count):
     """The first column sorts lexicographically, each next one stably on top of the one before."""
     columns = np.array([values_of(seed + 7 * j, count) for j in range(1 + seed % 4)])
     expected = np.lexsort(columns[::-1])
-    assert expected.tolist() == orders_of(columns, 1)[0].tolist()
-    for column, order in zip(columns, orders_of(columns), strict=True):
+    assert expected.tolist() == argsort_objectives(columns, 1)[0].tolist()
+    for column, order in zip(columns, argsort_objectives(columns), strict=True):
         expected = expected[np.argsort(column[expected], kind="stable")]
         assert expected.tolist() == order.tolist()

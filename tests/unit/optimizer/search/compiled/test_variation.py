@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from optimizer.search.breeding import repaired
+from optimizer.search.breeding import repair_genomes
 from optimizer.search.operators import (
     cross_simulated_binary,
     move_by_difference,
@@ -148,7 +148,7 @@ def test_repair_is_that_of_the_layout(seed):
     drawn = np.random.default_rng(seed).normal(6.0, 6.0, (200, 3))
     drawn[0] = [-0.0, -0.0, 7.0]
     legal, n_broken = layout.repair(drawn)
-    found, is_broken = repaired(layout, drawn)
+    found, is_broken = repair_genomes(layout, drawn)
     assert legal.tolist() == found.tolist()
     assert not np.signbit(found[found == 0]).any()
     assert (legal != layout.clip(drawn)).any(axis=1).tolist() == is_broken.tolist()
