@@ -135,8 +135,13 @@ class Link:
         patient_until = time.monotonic() + HANGS_UP_S
         while self._client.status == "connecting" and time.monotonic() < patient_until:
             time.sleep(0.05)
-        if self._client.status != "running":
+        if self._client.status != "running" or self._is_deaf():
             raise self._build_scheduler_lost_error()
+
+    def _is_deaf(self) -> bool:
+        """Whether the client reads nothing any more, as after a word to close that it was sent."""
+        reading = getattr(self._client, "_handle_report_task", None)
+        return reading is not None and bool(reading.done())
 
     def begin(
         self,
@@ -194,9 +199,8 @@ class Link:
         except KilledWorker as error:
             raise WorkersLostError(
                 f"{_parse_call_name(ticket.key)} ended {error.allowed_failures + 1} workers one "
-                "after the "
-                f"other, the last at {error.last_worker.address}: it needs more memory than they "
-                "have, or somebody ends them"
+                f"after the other, the last at {error.last_worker.address}: it needs more memory "
+                "than they have, or somebody ends them"
             ) from None
         except TimeoutError:
             raise

@@ -228,8 +228,8 @@ class _Batch:
         if job.folder and answer.digests:
             raise ConfigError(
                 f"{self._cluster.format_worker(address)} cannot read bars in {job.folder}, and "
-                "they are "
-                "too large to be sent: record the run (--runs) on a disk that all hosts share"
+                "they are too large to be sent: record the run (--runs) on a disk that all hosts "
+                "share"
             )
         self._begin_again(job, answer, tries=tries, told=address)
         return None

@@ -44,8 +44,7 @@ def verify_command(
     if found.unchecked:
         raise StoreError(
             f"run '{run}' is not whole here: {_join_lines(found.unchecked)}; --individuals 0 "
-            "checks "
-            "the record alone"
+            "checks the record alone"
         )
     if found.unfinished:
         raise StoreError(f"run '{run}' is not judged to the end: {_join_lines(found.unfinished)}")

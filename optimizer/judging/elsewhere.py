@@ -40,8 +40,8 @@ def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floa
         for name in StrategySettings.model_fields:
             if name in flags:
                 raise ConfigError(
-                    f"{format_flag(name)}: run '{store.run_id}' says strategy and bounds; leave "
-                    "it out"
+                    f"{format_flag(name)}: run '{store.run_id}' says strategy and bounds; leave it "
+                    "out"
                 )
         if not flags.keys() & ASKED:
             return shown_task(store, flags), front

@@ -382,8 +382,7 @@ class RunHeader(Payload):
         if objectives.shape[-1] != len(self.objectives):
             raise StoreError(
                 f"the header names {format_count(len(self.objectives), 'objective')}, and "
-                "candidates "
-                f"have {objectives.shape[-1]}"
+                f"candidates have {objectives.shape[-1]}"
             )
         signs = np.array([-1.0 if is_maximised(name) else 1.0 for name in self.objectives])
         natural: npt.NDArray[np.float64] = signs * objectives + 0.0

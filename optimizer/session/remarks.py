@@ -70,8 +70,7 @@ def _stops(strategy: Strategy, layout: GenomeLayout) -> Iterator[str]:
     if most >= 1:
         yield (
             f"stop={format_tree(stop)} reaches {number(most)}: from 1 on a long's stop lies at 0 "
-            "or "
-            f"below and ends no trade; keep it below 1 with {remedy}"
+            f"or below and ends no trade; keep it below 1 with {remedy}"
         )
 
 

@@ -18,7 +18,7 @@ from optimizer.cluster.measuring import measure_workers
 from optimizer.cluster.searches import in_order
 from optimizer.cluster.sharded import on_workers
 from optimizer.cluster.work import Found
-from optimizer.errors import LostError, ReleasedError
+from optimizer.errors import LostError, ReleasedError, SchedulerLostError
 from tests.support.clusters import Hung, begun, search_on_seven, searched
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -71,6 +71,8 @@ async def _act(action, key, client, dask_scheduler):
         dask_scheduler.remove_client(client)
     if action == "hang up":
         dask_scheduler.client_comms.pop(client).abort()
+    if action == "close":
+        dask_scheduler.client_comms[client].send({"op": "close"})
     if action == "cancel":
         dask_scheduler.stimulus_cancel([key], client, force=True, reason="", msg="")
 
@@ -104,6 +106,13 @@ def test_a_job_that_another_client_takes_back_is_done(cluster, stranger, action)
     other = stranger(action, jobs.MOST_RELEASES)
     assert sorted(one.index for one in run_jobs(cluster, asked(3))) == [0, 1, 2]
     assert other.met == {f"job {n}": jobs.MOST_RELEASES for n in range(3)}
+
+
+def test_a_client_that_is_told_to_close_is_not_waited_for(cluster, stranger):
+    """It hears of no call any more, and says that it runs."""
+    stranger("close")
+    with pytest.raises(SchedulerLostError, match="does not answer any more"):
+        list(run_jobs(cluster, asked(1)))
 
 
 @pytest.mark.parametrize("action", ["remove", "hang up"])
