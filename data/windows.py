@@ -111,8 +111,7 @@ def split_window(bars: Bars, window: Window, holdout: Holdout) -> tuple[Window, 
         part = "none left to search on" if cut <= window.start else "none held out"
         raise WindowError(
             f"--holdout {_format_holdout(holdout)}: {bars.symbol} has {len(window)} bars in the "
-            "window, "
-            f"{part}"
+            f"window, {part}"
         )
     return replace(window, end=cut), Window(window.series, cut, window.end, "held_out")
 

@@ -129,8 +129,7 @@ def _totals(found: Scan) -> list[str]:
     if found.compared:
         lines.append(
             f"{len(found.changes):,} of {format_count(found.compared, 'symbol')} that an earlier "
-            "scan "
-            "knew changed class"
+            "scan knew changed class"
         )
     return [
         *lines,

@@ -152,8 +152,7 @@ def validate_run_id(text: str) -> str:
     if not _RUN_ID.fullmatch(text) or ".." in text or text.lower() == LATEST:
         raise StoreError(
             f"run id {_quote_text(text)} is not legal: use 1 to 64 letters, digits, '.', '_' and "
-            "'-', "
-            "starting with a letter or a digit"
+            "'-', starting with a letter or a digit"
         )
     return text
 
