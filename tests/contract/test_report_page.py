@@ -156,6 +156,7 @@ def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
         assert rows.count() > 1
         found.page.click('figure[data-chart="heatmap"] summary')
         table = found.page.locator('figure[data-chart="heatmap"] details table')
+        table.locator("tbody tr").first.wait_for()
         assert table.locator("tbody tr").count() > 1
         assert "NaN" not in table.inner_text()
         assert all(name in found.text("#genes") for name in table.locator("th").all_inner_texts())
