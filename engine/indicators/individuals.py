@@ -5,12 +5,10 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from engine.backend import Floats, Ints
+from engine.indicators.keys import Keys
 from strategy.expressions import GeneValue, Number
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node, walk
-
-SPARSE = 4
-"""Codes are counted through where there are up to so many times as many as individuals."""
 
 
 class Distinct(NamedTuple):
@@ -53,12 +51,8 @@ class Individuals:
             return Distinct(np.zeros(1, np.int64), np.zeros(count, np.int64))
         if not all(self._is_whole[column] for column in columns):
             return Distinct(np.arange(count), np.arange(count))
-        codes = np.zeros(count, np.int64)
-        for column in columns:
-            values = self.here[:, column].astype(np.int64)
-            # Small numbers, so that those of several columns stay whole.
-            codes = _group_codes(codes * (int(np.ptp(values)) + 1) + (values - values.min())).set_of
-        return _group_codes(codes)
+        numbers, fresh = Keys(columns).number(self.here)
+        return Distinct(fresh, numbers)
 
 
 def list_gene_columns(node: Node, layout: GenomeLayout) -> tuple[int, ...]:
@@ -73,15 +67,3 @@ def resolve_values(setting: Node, layout: GenomeLayout, genomes: Floats) -> Floa
         column: Floats = genomes[:, layout.index(setting.gene.name)]
         return column
     return np.full(len(genomes), cast(Number, setting).value)
-
-
-def _group_codes(codes: Ints) -> Distinct:
-    """Sets of equal codes [P], none of them negative."""
-    size = int(codes.max()) + 1
-    if size > SPARSE * len(codes):
-        _, members, set_of = np.unique(codes, return_index=True, return_inverse=True)
-        return Distinct(members, set_of.reshape(-1))
-    member = np.full(size, -1, np.int64)
-    member[codes[::-1]] = np.arange(len(codes))[::-1]
-    is_there = member >= 0
-    return Distinct(member[is_there], (is_there.cumsum() - 1)[codes])
