@@ -148,11 +148,6 @@ def _quote_line(line: str | None) -> str:
     return "nothing" if line is None else repr(line.strip())
 
 
-def parse_path(address: str) -> Path:
-    """The file of an address, whether it exists or not."""
-    return Path(_split(address)[0])
-
-
 def _split(address: str) -> tuple[str, str]:
     path, colon, name = address.rpartition(":")
     return (path, name) if colon and name.isidentifier() else (address, "")

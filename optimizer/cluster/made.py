@@ -10,7 +10,6 @@ from pathlib import Path
 from data import Window, load_bars
 from engine import ENGINE_VERSION
 from engine.batch import Engine
-from engine.runtime.compiling.reach import digest_of
 from engine.runtime.machine import available_cores, read_package_version
 from optimizer.cluster.work import Made
 from optimizer.search import SEARCH_VERSION
@@ -66,4 +65,13 @@ def _bits(device: str) -> tuple[str, str]:
 
 def _hash_package(package: str) -> str:
     """Digest of a package's own files."""
-    return digest_of(Path(str(importlib.import_module(package).__file__)).parent)
+    return digest_folder(Path(str(importlib.import_module(package).__file__)).parent)
+
+
+def digest_folder(folder: Path) -> str:
+    """Digest of all Python files in a folder and below, twelve digits."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(f"{file.relative_to(folder)}\n".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]

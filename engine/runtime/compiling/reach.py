@@ -15,7 +15,6 @@ import sys
 from collections.abc import Iterable
 from enum import Enum
 from functools import partial
-from pathlib import Path
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -98,15 +97,6 @@ def changed_names() -> set[str]:
     What numba compiled before goes into what it compiles now as it was.
     """
     return _CHANGED
-
-
-def digest_of(folder: Path) -> str:
-    """Digest of all Python files in a folder and below, twelve digits."""
-    digest = hashlib.sha256()
-    for file in sorted(folder.rglob("*.py")):
-        digest.update(f"{file.relative_to(folder)}\n".encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def _versions() -> tuple[object, ...]:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.positions.cpu.chain import fold
-from engine.runtime.compiling.reach import digest_of
+from engine.accounts.cpu.folding import fold
 from optimizer.search.compiled import sorting
 from optimizer.search.compiled.sorting import rising_orders, sort_words
 
@@ -92,18 +91,6 @@ def test_loops_of_the_engine_are_kept_inside_the_package():
     """An upgrade that removes it removes them too."""
     base = Path(engine.__file__).parent / "__pycache__"
     assert fold._cache.cache_path == os.environ.get("NUMBA_CACHE_DIR", str(base)) + "/loops"
-
-
-def test_a_digest_is_that_of_names_and_contents(tmp_path):
-    """Whatever differs in a file or in its name is another digest; other files do not count."""
-    (tmp_path / "a.py").write_text("x = 1\n")
-    first = digest_of(tmp_path)
-    (tmp_path / "notes.txt").write_text("nothing")
-    assert digest_of(tmp_path) == first
-    (tmp_path / "a.py").write_text("x = 2\n")
-    second = digest_of(tmp_path)
-    (tmp_path / "a.py").rename(tmp_path / "b.py")
-    assert len({first, second, digest_of(tmp_path)}) == 3
 
 
 def test_loops_of_the_search_lie_beside_it():

@@ -8,6 +8,7 @@ import pytest
 
 from optimizer.cluster import keeping
 from optimizer.cluster.keeping import Keep, Parcel, solve
+from optimizer.cluster.made import digest_folder
 from optimizer.cluster.work import Found, Lacks, Made, Work
 from optimizer.errors import ConfigError
 from tests.support.clusters import Hung
@@ -155,3 +156,15 @@ def test_what_cannot_be_packed_is_refused():
             Parcel(kind())
     finally:
         del __main__.Mine
+
+
+def test_a_digest_is_that_of_names_and_contents(tmp_path):
+    """Whatever differs in a file or in its name is another digest; other files do not count."""
+    (tmp_path / "a.py").write_text("x = 1\n")
+    first = digest_folder(tmp_path)
+    (tmp_path / "notes.txt").write_text("nothing")
+    assert digest_folder(tmp_path) == first
+    (tmp_path / "a.py").write_text("x = 2\n")
+    second = digest_folder(tmp_path)
+    (tmp_path / "a.py").rename(tmp_path / "b.py")
+    assert len({first, second, digest_folder(tmp_path)}) == 3
