@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
+from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows
 from engine.backend import LISTED_PAIRS, Form, Ints, Slots, StretchedRows, parts_of
@@ -17,7 +19,7 @@ from engine.fast_case import find_fast_case
 from engine.indicators.plan import Plan, RowGroup, length_columns, plan_chunks, plan_rows
 from engine.indicators.row_cache import RowBank
 from engine.memory_plan import MemoryPlan, row_capacity
-from engine.positions.cpu.merging import fold_account
+from engine.runtime.cpu.threads import Threads
 from engine.validate import are_legal, check_windows, find_slots, load_loops, require_genomes
 from strategy.genes import Floats
 from strategy.model import Strategy
@@ -117,6 +119,10 @@ class Engine:
         """Cores that the device uses."""
         return self._backend.threads
 
+    @cached_property
+    def _merging(self) -> Threads:
+        return Threads(self.threads)
+
     @property
     def rows_computed(self) -> int:
         """Rows computed so far; the rest of what was asked for was in the bank."""
@@ -211,7 +217,7 @@ class Engine:
         for part in parts_of(len(genomes), step):
             out[part], results = self.list_results(genomes[part])
             account[part] = fold_account(
-                out[part], results, order, self.costs.risk_fraction, self.threads
+                out[part], results, order, self.costs.risk_fraction, self._merging
             )
         return out, account
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from data import Bars, Window
+from engine.accounts.cpu.merging import fold_account
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.metrics import MetricTable
@@ -25,7 +26,6 @@ from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.devices import Device
 from engine.out_of_core import cut_windows
-from engine.positions.cpu.merging import fold_account
 from engine.replay.certificate import (
     Replay,
     build_certificate,
@@ -34,6 +34,7 @@ from engine.replay.certificate import (
     select_pieces,
 )
 from engine.replay.sample import Piece
+from engine.runtime.cpu.threads import Threads
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import Asked, run_jobs
@@ -93,7 +94,7 @@ class ShardedEngine:
     ) -> None:
         self.spec, self.windows, self.series = task.spec, tuple(windows), tuple(series)
         self._cluster, config = cluster, task.config
-        self._costs, self._cores = task.costs, config.threads or available_cores()
+        self._costs, self._merging = task.costs, Threads(config.threads or available_cores())
         refuse_own_indicators(task.spec)
         # Workers may be other machines, without this user's cache.
         spec = keeping_rows(task.spec, None)
@@ -167,7 +168,7 @@ class ShardedEngine:
                 found.append((members, places, results))
             results = join_results(found, len(members), len(self.windows))
             account[part] = fold_account(
-                out[part], results, order, self._costs.risk_fraction, self._cores
+                out[part], results, order, self._costs.risk_fraction, self._merging
             )
         return out, account
 

@@ -6,10 +6,10 @@ that what several ask for stands there once.
 
 import numpy as np
 
+from engine.accounts.cpu.folding import TRADES, begin
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import Charges, Population, take_positions
-from engine.positions.cpu.chain import TRADES, begin
 from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
 from engine.runtime.compiling.loops import compiled_unlocked
 from engine.runtime.cpu.simd4 import take

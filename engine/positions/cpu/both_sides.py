@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.accounts.cpu.folding import BARS_IN_MARKET, REJECTED, SUM_R_SHORT, TRADES, fold
 from engine.accounts.ledger import ACCUMULATOR_INDEX, EXIT_PLACES
 from engine.conditions.cpu.expression_vm import value_of_formula
 from engine.positions.cpu.block_minmax import LOW, OPEN, Extremes
-from engine.positions.cpu.chain import BARS_IN_MARKET, REJECTED, TRADES, bars_held, fold
+from engine.positions.cpu.chain import bars_held
 from engine.positions.cpu.exits import (
     END,
     SESSION,
@@ -26,7 +27,6 @@ from engine.runtime.cpu.types import Floats, Ints
 
 SHORTS = ACCUMULATOR_INDEX["shorts"]
 WINS_SHORT = ACCUMULATOR_INDEX["wins_short"]
-SUM_R_SHORT = ACCUMULATOR_INDEX["sum_r_short"]
 EXITS = np.array(EXIT_PLACES)
 
 STOPS, TARGETS, TRAILS, GAINS = range(4)
@@ -178,7 +178,7 @@ def take_positions(
         p: Which individual.
         first: First bar whose signal counts.
         end: One past the last bar of the window.
-        out: [A] accumulators, as `engine.positions.cpu.chain.begin` sets them up.
+        out: [A] accumulators, as `engine.accounts.cpu.folding.begin` sets them up.
         listed: Place of its first trade among all that are listed.
         whole: [K, 6] receives signal bar, entry bar, exit bar, reason, side and bars held of each
             trade; or [0, 6] where no ledger is wanted.

@@ -10,6 +10,7 @@ from data.bars import Window
 from data.windows import parts
 from engine.accounts.account import Account, measure_falls
 from engine.accounts.costs import Costs
+from engine.accounts.cpu.merging import ORDERED, fold_account
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
@@ -18,10 +19,10 @@ from engine.accounts.results import Results, order_windows, results_of
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.out_of_core import PartedEngine
-from engine.positions.cpu.merging import ORDERED, fold_account
 from engine.reference import Reference
 from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
+from engine.runtime.cpu.threads import Threads
 from optimizer.config.run_config import RunConfig
 from optimizer.session.markets import load_markets
 from strategy import STRATEGIES
@@ -29,6 +30,7 @@ from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.references import FORMS
 from tests.support.worlds import make_bars, random_genomes
 
+ALONE = Threads(1)
 SPEC = STRATEGIES["seller_exhaustion"]
 NAMES = ("trades", "equity", "max_drawdown", "sum_r")
 
@@ -152,7 +154,7 @@ def test_every_way_to_evaluate_gives_one_account(name):
         assert one.tobytes() == other.tobytes()
     ledgers = list(engine.ledgers(genomes))
     listed = results_of(ledgers, [SERIES[window.series].timestamp for window in WINDOWS])
-    merged = fold_account(found, listed, order_windows(WINDOWS), CHARGED.risk_fraction, 1)
+    merged = fold_account(found, listed, order_windows(WINDOWS), CHARGED.risk_fraction, ALONE)
     assert account.tobytes() == merged.tobytes()
 
 
@@ -193,7 +195,7 @@ def test_trades_are_merged_as_a_sort_would_have_them(times, random):
     order = np.array(random.sample(range(len(times)), len(times)))
     rank = np.argsort(order)[window]
     listed = Results(counts.cumsum()[None] - counts, counts, exit_ns, r, np.ones(n, np.int8))
-    found = fold_account(np.zeros((1, len(times), len(ACCUMULATORS))), listed, order, 0.1, 1)[0]
+    found = fold_account(np.zeros((1, len(times), len(ACCUMULATORS))), listed, order, 0.1, ALONE)[0]
     taken = r[np.lexsort((rank, exit_ns))]
     sums = fold_results(taken, np.ones(n, np.int8), 0.1)
     for key in ORDERED:

@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from engine.accounts.cpu.folding import SUM_R_SHORT, begin, fold
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.results import Results
-from engine.positions.cpu.both_sides import SUM_R_SHORT
-from engine.positions.cpu.chain import begin, fold
 from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
@@ -25,7 +24,7 @@ COUNTED = np.setdiff1d(np.arange(len(ACCUMULATORS)), FOLDED)
 
 
 def fold_account(
-    accumulators: Floats, results: Results, order: Ints, risk_fraction: float, threads: int
+    accumulators: Floats, results: Results, order: Ints, risk_fraction: float, threads: Threads
 ) -> Floats:
     """Accumulators [P, A] of all windows as one account.
 
@@ -34,7 +33,7 @@ def fold_account(
         results: Of the trades that they count.
         order: Places of the windows [W]; of trades that end together the first one's is first.
         risk_fraction: What of the account a trade risks.
-        threads: Cores to use.
+        threads: They share the individuals.
     """
     account = np.empty((len(accumulators), len(ACCUMULATORS)))
     account[:, COUNTED] = accumulators[:, :, COUNTED].sum(axis=1)
@@ -43,7 +42,7 @@ def fold_account(
     def compute(thread: int) -> None:
         merge_each(*results, order, risk_fraction, shared, account)
 
-    Threads(threads).run(compute, len(account))
+    threads.run(compute, len(account))
     return account
 
 
