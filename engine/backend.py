@@ -10,7 +10,7 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.accounts.results import Results, join_results, results_of
+from engine.accounts.results import Results, collect_results, join_results
 from engine.errors import EngineError
 
 Floats = npt.NDArray[np.float64]
@@ -154,12 +154,12 @@ class Backend(ABC):
         step = max(1, LISTED_PAIRS // len(windows))
 
         def of_parts() -> Iterator[tuple[Ints, Ints, Results]]:
-            for members in parts_of(len(genomes), step):
-                for places in parts_of(len(windows), LISTED_PAIRS):
+            for members in iter_parts(len(genomes), step):
+                for places in iter_parts(len(windows), LISTED_PAIRS):
                     some = [windows[place] for place in places.tolist()]
                     ledgers = self.ledgers(genomes[members], slots[members], some)
                     opened = [times[window.series] for window in some]
-                    yield members, places, results_of(ledgers, opened)
+                    yield members, places, collect_results(ledgers, opened)
 
         return out, join_results(of_parts(), len(genomes), len(windows))
 
@@ -168,7 +168,7 @@ class Backend(ABC):
         """A copy of one row [T], as it stands in its slot."""
 
 
-def parts_of(count: int, step: int) -> Iterator[Ints]:
+def iter_parts(count: int, step: int) -> Iterator[Ints]:
     """Numbers below a count, so many at a time."""
     for begin in range(0, count, step):
         yield np.arange(begin, min(begin + step, count))

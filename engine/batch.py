@@ -12,7 +12,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows
-from engine.backend import LISTED_PAIRS, Form, Ints, Slots, StretchedRows, parts_of
+from engine.backend import LISTED_PAIRS, Form, Ints, Slots, StretchedRows, iter_parts
 from engine.devices import Device, choose_device
 from engine.errors import EngineError
 from engine.fast_case import find_fast_case
@@ -214,7 +214,7 @@ class Engine:
         account = np.empty((len(genomes), len(ACCUMULATORS)))
         step = min(max(1, ACCOUNT_PAIRS // len(self.windows)), self._chunk or ACCOUNT_PAIRS)
         order = order_windows(self.windows)
-        for part in parts_of(len(genomes), step):
+        for part in iter_parts(len(genomes), step):
             out[part], results = self.list_results(genomes[part])
             account[part] = fold_account(
                 out[part], results, order, self.costs.risk_fraction, self._merging

@@ -31,7 +31,7 @@ class Results(NamedTuple):
     side: npt.NDArray[np.int8]
 
 
-def results_of(ledgers: Sequence[Sequence[Ledger]], times: Sequence[Ints]) -> Results:
+def collect_results(ledgers: Sequence[Sequence[Ledger]], times: Sequence[Ints]) -> Results:
     """Results of ledgers, [P] of [W]; `times` [W] say when bars open in each window's series."""
     listed = [ledger for of_one in ledgers for ledger in of_one]
     counts = np.array([len(ledger) for ledger in listed], np.int64)

@@ -20,7 +20,7 @@ from engine.indicators.cpu.codes import HIGHEST_CODE
 from engine.indicators.cpu.row_scheduler import RowFiller
 from engine.indicators.plan import list_warm_ups
 from engine.indicators.sources import compute_sources
-from engine.positions.cpu.listing import Work, fold_alone, list_trades, results_in
+from engine.positions.cpu.listing import Work, extract_results, fold_alone, list_trades
 from engine.positions.encode import encode_exits
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed, Market, Slots
@@ -129,12 +129,12 @@ class CpuBackend(Backend):
 
         def of_series() -> Iterator[tuple[Ints, Ints, Results]]:
             for number, places, ranges in by_series(windows):
-                out[:, places], listed = self._listed(number, genomes, slots, ranges)
-                yield members, places, results_in(listed, times[number], has_sides=False)
+                out[:, places], listed = self._list_trades(number, genomes, slots, ranges)
+                yield members, places, extract_results(listed, times[number], has_sides=False)
 
         return out, join_results(of_series(), len(genomes), len(windows))
 
-    def _listed(
+    def _list_trades(
         self, number: int, genomes: Floats, slots: Slots, ranges: Ints
     ) -> tuple[Floats, Listed]:
         """Accumulators [P, W, A] in ranges [W, 2] of one series, and all trades."""
@@ -167,7 +167,7 @@ class CpuBackend(Backend):
         """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
         found: list[dict[int, Ledger]] = [{} for _ in genomes]
         for number, places, ranges in by_series(windows):
-            out, listed = self._listed(number, genomes, slots, ranges)
+            out, listed = self._list_trades(number, genomes, slots, ranges)
             trades = _collect_trades(listed).cut(
                 listed.counts, out[:, :, REJECTED].astype(np.int64)
             )

@@ -19,7 +19,7 @@ from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.batch import fold_population, list_population, list_results
 from engine.positions.cpu.block_minmax import Extremes, build_extremes
 from engine.positions.cpu.both_sides import Charges, Population, session_exits
-from engine.positions.cpu.listing import results_in
+from engine.positions.cpu.listing import extract_results
 from engine.positions.encode import Lowered, lower_exits
 from engine.positions.exit_spec import MINUTE_NS
 from engine.runtime.cpu.bitset import Words, list_set_bars
@@ -130,7 +130,7 @@ class LanguageBackend(Backend):
                     out[np.ix_(members, places)], listed = list_results(
                         market.prices, population, self._charges, ranges, self._workers
                     )
-                    yield members, places, results_in(listed, times[number], has_sides=True)
+                    yield members, places, extract_results(listed, times[number], has_sides=True)
 
         return out, join_results(of_parts(), len(genomes), len(windows))
 

@@ -154,12 +154,12 @@ class _Judge:
             seconds=self._seconds(),
             is_warm_started=self._warm_start is not None,
         )
-        found = replace(found, notes=(*found.notes, *self._unstated(found)))
+        found = replace(found, notes=(*found.notes, *self._note_unstated(found)))
         self._store.add_evidence(JUDGEMENT, found.payload())
         self._store.flush()
         return found
 
-    def _unstated(self, found: Judgement) -> Iterator[str]:
+    def _note_unstated(self, found: Judgement) -> Iterator[str]:
         """What an interrupted judge left that this judgement does not state either."""
         self._store.flush()
         earlier = recorded_judgements(self._store)

@@ -39,7 +39,7 @@ from optimizer.session.header import OPENED
 from optimizer.session.identity import recorded_identity
 from optimizer.session.task import Task
 from optimizer.verifying.differing import as_far_as_recorded, find_differences
-from optimizer.verifying.stated import stop_after_of
+from optimizer.verifying.stated import find_stop_rule
 
 ROUNDING = 1e-9
 """Share of a figure by which logarithms and their like differ between machines, and far more."""
@@ -143,7 +143,7 @@ class Rejudged:
         assert said is not None
         strongest = select_pick(self.engine, self.genomes).strength
         value = strongest.value if strongest.is_defined else float("-inf")
-        stop_after = stop_after_of(said)
+        stop_after = find_stop_rule(said)
         kinds: dict[str, NullKind] = {}
         for kind in KINDS:
             known = Kept(self.store, f"null/{said.keep}/{kind}", NullSearch).known

@@ -45,7 +45,7 @@ class Judged:
         """The one that counts; None where it was never judged."""
         return self.judgements[-1] if self.judgements else None
 
-    def rows_before(self, number: int) -> Rows:
+    def list_earlier_rows(self, number: int) -> Rows:
         """Rows that were there when a judgement was recorded."""
         places = [place for place, (name, _) in enumerate(self.rows) if name == JUDGEMENT]
         return self.rows[: places[number]]
@@ -59,14 +59,14 @@ class Judged:
         said = self.newest
         if said is None:
             return
-        for one in list_unstated(self.rows_before(-1), self.judgements):
+        for one in list_unstated(self.list_earlier_rows(-1), self.judgements):
             if one.note not in said.notes:
                 yield f"the judgement says nothing of {one.what} that are recorded before it"
         yield from self._missing_parts(said, result)
         if said.null is not None:
             # It stays in later judgements as it was found.
             first = [one.null for one in self.judgements].index(said.null)
-            yield from _null_problems(self.rows_before(first), said.null)
+            yield from _null_problems(self.list_earlier_rows(first), said.null)
 
     def _missing_parts(self, said: Judgement, result: RunResult) -> Iterator[str]:
         required = set(["pick", "robust"] if result.front else [])
@@ -85,7 +85,7 @@ class Judged:
                 yield f"judgement.{name} is left out, and what it goes with is there"
 
 
-def stop_after_of(said: NullRecord) -> int:
+def find_stop_rule(said: NullRecord) -> int:
     """After how many null searches the rest was left; of a former version by where it stopped."""
     stopped = said.shuffled.strength.at_least if said.shuffled.stopped else DEFAULT_STOP_AFTER
     return said.stop_after or stopped
@@ -109,7 +109,7 @@ def _kind_problems(
     value = recorded.strength.value
     strengths = list_strengths(known)
     own = float("-inf") if value is None else value
-    counted = tally(own, strengths, stop_after_of(said))
+    counted = tally(own, strengths, find_stop_rule(said))
     expected = (counted.searches, counted.is_stopped, counted.at_least, float(counted.p))
     names = ("run", "stopped", "strength.at_least", "strength.p")
     numbers = (recorded.run, recorded.stopped, recorded.strength.at_least, recorded.strength.p)

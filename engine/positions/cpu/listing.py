@@ -52,7 +52,7 @@ def list_trades(work: Work, out: Floats, threads: Threads) -> Listed:
     return Listed(firsts, out[:, :, TRADES].astype(np.int64), whole, numbers)
 
 
-def results_in(listed: Listed, times: Ints, *, has_sides: bool) -> Results:
+def extract_results(listed: Listed, times: Ints, *, has_sides: bool) -> Results:
     """Results of trades on a series whose bars open at times [T]; all longs without sides."""
     r = np.ascontiguousarray(listed.numbers[:, R])
     side = listed.whole[:, SIDE].astype(np.int8) if has_sides else np.ones(len(r), np.int8)

@@ -33,7 +33,7 @@ class Code(NamedTuple):
 
 
 @cache
-def code_of(code: CodeType) -> Code:
+def digest_code(code: CodeType) -> Code:
     """What instructions do and read; not where they stand, nor what is said of them."""
     names: set[str] = set()
     attributes = set(code.co_names)
@@ -41,7 +41,7 @@ def code_of(code: CodeType) -> Code:
     texts, is_dynamic = [], not DYNAMIC.isdisjoint(code.co_names)
     for constant in constants:
         if isinstance(constant, CodeType):
-            inner = code_of(constant)
+            inner = digest_code(constant)
             names.update(inner.names)
             attributes.update(inner.attributes)
             is_dynamic |= inner.is_dynamic

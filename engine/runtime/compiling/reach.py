@@ -33,12 +33,12 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.typing import templates
 
-from engine.runtime.compiling.code_digest import Code, code_of, plain_text
+from engine.runtime.compiling.code_digest import Code, digest_code, plain_text
 from engine.runtime.compiling.registered import (
     LANGUAGE,
     CompilerCode,
-    closure_of,
     is_library,
+    read_closure,
 )
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(...))
@@ -181,10 +181,10 @@ class _Walk:
 
     def _add_function(self, function: FunctionType) -> None:
         self._say(f"function {function.__module__} {function.__qualname__}")
-        closure = closure_of(function)
+        closure = read_closure(function)
         if is_library(function) and "<locals>" not in function.__qualname__:
             return
-        code = code_of(function.__code__)
+        code = digest_code(function.__code__)
         self._say(code.digest)
         outer, self._module = self._module, str(function.__globals__.get("__name__"))
         self._add_all("defaults", (function.__defaults__, function.__kwdefaults__, *closure))

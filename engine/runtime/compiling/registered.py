@@ -60,14 +60,14 @@ class _Language:
             self._counts[number] = len(entries)
 
     def _enter(self, entry: object) -> None:
-        for part, subjects in _registered(entry):
+        for part, subjects in _iter_parts(entry):
             for subject in subjects:
                 self._concerned.setdefault(id(subject), []).append(CompilerCode(part))
             if not subjects:
                 self._everywhere.append(CompilerCode(part))
 
 
-def _registered(entry: Any) -> Iterator[tuple[object, list[object]]]:  # noqa: ANN401
+def _iter_parts(entry: Any) -> Iterator[tuple[object, list[object]]]:  # noqa: ANN401
     """Parts of an entry that are no library's, each with the functions and types of ours it needs.
 
     Without such it may concern any loop.
@@ -120,7 +120,7 @@ def _flat(values: Iterable[object]) -> Iterator[object]:
             yield value
 
 
-def closure_of(function: FunctionType) -> list[object]:
+def read_closure(function: FunctionType) -> list[object]:
     """Values that a function has taken along from where it was made."""
     return [_content(cell) for cell in function.__closure__ or ()]
 
@@ -132,7 +132,7 @@ def _content(cell: Any) -> object:  # noqa: ANN401
         return None
 
 
-def _module_of(value: Any) -> str:  # noqa: ANN401
+def _find_module_name(value: Any) -> str:  # noqa: ANN401
     """Name of the module that made an object; a decorator may have given it another one."""
     if isinstance(value, FunctionType):
         return str(value.__globals__.get("__name__"))
@@ -143,7 +143,7 @@ def _module_of(value: Any) -> str:  # noqa: ANN401
 
 def is_library(value: object) -> bool:
     """Whether an object is of Python or of a library whose version is part of every key."""
-    return _module_of(value).split(".")[0] in LIBRARIES
+    return _find_module_name(value).split(".")[0] in LIBRARIES
 
 
 def _is_partly_ours(function: Any) -> bool:  # noqa: ANN401
@@ -151,7 +151,8 @@ def _is_partly_ours(function: Any) -> bool:  # noqa: ANN401
     if not isinstance(function, FunctionType):
         return True
     return not is_library(function) or any(
-        isinstance(inner, FunctionType) and not is_library(inner) for inner in closure_of(function)
+        isinstance(inner, FunctionType) and not is_library(inner)
+        for inner in read_closure(function)
     )
 
 

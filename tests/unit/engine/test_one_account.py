@@ -15,7 +15,7 @@ from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
 from engine.accounts.reference import fold_results
-from engine.accounts.results import Results, order_windows, results_of
+from engine.accounts.results import Results, collect_results, order_windows
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.out_of_core import PartedEngine
@@ -153,7 +153,7 @@ def test_every_way_to_evaluate_gives_one_account(name):
     for one, other in zip((found, account), parted.evaluate_account(genomes), strict=True):
         assert one.tobytes() == other.tobytes()
     ledgers = list(engine.ledgers(genomes))
-    listed = results_of(ledgers, [SERIES[window.series].timestamp for window in WINDOWS])
+    listed = collect_results(ledgers, [SERIES[window.series].timestamp for window in WINDOWS])
     merged = fold_account(found, listed, order_windows(WINDOWS), CHARGED.risk_fraction, ALONE)
     assert account.tobytes() == merged.tobytes()
 

@@ -22,7 +22,7 @@ from numba.core.extending import _Intrinsic
 import engine
 from engine.positions.cpu import bracket_exits
 from engine.runtime.compiling import loops
-from engine.runtime.compiling.code_digest import code_of
+from engine.runtime.compiling.code_digest import digest_code
 from engine.runtime.compiling.reach import UnknownReachError, digest_reach
 from optimizer.search import compiled
 
@@ -226,7 +226,7 @@ def test_code_reads_what_the_disassembler_says():
             for each in dis.get_instructions(code)
             if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")
         }
-        assert set(code_of(function.__code__).names) == names, function
+        assert set(digest_code(function.__code__).names) == names, function
 
 
 def test_a_docstring_that_comes_or_goes_is_no_other_code():
@@ -235,7 +235,7 @@ def test_a_docstring_that_comes_or_goes_is_no_other_code():
     def code_from(text):
         names = {}
         exec(text, names)
-        return code_of(names["f"].__code__)
+        return digest_code(names["f"].__code__)
 
     plain = code_from("def f(x):\n  if x: return 'a', 1.5\n")
     assert plain == code_from("def f(x):\n  'Said.'\n  # More.\n\n  if x: return 'a', 1.5\n")
