@@ -59,7 +59,6 @@ def time_limit(seconds: float, call: str) -> Iterator[None]:
         # Steps are counted: a process that is stopped, as by Ctrl-Z, has the rest of its time.
         left = seconds
         while not is_done.wait(pause := min(AGAIN_S, left)):
-            watched.report_alive()
             left -= pause
             if left > 0:
                 continue

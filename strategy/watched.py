@@ -5,12 +5,12 @@ A notebook has none: it would lose what it holds.
 
 import itertools
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
 from contextlib import suppress
-from functools import cache
 
 from strategy import watcher
 
@@ -22,11 +22,15 @@ LONGEST_CALL = 1000
 
 _KEYS, _LOCK = itertools.count(1), threading.Lock()
 
+_WORDS: dict[int, int] = {}
+"""Where a process writes to its watcher; a copy of a process has one of its own."""
+
 
 def report_begin(call: str, seconds: float) -> str:
     """Tell that a person's code begins, which may take so long; a key for when it ends."""
     key = str(next(_KEYS))
-    _tell(f"{key} {seconds:g} {' '.join(call.split())[:LONGEST_CALL]}")
+    shown = "".join(letter if letter.isprintable() else " " for letter in call)
+    _tell(f"{key} {seconds:g} {' '.join(shown.split())[:LONGEST_CALL]}")
     return key
 
 
@@ -35,36 +39,47 @@ def report_end(key: str) -> None:
     _tell(key)
 
 
-def report_alive() -> None:
-    """Tell that Python runs, and hears signals."""
-    _tell("")
+def report_heard() -> None:
+    """Tell that Python handles a signal; who has no watcher needs none for that."""
+    # No lock: a handler of signals may run within a block that holds it.
+    words = _WORDS.get(os.getpid())
+    if words is not None:
+        _write(words, watcher.HEARD)
 
 
 def _tell(line: str) -> None:
     if os.environ.get(MAY_BE_ENDED):
         # Threads that come at once share one watcher: another would not hear that a call ended.
         with _LOCK:
-            words = _words_to_watcher(os.getpid())
-        # Who is not there any more needs no words.
-        with suppress(OSError):
-            os.write(words, f"{line}\n".encode())
+            words = _WORDS.get(os.getpid()) or _begin_watcher()
+        _write(words, line)
 
 
-@cache
-def _words_to_watcher(process: int) -> int:
+def _write(words: int, line: str) -> None:
+    """Write a line in one piece, waiting for room: signals need a pipe that does not wait."""
+    told = f"{line}\n".encode()
+    # Who is not there any more needs no words.
+    with suppress(BrokenPipeError):
+        while True:
+            try:
+                os.write(words, told)
+            except BlockingIOError:
+                select.select([], [words], [])
+            else:
+                return
+
+
+def _begin_watcher() -> int:
     """Begin the watcher of this process; where to write to it."""
-    read_signals, signals = os.pipe()
     read_words, words = os.pipe()
-    os.set_blocking(signals, False)
+    os.set_blocking(words, False)
     # Only the first thread may; it proves a person's code before any other thread runs it.
     with suppress(ValueError):
-        signal.set_wakeup_fd(signals, warn_on_full_buffer=False)
-    command = [sys.executable, "-I", "-S", watcher.__file__, str(process), str(read_signals)]
-    began = subprocess.Popen(
-        command, stdin=read_words, stdout=subprocess.DEVNULL, pass_fds=[read_signals]
-    )
+        signal.set_wakeup_fd(words, warn_on_full_buffer=False)
+    command = [sys.executable, "-I", "-S", watcher.__file__, str(os.getpid())]
+    began = subprocess.Popen(command, stdin=read_words, stdout=subprocess.DEVNULL)
     # It ends with this process; nobody waits for it.
     began.returncode = 0
-    os.close(read_signals)
     os.close(read_words)
+    _WORDS[os.getpid()] = words
     return words

@@ -4,6 +4,7 @@ While such code runs no Python does: no thread of that process goes on, and no C
 """
 
 import os
+import re
 import select
 import signal
 import sys
@@ -22,35 +23,47 @@ SHOW_CURSOR = "\x1b[?25h"
 """A live view hides it."""
 
 
+HEARD = "heard"
+"""What a process tells once Python handles a signal."""
+
+TOLD = re.compile(rb"[\x00-\x09\x0b-\x1f]|[^\x00-\x1f]*\n")
+"""The number of a signal, which the system writes, or a line of the process."""
+
+
 class Calls:
     """What a process told: calls of a person's code that run, and whether it was asked to stop."""
 
     def __init__(self) -> None:
         self._running: dict[str, tuple[float, float, str]] = {}
         self._asked_at: float | None = None
-        self._rest, self._now = "", 0.0
+        self._rest, self._now = b"", 0.0
 
     def advance_clock(self, seconds: float) -> None:
         """Count seconds in which the process ran."""
         self._now += seconds
 
-    def handle_signals(self, signals: bytes) -> None:
-        """Take signals that the process got."""
-        if set(signals).intersection(STOPS):
-            self._asked_at = self._now
+    def handle(self, told: bytes) -> None:
+        """Take signals and lines, of which the last may be cut short; see `watch`."""
+        told = self._rest + told
+        end = 0
+        for found in TOLD.finditer(told):
+            end = found.end()
+            self._handle_one(found[0])
+        self._rest = told[end:]
 
-    def handle_lines(self, text: str) -> None:
-        """Take lines, of which the last may be cut short; see `watch`."""
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            key, _, rest = line.partition(" ")
-            seconds, _, call = rest.partition(" ")
-            if call:
-                self._running[key] = (self._now, float(seconds), call)
-                continue
-            # Python runs, so that it hears signals.
-            self._running.pop(key, None)
+    def _handle_one(self, told: bytes) -> None:
+        """Take a signal or a line."""
+        if told[0] in STOPS:
+            self._asked_at = self._now
+            return
+        key, _, rest = told.decode().rstrip("\n").partition(" ")
+        seconds, _, call = rest.partition(" ")
+        if call:
+            self._running[key] = (self._now, float(seconds), call)
+        elif key == HEARD:
             self._asked_at = None
+        else:
+            self._running.pop(key, None)
 
     def end(self) -> tuple[float, str] | None:
         """In how many seconds the process is to be ended, with what words; None if nothing runs."""
@@ -65,34 +78,32 @@ class Calls:
         return (until - self._now, said) if said else None
 
 
-def watch(process: int, words: int, signals: int) -> None:
+def watch(process: int, words: int) -> None:
     """Follow a process until it is over, or end it.
+
+    Signals and lines come in one pipe: from two nobody could tell which of them was first.
 
     Args:
         process: Its number; it began this one.
         words: Where it tells lines: ``KEY SECONDS CALL`` where a person's code begins, which may
-            take so long, ``KEY`` where it ended, an empty one where Python goes on.
-        signals: Where the system writes a byte for each signal that the process gets.
+            take so long, ``KEY`` where it ended, `HEARD` where Python handles a signal; and where
+            the system writes a byte for each signal that the process gets.
     """
     calls = Calls()
-    os.set_blocking(signals, False)
     while True:
         left, said = calls.end() or (None, "")
         if left is not None and left <= 0:
             _end(process, f"{said}: compiled code, which Python cannot interrupt")
             return
         pause, began = None if left is None else min(left, STEP_S), time.monotonic()
-        ready = select.select([words, signals], [], [], pause)[0]
+        ready = select.select([words], [], [], pause)[0]
         # Longer, and both were stopped, as by Ctrl-Z.
         calls.advance_clock(min(time.monotonic() - began, 2 * STEP_S))
-        # Before the words: they may say that a signal was heard.
-        with suppress(BlockingIOError):
-            calls.handle_signals(os.read(signals, 1 << 12))
-        if words in ready:
+        if ready:
             told = os.read(words, 1 << 16)
             if not told:
                 return
-            calls.handle_lines(told.decode())
+            calls.handle(told)
 
 
 def _end(process: int, said: str) -> None:
@@ -106,4 +117,4 @@ def _end(process: int, said: str) -> None:
 if __name__ == "__main__":
     for stop in STOPS:
         signal.signal(stop, signal.SIG_IGN)
-    watch(int(sys.argv[1]), sys.stdin.fileno(), int(sys.argv[2]))
+    watch(int(sys.argv[1]), sys.stdin.fileno())

@@ -110,12 +110,12 @@ class Watcher(Observer):
             self._console.say(text)
 
     def on_search_end(self, found: JustSearched) -> None:
-        """Keep it for who judges it."""
+        """Keep it for who judges it; from here on a signal is an order."""
+        self._is_searching = False
         self.just = found
 
     def certifying(self, members: int) -> None:
         """Say that the front is being replayed."""
-        self._is_searching = False
         self._end_live()
         if not self.quiet and members:
             told = format_count(members, "member")

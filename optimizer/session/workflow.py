@@ -288,6 +288,7 @@ def _run_search(
     last, evaluated, why = _last_generation(job, last, observer, should_stop)
     front, n_polished = numbered_front(task, problem, last)
     observer.on_search_end(JustSearched(problem.trials(), problem.engine))
+    _stop_if_asked(should_stop, store, last)
     regret = None if why else task.regret(problem, front.objectives)
     searched, compiling = perf_counter() - began, compile_seconds() - compiled
     observer.certifying(len(front))
@@ -311,6 +312,13 @@ def _run_search(
     return replace(result, front=best_first(result.front, result.objectives))
 
 
+def _stop_if_asked(should_stop: ShouldStop, store: RunStore, last: Generation) -> None:
+    """End the search where a person wants that, also in its last moments: judging would follow."""
+    if should_stop():
+        store.flush()
+        raise StoppedError(f"stopped after generation {last.number}; {resume_hint(store)}")
+
+
 def _last_generation(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> tuple[Generation, int, str]:
@@ -332,11 +340,7 @@ def _last_generation(
         last, why = generation, stop_reason(task.config, generation, now.seconds)
         if why or observer.is_due(generation.number):
             observer.generation(measure_progress(task, generation, warm, now))
-        if should_stop() and not why and generation.number < task.config.generations:
-            store.flush()
-            raise StoppedError(
-                f"stopped after generation {generation.number}; {resume_hint(store)}"
-            )
+        _stop_if_asked(should_stop, store, generation)
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()

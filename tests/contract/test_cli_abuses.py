@@ -133,9 +133,10 @@ def test_an_early_signal_leaves_no_traceback(tmp_path, wait):
     # Python's own beginning is none of ours: the signal comes after it.
     beginning = f"import time; open({str(ready)!r}, 'w').close(); __import__('runpy')"
     (tmp_path / "sitecustomize.py").write_text(beginning)
-    with start(
-        "evolve", *SMALL, cwd=tmp_path, env={"PYTHONPATH": f"{tmp_path}:{FINDS['PYTHONPATH']}"}
-    ) as process:
+    # So long that it has not ended when a busy machine sends the signal late.
+    flags = [*SMALL, "--generations", "100000"]
+    env = {"PYTHONPATH": f"{tmp_path}:{FINDS['PYTHONPATH']}"}
+    with start("evolve", *flags, cwd=tmp_path, env=env) as process:
         while not ready.exists():
             time.sleep(0.005)
         time.sleep(wait)

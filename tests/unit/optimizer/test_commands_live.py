@@ -17,6 +17,7 @@ from optimizer.commands.live import Watcher
 from optimizer.commands.notes import handle_signals, sent_again, stop_now
 from optimizer.commands.view import SearchView
 from optimizer.config.run_config import RunConfig
+from optimizer.session.problem import JustSearched
 from optimizer.session.progress import Progress
 from optimizer.session.task import prepare
 from optimizer.session.workflow import record_bytes
@@ -218,7 +219,7 @@ def test_a_signal_outside_the_search_is_an_order(monkeypatch, task, phase):
     with watcher.listening():
         if phase == "after":
             watcher.on_search_start(task, task.engine(), STORE)
-            watcher.certifying(7)
+            watcher.on_search_end(JustSearched())
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 

@@ -198,10 +198,18 @@ def test_a_run_interrupted_at_once_goes_on_to_the_same_front(config, unbroken, e
     assert without_timing(go_on(path)) == without_timing(unbroken)
 
 
-def test_asking_to_stop_after_the_last_generation_changes_nothing(config, unbroken):
-    """What is left is the certificate, and the run ends as it would have."""
-    result = begin(config, Witness(stop_after=GENERATIONS))
-    assert result.front_hash == unbroken.front_hash
+@pytest.mark.parametrize("moment", ["last generation", "polished"])
+def test_a_wish_to_stop_is_heard_to_the_end_of_the_search(config, unbroken, moment):
+    """Otherwise a judgement would follow, which takes longer than the search."""
+    witness = Witness(stop_after=GENERATIONS)
+    is_over = []
+    witness.on_search_end = is_over.append
+    wishes = {"last generation": witness.should_stop, "polished": lambda: bool(is_over)}
+    with pytest.raises(StoppedError, match=f"stopped after generation {GENERATIONS};"):
+        start_run(config, witness, wishes[moment])
+    witness = Witness()
+    assert without_timing(go_on(only_run(config), witness)) == without_timing(unbroken)
+    assert witness.events == ["started", "certifying"]
 
 
 def test_a_run_can_be_made_longer(config, unbroken):

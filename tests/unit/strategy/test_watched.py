@@ -21,15 +21,16 @@ def begun(monkeypatch):
 
     monkeypatch.setattr(watched.subprocess, "Popen", Program)
     monkeypatch.setattr(watched.signal, "set_wakeup_fd", lambda *_, **__: None)
-    watched._words_to_watcher.cache_clear()
-    yield commands
-    watched._words_to_watcher.cache_clear()
+    monkeypatch.setattr(watched, "_WORDS", {})
+    return commands
 
 
 def test_threads_that_come_at_once_share_one(begun, monkeypatch):
     """Another would not hear that a call ended, and end the process."""
     monkeypatch.setenv(watched.MAY_BE_ENDED, "1")
-    threads = [threading.Thread(target=watched.report_alive) for _ in range(4)]
+    threads = [
+        threading.Thread(target=watched.report_begin, args=("slow(3)", 1.0)) for _ in range(4)
+    ]
     for one in threads:
         one.start()
     for one in threads:
@@ -43,3 +44,36 @@ def test_a_notebook_has_none(begun, monkeypatch):
     monkeypatch.delenv(watched.MAY_BE_ENDED, raising=False)
     watched.report_end(watched.report_begin("slow(3)", 1.0))
     assert begun == []
+
+
+def test_a_pipe_without_room_is_waited_for(monkeypatch):
+    """A line that is lost would end the process; what is read comes in order."""
+    read, words = os.pipe()
+    os.set_blocking(words, False)
+    monkeypatch.setattr(watched, "_WORDS", {os.getpid(): words})
+    monkeypatch.setenv(watched.MAY_BE_ENDED, "1")
+    told = []
+
+    def read_all():
+        with os.fdopen(read, "rb") as lines:
+            told.extend(lines)
+
+    reader = threading.Thread(target=read_all)
+    threading.Timer(0.3, reader.start).start()
+    for _ in range(20_000):
+        watched.report_heard()
+        watched.report_end("7")
+    os.close(words)
+    reader.join()
+    assert told == [b"heard\n", b"7\n"] * 20_000
+
+
+def test_what_cannot_be_printed_is_no_signal(monkeypatch):
+    """A name may hold the character that stands for one."""
+    read, words = os.pipe()
+    monkeypatch.setattr(watched, "_WORDS", {os.getpid(): words})
+    monkeypatch.setenv(watched.MAY_BE_ENDED, "1")
+    key = watched.report_begin("slow\x02(3)\n (a\x0fb.py)", 2.0)
+    assert os.read(read, 100) == f"{key} 2 slow (3) (a b.py)\n".encode()
+    os.close(read)
+    os.close(words)
