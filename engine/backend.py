@@ -10,15 +10,12 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.accounts.results import Results, collect_results, join_results
+from engine.accounts.results import Results
 from engine.errors import EngineError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
-
-LISTED_PAIRS = 256
-"""Pairs of individual and window whose trades are asked of a device at once."""
 
 
 class Form(NamedTuple):
@@ -142,26 +139,14 @@ class Backend(ABC):
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals, arguments as in `evaluate`."""
 
+    @abstractmethod
     def list_results(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators [P, W, A], and the results of the trades that they count.
 
-        `times` say when the bars of each series open. Made from ledgers, which takes an evaluation
-        more, where a device does not list results while it folds.
+        `times` say when the bars of each series open.
         """
-        out = self.evaluate(genomes, slots, windows)
-        step = max(1, LISTED_PAIRS // len(windows))
-
-        def of_parts() -> Iterator[tuple[Ints, Ints, Results]]:
-            for members in iter_parts(len(genomes), step):
-                for places in iter_parts(len(windows), LISTED_PAIRS):
-                    some = [windows[place] for place in places.tolist()]
-                    ledgers = self.ledgers(genomes[members], slots[members], some)
-                    opened = [times[window.series] for window in some]
-                    yield members, places, collect_results(ledgers, opened)
-
-        return out, join_results(of_parts(), len(genomes), len(windows))
 
     @abstractmethod
     def rows(self, slot: int, series: int) -> Floats:

@@ -12,7 +12,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows
-from engine.backend import LISTED_PAIRS, Form, Ints, Slots, StretchedRows, iter_parts
+from engine.backend import Form, Ints, Slots, StretchedRows, iter_parts
 from engine.devices import Device, choose_device
 from engine.errors import EngineError
 from engine.fast_case import find_fast_case
@@ -34,6 +34,9 @@ results are 20 MB."""
 
 ACCOUNT_PAIRS = 32_768
 """Pairs whose results are held at once where windows are one account: about 300 MB."""
+
+LISTED_PAIRS = 256
+"""Pairs of individual and window whose ledgers are asked of a device at once."""
 
 PARTS_THAT_PAY = 2
 """Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Window
-from engine.accounts.ledger import Ledger
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -31,23 +30,14 @@ class Results(NamedTuple):
     side: npt.NDArray[np.int8]
 
 
-def collect_results(ledgers: Sequence[Sequence[Ledger]], times: Sequence[Ints]) -> Results:
-    """Results of ledgers, [P] of [W]; `times` [W] say when bars open in each window's series."""
-    listed = [ledger for of_one in ledgers for ledger in of_one]
-    counts = np.array([len(ledger) for ledger in listed], np.int64)
-    opened = [
-        own[ledger.exit_bar]
-        for of_one in ledgers
-        for ledger, own in zip(of_one, times, strict=True)
-    ]
-    shape = len(ledgers), len(times)
-    return Results(
-        (counts.cumsum() - counts).reshape(shape),
-        counts.reshape(shape),
-        np.concatenate([np.empty(0, np.int64), *opened]),
-        np.concatenate([np.empty(0), *(ledger.r for ledger in listed)]),
-        np.concatenate([np.empty(0, np.int8), *(ledger.side for ledger in listed)]),
-    )
+def arrange_results(counts: Ints, exit_ns: Ints, r: Floats, side: npt.NDArray[np.int8]) -> Results:
+    """Results of trades [K] that lie pair after pair, of which counts [P, W] say how many each has.
+
+    Whole numbers may be of any width.
+    """
+    counts = counts.astype(np.int64)
+    firsts = (counts.cumsum() - counts.ravel()).reshape(counts.shape)
+    return Results(firsts, counts, exit_ns, r, side)
 
 
 def join_results(

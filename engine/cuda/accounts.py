@@ -1,12 +1,14 @@
 """The launches of positions of both sides: from conditions and orders to sums or ledgers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from engine.accounts.ledger import ACCUMULATORS, EXIT_PLACES, Ledger
+from engine.accounts.results import Results, arrange_results
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.dispatch import first_capacity, longer, round_up_capacity
 from engine.cuda.stages import FOLDED, LANES, choose_warps
@@ -162,6 +164,17 @@ class Accounts:
             found += trades.cut(*(one.reshape(-1, len(windows)) for one in numbers))
         return found
 
+    def list_results(
+        self, asked: Asked, each: Each, windows: Ints, times: Ints
+    ) -> Iterator[tuple[Floats, Results]]:
+        """The same accumulators, with results of their trades; `times` [T] say when bars open."""
+        for _, results, lists in self._iter_results(asked, each, windows, keeps=False):
+            found = to_host(results).reshape(-1, len(windows), N_OUT)
+            counts = to_host(lists.trades)
+            (marks, leaves), r = _take_trades(lists, counts, (lists.marks, lists.leaves))
+            counts = counts.reshape(found.shape[:2])
+            yield found, arrange_results(counts, times[leaves >> 3], r, _read_sides(marks))
+
     def signals(self, asked: Asked, each: Each, window: Ints) -> Slots:
         """Signal bars [S] of one individual in one window [2], of either side."""
         lists = self._room(1, round_up_capacity(int(window[1] - window[0])), keeps=False)
@@ -260,19 +273,35 @@ class Accounts:
         return torch.empty(shape, dtype=kind, device=self._device)
 
 
+def _take_trades(
+    lists: Lists, counts: Ints, of_signals: Sequence[torch.Tensor]
+) -> tuple[list[np.ndarray], Floats]:
+    """What lists of signals [pairs, capacity] say of trades, pair after pair; and R of these.
+
+    `counts` [pairs] say how many each pair has.
+    """
+    most = int(counts.max(initial=0))
+    is_there = torch.arange(most, device=lists.trades.device) < lists.trades[:, None]
+    signals = lists.places[:, :most][is_there].long()
+    pairs = torch.arange(len(lists.trades), device=signals.device)[:, None]
+    pairs = pairs.expand(-1, most)[is_there]
+    taken = [to_host(one[pairs, signals]) for one in of_signals]
+    return taken, to_host(lists.r[:, :most][is_there])
+
+
+def _read_sides(marks: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
+    """Sides of signals, 1 or -1, of what `mark_kernel` leaves of them."""
+    return (1 - 2 * (marks & 1)).astype(np.int8)
+
+
 def _collect_trades(lists: Lists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
     """All trades of pairs, one pair after the other, how many each has, and how many are rejected.
 
     `delays` [pairs]: bars by which the entries of each are late.
     """
     counts, rejected = to_host(lists.trades), to_host(lists.rejected)
-    most = int(counts.max(initial=0))
-    is_there = torch.arange(most, device=lists.trades.device) < lists.trades[:, None]
-    signals = lists.places[:, :most][is_there].long()
-    pairs = torch.arange(len(lists.trades), device=signals.device)[:, None]
-    pairs = pairs.expand(-1, most)[is_there]
-    marks, leaves, prices = (
-        to_host(one[pairs, signals]) for one in (lists.marks, lists.leaves, lists.prices)
+    (marks, leaves, prices), r = _take_trades(
+        lists, counts, (lists.marks, lists.leaves, lists.prices)
     )
     signal_bar = (marks >> 1).astype(np.int64)
     entry, stop, target, leave, last_stop = np.ascontiguousarray(prices.T)
@@ -282,7 +311,7 @@ def _collect_trades(lists: Lists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
     reason = np.where(how == SESSION_OPEN.value, SESSION.value, how)
     trades = Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave,
-        to_host(lists.r[:, :most][is_there]), (1 - 2 * (marks & 1)).astype(np.int8), last_stop,
+        r, _read_sides(marks), last_stop,
         exit_bar - entry_bar + 1 - is_open,
     )  # fmt: skip
     return trades, counts, rejected

@@ -1,13 +1,15 @@
 """The CUDA backend behind the engine's contract: series and rows on the device, stages launched."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 import numpy as np
 import torch
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, REASONS, Ledger
+from engine.accounts.results import Results, arrange_results, join_results
 from engine.backend import (
     Backend,
     Floats,
@@ -32,6 +34,11 @@ from engine.positions.encode import encode_exits
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.types import Lists, Prices
 from engine.runtime.cuda.watchdog import on_device, overwrite, to_device, to_host
+
+TRADES = ACCUMULATOR_INDEX["trades"]
+
+EXIT_BITS = 0x7FFFFFFF
+"""Of an entry of a list of trades, where the bar of the exit stands."""
 
 LIST_BYTES = 2**33
 """Most room for the lists of the individuals that are evaluated together."""
@@ -176,7 +183,7 @@ class CudaBackend(Backend):
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
         with on_device(self._device):
-            ((_, work, _),) = self._dispatch.iter_ledger_chunks(genome[None], slots[None], [window])
+            ((_, work, _),) = self._dispatch.iter_listed_chunks(genome[None], slots[None], [window])
             n = int(to_host(work.lists.counts[0]))
             bars: Slots = to_host(work.lists.bars[0, :n])
         return bars - np.int32(self._market.starts[window.series])
@@ -189,14 +196,34 @@ class CudaBackend(Backend):
         starts = self._market.starts[[window.series for window in windows]]
         found: list[tuple[Ledger, ...]] = []
         with on_device(self._device):
-            for individuals, work, kept in self._dispatch.iter_ledger_chunks(
-                genomes, slots, windows
+            for part, work, kept in self._dispatch.iter_listed_chunks(
+                genomes, slots, windows, keeps_prices=True
             ):
+                individuals = part.stop - part.start
                 trades, *numbers = _collect_trades(
-                    work.lists, kept, np.tile(starts, individuals), self._delay
+                    work.lists, cast(Prices, kept), np.tile(starts, individuals), self._delay
                 )
                 found += trades.cut(*(one.reshape(individuals, -1) for one in numbers))
         return found
+
+    @device_errors
+    def list_results(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+    ) -> tuple[Floats, Results]:
+        """Accumulators and results; made in one go."""
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        members, places = np.arange(len(genomes)), np.arange(len(windows))
+        opened = self._market.lay_out_times(times)
+
+        def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
+            chunks = self._dispatch.iter_listed_chunks(genomes, slots, windows)
+            for part, work, _ in chunks:
+                some = out[part]
+                some[...] = to_host(work.results[: some.size]).reshape(some.shape)
+                yield members[part], places, _extract_results(work.lists, some, opened)
+
+        with on_device(self._device):
+            return out, join_results(of_chunks(), len(genomes), len(windows))
 
     @device_errors
     def rows(self, slot: int, series: int) -> Floats:
@@ -204,6 +231,21 @@ class CudaBackend(Backend):
         start, end = int(self._market.starts[series]), int(self._market.ends[series])
         row: Floats = to_host(self._rows[slot, start:end])
         return row
+
+
+def _take_trades(counts: Ints, of_pairs: Sequence[torch.Tensor]) -> list[np.ndarray]:
+    """The first entries of lists [pairs, capacity], of each pair as many as counts [pairs] say."""
+    pairs, most = len(counts), int(counts.max(initial=0))
+    device = of_pairs[0].device
+    is_there = torch.arange(most, device=device) < to_device(counts, device)[:, None]
+    return [to_host(one[:pairs, :most][is_there]) for one in of_pairs]
+
+
+def _extract_results(lists: Lists, accumulators: Floats, opened: Ints) -> Results:
+    """Results of the first pairs, whose accumulators are [P, W, A]; `opened` [B] on their axis."""
+    counts = accumulators[:, :, TRADES].astype(np.int64)
+    bars, r = _take_trades(counts.ravel(), (lists.trade_list, lists.r))
+    return arrange_results(counts, opened[bars & EXIT_BITS], r, np.ones(len(r), np.int8))
 
 
 def _collect_trades(
@@ -216,14 +258,10 @@ def _collect_trades(
     """
     pairs = len(starts)
     counts, rejected = (to_host(one[:pairs]) for one in (lists.trades, lists.rejected))
-    is_there = torch.arange(int(counts.max(initial=0)), device=lists.trades.device)
-    is_there = is_there < lists.trades[:pairs, None]
-    bars, prices, reasons, r = (
-        to_host(one[:pairs, : is_there.shape[1]][is_there])
-        for one in (lists.trade_list, kept.prices, kept.reasons, lists.r)
-    )
+    listed = lists.trade_list, kept.prices, kept.reasons, lists.r
+    bars, prices, reasons, r = _take_trades(counts, listed)
     first = starts.repeat(counts)
-    signal_bar, exit_bar = (bars >> 32) - first, (bars & 0x7FFFFFFF) - first
+    signal_bar, exit_bar = (bars >> 32) - first, (bars & EXIT_BITS) - first
     entry, stop, target, leave = np.ascontiguousarray(prices.T)
     sides = np.ones(len(bars), np.int8)
     held = exit_bar - signal_bar - delay - (reasons == REASONS.index("stop_gap"))

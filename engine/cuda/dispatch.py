@@ -65,7 +65,7 @@ class Dispatch:
         self._n_genes, self._n_rows = len(case.layout), len(case.rows)
         self._lanes = [Lane(self._device) for _ in range(N_LANES)]
         self._turns = itertools.cycle(self._lanes)
-        self._lists: tuple[Workspace, Prices] | None = None
+        self._lists: tuple[Workspace, Prices | None] | None = None
         self._windows: Sequence[Window] | None = None
         self._capacity = round_up_capacity(min(FIRST_CAPACITY, market.longest))
         self._most = MOST_INDIVIDUALS
@@ -202,21 +202,28 @@ class Dispatch:
         each = Workspace.bytes_of_individual(n_windows, self._capacity)
         return int(max(1, min(self._work_bytes // N_LANES // each, self._most)))
 
-    def iter_ledger_chunks(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
-    ) -> Iterator[tuple[int, Workspace, Prices]]:
-        """All stages, chunk by chunk, and what ledgers need.
+    def iter_listed_chunks(
+        self,
+        genomes: Floats,
+        slots: Slots,
+        windows: Sequence[Window],
+        *,
+        keeps_prices: bool = False,
+    ) -> Iterator[tuple[slice, Workspace, Prices | None]]:
+        """All stages, chunk by chunk, with the lists that they leave on the device.
 
-        Yields how many individuals a chunk has, their lists, and prices. The next chunk overwrites
-        both.
+        Yields which individuals a chunk has, their lists, and what ledgers need beside these, where
+        that is kept. The next chunk overwrites both.
         """
         table, begin = self._market.windows(windows), 0
         while begin < len(genomes):
             each = Workspace.bytes_of_individual(len(windows), self._capacity)
-            each += len(windows) * Prices.bytes_of_pair(self._capacity)
-            part = slice(begin, begin + max(1, self._work_bytes // LISTED_SHARE // each))
+            if keeps_prices:
+                each += len(windows) * Prices.bytes_of_pair(self._capacity)
+            step = max(1, self._work_bytes // LISTED_SHARE // each)
+            part = slice(begin, min(begin + step, len(genomes)))
             members = genomes[part]
-            work, kept = self._room_for_lists(len(members), len(windows))
+            work, kept = self._room_for_lists(len(members), len(windows), keeps_prices)
             self._lay_out(work, members, slots[part])
             work.lay_out(members)
             work.upload(len(members), with_slots=True)
@@ -225,18 +232,23 @@ class Dispatch:
             if most > work.capacity:
                 self._grow(most)
                 continue
-            yield len(members), work, kept
-            begin += len(members)
+            yield part, work, kept
+            begin = part.stop
 
-    def _room_for_lists(self, individuals: int, n_windows: int) -> tuple[Workspace, Prices]:
-        if self._lists is None or not self._lists[0].fits(individuals, n_windows, self._capacity):
+    def _room_for_lists(
+        self, individuals: int, n_windows: int, keeps_prices: bool
+    ) -> tuple[Workspace, Prices | None]:
+        work, kept = self._lists or (None, None)
+        if work is None or not work.fits(individuals, n_windows, self._capacity):
             # The old ones go before the new ones come.
-            self._lists = None
+            self._lists = work = kept = None
             sizes = individuals, n_windows, self._n_genes, self._n_rows, self._capacity
-            self._lists = (
-                Workspace(*sizes, self._device),
-                Prices.empty(individuals * n_windows, self._capacity, self._device),
-            )
+            work = Workspace(*sizes, self._device)
+        if not keeps_prices:
+            kept = None
+        elif kept is None:
+            kept = Prices.empty(work.individuals * n_windows, self._capacity, self._device)
+        self._lists = work, kept
         return self._lists
 
     def _grow(self, most: int) -> None:

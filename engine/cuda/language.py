@@ -10,8 +10,9 @@ import torch
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import Ledger
-from engine.backend import Backend, Floats, Room, RowRequest, Slots, by_series
+from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.accounts.results import Results, join_results
+from engine.backend import Backend, Floats, Ints, Room, RowRequest, Slots, by_series
 from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.accounts import Accounts, Asked, Each
 from engine.cuda.batch_inputs import Asking
@@ -117,6 +118,12 @@ class CudaLanguageBackend(Backend):
         """The ledgers [W] of each of several individuals."""
         return self._thread.submit(self._ledgers, genomes, windows).result()
 
+    def list_results(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+    ) -> tuple[Floats, Results]:
+        """Accumulators and results; made in one go."""
+        return self._thread.submit(self._list_results, genomes, windows, times).result()
+
     def rows(self, slot: int, series: int) -> Floats:
         """There are no slots to copy a row from."""
         raise EngineError("rows of this strategy have no slots")
@@ -152,6 +159,27 @@ class CudaLanguageBackend(Backend):
 
             self._take(one, genomes, note)
         return [tuple(own[number] for number in range(len(windows))) for own in found]
+
+    @device_errors
+    def _list_results(
+        self, genomes: Floats, windows: Sequence[Window], times: Sequence[Ints]
+    ) -> tuple[Floats, Results]:
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        parts: list[tuple[Ints, Ints, Results]] = []
+        for series, places, ranges in by_series(windows):
+            one = self._series[series]
+
+            def note(members: slice, asked: Asked, each: Each) -> None:
+                begin = members.start
+                listed = one.accounts.list_results(asked, each, ranges, times[series])  # noqa: B023
+                for found, results in listed:
+                    some = np.arange(begin, begin + len(found))
+                    out[np.ix_(some, places)] = found  # noqa: B023
+                    parts.append((some, places, results))  # noqa: B023
+                    begin += len(found)
+
+            self._take(one, genomes, note)
+        return out, join_results(parts, len(genomes), len(windows))
 
     @device_errors
     def _signals(self, genome: Floats, window: Window) -> Slots:

@@ -10,7 +10,8 @@ import torch
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
-from engine.backend import Backend, Floats, RowRequest, Slots, StretchedRows
+from engine.accounts.results import Results, join_results
+from engine.backend import Backend, Floats, Ints, RowRequest, Slots, StretchedRows
 from engine.cuda.backend import CudaBackend
 from engine.fast_case import FastCase
 from engine.runtime.cuda.faults import device_errors
@@ -113,6 +114,26 @@ class SeveralGpus(Backend):
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals, from the first device."""
         return self._parts[0].ledgers(genomes, slots, windows)
+
+    def list_results(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
+    ) -> tuple[Floats, Results]:
+        """Accumulators and results, of as many devices as pay."""
+        shares = self._shares(genomes, windows)
+        listing = [
+            self._pool.submit(
+                part.list_results, genomes[begin:end], slots[begin:end], windows, times
+            )
+            for part, begin, end in shares
+        ]
+        found = [done.result() for done in listing]
+        places = np.arange(len(windows))
+        parts = [
+            (np.arange(begin, end), places, results)
+            for (_, begin, end), (_, results) in zip(shares, found, strict=True)
+        ]
+        out = np.concatenate([accumulators for accumulators, _ in found])
+        return out, join_results(parts, len(genomes), len(windows))
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], from the first device."""

@@ -36,7 +36,7 @@ from strategy.files import build_strategies
 from strategy.genes import Gene, GenomeLayout
 from tests.support.aligned import MOODY, moody_bars
 from tests.support.interpreter import repeat_nothing
-from tests.support.parity import assert_same_bits
+from tests.support.parity import assert_same_accounts, assert_same_bits
 from tests.support.positions import asks, by_cpu, jumping, population_of
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import costs, make_bars, random_genomes, windows_of
@@ -133,6 +133,13 @@ def compare_drawn():
         genomes = population(strategy, 2, seed)
         found = assert_same_everywhere(strategy, genomes, series, windows, charges)
         sums += found.sum(axis=(0, 1))
+        if seed == DRAWN[0]:
+            engines = [
+                Engine(strategy, series, windows, charges, device=device)
+                for device in ("cpu", INTERPRETED)
+            ]
+            assert_same_accounts(*engines, genomes)
+            assert found[:, :, ACCUMULATOR_INDEX["shorts"]].any(), "no side was compared"
     for name, place in ACCUMULATOR_INDEX.items():
         assert sums[place] != 0, f"{name} was not compared"
     print(f"drawn: {sums[0]:.0f} trades, every bit equal")
@@ -163,8 +170,8 @@ def compare_memory():
     assert seen[:3] == [9, 4, 2], seen
     Accounts.fold = original
     host = Engine(strategy, [bars], windows, device="cpu")
-    accounts = [engine.evaluate_account(genomes[:2])[1] for engine in (host, full)]
-    assert_same_bits(*accounts, "two windows as one account")
+    assert_same_accounts(host, full, genomes[:3])
+    assert_same_accounts(host, crowded, genomes)
     print("memory: every bit equal")
 
 

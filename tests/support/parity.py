@@ -41,3 +41,20 @@ def assert_same_trades(reference, engine, genomes):
             assert not problem, f"{where}: {problem}"
     # Ledgers need rows, so that now all of them are there.
     assert_same_bits(accumulators, engine.evaluate(genomes), "with rows")
+
+
+def assert_same_accounts(expected, actual, genomes):
+    """Two engines list the same results of each individual and window, and fold them alike."""
+    (left, mine), (right, other) = (engine.list_results(genomes) for engine in (expected, actual))
+    assert_same_bits(left, right, "accumulators beside results")
+    assert_same_bits(mine.counts, other.counts, "trades of results")
+    for place in np.ndindex(mine.counts.shape):
+        for name in ("exit_ns", "r", "side"):
+            columns = [
+                getattr(one, name)[one.firsts[place] : one.firsts[place] + one.counts[place]]
+                for one in (mine, other)
+            ]
+            assert_same_bits(*columns, f"{name} of {place}")
+    folded = [engine.evaluate_account(genomes) for engine in (expected, actual)]
+    for one, another in zip(*folded, strict=True):
+        assert_same_bits(one, another, "windows as one account")

@@ -99,6 +99,7 @@ class DeviceMarket:
         self.pyramid = build_pyramid(lows, highs)
         self.coder_numbers = {coder: number for number, coder in enumerate(coders)}
         self.maps = self._build_maps(all_sources)
+        self._opened: Ints | None = None
 
     @property
     def whole(self) -> Stretch:
@@ -117,6 +118,14 @@ class DeviceMarket:
             for start in (int(self.starts[window.series]),)
         ]
         return self.to_device(np.array(table, np.int32))
+
+    def lay_out_times(self, times: Sequence[Ints]) -> Ints:
+        """When the bars of all series open, [B] on the axis; `times` are those of each series."""
+        if self._opened is None:
+            self._opened = np.zeros(self.n_bars, np.int64)
+            for start, end, own in zip(self.starts, self.ends, times, strict=True):
+                self._opened[start:end] = own
+        return self._opened
 
     def _join_columns(self, columns: list[Floats], filler: float) -> torch.Tensor:
         joined = np.full(self.n_bars, filler)

@@ -11,7 +11,7 @@ from engine.cpu import CpuBackend
 from engine.cpu.language import LanguageBackend
 from engine.cuda import SeveralGpus
 from engine.devices import Device
-from tests.support.parity import assert_same_bits
+from tests.support.parity import assert_same_accounts, assert_same_bits
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -56,6 +56,7 @@ def test_split_changes_no_bit(split, n_parts, size):
     alone = Engine(SPEC, [BARS], WINDOWS, device="cpu")
     several, _ = split(n_parts, fewest=1)
     assert_same_bits(alone.evaluate(genomes), several.evaluate(genomes), f"{n_parts} parts")
+    assert_same_accounts(alone, several, genomes)
     for expected, actual in zip(alone.trades(genomes[0]), several.trades(genomes[0]), strict=True):
         assert_same_bits(expected.r, actual.r, "ledger")
     assert [bars.tolist() for bars in alone.signals(genomes[0])] == [
@@ -100,5 +101,6 @@ def test_other_strategies_are_split_too():
     several = Engine(IN_WORDS, [bars], windows, device=Device("several", "a test", Maker))
     alone = Engine(IN_WORDS, [bars], windows, device="cpu")
     assert_same_bits(alone.evaluate(genomes), several.evaluate(genomes), "three parts")
+    assert_same_accounts(alone, several, genomes)
     for expected, actual in zip(alone.trades(genomes[0]), several.trades(genomes[0]), strict=True):
         assert_same_bits(expected.r, actual.r, "ledger")

@@ -15,7 +15,7 @@ from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
 from engine.accounts.reference import fold_results
-from engine.accounts.results import Results, collect_results, order_windows
+from engine.accounts.results import Results, arrange_results, order_windows
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.out_of_core import PartedEngine
@@ -114,6 +114,23 @@ WINDOWS = [
     Window(1, 100, 700), Window(2, 0, 450), Window(2, 450, 900),
 ]  # fmt: skip
 CHARGED = Costs(risk_fraction=0.2)
+
+
+def collect_results(ledgers, times):
+    """Results of ledgers, [P] of [W]; `times` [W] say when bars open in each window's series."""
+    listed = [ledger for of_one in ledgers for ledger in of_one]
+    counts = np.array([len(ledger) for ledger in listed], np.int64)
+    opened = [
+        own[ledger.exit_bar]
+        for of_one in ledgers
+        for ledger, own in zip(of_one, times, strict=True)
+    ]
+    return arrange_results(
+        counts.reshape(len(ledgers), len(times)),
+        np.concatenate([np.empty(0, np.int64), *opened]),
+        np.concatenate([np.empty(0), *(ledger.r for ledger in listed)]),
+        np.concatenate([np.empty(0, np.int8), *(ledger.side for ledger in listed)]),
+    )
 
 
 def genomes_of(spec, count=12):
