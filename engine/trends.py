@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from engine.indicators.cpu.trends import Trend, TrendState, compute_trends
+from engine.indicators.cpu.trends import Trend, TrendState, compute_trends, require_room
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.machine import available_cores
@@ -81,12 +81,16 @@ def rows(
         is_script: Whether to take `adaptive_trend_script`.
         device: ``cpu``, or ``cuda`` with a number or without one.
         threads: Cores; all when None.
+
+    Raises:
+        EngineError: Where prices are too large for sums over them.
     """
     if device == "cpu" or not closes:
         found = trends(closes, parameters, is_script=is_script, threads=threads)
         return [one.row for one in found]
     from engine.indicators.cuda.trends import compute_trend_rows
 
+    require_room(closes, parameters)
     return compute_trend_rows(closes, parameters, is_script=is_script, device=device)
 
 

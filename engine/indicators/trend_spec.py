@@ -5,7 +5,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from engine.backend import Ints
+from engine.backend import Floats, Ints
 from strategy.expressions import Call
 from strategy.nodes import Node
 
@@ -36,6 +36,20 @@ FLOOR, MILLION = 0.25, 1_000_000
 
 TAYLOR = np.array([1.0 / math.factorial(i) for i in range(19)])
 """Coefficients of the series of exp."""
+
+
+LARGEST = 1e307
+"""What no sum of a fast form may pass: one that overflowed would be read as a level average."""
+
+
+def has_room(close: Floats, lengths: Ints | tuple[int, ...]) -> bool:
+    """Whether fast forms of averages of some lengths hold all sums over prices [T].
+
+    The largest is a weighted one: n (n + 1) / 2 differences of up to twice a price. Where there is
+    no room rows are made by their definition.
+    """
+    longest = float(max(lengths)) + float(OFFSETS.max())
+    return float(close.max(initial=0.0)) < LARGEST / (3.0 * longest * longest)
 
 
 def is_trend(node: Node) -> TypeGuard[Call]:

@@ -13,11 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars
+from engine.errors import EngineError
 from engine.indicators.cpu.trend_layers import MEMORY as LAYERS_MEMORY
 from engine.indicators.cpu.trend_layers import fresh_memory, pack, weigh
 from engine.indicators.cpu.trend_sides import MEMORY as SIDES_MEMORY
 from engine.indicators.cpu.trend_sides import fill_sides
-from engine.indicators.trend_spec import FAMILIES, IN_SCRIPT, LENGTHS, TRENDS, list_lengths
+from engine.indicators.trend_spec import (
+    FAMILIES,
+    IN_SCRIPT,
+    LENGTHS,
+    TRENDS,
+    has_room,
+    list_lengths,
+)
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.types import Codes, Floats, Ints
@@ -71,7 +79,12 @@ def compute_trends(
     is_script: bool,
     states: Sequence[TrendState | None],
 ) -> list[Trend]:
-    """The adaptive trends of up to four series of one length, which go on from one bar."""
+    """The adaptive trends of up to four series of one length, which go on from one bar.
+
+    Raises:
+        EngineError: Where prices are too large for sums over them.
+    """
+    require_room(closes, parameters)
     begin, bars = 0 if states[0] is None else states[0].bars, len(closes[0])
     sides = np.zeros((LANES, FAMILIES, GROUPS, SIDES_MEMORY))
     layers = np.empty((LANES, LAYERS_MEMORY))
@@ -108,6 +121,20 @@ def compute_trends(
         )
         for lane in range(len(closes))
     ]
+
+
+def require_room(closes: Sequence[Floats], parameters: Sequence[int]) -> None:
+    """Refuse prices whose sums could overflow.
+
+    Raises:
+        EngineError: Naming the largest price.
+    """
+    for close in closes:
+        if not has_room(close, tuple(parameters[:6])):
+            raise EngineError(
+                f"a price of {close.max():g} is too large for adaptive trends of such lengths: "
+                "divide all prices by a power of ten, which changes no trend"
+            )
 
 
 def weigh_lanes(
@@ -160,6 +187,9 @@ class TrendForm:
     def rows(self, loop: object, close: Floats, tuples: Sequence[Sequence[int]]) -> list[Floats]:
         """Rows [T] of up to four tuples, by one of the definitions in `FORMS`."""
         is_script = FORMS[loop]
+        if not all(has_room(close, tuple(parameters[:6])) for parameters in tuples):
+            define = self._compiled(cast(Callable[..., Floats], loop))
+            return [define(close, *parameters) for parameters in tuples]
         at_hand: dict[tuple[int, int, int], int] = {}
         places = np.zeros((LANES, FAMILIES), np.int64)
         for lane, parameters in enumerate(tuples):

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from engine.indicators.cuda.trends import Trends
-from engine.indicators.trend_spec import TRENDS, is_trend
+from engine.indicators.trend_spec import TRENDS, has_room, is_trend
 from engine.runtime.cuda.watchdog import move_tensor
 from strategy.expressions import Call, Expression
 from strategy.model import Strategy
@@ -40,7 +40,7 @@ class Making:
         on_host = []
         calls: dict[str, dict[int, Call]] = {name: {} for name in TRENDS}
         for place, tree in enumerate(trees):
-            if is_trend(tree):
+            if is_trend(tree) and has_room(self.rows.series.close, _lengths(tree)):
                 calls[tree.label][place] = tree
             else:
                 on_host.append(place)
@@ -72,6 +72,11 @@ class Making:
                 # What is the same at every bar may be one number.
                 row[:] = found
         return host
+
+
+def _lengths(call: Call) -> tuple[int, ...]:
+    """Base lengths of an adaptive trend's families."""
+    return tuple(whole(one) for one in call.parameters[:6])
 
 
 def _put(places: list[int], out: torch.Tensor, rows: torch.Tensor) -> None:

@@ -3,6 +3,7 @@
 import gc
 import math
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 
 from data import Window
 from engine.batch import Engine
+from engine.errors import EngineError
 from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.lru_cache import Kept
 from engine.trends import TrendState, trends
+from strategy import words
 from strategy.indicators import adaptive_trend as law
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
@@ -228,3 +231,39 @@ def test_what_is_kept_goes_with_the_engine():
         assert not any(place() is not None for place in places)
     finally:
         gc.enable()
+
+
+HUGE = (1e300, 1e305, 3e306, 1e307, 3e307, 6e307, 1.7e308)
+"""The largest price: up to what no number is larger than."""
+
+
+def enlarge(bars, largest):
+    """The same bars with other prices."""
+    factor = largest / bars.high.max()
+    prices = {name: getattr(bars, name) * factor for name in ("open", "high", "low", "close")}
+    return replace(bars, **prices)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("largest", HUGE)
+@pytest.mark.parametrize("row", ["adaptive_trend", "adaptive_trend_script", "hma"])
+def test_sums_that_overflow_are_those_of_the_law(row, largest):
+    """An average that is not a number takes no side, and the next one has none to change from."""
+    lengths = (words.length("base", 9, 9, 10), *(9,) * 5)
+    trend = {
+        "adaptive_trend": words.adaptive_trend(*lengths),
+        "adaptive_trend_script": words.adaptive_trend_script(*lengths),
+        "hma": words.close - words.hma(words.close, words.length("base", 9, 9, 10)),
+    }[row]
+    strategy = words.strategy("In", long=trend > 0, exit_long=trend < 0, stop=words.share(0.02))
+    bars = enlarge(make_bars(3, 600), largest)
+    genome, windows = strategy.layout.defaults, [Window.whole(bars)]
+    (expected,) = Reference(strategy, [bars], windows, form=RUN).trades(genome)
+    (actual,) = Engine(strategy, [bars], windows, device="cpu").trades(genome)
+    assert not compare_ledgers(expected, actual)
+
+
+def test_trends_of_sums_that_overflow_are_refused():
+    """What goes on from bar to bar has the fast form alone."""
+    with pytest.raises(EngineError, match=r"a price of 1e\+306 is too large"):
+        trends([np.full(50, 1e306)], A)
