@@ -19,6 +19,7 @@ from engine.fast_case import find_fast_case
 from engine.indicators.plan import Plan, RowGroup, length_columns, plan_chunks, plan_rows
 from engine.indicators.row_cache import RowBank
 from engine.memory_plan import MemoryPlan, row_capacity
+from engine.pairs import PairedWindows, check_pairs
 from engine.runtime.cpu.threads import Threads
 from engine.validate import are_legal, check_windows, find_slots, load_loops, require_genomes
 from strategy.genes import Floats
@@ -113,6 +114,7 @@ class Engine:
         )
         self._bank = RowBank(capacity, self._backend.fill)
         self._chunk = chunk
+        self._paired = PairedWindows()
 
     n_parts = 1
     """In how many parts memory holds its series, one after the other."""
@@ -139,7 +141,7 @@ class Engine:
         """
         check_windows(self.series, windows)
         other = copy(self)
-        other.windows = tuple(windows)
+        other.windows, other._paired = tuple(windows), PairedWindows()
         return other
 
     def shares(self) -> Iterator[tuple[Ints, "Engine"]]:
@@ -157,6 +159,7 @@ class Engine:
         """
         other = copy(self)
         other.costs, other._backend = costs, self._backend.with_costs(costs)
+        other._paired = PairedWindows()
         return other
 
     def memory_plan(self, individuals: int) -> MemoryPlan:
@@ -202,6 +205,21 @@ class Engine:
                 return self._evaluate_chunks(genomes, out)
             again()
         return out
+
+    def evaluate_pairs(self, genomes: Floats, pairs: Ints) -> Floats:
+        """Backtest pairs [N, 2] of an individual of genomes [P, G] and a window, by their numbers.
+
+        Returns [N, A] accumulators, the bits of `evaluate` in any grouping. Rows are computed in
+        every series: where each individual meets few of many, ask an engine whose series are apart
+        (`engine.out_of_core.create_engine`).
+
+        Raises:
+            EngineError: When a pair names no individual or no window.
+            GenomeError: When a genome that is paired is not legal.
+        """
+        genomes = require_genomes(self.spec, genomes)
+        check_pairs(pairs, len(genomes), len(self.windows))
+        return self._paired.evaluate(self, genomes, pairs)
 
     def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
         """The same accumulators, and those of all windows as one account [P, A].

@@ -17,6 +17,7 @@ from engine.batch import Engine
 from engine.devices import Device, choose_device
 from engine.fast_case import find_fast_case
 from engine.memory_plan import MemoryPlan
+from engine.pairs import check_pairs
 from engine.validate import check_windows, require_genomes
 from strategy.genes import Floats
 from strategy.model import Strategy
@@ -34,13 +35,21 @@ def create_engine(
     device: str | Device = "auto",
     threads: int | None = None,
     memory_bytes: int | None = None,
+    is_apart: bool = False,
 ) -> Engine:
     """An engine of all series where memory holds what it needs of them, else one of parts.
 
-    Only a CPU works in parts; arguments and errors are those of `engine.batch.Engine`.
+    Only a CPU works in parts; arguments and errors are those of `engine.batch.Engine`. `is_apart`
+    gives each series rows of its own, for individuals that meet its windows
+    (`Engine.evaluate_pairs`), and an even share of the memory.
     """
     check_windows(series, windows)
     chosen = choose_device(spec, device) if isinstance(device, str) else device
+    if is_apart:
+        free = chosen.maker.free_share * chosen.maker.free_bytes()
+        share = int(memory_bytes or free) // len(series)
+        borders = list(range(len(series) + 1))
+        return ApartEngine(spec, series, windows, costs, chosen, borders, threads, share)
     if chosen.label == "cpu":
         allowed = memory_bytes or int(chosen.maker.free_share * chosen.maker.free_bytes())
         n_rows = len(find_fast_case(spec).rows)
@@ -68,6 +77,9 @@ class PartedEngine(Engine):
         threads, memory_bytes: Of each part.
     """
 
+    holds_all = False
+    """Whether parts stay in memory once they were asked for."""
+
     def __init__(
         self,
         spec: Strategy,
@@ -86,6 +98,7 @@ class PartedEngine(Engine):
         self.device_reason = f"{chosen.reason}, in {self.n_parts} parts of the series"
         self._given = {"threads": threads, "memory_bytes": memory_bytes}
         self._held: dict[int, Engine] = {}
+        self._shares: dict[int, Engine] = {}
         self._chunk = None
         self._parts = cut_windows(self.windows, self._borders)
 
@@ -109,7 +122,7 @@ class PartedEngine(Engine):
 
     def charged(self, costs: Costs) -> "PartedEngine":
         """The same with other costs."""
-        return PartedEngine(
+        return type(self)(
             self.spec, self.series, self.windows, costs, self._chosen, self._borders, **self._given
         )
 
@@ -125,7 +138,7 @@ class PartedEngine(Engine):
         """
         for part in sorted(self._parts, key=lambda part: int(self._parts[part][0][0])):
             places, windows = self._parts[part]
-            yield places, self._engine(part).on(windows)
+            yield places, self._share(part, windows)
 
     def evaluate(self, genomes: Floats) -> Floats:
         """As `engine.batch.Engine.evaluate`."""
@@ -136,6 +149,22 @@ class PartedEngine(Engine):
             # Else it would stay until the next one is made.
             del engine
         return out
+
+    def evaluate_pairs(self, genomes: Floats, pairs: Ints) -> Floats:
+        """As `engine.batch.Engine.evaluate_pairs`; a part computes rows of its own pairs alone."""
+        genomes = require_genomes(self.spec, genomes)
+        check_pairs(pairs, len(genomes), len(self.windows))
+        accumulators = np.empty((len(pairs), len(ACCUMULATORS)))
+        number_in_part = np.zeros(len(self.windows), np.int64)
+        for windows, engine in self.shares():
+            number_in_part[windows] = np.arange(len(windows))
+            (places,) = np.nonzero(np.isin(pairs[:, 1], windows))
+            members, member_of = np.unique(pairs[places, 0], return_inverse=True)
+            if len(places):
+                own = np.stack((member_of, number_in_part[pairs[places, 1]]), axis=1)
+                accumulators[places] = engine.evaluate_pairs(genomes[members], own)
+            del engine
+        return accumulators
 
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
         """As `engine.batch.Engine.list_results`."""
@@ -183,10 +212,15 @@ class PartedEngine(Engine):
         part = int(np.searchsorted(self._borders, series, "right")) - 1
         return self._engine(part).row(form, parameters, series - self._borders[part])
 
+    def _share(self, part: int, windows: Sequence[Window]) -> Engine:
+        """The engine of a part, for its windows."""
+        return self._engine(part).on(windows)
+
     def _engine(self, part: int) -> Engine:
         """Of one part, whose first window nobody asks about; that of another is let go first."""
         if part not in self._held:
-            self._held.clear()
+            if not self.holds_all:
+                self._held.clear()
             own = self.series[self._borders[part] : self._borders[part + 1]]
             self._held[part] = Engine(
                 self.spec,
@@ -197,6 +231,27 @@ class PartedEngine(Engine):
                 **self._given,
             )
         return self._held[part]
+
+
+class ApartEngine(PartedEngine):
+    """An engine whose parts are held all, so that each has the rows of those who meet its windows.
+
+    Searches that advance together, each on a market of its own, are pairs of it.
+    """
+
+    holds_all = True
+
+    def on(self, windows: Sequence[Window]) -> "PartedEngine":
+        """The same for other windows [W] of its series."""
+        other = super().on(windows)
+        other._shares = {}
+        return other
+
+    def _share(self, part: int, windows: Sequence[Window]) -> Engine:
+        """The same engine for the same windows: a device knows them again."""
+        if part not in self._shares:
+            self._shares[part] = super()._share(part, windows)
+        return self._shares[part]
 
 
 def cut_windows(

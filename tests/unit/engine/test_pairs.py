@@ -1,0 +1,138 @@
+"""Pairs of individual and window: the bits of the whole product, in any grouping."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.bars import Window
+from engine.accounts.costs import Costs
+from engine.batch import Engine
+from engine.errors import EngineError
+from engine.out_of_core import create_engine
+from engine.pairs import group_pairs
+from engine.reference import Reference
+from engine.replay.parity import compare_accumulators
+from strategy.errors import GeneError
+from tests.support.backends import BACKEND_PARAMETERS
+from tests.support.parity import assert_same_bits
+from tests.support.random_strategies import drawn_strategy
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+SPECS = (SHORT_SPECS["seller_exhaustion"], drawn_strategy(4))
+NAMES = ("shipped", "drawn")
+
+SERIES = [make_bars(seed, 300 + 40 * seed) for seed in range(3)]
+WINDOWS = [Window(1, 0, 340), Window(0, 20, 300), Window(2, 0, 200), Window(2, 150, 380)]
+N_INDIVIDUALS = 9
+EVERY = [(p, w) for p in range(N_INDIVIDUALS) for w in range(len(WINDOWS))]
+
+
+def genomes_of(spec):
+    """As many as pairs name."""
+    return random_genomes(spec, N_INDIVIDUALS, seed=2)
+
+
+@pytest.fixture(scope="module", params=SPECS, ids=NAMES)
+def engines(request):
+    """The product of all, an engine of all series, and one whose series are apart."""
+    spec = request.param
+    engine = Engine(spec, SERIES, WINDOWS, device="cpu")
+    apart = create_engine(spec, SERIES, WINDOWS, device="cpu", is_apart=True)
+    return engine.evaluate(genomes_of(spec)), engine, apart
+
+
+@given(pairs=st.lists(st.sampled_from(EVERY), max_size=60), cut=st.integers(0, 60))
+def test_any_grouping_has_the_same_bits(engines, pairs, cut):
+    """Any pairs, in any order, some of them twice, at once or in two calls."""
+    product, *ways = engines
+    pairs = np.array(pairs, np.int64).reshape(-1, 2)
+    expected = product[pairs[:, 0], pairs[:, 1]]
+    for engine in ways:
+        genomes = genomes_of(engine.spec)
+        assert_same_bits(expected, engine.evaluate_pairs(genomes, pairs), "pairs")
+        parts = [engine.evaluate_pairs(genomes, some) for some in (pairs[:cut], pairs[cut:])]
+        assert_same_bits(expected, np.concatenate(parts), "in two calls")
+
+
+@pytest.mark.parametrize("device", BACKEND_PARAMETERS)
+@pytest.mark.parametrize("spec", SPECS, ids=NAMES)
+def test_searches_side_by_side_find_what_they_find_alone(spec, device):
+    """Each on its own market, and the reference agrees."""
+    windows = [Window.whole(bars, number) for number, bars in enumerate(SERIES)]
+    genomes = genomes_of(spec)
+    pairs = np.stack([np.arange(N_INDIVIDUALS), np.arange(N_INDIVIDUALS) % len(windows)], axis=1)
+    apart = create_engine(spec, SERIES, windows, device=device, is_apart=True)
+    accumulators = apart.evaluate_pairs(genomes, pairs)
+    reference = Reference(spec, SERIES, windows)
+    for (member, window), actual in zip(pairs.tolist(), accumulators, strict=True):
+        expected = reference.fold(reference.trades(genomes[member])[window])
+        assert not compare_accumulators(expected, actual)
+    assert accumulators[:, 0].sum() > 0
+
+
+def test_rows_are_computed_where_somebody_reads_them():
+    """An individual that meets one market asks for no row of another."""
+    spec = SPECS[0]
+    apart = create_engine(spec, SERIES, WINDOWS, device="cpu", is_apart=True)
+    genomes = genomes_of(spec)
+    apart.evaluate_pairs(genomes, np.array([[0, 0], [1, 1], [2, 2], [2, 3]]))
+    in_step = apart.rows_computed
+    alone = [Engine(spec, [bars], [Window.whole(bars)], device="cpu") for bars in SERIES]
+    for engine, member in zip(alone, (1, 0, 2), strict=True):
+        engine.evaluate(genomes[member : member + 1])
+    assert in_step == sum(engine.rows_computed for engine in alone)
+
+
+def test_other_windows_and_costs_are_not_mistaken_for_these():
+    """What is kept for the next pairs is that of the same windows and costs."""
+    spec, pairs = SPECS[0], np.array([[0, 0], [3, 0], [5, 1]])
+    charged = Costs(fee_bp=30.0)
+    for is_apart in (False, True):
+        engine = create_engine(spec, SERIES, WINDOWS, device="cpu", is_apart=is_apart)
+        engine.evaluate_pairs(genomes_of(spec), pairs)
+        for other in (engine.on(WINDOWS[2:]), engine.charged(charged)):
+            product = other.evaluate(genomes_of(spec))
+            expected = product[pairs[:, 0], pairs[:, 1]]
+            assert_same_bits(expected, other.evaluate_pairs(genomes_of(spec), pairs), "other")
+
+
+def test_groups_are_products_of_all_pairs():
+    """Each pair is in one of them, and windows that the same individuals meet are in one group."""
+    pairs = np.array([(p, w) for w in (0, 1, 3) for p in range(4)] + [(1, 2), (0, 2)])
+    groups = list(group_pairs(pairs))
+    assert sorted(len(windows) for _, windows, _ in groups) == [1, 3]
+    for members, windows, places in groups:
+        for i, member in enumerate(members):
+            for j, window in enumerate(windows):
+                assert pairs[places[i, j]].tolist() == [member, window]
+    assert np.sort(np.concatenate([places.ravel() for _, _, places in groups])).tolist() == list(
+        range(len(pairs))
+    )
+
+
+@pytest.mark.parametrize(
+    ("pairs", "problem"),
+    [
+        (np.array([[0, 0], [N_INDIVIDUALS, 0]]), "pair 1 is individual 9 in window 0"),
+        (np.array([[0, -1]]), "pair 0 is individual 0 in window -1"),
+        (np.zeros((2, 3), np.int64), r"whole numbers \[N, 2\], got int64 \[2, 3\]"),
+        (np.zeros((2, 2)), "got float64"),
+    ],
+)
+def test_pairs_of_nobody_are_refused(pairs, problem):
+    """By their number."""
+    for is_apart in (False, True):
+        engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", is_apart=is_apart)
+        with pytest.raises(EngineError, match=problem):
+            engine.evaluate_pairs(genomes_of(SPECS[0]), pairs)
+
+
+def test_a_genome_that_is_not_legal_is_refused_where_it_is_paired():
+    """Others are not looked at."""
+    genomes = genomes_of(SPECS[0])
+    genomes[4] = np.nan
+    engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", is_apart=True)
+    engine.evaluate_pairs(genomes, np.array([[3, 0]]))
+    with pytest.raises(GeneError):
+        engine.evaluate_pairs(genomes, np.array([[4, 0]]))
