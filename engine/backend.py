@@ -166,9 +166,12 @@ def by_series(windows: Sequence[Window]) -> Iterator[tuple[int, Ints, Ints]]:
     """
     of_series = np.array([window.series for window in windows])
     for number in np.unique(of_series).tolist():
-        (places,) = np.nonzero(of_series == number)
-        ranges = [(windows[place].start, windows[place].end) for place in places.tolist()]
-        yield number, places, np.array(ranges, np.int64)
+        (numbers,) = np.nonzero(of_series == number)
+        ranges = [
+            (windows[window_number].start, windows[window_number].end)
+            for window_number in numbers.tolist()
+        ]
+        yield number, numbers, np.array(ranges, np.int64)
 
 
 class BackendMaker(Protocol):

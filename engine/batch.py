@@ -229,8 +229,8 @@ class Engine:
         """
         genomes = require_genomes(self.spec, genomes)
         if len(self.windows) == 1:
-            found = self.evaluate(genomes)
-            return found, found[:, 0]
+            accumulators = self.evaluate(genomes)
+            return accumulators, accumulators[:, 0]
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         account = np.empty((len(genomes), len(ACCUMULATORS)))
         step = min(max(1, ACCOUNT_PAIRS // len(self.windows)), self._chunk or ACCOUNT_PAIRS)
@@ -253,16 +253,16 @@ class Engine:
             return self._backend.list_results(members, slots, self.windows, times)
         # Their rows do not fit the bank together.
         out = np.empty((len(members), len(self.windows), len(ACCUMULATORS)))
-        places = np.arange(len(self.windows))
+        window_numbers = np.arange(len(self.windows))
 
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
             for some, plan in plan_chunks(self._case, members, self._bank.capacity, self._chunk):
-                out[some], found = self._backend.list_results(
+                out[some], results = self._backend.list_results(
                     members[some], self._fill_slots(plan), self.windows, times
                 )
-                yield some, places, found
+                yield some, window_numbers, results
 
-        return out, join_results(of_chunks(), len(members), len(places))
+        return out, join_results(of_chunks(), len(members), len(window_numbers))
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
         """All trades of one individual [G]: a ledger a window, [W].
@@ -291,9 +291,10 @@ class Engine:
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
         """Signal bars of one individual, whatever the position; one array [S] a window."""
-        (own,), (slots,) = self._alone(genome)
+        (population,), (slots,) = self._alone(genome)
         return tuple(
-            self._backend.signals(own, slots, window).astype(np.int64) for window in self.windows
+            self._backend.signals(population, slots, window).astype(np.int64)
+            for window in self.windows
         )
 
     def row(self, form: Form, parameters: Sequence[float], series: int = 0) -> Floats:
@@ -313,13 +314,13 @@ class Engine:
     def _looked_up(self, genomes: Floats, part: slice, out: Floats) -> Callable[[], bool] | None:
         """The same, with legality and rows looked up here, and missing rows computed."""
         members = self._require_legal(genomes[part])
-        found = self._found(members)
-        if found is None:
+        slots = self._found(members)
+        if slots is None:
             filled = self._try_fill_slots(genomes)
             if filled is None:
                 return None
-            found = filled[part]
-        wait = self._backend.begin(members, found, self.windows, out[part])
+            slots = filled[part]
+        wait = self._backend.begin(members, slots, self.windows, out[part])
 
         def finish() -> bool:
             wait()
@@ -366,13 +367,13 @@ class Engine:
         if plan.n_rows <= PARTS_THAT_PAY * self._bank.capacity:
             return False
         groups = [(group.form, group.parameters) for group in plan.groups]
-        found = np.empty_like(out)
+        in_order = np.empty_like(out)
         # Neighbours in the plan's order share rows.
         rows = StretchedRows(genomes[plan.order], groups, plan.row_of[plan.order])
-        if not self._backend.evaluate_in_stretches(rows, self.windows, found):
+        if not self._backend.evaluate_in_stretches(rows, self.windows, in_order):
             return False
         self._bank.clear()
-        out[plan.order] = found
+        out[plan.order] = in_order
         return True
 
     def _list_ledgers(self, genomes: Floats, slots: Slots) -> list[tuple[Ledger, ...]]:

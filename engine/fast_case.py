@@ -112,7 +112,7 @@ class FastCase:
     @cached_property
     def row_index(self) -> dict[str, int]:
         """Row name to its place in `rows`."""
-        return {row.name: place for place, row in enumerate(self.rows)}
+        return {row.name: number for number, row in enumerate(self.rows)}
 
 
 class _WiderError(Exception):
@@ -136,7 +136,7 @@ def _fast_case(strategy: Strategy) -> FastCase:
     _need(strategy.delay == Number(0.0))
     _need({name for name in PARTS if getattr(strategy, name) is not None} == PARTS_IN_USE)
     rows: dict[str, Row] = {}
-    entry = tuple(_comparison(one, rows) for one in split_conjunction(strategy.long))
+    entry = tuple(_comparison(comparison, rows) for comparison in split_conjunction(strategy.long))
     distance = _as(Arithmetic, _as(BeyondBar, strategy.stop).distance)
     _need(distance.operation == "*")
     # A product has the same bits in either order.

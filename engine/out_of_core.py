@@ -137,15 +137,15 @@ class PartedEngine(Engine):
         They come in the order of windows where those of a part stand side by side.
         """
         for part in sorted(self._parts, key=lambda part: int(self._parts[part][0][0])):
-            places, windows = self._parts[part]
-            yield places, self._share(part, windows)
+            numbers, windows = self._parts[part]
+            yield numbers, self._share(part, windows)
 
     def evaluate(self, genomes: Floats) -> Floats:
         """As `engine.batch.Engine.evaluate`."""
         genomes = require_genomes(self.spec, genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
-        for places, engine in self.shares():
-            out[:, places] = engine.evaluate(genomes)
+        for numbers, engine in self.shares():
+            out[:, numbers] = engine.evaluate(genomes)
             # Else it would stay until the next one is made.
             del engine
         return out
@@ -158,11 +158,13 @@ class PartedEngine(Engine):
         number_in_part = np.zeros(len(self.windows), np.int64)
         for windows, engine in self.shares():
             number_in_part[windows] = np.arange(len(windows))
-            (places,) = np.nonzero(np.isin(pairs[:, 1], windows))
-            members, member_of = np.unique(pairs[places, 0], return_inverse=True)
-            if len(places):
-                own = np.stack((member_of, number_in_part[pairs[places, 1]]), axis=1)
-                accumulators[places] = engine.evaluate_pairs(genomes[members], own)
+            (pair_numbers,) = np.nonzero(np.isin(pairs[:, 1], windows))
+            members, member_of = np.unique(pairs[pair_numbers, 0], return_inverse=True)
+            if len(pair_numbers):
+                pairs_of_part = np.stack(
+                    (member_of, number_in_part[pairs[pair_numbers, 1]]), axis=1
+                )
+                accumulators[pair_numbers] = engine.evaluate_pairs(genomes[members], pairs_of_part)
             del engine
         return accumulators
 
@@ -173,9 +175,9 @@ class PartedEngine(Engine):
         members = np.arange(len(genomes))
 
         def of_shares() -> Iterator[tuple[Ints, Ints, Results]]:
-            for places, engine in self.shares():
-                out[:, places], found = engine.list_results(genomes)
-                yield members, places, found
+            for numbers, engine in self.shares():
+                out[:, numbers], results = engine.list_results(genomes)
+                yield members, numbers, results
                 del engine
 
         return out, join_results(of_shares(), len(genomes), len(self.windows))
@@ -186,26 +188,26 @@ class PartedEngine(Engine):
         step = max(1, LISTED_PAIRS // len(self.windows))
         for begin in range(0, len(genomes), step):
             members = genomes[begin : begin + step]
-            found: list[dict[int, Ledger]] = [{} for _ in members]
-            for places, engine in self.shares():
-                for own, ledgers in zip(found, engine.ledgers(members), strict=True):
-                    own |= zip(places.tolist(), ledgers, strict=True)
+            by_window: list[dict[int, Ledger]] = [{} for _ in members]
+            for numbers, engine in self.shares():
+                for ledger_of, ledgers in zip(by_window, engine.ledgers(members), strict=True):
+                    ledger_of |= zip(numbers.tolist(), ledgers, strict=True)
                 del engine
-            for own in found:
-                yield tuple(own[place] for place in range(len(self.windows)))
+            for ledger_of in by_window:
+                yield tuple(ledger_of[window_number] for window_number in range(len(self.windows)))
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
         """As `engine.batch.Engine.trades`."""
-        (found,) = self.ledgers(np.asarray(genome)[None])
-        return found
+        (ledgers,) = self.ledgers(np.asarray(genome)[None])
+        return ledgers
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
         """As `engine.batch.Engine.signals`."""
-        found: dict[int, Ints] = {}
-        for places, engine in self.shares():
-            found |= zip(places.tolist(), engine.signals(genome), strict=True)
+        by_window: dict[int, Ints] = {}
+        for numbers, engine in self.shares():
+            by_window |= zip(numbers.tolist(), engine.signals(genome), strict=True)
             del engine
-        return tuple(found[place] for place in range(len(self.windows)))
+        return tuple(by_window[window_number] for window_number in range(len(self.windows)))
 
     def row(self, form: Form, parameters: Sequence[float], series: int = 0) -> Floats:
         """As `engine.batch.Engine.row`."""
@@ -221,11 +223,11 @@ class PartedEngine(Engine):
         if part not in self._held:
             if not self.holds_all:
                 self._held.clear()
-            own = self.series[self._borders[part] : self._borders[part + 1]]
+            series = self.series[self._borders[part] : self._borders[part + 1]]
             self._held[part] = Engine(
                 self.spec,
-                own,
-                [Window.whole(own[0])],
+                series,
+                [Window.whole(series[0])],
                 self.costs,
                 device=self._chosen,
                 **self._given,
@@ -259,13 +261,16 @@ def cut_windows(
 ) -> dict[int, tuple[Ints, list[Window]]]:
     """Part of series to the places of its windows among all, and these with its own numbers."""
     series = np.array([window.series for window in windows])
-    found = {}
+    parts = {}
     for part, (begin, end) in enumerate(pairwise(borders)):
-        places: npt.NDArray[np.int64] = np.flatnonzero((series >= begin) & (series < end))
-        own = [replace(windows[place], series=int(series[place]) - begin) for place in places]
-        if own:
-            found[part] = places, own
-    return found
+        numbers: npt.NDArray[np.int64] = np.flatnonzero((series >= begin) & (series < end))
+        windows_of_part = [
+            replace(windows[window_number], series=int(series[window_number]) - begin)
+            for window_number in numbers
+        ]
+        if windows_of_part:
+            parts[part] = numbers, windows_of_part
+    return parts
 
 
 def _borders(

@@ -40,13 +40,13 @@ class PairedWindows:
     def evaluate(self, engine: WindowEngine, genomes: Floats, pairs: Ints) -> Floats:
         """Accumulators [N, A] of pairs [N, 2], as many individuals together as meet the same."""
         accumulators = np.empty((len(pairs), len(ACCUMULATORS)))
-        for members, numbers, places in group_pairs(pairs):
+        for members, numbers, pair_numbers in group_pairs(pairs):
             windows = tuple(engine.windows[number] for number in numbers.tolist())
             if windows not in self._engines:
                 if len(self._engines) == MOST_KEPT:
                     self._engines.clear()
                 self._engines[windows] = engine.on(windows)
-            accumulators[places] = self._engines[windows].evaluate(genomes[members])
+            accumulators[pair_numbers] = self._engines[windows].evaluate(genomes[members])
         return accumulators
 
 
@@ -79,10 +79,10 @@ def group_pairs(pairs: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
     order = np.lexsort((pairs[:, 0], pairs[:, 1]))
     windows, begins = np.unique(pairs[order, 1], return_index=True)
     groups: dict[bytes, list[tuple[int, Ints]]] = {}
-    for window, places in zip(windows.tolist(), np.split(order, begins)[1:], strict=True):
-        members = np.ascontiguousarray(pairs[places, 0])
-        groups.setdefault(members.tobytes(), []).append((window, places))
+    for window, pair_numbers in zip(windows.tolist(), np.split(order, begins)[1:], strict=True):
+        members = np.ascontiguousarray(pairs[pair_numbers, 0])
+        groups.setdefault(members.tobytes(), []).append((window, pair_numbers))
     for key, of_windows in groups.items():
-        places = np.stack([places_of_one for _, places_of_one in of_windows], axis=1)
+        pair_numbers = np.stack([numbers_of_window for _, numbers_of_window in of_windows], axis=1)
         numbers = np.array([window for window, _ in of_windows])
-        yield np.frombuffer(key, pairs.dtype), numbers, places
+        yield np.frombuffer(key, pairs.dtype), numbers, pair_numbers

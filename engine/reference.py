@@ -152,8 +152,11 @@ class Reference:
 
     def rows(self, genes: Genes, series: int) -> dict[str, Floats]:
         """All rows [T] of one series that conditions and exits read, as they are written."""
-        read = [one for one in self.spec.expressions if holds_row(one)]
-        return {format_tree(one): self._rows[series].values(one, genes) for one in read}
+        read = [expression for expression in self.spec.expressions if holds_row(expression)]
+        return {
+            format_tree(expression): self._rows[series].values(expression, genes)
+            for expression in read
+        }
 
     def conditions(self, genes: Genes, series: int) -> dict[str, Bools]:
         """Conditions of entries and exits: whether each holds, [T], also in the warm-up.
@@ -184,8 +187,8 @@ class Reference:
             prices = self._prices[series]
             for window in of_series:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
-                asked = prices, clock, *sides, limits, list_signals(*sides, bars), window.end
-                yield build_ledger(self._run(take_signals, *asked))
+                arguments = prices, clock, *sides, limits, list_signals(*sides, bars), window.end
+                yield build_ledger(self._run(take_signals, *arguments))
 
     def _limits(self, genes: Genes) -> Limits:
         spec = self.spec
@@ -216,7 +219,7 @@ class Reference:
         if entry is None:
             return build_plan(side, np.zeros(len(rows.series), np.bool_), build_form())
         stop, target, trail = (
-            split_sides(one)[place] for one in (spec.stop, spec.target, spec.trail)
+            split_sides(form)[place] for form in (spec.stop, spec.target, spec.trail)
         )
         return build_plan(
             side,

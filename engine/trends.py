@@ -36,21 +36,21 @@ def trends(
     >>> round(float(found.row[-1]), 6), found.votes[:, -1].tolist()
     (0.282371, [0, 0, 0, 0, 0, 100])
     """
-    given = [None] * len(closes) if states is None else states
-    found: dict[int, Trend] = {}
+    begun = [None] * len(closes) if states is None else states
+    by_number: dict[int, Trend] = {}
     workers = Threads(threads or available_cores())
-    groups = _alike(closes, given)
+    groups = _alike(closes, begun)
 
     def work(thread: int) -> None:
         for some in groups[thread :: min(workers.count, len(groups))]:
             trends = compute_trends(
-                [closes[k] for k in some], parameters, is_script, [given[k] for k in some]
+                [closes[k] for k in some], parameters, is_script, [begun[k] for k in some]
             )
-            found.update(zip(some, trends, strict=True))
+            by_number.update(zip(some, trends, strict=True))
 
     if groups:
         workers.run(work, len(groups))
-    return [found[number] for number in range(len(closes))]
+    return [by_number[number] for number in range(len(closes))]
 
 
 def _alike(closes: Sequence[Floats], states: Sequence[TrendState | None]) -> list[list[int]]:
@@ -86,8 +86,8 @@ def rows(
         EngineError: Where prices are too large for sums over them.
     """
     if device == "cpu" or not closes:
-        found = trends(closes, parameters, is_script=is_script, threads=threads)
-        return [one.row for one in found]
+        by_series = trends(closes, parameters, is_script=is_script, threads=threads)
+        return [trend.row for trend in by_series]
     from engine.indicators.cuda.trends import compute_trend_rows
 
     require_room(closes, parameters)

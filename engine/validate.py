@@ -47,8 +47,8 @@ def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots:
     for r in range(columns.size):
         table, column = tables[r], columns[r]
         for p in range(genomes.shape[0]):
-            place = int(genomes[p, column]) if column >= 0 else -1 - column
-            slot = table[place] if place < table.size else np.int32(-1)
+            key = int(genomes[p, column]) if column >= 0 else -1 - column
+            slot = table[key] if key < table.size else np.int32(-1)
             slots[p, r] = slot
             n_missing += 1 if slot < 0 else 0
     return n_missing == 0

@@ -132,7 +132,7 @@ class Account:
     def years(self) -> float:
         """Length of the union of all windows' times, in years."""
         return pool_spans(
-            [measure_span(self.series[one.series], one) for one in self.windows]
+            [measure_span(self.series[window.series], window) for window in self.windows]
         ).years
 
     @cached_property
@@ -149,7 +149,9 @@ class Account:
         parts = zip(self.strands.tolist(), self.windows, ledgers, strict=True)
         listed = [self._list(*part) for part in parts]
         names = [field.name for field in fields(Listed)]
-        columns = {name: np.concatenate([getattr(one, name) for one in listed]) for name in names}
+        columns = {
+            name: np.concatenate([getattr(trades, name) for trades in listed]) for name in names
+        }
         order = np.lexsort((columns["strand"], columns["exit_ns"]))
         columns = {name: column[order] for name, column in columns.items()}
         return Folded(**columns, equity=compound(columns["r"], self.costs.risk_fraction))
@@ -214,29 +216,29 @@ class Account:
         """Ratios and falls of the account at the ends of days."""
         ends = self.day_ends(folded)
         falls = measure_falls(ends)
-        found = {"under_water_days": float(self._longest_fall(falls > 0.0))}
+        measures = {"under_water_days": float(self._longest_fall(falls > 0.0))}
         if len(ends) and not ends[-1] > 0.0:
-            return found, dict.fromkeys(("sharpe_daily", "sortino_daily", "ulcer"), "ruined")
+            return measures, dict.fromkeys(("sharpe_daily", "sortino_daily", "ulcer"), "ruined")
         count = len(self.days)
         # A stretch of days without a trade is one addition.
         begins = np.unique(np.searchsorted(self.days, folded.exit_ns // UNITS_NS["d"]))
         lengths = np.diff(np.append(begins, count))
-        found["ulcer"] = float(np.sqrt(_total(lengths * falls[begins] ** 2) / count))
+        measures["ulcer"] = float(np.sqrt(_total(lengths * falls[begins] ** 2) / count))
         if count < FEWEST_DAYS:
-            return found, dict.fromkeys(("sharpe_daily", "sortino_daily"), "few_days")
+            return measures, dict.fromkeys(("sharpe_daily", "sortino_daily"), "few_days")
         before = np.concatenate([[1.0], ends[:-1]])
         changes = np.where(ends != before, ends / before - 1.0, 0.0)
         sum_q, sum_q2 = _total(changes), _total(changes * changes)
         loss_q2 = _total(np.where(changes < 0.0, changes * changes, 0.0))
         variance = (sum_q2 - sum_q * sum_q / count) / (count - 1)
         if not variance > LEAST_VARIATION * (sum_q2 / count):
-            return found, dict.fromkeys(("sharpe_daily", "sortino_daily"), "no_variation")
+            return measures, dict.fromkeys(("sharpe_daily", "sortino_daily"), "no_variation")
         mean, periods = sum_q / count, np.sqrt(count / self.years)
-        found["sharpe_daily"] = float(mean / np.sqrt(variance) * periods)
+        measures["sharpe_daily"] = float(mean / np.sqrt(variance) * periods)
         if not loss_q2 > LEAST_VARIATION * sum_q2:
-            return found, {"sortino_daily": "no_losses"}
-        found["sortino_daily"] = float(mean / np.sqrt(loss_q2 / count) * periods)
-        return found, {}
+            return measures, {"sortino_daily": "no_losses"}
+        measures["sortino_daily"] = float(mean / np.sqrt(loss_q2 / count) * periods)
+        return measures, {}
 
     def day_ends(self, folded: Folded) -> Floats:
         """Equity at the end of each day with bars, [D]."""
@@ -256,8 +258,8 @@ class Account:
             Times [T], ascending, nanoseconds UTC, some of them more than once; and equity [T].
         """
         marks = [
-            _concatenate(self._marks(w, ledgers[w]) for w in np.flatnonzero(own).tolist())
-            for own in self.strands == np.arange(self.n_strands)[:, None]
+            _concatenate(self._marks(w, ledgers[w]) for w in np.flatnonzero(is_of_strand).tolist())
+            for is_of_strand in self.strands == np.arange(self.n_strands)[:, None]
         ]
         times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in marks)])
         times.sort(kind="stable")

@@ -112,13 +112,13 @@ class Ledger:
         """
         columns = tuple(self.columns().values())
         ends = counts.cumsum().reshape(counts.shape)
-        places = zip((ends - counts).tolist(), ends.tolist(), rejected.tolist(), strict=True)
+        bounds = zip((ends - counts).tolist(), ends.tolist(), rejected.tolist(), strict=True)
         return [
             tuple(
                 Ledger(*[column[first:end] for column in columns], left)  # type: ignore[arg-type, call-arg]
                 for first, end, left in zip(*of_one, strict=True)
             )
-            for of_one in places
+            for of_one in bounds
         ]
 
     def columns(self) -> dict[str, npt.NDArray[np.generic]]:

@@ -144,8 +144,8 @@ def compute_metrics(
     # What overflows, or is infinity less infinity, is found by what comes of it.
     with np.errstate(over="ignore", invalid="ignore"):
         formulas = [FORMULAS[name](derived) for name in names]
-    for (found, needs), column, why in zip(formulas, values, reasons, strict=True):
-        column[...] = found
+    for (numbers, needs), column, why in zip(formulas, values, reasons, strict=True):
+        column[...] = numbers
         # Of the needs that are not met the last one names the reason.
         for is_met, reason in ((np.isfinite(column), OVERFLOW), *needs):
             if not is_met.all():

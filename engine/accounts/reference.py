@@ -58,9 +58,9 @@ def merge_ledgers(
     """
     order = sorted(range(len(windows)), key=lambda w: (windows[w].series, windows[w].start))
     exits = [series[windows[w].series].timestamp[ledgers[w].exit_bar] for w in order]
-    places = np.argsort(np.concatenate(exits), kind="stable")
+    exit_order = np.argsort(np.concatenate(exits), kind="stable")
     columns = {
-        name: np.concatenate([getattr(ledgers[w], name) for w in order])[places]
+        name: np.concatenate([getattr(ledgers[w], name) for w in order])[exit_order]
         for name in ledgers[0].columns()
     }
     return Ledger(**columns, rejected=sum(ledger.rejected for ledger in ledgers))

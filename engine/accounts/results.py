@@ -46,21 +46,21 @@ def join_results(
     """Parts as one: of each the places of its individuals [p] and windows [w] among all."""
     firsts = np.zeros((individuals, windows), np.int64)
     counts = np.zeros_like(firsts)
-    found: list[Results] = []
+    joined: list[Results] = []
     begin = 0
-    for members, places, part in parts:
-        firsts[np.ix_(members, places)] = part.firsts + begin
-        counts[np.ix_(members, places)] = part.counts
-        found.append(part)
+    for members, window_numbers, part in parts:
+        firsts[np.ix_(members, window_numbers)] = part.firsts + begin
+        counts[np.ix_(members, window_numbers)] = part.counts
+        joined.append(part)
         begin += len(part.r)
     exit_ns, r, side = (
-        np.concatenate([getattr(part, name) for part in found]) for name in Results._fields[2:]
+        np.concatenate([getattr(part, name) for part in joined]) for name in Results._fields[2:]
     )
     return Results(firsts, counts, exit_ns, r, side)
 
 
 def order_windows(windows: Sequence[Window]) -> Ints:
     """Places of windows [W], strand after strand, those of each in the order of time."""
-    series, starts = ([getattr(one, name) for one in windows] for name in ("series", "start"))
+    series, starts = ([getattr(window, name) for window in windows] for name in ("series", "start"))
     order: Ints = np.lexsort((starts, series))
     return order

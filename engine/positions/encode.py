@@ -77,11 +77,11 @@ def lower_exits(strategy: Strategy) -> tuple[list[list[Lowered]], list[Setting |
 
     The first has three pairs, of longs and shorts each; the second is one pair.
     """
-    trails = [one if isinstance(one, Trail) else None for one in split_sides(strategy.trail)]
-    followed = [None if one is None else one.form for one in trails]
+    trails = [trail if isinstance(trail, Trail) else None for trail in split_sides(strategy.trail)]
+    followed = [None if trail is None else trail.form for trail in trails]
     forms = split_sides(strategy.stop), split_sides(strategy.target), followed
     lowered = [[form_of_exit(side) for side in pair] for pair in forms]
-    return lowered, [None if one is None else one.after for one in trails]
+    return lowered, [None if trail is None else trail.after for trail in trails]
 
 
 def encode_exits(case: FastCase, costs: Costs) -> Exits:

@@ -105,11 +105,11 @@ def build_plan(
 ) -> Plan:
     """A side, with everything that it does not do left empty."""
     none = build_form()
-    asked = np.empty(0, np.bool_) if exits is None else exits
+    exit_bars = np.empty(0, np.bool_) if exits is None else exits
     return Plan(
         float(side),
         _freeze_array(signals, np.bool_),
-        _freeze_array(asked, np.bool_),
+        _freeze_array(exit_bars, np.bool_),
         stop,
         target or none,
         trail or none,
@@ -132,6 +132,6 @@ def build_clock(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> C
 
 def _freeze_array(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.NDArray[Number]:
     """The same values side by side and read-only, so that compiled loops see one type."""
-    found = np.ascontiguousarray(values, kind).view()
-    found.flags.writeable = False
-    return found
+    frozen = np.ascontiguousarray(values, kind).view()
+    frozen.flags.writeable = False
+    return frozen

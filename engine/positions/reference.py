@@ -142,24 +142,24 @@ def take_signals(
         if not is_worth(plan, limits, bracket):
             rejected += 1
             continue
-        found = find_exit(prices, clock, plan, limits, bracket, end)
-        whole[0, trades], whole[1, trades], whole[2, trades] = t, bracket.entry_bar, found.bar
-        whole[3, trades], whole[4, trades] = found.reason, side
-        whole[5, trades] = found.bar - bracket.entry_bar
+        outcome = find_exit(prices, clock, plan, limits, bracket, end)
+        whole[0, trades], whole[1, trades], whole[2, trades] = t, bracket.entry_bar, outcome.bar
+        whole[3, trades], whole[4, trades] = outcome.reason, side
+        whole[5, trades] = outcome.bar - bracket.entry_bar
         # The exit bar counts where the position lasts beyond its open.
-        if not found.is_at_open:
+        if not outcome.is_at_open:
             whole[5, trades] += 1
         numbers[0, trades], numbers[1, trades] = bracket.entry, bracket.stop
-        numbers[2, trades], numbers[3, trades] = bracket.target, found.price
-        numbers[4, trades] = compute_net_r(plan, limits, bracket, found.price)
-        numbers[5, trades] = found.last_stop
+        numbers[2, trades], numbers[3, trades] = bracket.target, outcome.price
+        numbers[4, trades] = compute_net_r(plan, limits, bracket, outcome.price)
+        numbers[5, trades] = outcome.last_stop
         trades += 1
         # A signal on the exit bar is known at its close and counts.
-        longs_from = shorts_from = found.bar
+        longs_from = shorts_from = outcome.bar
         # Flat at that bar's open already, as was known a bar before: the other side may reverse.
-        if found.reason == SIGNAL and side > 0:
+        if outcome.reason == SIGNAL and side > 0:
             shorts_from -= 1
-        elif found.reason == SIGNAL:
+        elif outcome.reason == SIGNAL:
             longs_from -= 1
     return whole, numbers, trades, rejected
 

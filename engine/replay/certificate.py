@@ -70,7 +70,7 @@ def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> C
 
 def select_pieces(pieces: Sequence[Piece], places: Ints) -> tuple[Piece, ...]:
     """Those pieces whose window is at one of some places, by the number of the place."""
-    numbers = {place: number for number, place in enumerate(places.tolist())}
+    numbers = {window_number: number for number, window_number in enumerate(places.tolist())}
     return tuple(
         piece._replace(window=numbers[piece.window]) for piece in pieces if piece.window in numbers
     )
@@ -85,13 +85,13 @@ def join_replays(parts: Iterable[tuple[Ints, Replay]], n_members: int, n_windows
     problems: dict[tuple[int, int], str] = {}
     uncompiled: dict[str, str] = {}
     pieces: tuple[Piece, ...] = ()
-    for places, found in parts:
-        own = places.tolist()
-        for row, ledgers in zip(rows, found.ledgers, strict=True):
-            row |= zip(own, ledgers, strict=True)
-        problems |= {(i, own[w]): text for (i, w), text in found.problems.items()}
-        uncompiled |= found.uncompiled
-        pieces += found.pieces
+    for numbers, part in parts:
+        window_numbers = numbers.tolist()
+        for row, ledgers in zip(rows, part.ledgers, strict=True):
+            row |= zip(window_numbers, ledgers, strict=True)
+        problems |= {(i, window_numbers[w]): text for (i, w), text in part.problems.items()}
+        uncompiled |= part.uncompiled
+        pieces += part.pieces
     in_order = [[row[w] for w in range(n_windows)] for row in rows]
     return Replay(in_order, problems, pieces, uncompiled)
 
@@ -102,16 +102,16 @@ def replay(
     """Replay individuals [N, G]; some `pieces` of them also in plain Python. See `certify`."""
 
     def of_shares() -> Iterator[tuple[Ints, Replay]]:
-        for places, share in engine.shares():
-            yield places, _replay(share, genomes, select_pieces(pieces, places), threads)
+        for numbers, share in engine.shares():
+            yield numbers, _replay(share, genomes, select_pieces(pieces, numbers), threads)
             # Else it would stay until the next one is made.
             del share
 
-    found = join_replays(of_shares(), len(genomes), len(engine.windows))
+    whole = join_replays(of_shares(), len(genomes), len(engine.windows))
     if len(engine.windows) > 1:
         _, accounts = engine.evaluate_account(genomes)
-        compare_accounts(found, accounts, engine.windows, engine.series, engine.costs)
-    return found
+        compare_accounts(whole, accounts, engine.windows, engine.series, engine.costs)
+    return whole
 
 
 def compare_accounts(
@@ -175,15 +175,15 @@ def build_certificate(
     problems: dict[tuple[int, int], str] = {}
     uncompiled: dict[str, str] = {}
     pieces: tuple[Piece, ...] = ()
-    for found in _replays(spec, windows, genomes, some):
-        for of_windows in found.ledgers:
+    for replayed in _replays(spec, windows, genomes, some):
+        for of_windows in replayed.ledgers:
             for ledger in of_windows:
                 _hash_ledger(digest, ledger)
                 trades += len(ledger)
-        problems |= {(begin + i, w): text for (i, w), text in found.problems.items()}
-        begin += len(found.ledgers)
-        pieces += found.pieces
-        uncompiled |= found.uncompiled
+        problems |= {(begin + i, w): text for (i, w), text in replayed.problems.items()}
+        begin += len(replayed.ledgers)
+        pieces += replayed.pieces
+        uncompiled |= replayed.uncompiled
     return Certificate(
         individuals=len(genomes),
         windows=len(windows),
@@ -210,12 +210,12 @@ def _replays(
     step = max(1, REPLAYED_PAIRS // len(windows))
     for begin in range(0, len(genomes), step):
         members = genomes[begin : begin + step]
-        own = tuple(
+        pieces_here = tuple(
             piece._replace(individual=piece.individual - begin)
             for piece in pieces
             if begin <= piece.individual < begin + len(members)
         )
-        yield some(members, own)
+        yield some(members, pieces_here)
 
 
 def _usable_threads(engine: Engine) -> int:

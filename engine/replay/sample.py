@@ -57,7 +57,7 @@ def compare_sample(
 def chosen_pieces(spec: Strategy, windows: Sequence[Window], genomes: Floats) -> tuple[Piece, ...]:
     """Individuals, each with a window of its own and as many of its first bars as time allows."""
     picks = np.unique(np.linspace(0, max(len(genomes) - 1, 0), MEMBERS).astype(int))
-    left, found = BARS, []
+    left, pieces = BARS, []
     for k, i in enumerate(picks[: len(genomes)].tolist()):
         w = k * len(windows) // len(picks)
         wanted = max(BARS // MEMBERS, WARM_UPS * spec.warm_up(spec.layout.decode(genomes[i])))
@@ -65,8 +65,8 @@ def chosen_pieces(spec: Strategy, windows: Sequence[Window], genomes: Floats) ->
         if k and count > left:
             continue
         left -= count
-        found.append(Piece(i, w, count))
-    return tuple(found)
+        pieces.append(Piece(i, w, count))
+    return tuple(pieces)
 
 
 def _cut_bars(series: Sequence[Bars], window: Window, count: int) -> Bars:

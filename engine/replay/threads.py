@@ -51,8 +51,8 @@ def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[I
         for i in members.tolist():
             if is_over.is_set():
                 return
-            for window, found in zip(windows, reference.replay(genomes[i], windows), strict=True):
-                yield Replayed(i, window, *found)
+            for window, outcome in zip(windows, reference.replay(genomes[i], windows), strict=True):
+                yield Replayed(i, window, *outcome)
 
     if threads == 1:
         yield (each for task in tasks for each in replay_members(*task))
@@ -71,8 +71,10 @@ def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[I
 def sharing_order(spec: Strategy, genomes: Floats) -> Indices:
     """An order [N] of individuals [N, G] in which those with the same rows are neighbours."""
     calls = {node for node in walk(spec) if isinstance(node, Call)}
-    given = [setting for call in calls for setting in call.parameters]
-    readers = Counter(one.gene.name for one in given if isinstance(one, GeneValue))
+    parameters = [setting for call in calls for setting in call.parameters]
+    readers = Counter(
+        parameter.gene.name for parameter in parameters if isinstance(parameter, GeneValue)
+    )
     # The last key of a lexical sort comes first: the length that most rows have.
     keys = sorted(readers, key=lambda name: (readers[name], spec.layout.index(name)))
     if not keys:

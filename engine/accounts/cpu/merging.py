@@ -98,8 +98,8 @@ def merge_each(
             else:
                 size -= 1
                 settle(times, ranks, size, times[size], ranks[size])
-        for place in FOLDED:
-            out[p, place] = sums[place]
+        for column in FOLDED:
+            out[p, column] = sums[column]
         p = take(shared, 0)
 
 
@@ -112,29 +112,29 @@ def is_before(time: int, rank: int, other_time: int, other_rank: int) -> bool:
 @compiled_loop
 def add(times: Ints, ranks: Ints, size: int, time: int, rank: int) -> None:
     """Add to a heap of so many: it rises to its place."""
-    place = size
-    while place > 0:
-        above = (place - 1) // 2
+    node = size
+    while node > 0:
+        above = (node - 1) // 2
         if is_before(times[above], ranks[above], time, rank):
             break
-        times[place], ranks[place] = times[above], ranks[above]
-        place = above
-    times[place], ranks[place] = time, rank
+        times[node], ranks[node] = times[above], ranks[above]
+        node = above
+    times[node], ranks[node] = time, rank
 
 
 @compiled_loop
 def settle(times: Ints, ranks: Ints, size: int, time: int, rank: int) -> None:
     """Put in place of the first of a heap of so many: it sinks to its place."""
-    place = 0
-    while 2 * place + 1 < size:
-        below = 2 * place + 1
+    node = 0
+    while 2 * node + 1 < size:
+        below = 2 * node + 1
         if below + 1 < size and is_before(
             times[below + 1], ranks[below + 1], times[below], ranks[below]
         ):
             below += 1
         if not is_before(times[below], ranks[below], time, rank):
             break
-        times[place], ranks[place] = times[below], ranks[below]
-        place = below
+        times[node], ranks[node] = times[below], ranks[below]
+        node = below
     if size > 0:
-        times[place], ranks[place] = time, rank
+        times[node], ranks[node] = time, rank

@@ -106,10 +106,10 @@ def _eight_reached(prices: Floats, levels: Levels, first: int) -> int:
 @compiled_loop
 def _largest(values: Floats) -> Floats:
     """The largest value of each block, the last one's of as many as there are."""
-    found = np.empty((values.size + BLOCK - 1) // BLOCK)
-    for block in range(found.size):
-        found[block] = values[block * BLOCK : (block + 1) * BLOCK].max()
-    return found
+    maxima = np.empty((values.size + BLOCK - 1) // BLOCK)
+    for block in range(maxima.size):
+        maxima[block] = values[block * BLOCK : (block + 1) * BLOCK].max()
+    return maxima
 
 
 def _pad_columns(columns: list[Floats]) -> Floats:

@@ -252,19 +252,21 @@ def open_position(
     if load_value(asks.forms, TRAILS, side) == FROM_ENTRY and not reach > 0.0:
         is_taken = False
     session = asks.session_of[p]
-    place = load_value(asks.sessions, session, entry_bar) if session >= 0 else NEVER
-    close_bar, close_reason = latest_close(place, asks.max_hold[p], entry_bar, end)
-    clock_bar = place >> 1 if place % 2 == 1 else NEVER
-    asked = load_value(asks.exits, p, side)
-    at = Position(side, entry_bar, entry, stop, target, asked, clock_bar, close_bar, close_reason)
+    session_end = load_value(asks.sessions, session, entry_bar) if session >= 0 else NEVER
+    close_bar, close_reason = latest_close(session_end, asks.max_hold[p], entry_bar, end)
+    clock_bar = session_end >> 1 if session_end % 2 == 1 else NEVER
+    exit_condition = load_value(asks.exits, p, side)
+    at = Position(
+        side, entry_bar, entry, stop, target, exit_condition, clock_bar, close_bar, close_reason
+    )
     return at, risk if is_taken else 0.0, reach
 
 
 @compiled_uncounted
 def read_formula(asks: Population, p: int, part: int, side: int, bar: int, stack: Floats) -> float:
     """What a stop, target or trailing stop reads at a bar; 0 where it reads nothing."""
-    place = 2 * part + side
-    begin, end = load_value(asks.spans, place, 0), load_value(asks.spans, place, 1)
+    formula = 2 * part + side
+    begin, end = load_value(asks.spans, formula, 0), load_value(asks.spans, formula, 1)
     return value_of_formula(asks.steps, begin, end, asks.rows, asks.leaves, p, bar, stack)
 
 

@@ -133,9 +133,9 @@ def find_open_exit(words: Words, at: Position, begin: int, last: int) -> tuple[i
     """At which bar's open a position ends, as far as it is known at the bar before `last`; why."""
     bar, reason = at.clock_bar, SESSION
     if at.asked >= 0:
-        asked = next_set(words, at.asked, max(begin - 1, at.entry_bar), last)
-        if asked < last and asked < bar:
-            bar, reason = asked + 1, SIGNAL
+        signal_bar = next_set(words, at.asked, max(begin - 1, at.entry_bar), last)
+        if signal_bar < last and signal_bar < bar:
+            bar, reason = signal_bar + 1, SIGNAL
     return bar, reason
 
 
@@ -194,7 +194,7 @@ def first_touch_of_moving(
     reach = eight_times(sign * follow.reach if is_share else follow.reach)
     follow_gain, even_gain = eight_times(follow.follow_gain), eight_times(follow.even_gain)
     may_fall = is_share and follow.reach > HALF
-    j, k, found = first, EIGHT, last + 1
+    j, k, touch = first, EIGHT, last + 1
     before = after = eight_times(sign * stop)
     since_before = since = eight_times(sign * best)
     while k == EIGHT:
@@ -212,7 +212,7 @@ def first_touch_of_moving(
         k = min(lowest_place(touched | 1 << EIGHT), last - j)
         if k < EIGHT:
             if touched >> k & 1:
-                found = j + k
+                touch = j + k
             since_before = one_later(known, since)
         j += EIGHT
-    return found, sign * extract_lane(before, k), sign * extract_lane(since_before, k)
+    return touch, sign * extract_lane(before, k), sign * extract_lane(since_before, k)

@@ -103,13 +103,13 @@ def mark_kernel(p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_mar
         before = lowest_bits(tl.maximum(first - o_bar, 0).to(tl.int64))
         word = (longs ^ shorts) & ~before & lowest_bits(tl.maximum(last - o_bar, 0).to(tl.int64))
         bits = popcount(word)
-        place = count + tl.cumsum(bits, 0) - bits
+        entry = count + tl.cumsum(bits, 0) - bits
         count += tl.sum(bits, 0)
         while tl.max((word != 0).to(tl.int32), 0) > 0:
             k = lowest_bit(word)
             side = ((shorts >> (k & 63).to(tl.int64)) & 1).to(tl.int32)
-            tl.store(p_list + place, 2 * (o_bar + k) + side, mask=(word != 0) & (place < capacity))
-            place += 1
+            tl.store(p_list + entry, 2 * (o_bar + k) + side, mask=(word != 0) & (entry < capacity))
+            entry += 1
             word = word & (word - 1)
     tl.store(p_counts + i_pair, count)
     listed = tl.minimum(count, capacity)
@@ -219,8 +219,8 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
     clock_bar = tl.where(is_open, clock >> 1, NOT_THERE)
     condition = tl.load(p_exit + side)
     m_asked = is_taken & (condition >= 0)
-    asked = 1 + first_asked(p_asked, p_following, n_words, condition, e, m_asked)
-    open_bar = tl.minimum(asked, clock_bar)
+    signal_exit = 1 + first_asked(p_asked, p_following, n_words, condition, e, m_asked)
+    open_bar = tl.minimum(signal_exit, clock_bar)
     is_session = (is_open == 0) & ((clock >> 1) <= end - 1)
     close_bar = tl.where(is_session, clock >> 1, end - 1)
     held_until = e + hold - 1
@@ -229,7 +229,7 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
     last = tl.minimum(open_bar - 1, close_bar)
     leaves_open = open_bar <= close_bar
     reason = tl.where(is_time, TIME, tl.where(is_session, SESSION, END))
-    reason = tl.where(leaves_open, tl.where(asked <= clock_bar, SIGNAL, SESSION_OPEN), reason)
+    reason = tl.where(leaves_open, tl.where(signal_exit <= clock_bar, SIGNAL, SESSION_OPEN), reason)
     untouched = tl.where(leaves_open, open_bar, close_bar) * 8 + reason
     return entry, stop, target, risk, reach, is_taken, last, close_bar, untouched, leaves_open
 
@@ -309,7 +309,7 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
             waits = waits | (is_new & is_taken & (first <= last))
             # Lanes whose positions are over early begin the next ones while long ones wait.
             enough = tl.sum(m_s.to(tl.int32), 0) // 2
-            found, last_stop, best, j, waits = moving_exit(
+            touch, last_stop, best, j, waits = moving_exit(
                 p_market, j, last, close_bar, waits, best, is_short, entry, last_stop, target,
                 tl.load(p_forms + 4 + side), tl.load(p_number + 4 + side), reach,
                 tl.load(p_number + 6 + side) * risk, tl.load(p_number + 8) * risk, enough, SIGNALS
@@ -320,13 +320,13 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
             untouched, leaves_open = new_untouched, new_open
             lower = tl.where(is_short, target, stop)
             upper = tl.where(is_short, stop, target)
-            found = first_touch(p_market, p_pyramid, n_bars, first, new_last,
+            touch = first_touch(p_market, p_pyramid, n_bars, first, new_last,
                                 is_taken & (first <= new_last), lower, upper, SIGNALS)  # fmt: skip
         # How it ended, where it did.
         is_over = m_s & (waits == 0)
         is_taken_over = is_over & is_taken
-        is_hit = found != NEVER
-        bar = tl.where(is_hit, found, untouched >> 3)
+        is_hit = touch != NEVER
+        bar = tl.where(is_hit, touch, untouched >> 3)
         p_bar = p_market + bar.to(tl.int64) * 4
         opens = tl.load(p_bar, mask=is_taken_over, other=1.0)
         worst = tl.load(p_bar + tl.where(is_short, 1, 2), mask=is_taken_over, other=1.0)

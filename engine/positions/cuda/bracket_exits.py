@@ -32,7 +32,7 @@ def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
     """
     o_sub = tl.arange(0, 4)[None, :]
     lower_word, upper_word = upper_half(lower), upper_half(upper)
-    found = tl.full([SIGNALS], NEVER, tl.int32)
+    touch = tl.full([SIGNALS], NEVER, tl.int32)
     level = tl.zeros([SIGNALS], tl.int32)
     while tl.max(waits.to(tl.int32), 0) > 0:
         walks = waits
@@ -69,11 +69,11 @@ def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
         lowest = tl.load(p_bar + 2, mask=near, other=float("inf"))
         highest = tl.load(p_bar + 1, mask=near, other=float("-inf"))
         is_touched = (lowest <= lower) | (highest >= upper)
-        found = tl.where(near & is_touched, j, found)
+        touch = tl.where(near & is_touched, j, touch)
         waits = near & (is_touched == 0)
         j = j + 1
         waits = waits & (j <= last)
-    return found
+    return touch
 
 
 @triton.jit
@@ -108,7 +108,7 @@ def moving_exit(p_market, j, last, close_bar, waits, best, is_short, entry, stop
     the best price there; the next bar; and who still waits. Prices do not depend on what is
     decided: those of four bars are in flight.
     """
-    found = tl.full([SIGNALS], NEVER, tl.int32)
+    touch = tl.full([SIGNALS], NEVER, tl.int32)
     while tl.sum(waits.to(tl.int32), 0) > enough:
         p_bar = p_market + j.to(tl.int64) * 4
         m1, m2, m3 = waits & (j < last), waits & (j + 1 < last), waits & (j + 2 < last)
@@ -120,25 +120,25 @@ def moving_exit(p_market, j, last, close_bar, waits, best, is_short, entry, stop
         l2 = tl.load(p_bar + 10, mask=m2, other=0.0)
         h3 = tl.load(p_bar + 13, mask=m3, other=0.0)
         l3 = tl.load(p_bar + 14, mask=m3, other=0.0)
-        stop, best, found, waits = walk_bar(
-            stop, best, found, waits, j, last, close_bar, h0, l0, is_short, entry, target, form,
+        stop, best, touch, waits = walk_bar(
+            stop, best, touch, waits, j, last, close_bar, h0, l0, is_short, entry, target, form,
             share, reach, follow_gain, even_gain
         )  # fmt: skip
-        stop, best, found, waits = walk_bar(
-            stop, best, found, waits, j + 1, last, close_bar, h1, l1, is_short, entry, target,
+        stop, best, touch, waits = walk_bar(
+            stop, best, touch, waits, j + 1, last, close_bar, h1, l1, is_short, entry, target,
             form, share, reach, follow_gain, even_gain
         )  # fmt: skip
-        stop, best, found, waits = walk_bar(
-            stop, best, found, waits, j + 2, last, close_bar, h2, l2, is_short, entry, target,
+        stop, best, touch, waits = walk_bar(
+            stop, best, touch, waits, j + 2, last, close_bar, h2, l2, is_short, entry, target,
             form, share, reach, follow_gain, even_gain
         )  # fmt: skip
-        stop, best, found, waits = walk_bar(
-            stop, best, found, waits, j + 3, last, close_bar, h3, l3, is_short, entry, target,
+        stop, best, touch, waits = walk_bar(
+            stop, best, touch, waits, j + 3, last, close_bar, h3, l3, is_short, entry, target,
             form, share, reach, follow_gain, even_gain
         )  # fmt: skip
         j = j + 4
         waits = waits & (j <= last)
-    return found, stop, best, j, waits
+    return touch, stop, best, j, waits
 
 
 @triton.jit(do_not_specialize=["n_windows"])
@@ -181,8 +181,8 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
         target = entry + reward * risk
         last = tl.minimum(t + 1 + DELAY + hold, end) - 1
         j = t + 1 + DELAY
-        found = first_touch(
+        touch = first_touch(
             p_market, p_pyramid, n_bars, j, last, is_taken & (j <= last), stop, target, SIGNALS
         )
-        place = tl.where(is_taken, tl.where(found == NEVER, last, found), t)
-        tl.store(p_exits + i_pair * capacity + o_s, place, mask=m_s)
+        exit_bar = tl.where(is_taken, tl.where(touch == NEVER, last, touch), t)
+        tl.store(p_exits + i_pair * capacity + o_s, exit_bar, mask=m_s)
