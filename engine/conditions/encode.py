@@ -55,5 +55,5 @@ def encode_entry(case: FastCase, coders: dict[Form, Coder]) -> Entry:
 
 def _warm_rows(case: FastCase) -> list[int]:
     """Rows that have a warm-up; one of those with the same length."""
-    chosen = {row.length: place for place, row in enumerate(case.rows) if row.length is not None}
+    chosen = {row.length: number for number, row in enumerate(case.rows) if row.length is not None}
     return sorted(chosen.values())

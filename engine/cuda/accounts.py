@@ -157,23 +157,25 @@ class Accounts:
 
     def ledgers(self, asked: Asked, each: Each, windows: Ints) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each individual [P]; arguments as in `fold`."""
-        found: list[tuple[Ledger, ...]] = []
+        ledgers: list[tuple[Ledger, ...]] = []
         for bars, _, lists in self._iter_results(asked, each, windows, keeps=True):
             delays = to_host(bars[:, 1]).repeat(len(windows))
             trades, *numbers = _collect_trades(lists, delays)
-            found += trades.cut(*(one.reshape(-1, len(windows)) for one in numbers))
-        return found
+            ledgers += trades.cut(
+                *(numbers_of_pairs.reshape(-1, len(windows)) for numbers_of_pairs in numbers)
+            )
+        return ledgers
 
     def list_results(
         self, asked: Asked, each: Each, windows: Ints, times: Ints
     ) -> Iterator[tuple[Floats, Results]]:
         """The same accumulators, with results of their trades; `times` [T] say when bars open."""
         for _, results, lists in self._iter_results(asked, each, windows, keeps=False):
-            found = to_host(results).reshape(-1, len(windows), N_OUT)
+            accumulators = to_host(results).reshape(-1, len(windows), N_OUT)
             counts = to_host(lists.trades)
             (marks, leaves), r = _take_trades(lists, counts, (lists.marks, lists.leaves))
-            counts = counts.reshape(found.shape[:2])
-            yield found, arrange_results(counts, times[leaves >> 3], r, _read_sides(marks))
+            counts = counts.reshape(accumulators.shape[:2])
+            yield accumulators, arrange_results(counts, times[leaves >> 3], r, _read_sides(marks))
 
     def signals(self, asked: Asked, each: Each, window: Ints) -> Slots:
         """Signal bars [S] of one individual in one window [2], of either side."""
@@ -285,7 +287,7 @@ def _take_trades(
     signals = lists.places[:, :most][is_there].long()
     pairs = torch.arange(len(lists.trades), device=signals.device)[:, None]
     pairs = pairs.expand(-1, most)[is_there]
-    taken = [to_host(one[pairs, signals]) for one in of_signals]
+    taken = [to_host(tensor[pairs, signals]) for tensor in of_signals]
     return taken, to_host(lists.r[:, :most][is_there])
 
 

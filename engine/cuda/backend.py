@@ -194,7 +194,7 @@ class CudaBackend(Backend):
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
         starts = self._market.starts[[window.series for window in windows]]
-        found: list[tuple[Ledger, ...]] = []
+        ledgers: list[tuple[Ledger, ...]] = []
         with on_device(self._device):
             for part, work, kept in self._dispatch.iter_listed_chunks(
                 genomes, slots, windows, keeps_prices=True
@@ -203,8 +203,10 @@ class CudaBackend(Backend):
                 trades, *numbers = _collect_trades(
                     work.lists, cast(Prices, kept), np.tile(starts, individuals), self._delay
                 )
-                found += trades.cut(*(one.reshape(individuals, -1) for one in numbers))
-        return found
+                ledgers += trades.cut(
+                    *(numbers_of_pairs.reshape(individuals, -1) for numbers_of_pairs in numbers)
+                )
+        return ledgers
 
     @device_errors
     def list_results(
@@ -212,7 +214,7 @@ class CudaBackend(Backend):
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
-        members, places = np.arange(len(genomes)), np.arange(len(windows))
+        members, window_numbers = np.arange(len(genomes)), np.arange(len(windows))
         opened = self._market.lay_out_times(times)
 
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
@@ -220,7 +222,7 @@ class CudaBackend(Backend):
             for part, work, _ in chunks:
                 some = out[part]
                 some[...] = to_host(work.results[: some.size]).reshape(some.shape)
-                yield members[part], places, _extract_results(work.lists, some, opened)
+                yield members[part], window_numbers, _extract_results(work.lists, some, opened)
 
         with on_device(self._device):
             return out, join_results(of_chunks(), len(genomes), len(windows))
@@ -238,7 +240,7 @@ def _take_trades(counts: Ints, of_pairs: Sequence[torch.Tensor]) -> list[np.ndar
     pairs, most = len(counts), int(counts.max(initial=0))
     device = of_pairs[0].device
     is_there = torch.arange(most, device=device) < to_device(counts, device)[:, None]
-    return [to_host(one[:pairs, :most][is_there]) for one in of_pairs]
+    return [to_host(tensor[:pairs, :most][is_there]) for tensor in of_pairs]
 
 
 def _extract_results(lists: Lists, accumulators: Floats, opened: Ints) -> Results:
@@ -257,7 +259,7 @@ def _collect_trades(
     has, and how many signals were rejected.
     """
     pairs = len(starts)
-    counts, rejected = (to_host(one[:pairs]) for one in (lists.trades, lists.rejected))
+    counts, rejected = (to_host(tensor[:pairs]) for tensor in (lists.trades, lists.rejected))
     listed = lists.trade_list, kept.prices, kept.reasons, lists.r
     bars, prices, reasons, r = _take_trades(counts, listed)
     first = starts.repeat(counts)

@@ -61,8 +61,8 @@ class Asking:
         self._spec, self._bars, self._delay, self._device = spec, bars, delay, device
         formulas = Formulas(spec.layout)
         self._readings = Readings(making, spec.layout, formulas, room, device, comparing)
-        self._entries = [self._part(one) for one in (spec.long, spec.short)]
-        self._exits = [self._part(one) for one in (spec.exit_long, spec.exit_short)]
+        self._entries = [self._part(condition) for condition in (spec.long, spec.short)]
+        self._exits = [self._part(condition) for condition in (spec.exit_long, spec.exit_short)]
         self._forms, self._after = lower_exits(spec)
         reads = [
             [NOTHING if side.read is None else formulas.span(side.read) for side in pair]
@@ -139,14 +139,14 @@ class Asking:
 
         `behind`: where words of shorts stand behind those of longs.
         """
-        found, first = np.full((len(individuals), 2), -1, np.int32), 0
+        choices, first = np.full((len(individuals), 2), -1, np.int32), 0
         for side, part in enumerate(parts):
             if part is not None:
                 distinct = individuals.distinct(part.columns)
-                found[:, side] = first + distinct.set_of
+                choices[:, side] = first + distinct.set_of
             if behind:
                 first = 1 if part is None else len(distinct.members)
-        return found
+        return choices
 
     def _beside_constants(self, genomes: Floats) -> Floats:
         """Genomes [P, G] with constants beside them, which settings may name as well."""
@@ -156,13 +156,13 @@ class Asking:
     def _limits(self, individuals: Individuals) -> Slots:
         """Longest hold, delay, and first bar that may signal, [P, 3]."""
         hold, delay = (
-            0.0 if one is None else resolve_values(one, self._spec.layout, individuals.here)
-            for one in (self._spec.max_hold, self._spec.delay)
+            0.0 if formula is None else resolve_values(formula, self._spec.layout, individuals.here)
+            for formula in (self._spec.max_hold, self._spec.delay)
         )
-        found = np.empty((len(individuals), 3))
-        found[:, 0], found[:, 1] = hold, delay + self._delay
-        found[:, 2] = self._warm_ups.of(individuals)
-        return np.minimum(found, MOST_BARS).astype(np.int32)
+        limits = np.empty((len(individuals), 3))
+        limits[:, 0], limits[:, 1] = hold, delay + self._delay
+        limits[:, 2] = self._warm_ups.of(individuals)
+        return np.minimum(limits, MOST_BARS).astype(np.int32)
 
     def _build_session_tables(self, genomes: Floats) -> tuple[torch.Tensor, Slots]:
         """Tables [q, T] of where the clock ends positions, and which is whose, [P]."""
@@ -179,7 +179,7 @@ class Asking:
         They name genes, and behind them constants, which are given too.
         """
         sides = [side.number for pair in self._forms for side in pair]
-        settings = [(one, 0.0) for one in (*sides, *self._after)]
+        settings = [(form, 0.0) for form in (*sides, *self._after)]
         columns: list[int] = []
         constants: list[float] = []
         for setting, absent in (*settings, (spec.break_even, np.nan)):
@@ -194,8 +194,8 @@ class Asking:
         if minute not in self._sessions:
             assert self._spec.session is not None
             local = local_time(self._bars.timestamp, self._spec.session.offset)
-            found = session_exits(local, int(minute) * MINUTE_NS, self._bars.timeframe_ns)
-            self._sessions[minute] = self._there(np.minimum(found, NO_BAR))
+            exits = session_exits(local, int(minute) * MINUTE_NS, self._bars.timeframe_ns)
+            self._sessions[minute] = self._there(np.minimum(exits, NO_BAR))
         return self._sessions[minute]
 
     def _there(self, numbers: object) -> torch.Tensor:

@@ -80,8 +80,8 @@ class Dispatch:
         begin = 0
         while begin < len(genomes):
             part = slice(begin, begin + self._chunk_size(len(windows)))
-            given = None if slots is None else slots[part]
-            ticket = Ticket(genomes[part], given, out[part])
+            slots_of_part = None if slots is None else slots[part]
+            ticket = Ticket(genomes[part], slots_of_part, out[part])
             if self._try_send(ticket):
                 tickets.append(ticket)
                 begin += len(ticket.genomes)

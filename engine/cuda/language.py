@@ -94,8 +94,10 @@ class CudaLanguageBackend(Backend):
         self._comparing, self._uploads = Comparing(), Uploads(self._device)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
         self._series = [
-            self._one_series(spec, bars, own, costs, len(series))
-            for bars, own in zip(series, rows or build_series_rows(series, HOST_BYTES), strict=True)
+            self._one_series(spec, bars, rows_of_series, costs, len(series))
+            for bars, rows_of_series in zip(
+                series, rows or build_series_rows(series, HOST_BYTES), strict=True
+            )
         ]
 
     @device_errors
@@ -130,35 +132,37 @@ class CudaLanguageBackend(Backend):
 
     @device_errors
     def _evaluate(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> None:
-        for series, places, ranges in by_series(windows):
-            one = self._series[series]
+        for series, window_numbers, ranges in by_series(windows):
+            market = self._series[series]
 
             def fold(members: slice, asked: Asked, each: Each) -> None:
                 begin = members.start
-                for found in one.accounts.fold(asked, each, ranges):  # noqa: B023
-                    some = slice(begin, begin + len(found))
+                for accumulators in market.accounts.fold(asked, each, ranges):  # noqa: B023
+                    some = slice(begin, begin + len(accumulators))
                     # To write whole rows is several times as fast.
-                    if len(places) == len(windows):  # noqa: B023
-                        out[some] = found
+                    if len(window_numbers) == len(windows):  # noqa: B023
+                        out[some] = accumulators
                     else:
-                        out[some, places] = found  # noqa: B023
+                        out[some, window_numbers] = accumulators  # noqa: B023
                     begin = some.stop
 
-            self._take(one, genomes, fold)
+            self._take(market, genomes, fold)
 
     @device_errors
     def _ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
-        found: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for series, places, ranges in by_series(windows):
-            one = self._series[series]
+        by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
+        for series, window_numbers, ranges in by_series(windows):
+            market = self._series[series]
 
             def note(members: slice, asked: Asked, each: Each) -> None:
-                listed = one.accounts.ledgers(asked, each, ranges)  # noqa: B023
-                for own, ledgers in zip(found[members], listed, strict=True):
-                    own |= zip(places.tolist(), ledgers, strict=True)  # noqa: B023
+                listed = market.accounts.ledgers(asked, each, ranges)  # noqa: B023
+                for ledger_of, ledgers in zip(by_window[members], listed, strict=True):
+                    ledger_of |= zip(window_numbers.tolist(), ledgers, strict=True)  # noqa: B023
 
-            self._take(one, genomes, note)
-        return [tuple(own[number] for number in range(len(windows))) for own in found]
+            self._take(market, genomes, note)
+        return [
+            tuple(ledger_of[number] for number in range(len(windows))) for ledger_of in by_window
+        ]
 
     @device_errors
     def _list_results(
@@ -166,30 +170,32 @@ class CudaLanguageBackend(Backend):
     ) -> tuple[Floats, Results]:
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
         parts: list[tuple[Ints, Ints, Results]] = []
-        for series, places, ranges in by_series(windows):
-            one = self._series[series]
+        for series, window_numbers, ranges in by_series(windows):
+            market = self._series[series]
 
             def note(members: slice, asked: Asked, each: Each) -> None:
                 begin = members.start
-                listed = one.accounts.list_results(asked, each, ranges, times[series])  # noqa: B023
-                for found, results in listed:
-                    some = np.arange(begin, begin + len(found))
-                    out[np.ix_(some, places)] = found  # noqa: B023
-                    parts.append((some, places, results))  # noqa: B023
-                    begin += len(found)
+                listed = market.accounts.list_results(asked, each, ranges, times[series])  # noqa: B023
+                for accumulators, results in listed:
+                    some = np.arange(begin, begin + len(accumulators))
+                    out[np.ix_(some, window_numbers)] = accumulators  # noqa: B023
+                    parts.append((some, window_numbers, results))  # noqa: B023
+                    begin += len(accumulators)
 
-            self._take(one, genomes, note)
+            self._take(market, genomes, note)
         return out, join_results(parts, len(genomes), len(windows))
 
     @device_errors
     def _signals(self, genome: Floats, window: Window) -> Slots:
-        one, found = self._series[window.series], []
+        market, signals = self._series[window.series], []
 
         def note(members: slice, asked: Asked, each: Each) -> None:
-            found.append(one.accounts.signals(asked, each, np.array([window.start, window.end])))
+            signals.append(
+                market.accounts.signals(asked, each, np.array([window.start, window.end]))
+            )
 
-        self._take(one, genome[None], note)
-        return found[0]
+        self._take(market, genome[None], note)
+        return signals[0]
 
     def _take(self, one: OneSeries, genomes: Floats, take: Take) -> None:
         """Hand over individuals [P, G] and what they ask, as many at a time as memory holds."""
@@ -204,9 +210,9 @@ class CudaLanguageBackend(Backend):
         """Hand over some of them; where memory has no room for them, take fewer from here on."""
         count = members.stop - members.start
         try:
-            asked = one.asking.population(genomes[members])
-            if asked is not None:
-                take(members, *asked)
+            batch = one.asking.population(genomes[members])
+            if batch is not None:
+                take(members, *batch)
                 return True
         except RuntimeError as error:
             if not is_out_of_memory(error) or count == 1:

@@ -84,8 +84,8 @@ class SeveralGpus(Backend):
         n_parts = min(len(self._parts), paying)
         edges = np.linspace(0, len(genomes), n_parts + 1).astype(int).tolist()
         return [
-            (self._parts[(self._turn + place) % len(self._parts)], begin, end)
-            for place, (begin, end) in enumerate(pairwise(edges))
+            (self._parts[(self._turn + number) % len(self._parts)], begin, end)
+            for number, (begin, end) in enumerate(pairwise(edges))
         ]
 
     def evaluate_in_stretches(
@@ -126,13 +126,13 @@ class SeveralGpus(Backend):
             )
             for part, begin, end in shares
         ]
-        found = [done.result() for done in listing]
-        places = np.arange(len(windows))
+        listed = [done.result() for done in listing]
+        window_numbers = np.arange(len(windows))
         parts = [
-            (np.arange(begin, end), places, results)
-            for (_, begin, end), (_, results) in zip(shares, found, strict=True)
+            (np.arange(begin, end), window_numbers, results)
+            for (_, begin, end), (_, results) in zip(shares, listed, strict=True)
         ]
-        out = np.concatenate([accumulators for accumulators, _ in found])
+        out = np.concatenate([accumulators for accumulators, _ in listed])
         return out, join_results(parts, len(genomes), len(windows))
 
     def rows(self, slot: int, series: int) -> Floats:

@@ -66,8 +66,8 @@ class Admission:
         if not self._is_possible:
             return
         for form, parameters, slots in requests:
-            own = parameters[:, 0] if parameters.shape[1] else np.zeros(len(parameters))
-            for length, slot in zip(own.astype(np.int64).tolist(), slots.tolist(), strict=True):
+            lengths = parameters[:, 0] if parameters.shape[1] else np.zeros(len(parameters))
+            for length, slot in zip(lengths.astype(np.int64).tolist(), slots.tolist(), strict=True):
                 old = self._owner[slot]
                 if old is not None:
                     self._leave(old[0], old[1], slot)

@@ -16,8 +16,8 @@ def find_row_slot(p_genome, p_places, row: tl.constexpr, width, asks, LENGTHS: t
         return tl.load(p_places + row * width + always, mask=asks, other=-1)
     length = tl.load(p_genome + LENGTHS[row], mask=asks, other=0.0)
     inside = asks & (length >= 0.0) & (length < width)
-    place = tl.where(inside, length, 0.0).to(tl.int32)
-    return tl.load(p_places + row * width + place, mask=inside, other=-1)
+    index = tl.where(inside, length, 0.0).to(tl.int32)
+    return tl.load(p_places + row * width + index, mask=inside, other=-1)
 
 
 @triton.jit
@@ -68,9 +68,9 @@ def admission_kernel(p_asked, p_told, p_genomes, p_limits, p_places, p_lists, p_
     else:
         lead = tl.zeros([LANES], tl.int32)
     o_list = lead.to(tl.int64) * 2 + weaker
-    found = tl.load(p_lists + o_list, mask=passes, other=-1)
-    passes = passes & (found >= 0)
-    tl.store(p_table + o_p * N_ROWS + N_ROWS - 1, found, mask=passes)
+    list_number = tl.load(p_lists + o_list, mask=passes, other=-1)
+    passes = passes & (list_number >= 0)
+    tl.store(p_table + o_p * N_ROWS + N_ROWS - 1, list_number, mask=passes)
     if tl.sum((asks & (passes == 0)).to(tl.int32), 0) > 0:
         tl.store(p_told + 1, tl.load(p_asked + 1))
         tl.store(p_asked, 0)

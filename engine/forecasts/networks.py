@@ -42,9 +42,12 @@ def _gru(w: Weights, x: Tensor) -> Tensor:
     state = torch.zeros_like(projected[:, :, 0, : projected.shape[3] // 3])
     for now in projected.unbind(2):
         parts = [2 * state.shape[2], state.shape[2]]
-        given, kept = torch.split(now, parts, 2), torch.split(_linear(state, w, "state"), parts, 2)
-        reset, update = torch.sigmoid(given[0] + kept[0]).chunk(2, 2)
-        new = torch.tanh(given[1] + reset * kept[1])
+        of_inputs, kept = (
+            torch.split(now, parts, 2),
+            torch.split(_linear(state, w, "state"), parts, 2),
+        )
+        reset, update = torch.sigmoid(of_inputs[0] + kept[0]).chunk(2, 2)
+        new = torch.tanh(of_inputs[1] + reset * kept[1])
         state = new + update * (state - new)
     return _out(state, w)
 
@@ -88,8 +91,8 @@ def _tcn(w: Weights, x: Tensor) -> Tensor:
     for layer in range(layers):
         k, n, bars, hidden = values.shape
         pairs = values.reshape(k, n, bars // 2, 2 * hidden)
-        found = torch.relu(_over_bars(pairs, w[f"{layer}"], w[f"{layer}_b"]))
-        values = pairs[..., hidden:] + found
+        layer_output = torch.relu(_over_bars(pairs, w[f"{layer}"], w[f"{layer}_b"]))
+        values = pairs[..., hidden:] + layer_output
     return _out(values[:, :, 0], w)
 
 

@@ -133,17 +133,17 @@ class Trainer:
         how = self._how
         weights = self._initialize_weights(stack).requires_grad_()
         centre, scale, targets = map(self._to_device, (stack.centre, stack.scale, stack.targets))
-        places = self._to_device(stack.places.swapaxes(0, 1))  # [steps, K, batch]
+        batches = self._to_device(stack.places.swapaxes(0, 1))  # [steps, K, batch]
         # What changes from step to step lies on the device, where a captured step finds it.
         paces = self._to_device(_paces(how))
         taken = torch.zeros(1, dtype=torch.int64, device=paces.device)
         first, second = torch.zeros_like(weights), torch.zeros_like(weights)
 
         def step() -> None:
-            rows, pace = places.index_select(0, taken)[0], paces.index_select(0, taken)[0]
+            rows, pace = batches.index_select(0, taken)[0], paces.index_select(0, taken)[0]
             wanted = (self._targets[rows] - targets[:, :1]) / targets[:, 1:]
-            found = self._outputs(weights, self._windows(rows, centre, scale))
-            (gradient,) = torch.autograd.grad(((found - wanted) ** 2).mean(1).sum(), [weights])
+            outputs = self._outputs(weights, self._windows(rows, centre, scale))
+            (gradient,) = torch.autograd.grad(((outputs - wanted) ** 2).mean(1).sum(), [weights])
             with torch.no_grad():
                 gradient = _cut(gradient)
                 first.lerp_(gradient, 1 - MOMENTS[0])
@@ -157,9 +157,9 @@ class Trainer:
                 self._outputs(weights, self._windows(self._to_device(part), centre, scale))
                 for part in _in_parts(stack.asked)
             ]
-            found = torch.cat(parts, 1)[:, : stack.asked.shape[1]]
-            found = targets[:, :1] + targets[:, 1:] * found
-        return found.cpu().numpy(), weights.detach().cpu().numpy()
+            outputs = torch.cat(parts, 1)[:, : stack.asked.shape[1]]
+            outputs = targets[:, :1] + targets[:, 1:] * outputs
+        return outputs.cpu().numpy(), weights.detach().cpu().numpy()
 
     def _outputs(self, weights: Tensor, windows: Tensor) -> Tensor:
         kind = torch.bfloat16 if self._how.is_bf16 else torch.float32
@@ -170,9 +170,9 @@ class Trainer:
     def _windows(self, rows: Tensor, centre: Tensor, scale: Tensor) -> Tensor:
         """Scaled features [K, N, W, F] of the windows that end at rows [K, N]."""
         back = torch.arange(1 - self._how.window, 1, device=rows.device)
-        found = self._features[rows[..., None] + back]
-        found = (found - centre[:, None, None]) / scale[:, None, None]
-        return found.clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS)
+        windows = self._features[rows[..., None] + back]
+        windows = (windows - centre[:, None, None]) / scale[:, None, None]
+        return windows.clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS)
 
     def _split_weights(self, weights: Tensor) -> dict[str, Tensor]:
         """Weights [K, P] by name, [K, ...] each."""

@@ -57,7 +57,7 @@ class Individuals:
 
 def list_gene_columns(node: Node, layout: GenomeLayout) -> tuple[int, ...]:
     """Genes that decide a part's values, columns of a genome."""
-    names = {one.gene.name for one in walk(node) if isinstance(one, GeneValue)}
+    names = {leaf.gene.name for leaf in walk(node) if isinstance(leaf, GeneValue)}
     return tuple(sorted(map(layout.index, names)))
 
 

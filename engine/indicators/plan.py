@@ -44,15 +44,15 @@ class Plan:
 
 def plan_rows(case: FastCase, genomes: Floats) -> Plan:
     """Find the distinct rows that a population [P, G] needs; nothing else decides the plan."""
-    places: dict[Form, list[int]] = {}
-    for place, row in enumerate(case.rows):
-        places.setdefault(row.form, []).append(place)
+    rows_of_form: dict[Form, list[int]] = {}
+    for number, row in enumerate(case.rows):
+        rows_of_form.setdefault(row.form, []).append(number)
     groups: list[RowGroup] = []
     row_of = np.empty((len(genomes), len(case.rows)), np.int64)
     n_rows = 0
-    for form, of_form in places.items():
-        asked = [read_row_parameters(case, place, genomes) for place in of_form]
-        distinct, inverse = _distinct(np.concatenate(asked))  # of [n P, L]
+    for form, of_form in rows_of_form.items():
+        parameters = [read_row_parameters(case, number, genomes) for number in of_form]
+        distinct, inverse = _distinct(np.concatenate(parameters))  # of [n P, L]
         row_of[:, of_form] = inverse.reshape(len(of_form), -1).T + n_rows
         n_rows += len(distinct)
         groups.append(RowGroup(form, distinct))
@@ -72,7 +72,9 @@ def read_row_parameters(case: FastCase, place: int, genomes: Floats) -> Floats:
 def length_columns(case: FastCase) -> Ints:
     """Gene [R] that is each row's length; -1 for a row without one, -1 - k for the constant k."""
     lengths = [row.length or 0 for row in case.rows]
-    columns = [case.layout.index(one) if isinstance(one, str) else -1 - one for one in lengths]
+    columns = [
+        case.layout.index(length) if isinstance(length, str) else -1 - length for length in lengths
+    ]
     return np.array(columns, np.int64)
 
 

@@ -44,18 +44,18 @@ class RowBank:
 
     def find(self, form: Form, parameters: Floats) -> Slots:
         """Slots [n] of rows by parameters [n, L], -1 where a row is not in the bank."""
-        places = self._places.get(form)
-        if places is None:
+        slots_of_form = self._places.get(form)
+        if slots_of_form is None:
             return np.full(len(parameters), -1, np.int32)
-        return places.find(parameters)
+        return slots_of_form.find(parameters)
 
     def table(self, form: Form) -> Slots:
         """Slots [largest + 1] by the one whole parameter of a form, -1 where there is none.
 
         A row without parameters lies at 0. Valid until the next row is computed.
         """
-        places = self._places.get(form)
-        return NOWHERE if places is None else places.table
+        slots_of_form = self._places.get(form)
+        return NOWHERE if slots_of_form is None else slots_of_form.table
 
     def touch(self, slots: Slots) -> None:
         """Remember that rows, of any shape, were used; only a full bank will ask."""
@@ -75,13 +75,15 @@ class RowBank:
         Returns [I] slot of each row, group after group; valid until the next call.
         """
         self._calls += 1
-        found = [self.find(group.form, group.parameters).astype(np.int64) for group in groups]
-        for slots in found:
+        slots_of_groups = [
+            self.find(group.form, group.parameters).astype(np.int64) for group in groups
+        ]
+        for slots in slots_of_groups:
             self._last_used[slots[slots >= 0]] = self._calls
-        n_missing = sum(int((slots < 0).sum()) for slots in found)
+        n_missing = sum(int((slots < 0).sum()) for slots in slots_of_groups)
         if n_missing:
-            self._compute(groups, found, self._release(n_missing))
-        return np.concatenate([np.zeros(0, np.int64), *found])
+            self._compute(groups, slots_of_groups, self._release(n_missing))
+        return np.concatenate([np.zeros(0, np.int64), *slots_of_groups])
 
     def _release(self, count: int) -> Ints:
         """Empty the slots that were used longest ago; rows of this call are not among them."""
@@ -111,9 +113,9 @@ class RowBank:
 
     def _enter(self, request: RowRequest) -> None:
         form, parameters, slots = request
-        places = self._places.setdefault(form, _Places())
+        slots_of_form = self._places.setdefault(form, _Places())
         for row, slot in zip(map(tuple, parameters.tolist()), slots.tolist(), strict=True):
-            places.put(row, slot)
+            slots_of_form.put(row, slot)
             self._owner[slot] = (form, row)
         self._n_rows += slots.size
         self._last_used[slots] = self._calls
@@ -134,12 +136,12 @@ class _Places:
             if slot < 0:
                 del self._named[key]
             return
-        place = int(key[0]) if key else 0
-        if place >= len(self.table):
-            grown = np.full(min(2 * place + 1, LONGEST_LISTED), -1, np.int32)
+        index = int(key[0]) if key else 0
+        if index >= len(self.table):
+            grown = np.full(min(2 * index + 1, LONGEST_LISTED), -1, np.int32)
             grown[: len(self.table)] = self.table
             self.table = grown
-        self.table[place] = slot
+        self.table[index] = slot
 
     def find(self, parameters: Floats) -> Slots:
         """Slots [n] of rows by parameters [n, L]."""
@@ -149,9 +151,9 @@ class _Places:
             values = parameters[:, 0]
             is_listed = (values >= 0) & (values < LONGEST_LISTED) & (values % 1 == 0)
             if is_listed.all():
-                places = values.astype(np.int64)
-                is_there = places < len(self.table)
-                return np.where(is_there, self.table[np.where(is_there, places, 0)], -1)
+                indices = values.astype(np.int64)
+                is_there = indices < len(self.table)
+                return np.where(is_there, self.table[np.where(is_there, indices, 0)], -1)
         return np.array([self._slot(tuple(row)) for row in parameters.tolist()], np.int32)
 
     def _slot(self, key: Key) -> int:

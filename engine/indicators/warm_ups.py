@@ -48,19 +48,19 @@ class WarmUps:
             for reach in reaches
             if list_gene_columns(reach.row, spec.layout) or reach.spans
         ]
-        fixed = reaches.keys() - {one.reach for one in self._varying}
-        self._least = max((count_warm_up(one.row, {}) + one.ago for one in fixed), default=0)
+        fixed = reaches.keys() - {leaf.reach for leaf in self._varying}
+        self._least = max((count_warm_up(leaf.row, {}) + leaf.ago for leaf in fixed), default=0)
 
     def of(self, individuals: Individuals) -> Ints:
         """First bar that may signal, [P]; [1] where it is the same for everybody."""
-        found = np.full(1, self._least, np.int64)
-        for one in self._varying:
-            bars = self._of_row(one, individuals) + one.reach.ago
-            for span in one.reach.spans:
+        warm_ups = np.full(1, self._least, np.int64)
+        for leaf in self._varying:
+            bars = self._of_row(leaf, individuals) + leaf.reach.ago
+            for span in leaf.reach.spans:
                 held = resolve_values(span, self._layout, individuals.here)
                 bars = bars + held.astype(np.int64) - 1
-            found = np.maximum(found, bars)
-        return found
+            warm_ups = np.maximum(warm_ups, bars)
+        return warm_ups
 
     def _of_row(self, one: "_Varying", individuals: Individuals) -> Ints:
         if not one.keys.columns:

@@ -23,8 +23,8 @@ def available_cores() -> int:
 
 def versions() -> dict[str, str]:
     """Versions of what computes numbers, and the platform."""
-    found = {name: read_package_version(name) for name in ("numpy", "numba")}
-    return {"python": platform.python_version(), **found, "platform": platform.platform()}
+    by_package = {name: read_package_version(name) for name in ("numpy", "numba")}
+    return {"python": platform.python_version(), **by_package, "platform": platform.platform()}
 
 
 def read_package_version(package: str) -> str:

@@ -55,13 +55,15 @@ def choose_packing(case: FastCase, entry: Entry) -> Packing:
 
     The gene that most rows share leads.
     """
-    asked = [case.rows[row].genes for row in entry.genes[:, 0].tolist()]
-    whole = [names for names in asked if len(names) == 1 and case.layout.gene(names[0]).is_int]
+    length_genes = [case.rows[row].genes for row in entry.genes[:, 0].tolist()]
+    whole = [
+        names for names in length_genes if len(names) == 1 and case.layout.gene(names[0]).is_int
+    ]
     common = Counter(whole).most_common(1)
     leading = common[0][0] if common else ()
-    packed = [c for c, names in enumerate(asked) if names in ((), leading)][:MOST_PACKED]
-    loose = [c for c in range(len(asked)) if c not in packed]
-    leads = [int(entry.genes[c, 0]) for c in packed if asked[c]]
+    packed = [c for c, names in enumerate(length_genes) if names in ((), leading)][:MOST_PACKED]
+    loose = [c for c in range(len(length_genes)) if c not in packed]
+    leads = [int(entry.genes[c, 0]) for c in packed if length_genes[c]]
     chosen = entry.genes[packed].reshape(-1, 3)
     is_greater = chosen[:, 2] == 1
     genes = [case.layout.genes[g] for g in chosen[:, 1].tolist()]
@@ -147,8 +149,8 @@ class CandidateLists:
             # Lists whose rows were forgotten are among them; what is needed is made again.
             self.clear()
             missing[:] = True
-        _, places = np.unique(lead[missing] * 2 + weaker[missing], return_index=True)
-        members = np.nonzero(missing)[0][places]
+        _, first_of_each = np.unique(lead[missing] * 2 + weaker[missing], return_index=True)
+        members = np.nonzero(missing)[0][first_of_each]
         self._make(slots[members], lead[members], weaker[members])
 
     def _find_list_slots(self, genomes: Floats, slots: Slots) -> tuple[Slots, Slots]:

@@ -40,8 +40,8 @@ def candidate_kernel(p_rows, p_codes, p_slots, p_limits, p_index, p_counts, p_ba
     bits = holds.to(tl.int32)
     if WRITES:
         first = tl.load(p_index + i_list * (n_blocks + 1) + tl.program_id(0))
-        place = (first + tl.cumsum(bits, 0) - bits).to(tl.int64)
-        tl.store(p_bars + place, first_bar + o_bar, mask=holds)
-        tl.store(p_words + place, word, mask=holds)
+        entry = (first + tl.cumsum(bits, 0) - bits).to(tl.int64)
+        tl.store(p_bars + entry, first_bar + o_bar, mask=holds)
+        tl.store(p_words + entry, word, mask=holds)
     else:
         tl.store(p_counts + i_list * n_blocks + tl.program_id(0), tl.sum(bits, 0))

@@ -33,11 +33,11 @@ def apply_operation(operation, x, y):
     """One operation on both sides, rounded once; all are computed, and one is taken."""
     is_left = tl.where(operation == MINIMUM, x < y, x > y)
     is_unknown = (x != x) | (y != y)
-    found = tl.where(is_unknown, float("nan"), tl.where(is_left, x, y))
-    found = tl.where(operation == ADD, x + y, found)
-    found = tl.where(operation == SUBTRACT, x - y, found)
-    found = tl.where(operation == MULTIPLY, x * y, found)
-    return tl.where(operation == DIVIDE, x / y, found)
+    outcome = tl.where(is_unknown, float("nan"), tl.where(is_left, x, y))
+    outcome = tl.where(operation == ADD, x + y, outcome)
+    outcome = tl.where(operation == SUBTRACT, x - y, outcome)
+    outcome = tl.where(operation == MULTIPLY, x * y, outcome)
+    return tl.where(operation == DIVIDE, x / y, outcome)
 
 
 @triton.jit
@@ -234,10 +234,10 @@ def following_kernel(p_words, p_following, n_words, WORDS: tl.constexpr):
     for step in range(0, n_words + 1, WORDS):
         o_word = n_words - step - tl.arange(0, WORDS)
         word = tl.load(p_row + o_word, mask=(o_word >= 0) & (o_word < n_words), other=0)
-        place = tl.where(word != 0, o_word, n_words)
-        found = tl.minimum(tl.associative_scan(place, 0, smaller), behind)
-        tl.store(p_out + o_word, found, mask=o_word >= 0)
-        behind = tl.minimum(tl.min(place, 0), behind)
+        word_number = tl.where(word != 0, o_word, n_words)
+        following = tl.minimum(tl.associative_scan(word_number, 0, smaller), behind)
+        tl.store(p_out + o_word, following, mask=o_word >= 0)
+        behind = tl.minimum(tl.min(word_number, 0), behind)
 
 
 @triton.jit
@@ -267,7 +267,7 @@ def remember_kernel(p_words, p_steps, p_out, n_bars, n_words, HELD: tl.constexpr
     # The sign must not come down with the highest bits.
     moved = (low << bits) | ((below >> ((64 - bits) & 63)) & lowest_bits(bits))
     if HELD:
-        found = word & moved
+        remembered = word & moved
     else:
-        found = (word | moved) & lowest_bits((n_bars - o_word * 64).to(tl.int64))
-    tl.store(p_out + i_row * n_words + o_word, found, mask=inside)
+        remembered = (word | moved) & lowest_bits((n_bars - o_word * 64).to(tl.int64))
+    tl.store(p_out + i_row * n_words + o_word, remembered, mask=inside)

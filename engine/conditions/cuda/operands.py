@@ -131,7 +131,9 @@ class Readings:
     def part(self, node: Condition) -> Part:
         """The part of a condition; equal ones are one part."""
         if node not in self._parts:
-            below = tuple(self.part(one) for one in node.parts if isinstance(one, Condition))
+            below = tuple(
+                self.part(condition) for condition in node.parts if isinstance(condition, Condition)
+            )
             comparison = self._comparison(node) if isinstance(node, Compare) else None
             self._parts[node] = Part(node, list_gene_columns(node, self._layout), below, comparison)
         return self._parts[node]
@@ -177,19 +179,19 @@ class Readings:
 
     def _find_slots(self, individuals: Individuals) -> Slots | None:
         sets = [individuals.distinct(leaf.columns) for leaf in self._leaves]
-        if sum(len(found.members) for found in sets) > self._room.most:
+        if sum(len(gene_set.members) for gene_set in sets) > self._room.most:
             return None
         keys = [
             (number, *values)
-            for number, (leaf, found) in enumerate(zip(self._leaves, sets, strict=True))
-            for values in individuals.here[found.members][:, list(leaf.columns)].tolist()
+            for number, (leaf, gene_set) in enumerate(zip(self._leaves, sets, strict=True))
+            for values in individuals.here[gene_set.members][:, list(leaf.columns)].tolist()
         ]
-        places = self._room.slots(keys, self._make)
+        row_slots = self._room.slots(keys, self._make)
         slots = np.zeros((len(individuals), max(len(sets), 1)), np.int32)
         begin = 0
-        for column, found in enumerate(sets):
-            slots[:, column] = places[begin:][found.set_of]
-            begin += len(found.members)
+        for column, gene_set in enumerate(sets):
+            slots[:, column] = row_slots[begin:][gene_set.set_of]
+            begin += len(gene_set.members)
         return slots
 
     def words(self, part: Part, seen: Seen) -> torch.Tensor:
@@ -210,10 +212,10 @@ class Readings:
     def following(self, words: torch.Tensor) -> torch.Tensor:
         """For each word of [n, N] the first from there on that is not 0, [n, N + 1]; N: none."""
         shape = len(words), self.n_words + 1
-        found = torch.empty(shape, dtype=torch.int32, device=self._device)
-        launch(following_kernel, (len(words),), words, found, self.n_words,
+        following_words = torch.empty(shape, dtype=torch.int32, device=self._device)
+        launch(following_kernel, (len(words),), words, following_words, self.n_words,
                WORDS=MOVED_WORDS)  # fmt: skip
-        return found
+        return following_words
 
     def _decide_words(self, part: Part, seen: Seen) -> torch.Tensor:
         if part.comparison is not None:
@@ -223,7 +225,7 @@ class Readings:
             read = Read(*self.code, genomes, slots, self.rows, members, self.n_bars)
             self._comparing.decide(part.comparison, read, words)
             return words
-        below = [self._gather_words(one, part, seen) for one in part.below]
+        below = [self._gather_words(condition, part, seen) for condition in part.below]
         if isinstance(part.node, OverBars):
             return self._reduce_over_bars(part, part.node, below[0], seen)
         is_all = isinstance(part.node, AllOf)
@@ -248,11 +250,11 @@ class Readings:
         covered = np.ones_like(wanted)
         while (covered < wanted).any():
             steps = np.minimum(covered, wanted - covered)
-            found = self._new_words(len(words))
+            reduced = self._new_words(len(words))
             launch(remember_kernel, (len(wanted), -(-self.n_words // MOVED_WORDS)), words,
-                   to_device(steps.astype(np.int32), self._device), found, self.n_bars,
+                   to_device(steps.astype(np.int32), self._device), reduced, self.n_bars,
                    self.n_words, HELD=isinstance(node, Held), WORDS=MOVED_WORDS)  # fmt: skip
-            words, covered = found, covered + steps
+            words, covered = reduced, covered + steps
         return words
 
     def _new_words(self, count: int) -> torch.Tensor:
@@ -261,6 +263,8 @@ class Readings:
     def _comparison(self, node: Compare) -> Comparison:
         spans = self._formulas.span(node.left), self._formulas.span(node.right)
         relation = RELATIONS[node.relation]
-        asked = (*spans[0], *spans[1], relation, min(node.bars_ago, self.n_bars))
+        comparison = (*spans[0], *spans[1], relation, min(node.bars_ago, self.n_bars))
         left, right = (self._formulas.form(span) for span in spans)
-        return Comparison(to_device(np.array(asked, np.int32), self._device), left, right, relation)
+        return Comparison(
+            to_device(np.array(comparison, np.int32), self._device), left, right, relation
+        )

@@ -85,10 +85,10 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
         apart = (word | top) - limits.to(tl.uint32, bitcast=True)
         passes = inside & (t >= first) & (t < last) & ((apart & top) == top)
         bits = passes.to(tl.int32)
-        place = survivors + tl.cumsum(bits, 0) - bits
-        m_store = passes & (place < capacity)
-        tl.store(p_survivor + place, t, mask=m_store)
-        tl.store(p_apart + place, apart.to(tl.int32, bitcast=True), mask=m_store)
+        entry = survivors + tl.cumsum(bits, 0) - bits
+        m_store = passes & (entry < capacity)
+        tl.store(p_survivor + entry, t, mask=m_store)
+        tl.store(p_apart + entry, apart.to(tl.int32, bitcast=True), mask=m_store)
         survivors += tl.sum(bits, 0)
     if survivors > capacity:
         tl.atomic_max(p_most, survivors)
@@ -120,13 +120,13 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
             if k < N_PACKED:
                 equal = holds & (((parted >> (8 * k)) & 255) == 128)
             else:
-                found = tl.load(p_codes + at, mask=holds, other=0).to(tl.int32)
+                row_code = tl.load(p_codes + at, mask=holds, other=0).to(tl.int32)
                 limit = encode_threshold(threshold, p_scales, k, HIGHEST)
                 if GENES[3 * k + 2]:
-                    holds = holds & (found >= limit)
+                    holds = holds & (row_code >= limit)
                 else:
-                    holds = holds & (found <= limit) & (found != 0)
-                equal = holds & (found == limit)
+                    holds = holds & (row_code <= limit) & (row_code != 0)
+                equal = holds & (row_code == limit)
             value = tl.load(p_rows + at, mask=equal, other=0.0)
             if GENES[3 * k + 2]:
                 holds = holds & ((value > threshold) | (equal == 0))
@@ -139,8 +139,8 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
             larger = tl.load(p_rows + large, mask=holds, other=0.0)
             holds = holds & (smaller < larger)
         bits = holds.to(tl.int32)
-        place = count + tl.cumsum(bits, 0) - bits
-        tl.store(p_list + place, bar, mask=holds)
+        entry = count + tl.cumsum(bits, 0) - bits
+        tl.store(p_list + entry, bar, mask=holds)
         count += tl.sum(bits, 0)
     tl.store(p_counts + i_pair, count)
     # The chain reads whole sixteens; no bar before the first is ever free to trade.

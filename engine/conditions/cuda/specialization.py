@@ -90,10 +90,10 @@ class Comparing:
 
     def _agrees(self, comparison: Comparison, read: Read, expected: torch.Tensor) -> bool:
         """Whether the kernel of a form finds what was found without it."""
-        found = torch.empty_like(expected)
-        _by_form(comparison, read, found)
-        wait_for_launches(found.device)
-        if torch.equal(found, expected):
+        words_found = torch.empty_like(expected)
+        _by_form(comparison, read, words_found)
+        wait_for_launches(words_found.device)
+        if torch.equal(words_found, expected):
             return True
         LOG.warning(
             "a comparison compiled for this GPU gives other bits than the law: not used, and such "

@@ -169,13 +169,13 @@ def _stretches(row: Ints, n_bars: int, lead: int, count: int) -> list[Ints]:
 
 
 def _build_columns(sources: dict[str, Floats], maps: Sequence[Coder], market: Market) -> Columns:
-    found = [coder_maps(coder, sources, HIGHEST_CODE) for coder in maps]
+    pairs_of_maps = [coder_maps(coder, sources, HIGHEST_CODE) for coder in maps]
     return Columns(
         n_bars=len(market.open),
         values=np.concatenate(list(sources.values())),
         is_tame=np.array([_is_tame(values) for values in sources.values()], np.int64),
-        low=np.concatenate([np.empty(0), *(low for low, _ in found)]),
-        scale=np.concatenate([np.empty(0), *(scale for _, scale in found)]),
+        low=np.concatenate([np.empty(0), *(low for low, _ in pairs_of_maps)]),
+        scale=np.concatenate([np.empty(0), *(scale for _, scale in pairs_of_maps)]),
         moves=np.array([not isinstance(coder, FixedCoder) for coder in maps], np.int64),
         rows=market.rows.reshape(-1),
         codes=market.codes.reshape(-1),

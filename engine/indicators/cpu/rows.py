@@ -107,27 +107,27 @@ def _fill(
     kind, window, coder = tasks[first, KIND], tasks[first, LENGTH], tasks[first, CODER]
     source, bars = tasks[first, SOURCE], tasks[last - 1, END] - tasks[last - 1, BEGIN]
     start = source * n_bars + tasks[first, BEGIN]
-    place = tasks[first, SLOT] * n_bars + tasks[first, BEGIN]
+    offset = tasks[first, SLOT] * n_bars + tasks[first, BEGIN]
     alphas, averages = np.empty(EMA_LANES), np.empty(EMA_LANES)
-    starts, places = np.empty(EMA_LANES, np.int64), np.empty(EMA_LANES, np.int64)
+    starts, offsets = np.empty(EMA_LANES, np.int64), np.empty(EMA_LANES, np.int64)
     step = CODED_BARS
     if kind == EMA:
-        _begin(columns, tasks, first, last, alphas, averages, starts, places, begun)
+        _begin(columns, tasks, first, last, alphas, averages, starts, offsets, begun)
     elif kind != LEVEL:
         step = LANES * window
     coded = 0
     for done in range(0, bars, step):
         until = min(done + step, bars)
         if kind == EMA:
-            _advance(values, starts, alphas, averages, last - first, done, until, rows, places)
+            _advance(values, starts, alphas, averages, last - first, done, until, rows, offsets)
         elif kind == LEVEL:
             # No sign to look at, so that it is copied four at a time.
             for k in range(np.uint64(done), np.uint64(until)):
-                rows[np.uint64(place) + k] = values[np.uint64(start) + k]
+                rows[np.uint64(offset) + k] = values[np.uint64(start) + k]
         elif window <= n_bars:
             _rolling(values, start + done, (source + 1) * n_bars, source * n_bars, window,
                      kind == ZSCORE, columns.is_tame[source] == 1, left, rows,
-                     place - start)  # fmt: skip
+                     offset - start)  # fmt: skip
         if coder >= 0 and (until - coded >= CODED_BARS or until == bars):
             for i in range(first, last):
                 # The first stretch may be longer by some bars at its begin.
@@ -146,8 +146,8 @@ def _fill(
 def _encode(columns: Columns, tasks: Ints, i: int, begin: int, end: int) -> None:
     """Codes of some bars of a task's row."""
     coder, n_bars = tasks[i, CODER], columns.n_bars
-    moves, place = columns.moves[coder], tasks[i, SLOT] * n_bars + begin
-    encode_row(columns.rows, place, end - begin, columns.low, columns.scale,
+    moves, offset = columns.moves[coder], tasks[i, SLOT] * n_bars + begin
+    encode_row(columns.rows, offset, end - begin, columns.low, columns.scale,
                coder * n_bars + begin * moves, moves, columns.codes)  # fmt: skip
 
 
@@ -284,13 +284,13 @@ def _begin(
     store(averages, 0, average)
     for lane in range(EMA_LANES):
         i = first + lane if first + lane < last else first
-        bar, place = tasks[i, END] - bars, tasks[i, SLOT] * n_bars
-        starts[lane], places[lane] = zero + bar, place + bar
+        bar, offset = tasks[i, END] - bars, tasks[i, SLOT] * n_bars
+        starts[lane], places[lane] = zero + bar, offset + bar
         if tasks[i, BEGIN] == 0:
             averages[lane] = values[zero]
             for t in range(bar):
                 averages[lane] += alphas[lane] * (values[zero + t] - averages[lane])
-                rows[place + t] = averages[lane]
+                rows[offset + t] = averages[lane]
         if first + lane < last:
             begun[i] = averages[lane]
 
@@ -349,15 +349,15 @@ def _mend(columns: Columns, tasks: Ints, begun: Floats) -> int:
     """
     n_bars, values, rows, count = columns.n_bars, columns.values, columns.rows, 0
     for i in range(tasks.shape[0]):
-        place, start = tasks[i, SLOT] * n_bars, tasks[i, SOURCE] * n_bars
+        offset, start = tasks[i, SLOT] * n_bars, tasks[i, SOURCE] * n_bars
         begin, alpha = tasks[i, BEGIN], 2.0 / (tasks[i, LENGTH] + 1.0)
-        if tasks[i, KIND] != EMA or begin == 0 or rows[place + begin - 1] == begun[i]:
+        if tasks[i, KIND] != EMA or begin == 0 or rows[offset + begin - 1] == begun[i]:
             continue
-        y, t, is_met = rows[place + begin - 1], begin, False
+        y, t, is_met = rows[offset + begin - 1], begin, False
         while t < tasks[i, END] and not is_met:
             y = y + alpha * (values[start + t] - y)
-            is_met = rows[place + t] == y
-            rows[place + t] = y
+            is_met = rows[offset + t] == y
+            rows[offset + t] = y
             t += 1
         if tasks[i, CODER] >= 0:
             _encode(columns, tasks, i, begin, t)

@@ -220,7 +220,7 @@ def _vote(
     held: Floats,
 ) -> None:
     """A family's votes, which take the place of nums, and what it adds to the row's two sums."""
-    nothing, one, half, hundred = splat(0.0), splat(1.0), splat(0.5), splat(100.0)
+    nothing, unit, half, hundred = splat(0.0), splat(1.0), splat(0.5), splat(100.0)
     infinity, floor = splat(np.inf), splat(FLOOR)
     cutout, most, least = load(bounds[0], 0), load(bounds[1], 0), load(bounds[2], 0)
     ups, downs, flats = steps
@@ -234,7 +234,7 @@ def _vote(
         if is_script:
             # A step is repeated from the first that there was.
             before = above(bar, cutout, step, before)
-            step = above(bar, cutout, step, one)
+            step = above(bar, cutout, step, unit)
         equity = equity * step
         equity = above(equity, floor, equity, floor)
         den = load(dens, k)
@@ -259,5 +259,5 @@ def _join(said: Floats, held: Floats, bounds: Floats, first: int, count: int) ->
     for i in range(count):
         k = i * LANES
         den = load(held, k)
-        found = above(infinity, den, load(said, k) / den + nothing, nothing)
-        store(said, k, above(cutout, splat(float(first + i)), unknown, found))
+        joined = above(infinity, den, load(said, k) / den + nothing, nothing)
+        store(said, k, above(cutout, splat(float(first + i)), unknown, joined))

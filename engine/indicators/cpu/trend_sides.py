@@ -63,15 +63,15 @@ def fill_sides(
     prices[pad : pad + bars - origin] = close[origin:]
     # Bar t stands there at t + shift.
     shift = pad - origin
-    places, count, first = _asked_windows(forms, lengths, begin)
+    row_of_length, count, first = _asked_windows(forms, lengths, begin)
     # Weighted means, ends of lines, and four rows of what is made one after the other.
     averages = np.zeros((2 * count + LANES, len(prices)))
     kind = LSMA if (forms == LSMA).any() else WMA
-    for n in range(len(places)):
-        if places[n] >= 0:
-            weighted, line = averages[places[n]], averages[count + places[n]]
+    for n in range(len(row_of_length)):
+        if row_of_length[n] >= 0:
+            weighted, line = averages[row_of_length[n]], averages[count + row_of_length[n]]
             _window(prices, shift, n, kind, first, bars, weighted, line)
-    own, rows = averages[2 * count :], averages.reshape(-1)
+    of_lanes, rows = averages[2 * count :], averages.reshape(-1)
     known, chosen = np.zeros(LANES, np.int64), np.empty(LANES, np.int64)
     for number in range(len(forms)):
         form = forms[number]
@@ -83,20 +83,20 @@ def fill_sides(
                 chosen[lane] = 2 * count + lane
                 known[lane] = n - 1
                 if form in (WMA, LSMA):
-                    chosen[lane] = places[n] + (count if form == LSMA else 0)
+                    chosen[lane] = row_of_length[n] + (count if form == LSMA else 0)
                 elif lane and n == some[lane - 1]:
-                    own[lane] = own[lane - 1]
+                    of_lanes[lane] = of_lanes[lane - 1]
                     known[lane] = known[lane - 1]
                 elif form == HMA:
-                    half, whole = averages[places[n // 2]], averages[places[n]]
-                    known[lane] = _hull(half, whole, shift, n, begin, bars, own[lane])
+                    half, whole = averages[row_of_length[n // 2]], averages[row_of_length[n]]
+                    known[lane] = _hull(half, whole, shift, n, begin, bars, of_lanes[lane])
                 elif form in (KAMA, KAMA_FROM_ZERO):
                     known[lane] = 0
-                    _path_sums(prices, shift, n, begin, bars, own[lane])
+                    _path_sums(prices, shift, n, begin, bars, of_lanes[lane])
                 elif form == SMA:
-                    _window(prices, shift, n, SMA, begin, bars, own[lane], own[lane])
+                    _window(prices, shift, n, SMA, begin, bars, of_lanes[lane], of_lanes[lane])
                 elif begin <= n - 1 < bars:
-                    _window(prices, shift, n, SMA, n - 1, n, own[lane], own[lane])
+                    _window(prices, shift, n, SMA, n - 1, n, of_lanes[lane], of_lanes[lane])
             starts = _starts(chosen, len(prices), shift)
             if form in (EMA, DEMA):
                 _chains(close, some, form == DEMA, begin, kept, rows, starts)
@@ -108,22 +108,22 @@ def fill_sides(
 @compiled_part
 def _asked_windows(forms: Ints, lengths: Ints, begin: int) -> tuple[Ints, int, int]:
     """For each length the row of its weighted windows or -1, how many there are, the first bar."""
-    places, first = np.full(lengths.max() + 1, -1), begin
+    row_of_length, first = np.full(lengths.max() + 1, -1), begin
     for number in range(len(forms)):
         if forms[number] in (WMA, LSMA, HMA):
             for n in lengths[number]:
-                places[n] = 0
+                row_of_length[n] = 0
                 if forms[number] == HMA:
-                    places[n // 2] = 0
+                    row_of_length[n // 2] = 0
                     # The smoothing reads back to the block before that of the first bar.
                     root = _whole_root(n)
                     first = min(first, max(begin // root * root - root, 0))
     count = 0
-    for n in range(len(places)):
-        if places[n] == 0:
-            places[n] = count
+    for n in range(len(row_of_length)):
+        if row_of_length[n] == 0:
+            row_of_length[n] = count
             count += 1
-    return places, count, first
+    return row_of_length, count, first
 
 
 @compiled_part
@@ -254,19 +254,19 @@ def _chains(
 @compiled_part
 def _numbers(lengths: Ints) -> Lanes:
     """Four whole numbers as lanes."""
-    found = np.empty(LANES)
+    numbers = np.empty(LANES)
     for lane in range(LANES):
-        found[lane] = lengths[lane]
-    return load(found, 0)
+        numbers[lane] = lengths[lane]
+    return load(numbers, 0)
 
 
 @compiled_part
 def _starts(rows: Ints, room: int, shift: int) -> Starts:
     """Where the first bar of each lane's row stands."""
-    places = np.empty(LANES, np.int64)
+    starts = np.empty(LANES, np.int64)
     for lane in range(LANES):
-        places[lane] = rows[lane] * room + shift
-    return four(places, 0)  # type: ignore[no-any-return]
+        starts[lane] = rows[lane] * room + shift
+    return four(starts, 0)  # type: ignore[no-any-return]
 
 
 @compiled_part
@@ -317,7 +317,7 @@ def _take_sides(
     codes: Codes,
 ) -> None:
     """The side of each of four averages at each bar."""
-    places, first = _starts(np.arange(LANES), len(close) - begin, -begin), _numbers(known)
+    code_starts, first = _starts(np.arange(LANES), len(close) - begin, -begin), _numbers(known)
     nothing, up, down, half = splat(0.0), splat(1.0), splat(-1.0), splat(0.5)
     before, taken = load(memory, 2 * LANES), load(memory, 3 * LANES)
     for t in range(begin, len(close)):
@@ -330,6 +330,6 @@ def _take_sides(
         new = above(here, first, above(change, half, side, nothing), nothing)
         taken = above(new * new, half, new, taken)
         before = side
-        scatter_signs(codes, places, t, taken)
+        scatter_signs(codes, code_starts, t, taken)
     store(memory, 2 * LANES, before)
     store(memory, 3 * LANES, taken)

@@ -104,13 +104,13 @@ def compute_trends(
     for lane in range(len(closes)):
         for family in range(FAMILIES):
             pack(codes[lane, family], words[lane * FAMILIES + family])
-    places = np.arange(LANES * FAMILIES).reshape(LANES, FAMILIES)
+    word_numbers = np.arange(LANES * FAMILIES).reshape(LANES, FAMILIES)
     # Lanes that are not asked for do what the first one does.
     lanes = [lane if lane < len(closes) else 0 for lane in range(LANES)]
     settings = np.array([parameters[7:12]] * LANES, np.int64)
     rows, votes = weigh_lanes(
         _prices(np.stack([closes[lane] for lane in lanes])),
-        words, places[lanes], settings, is_script, begin, layers,
+        words, word_numbers[lanes], settings, is_script, begin, layers,
         has_votes=True,
     )  # fmt: skip
     return [
@@ -159,9 +159,9 @@ def weigh_lanes(
 
 def _prices(close: Floats) -> Floats:
     """A column as the compiled loops know it, of which there is then one version."""
-    found = np.ascontiguousarray(close, np.float64).view()
-    found.flags.writeable = False
-    return found
+    prices = np.ascontiguousarray(close, np.float64).view()
+    prices.flags.writeable = False
+    return prices
 
 
 class TrendForm:
@@ -191,26 +191,26 @@ class TrendForm:
             define = self._compiled(cast(Callable[..., Floats], loop))
             return [define(close, *parameters) for parameters in tuples]
         at_hand: dict[tuple[int, int, int], int] = {}
-        places = np.zeros((LANES, FAMILIES), np.int64)
+        word_numbers = np.zeros((LANES, FAMILIES), np.int64)
         for lane, parameters in enumerate(tuples):
             for family, base in enumerate(parameters[:6]):
                 form = IN_SCRIPT.get(family, family) if is_script else family
                 key = form, int(base), int(parameters[6])
-                places[lane, family] = at_hand.setdefault(key, len(at_hand))
+                word_numbers[lane, family] = at_hand.setdefault(key, len(at_hand))
         words = np.empty((len(at_hand), len(close)), np.uint32)
-        for (form, base, robustness), place in at_hand.items():
-            words[place] = self._words(close, form, base, robustness)
+        for (form, base, robustness), number in at_hand.items():
+            words[number] = self._words(close, form, base, robustness)
         lanes = [lane if lane < len(tuples) else 0 for lane in range(LANES)]
         settings = np.array([tuples[lane][7:12] for lane in lanes], np.int64)
         memory = np.array(
             [fresh_memory(np.array(tuples[lane][12:]), tuples[lane][8]) for lane in lanes]
         )
         prices = _prices(close[None])
-        found, _ = weigh_lanes(
-            prices, words, places[lanes], settings, is_script, 0, memory, has_votes=False
+        lanes_rows, _ = weigh_lanes(
+            prices, words, word_numbers[lanes], settings, is_script, 0, memory, has_votes=False
         )
         # One that is let go must not stay because of the others.
-        return [row.copy() for row in found[: len(tuples)]]
+        return [row.copy() for row in lanes_rows[: len(tuples)]]
 
     def of(self, rows: Rows, calls: Sequence[Call]) -> list[Floats]:
         """Rows [T] of up to four calls of one indicator, kept where all rows of a series are."""
@@ -219,7 +219,7 @@ class TrendForm:
         def make(call: Call) -> Floats:
             if call not in made:
                 rest = calls[calls.index(call) :]
-                tuples = [[whole(one) for one in each.parameters] for each in rest]
+                tuples = [[whole(parameter) for parameter in each.parameters] for each in rest]
                 made.update(zip(rest, self.rows(loop, rows.series.close, tuples), strict=True))
             return made[call]
 

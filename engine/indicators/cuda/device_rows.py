@@ -17,7 +17,7 @@ from strategy.rows import Rows, whole
 
 def reads_trends(spec: Strategy) -> bool:
     """Whether a strategy reads rows that are made on the device."""
-    return any(is_trend(node) for one in spec.expressions for node in walk(one))
+    return any(is_trend(node) for expression in spec.expressions for node in walk(expression))
 
 
 class Making:
@@ -39,15 +39,15 @@ class Making:
         """Make rows [n, T] of trees without genes."""
         on_host = []
         calls: dict[str, dict[int, Call]] = {name: {} for name in TRENDS}
-        for place, tree in enumerate(trees):
+        for number, tree in enumerate(trees):
             if is_trend(tree) and has_room(self.rows.series.close, _lengths(tree)):
-                calls[tree.label][place] = tree
+                calls[tree.label][number] = tree
             else:
-                on_host.append(place)
-        for name, asked in calls.items():
-            if asked:
-                found = self._compute_trends(list(asked.values()), TRENDS[name])
-                _put(list(asked), out, found)
+                on_host.append(number)
+        for name, by_number in calls.items():
+            if by_number:
+                rows = self._compute_trends(list(by_number.values()), TRENDS[name])
+                _put(list(by_number), out, rows)
         if on_host:
             _put(
                 on_host,
@@ -61,22 +61,24 @@ class Making:
             close = self.rows.series.close
             self._trends = Trends(close[None], self._work_bytes // 3, self._device)
         tuples = [
-            [whole(one) for one in call.parameters] for call in calls if isinstance(call, Call)
+            [whole(parameter) for parameter in call.parameters]
+            for call in calls
+            if isinstance(call, Call)
         ]
         return self._trends.rows(np.array(tuples), is_script=is_script)[:, 0]
 
     def _from_host(self, trees: Sequence[Expression]) -> torch.Tensor:
         host = torch.empty((len(trees), len(self.rows.series)), dtype=torch.float64)
         with ThreadPoolExecutor(self._threads, "rows") as pool:
-            for row, found in zip(host.numpy(), pool.map(self.rows.of, trees), strict=True):
+            for row, values in zip(host.numpy(), pool.map(self.rows.of, trees), strict=True):
                 # What is the same at every bar may be one number.
-                row[:] = found
+                row[:] = values
         return host
 
 
 def _lengths(call: Call) -> tuple[int, ...]:
     """Base lengths of an adaptive trend's families."""
-    return tuple(whole(one) for one in call.parameters[:6])
+    return tuple(whole(parameter) for parameter in call.parameters[:6])
 
 
 def _put(places: list[int], out: torch.Tensor, rows: torch.Tensor) -> None:
@@ -85,5 +87,5 @@ def _put(places: list[int], out: torch.Tensor, rows: torch.Tensor) -> None:
     if last - first == len(places):
         out[first:last] = rows
         return
-    for place, row in zip(places, rows, strict=True):
-        out[place] = row
+    for number, row in zip(places, rows, strict=True):
+        out[number] = row

@@ -123,8 +123,8 @@ class DeviceMarket:
         """When the bars of all series open, [B] on the axis; `times` are those of each series."""
         if self._opened is None:
             self._opened = np.zeros(self.n_bars, np.int64)
-            for start, end, own in zip(self.starts, self.ends, times, strict=True):
-                self._opened[start:end] = own
+            for start, end, opened in zip(self.starts, self.ends, times, strict=True):
+                self._opened[start:end] = opened
         return self._opened
 
     def _join_columns(self, columns: list[Floats], filler: float) -> torch.Tensor:
@@ -208,6 +208,6 @@ def build_pyramid(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
 
 def _filled_up(column: Floats, filler: float) -> Floats:
     """A column, with what no search finds behind it."""
-    found = np.full(round_up_bars(len(column)), filler)
-    found[: len(column)] = column
-    return found
+    padded = np.full(round_up_bars(len(column)), filler)
+    padded[: len(column)] = column
+    return padded

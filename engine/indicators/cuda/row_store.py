@@ -38,9 +38,9 @@ class RowStore:
 
         `make` is given those that are not there, and where their rows belong.
         """
-        found = [self._slots.get(key, -1) for key in keys]
-        if min(found, default=0) >= 0:
-            return np.array(found, np.int64)
+        slots = [self._slots.get(key, -1) for key in keys]
+        if min(slots, default=0) >= 0:
+            return np.array(slots, np.int64)
         missing = self._missing(keys)
         if len(self._slots) + len(missing) > self.most:
             # What earlier populations read goes, all of it.

@@ -84,9 +84,9 @@ def ema_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_before, first_bar
     p_own = p_before + o_row.to(tl.int64) * width + start // shortest + i_series + j
     early = tl.load(p_common + 2 * n_rows)
     from_bar = tl.where(j > 0, tl.maximum(begin - early, start), begin)
-    given = tl.load(p_own, mask=i_segment == 0, other=0.0)
+    first_value = tl.load(p_own, mask=i_segment == 0, other=0.0)
     # At the bar that a bare value comes from the difference is exactly 0, which leaves it as it is.
-    y = tl.where((j == 0) & (begin > start), given, tl.load(p_values + from_bar))
+    y = tl.where((j == 0) & (begin > start), first_value, tl.load(p_values + from_bar))
     x0, x1, x2, x3, x4, x5, x6, x7 = eight(p_values + from_bar)
     for t in range(from_bar, begin, 8):
         n0, n1, n2, n3, n4, n5, n6, n7 = eight(p_values + t + 8)
@@ -132,8 +132,8 @@ def mend_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_before, n_rows, 
     begin = start + o_segment * segment.to(tl.int64)
     m_segment = (o_segment > 0) & (begin < end)
     assumed = tl.load(p_own + o_segment, mask=m_segment, other=0.0)
-    found = tl.load(p_out + begin - 1, mask=m_segment, other=0.0)
-    differs = assumed.to(tl.int64, bitcast=True) != found.to(tl.int64, bitcast=True)
+    value = tl.load(p_out + begin - 1, mask=m_segment, other=0.0)
+    differs = assumed.to(tl.int64, bitcast=True) != value.to(tl.int64, bitcast=True)
     first = tl.min(tl.where(differs, o_segment, SEGMENTS), 0)
     span = tl.load(p_table + i_row)
     alpha = 2.0 / (span.to(tl.float64) + 1.0)

@@ -158,10 +158,10 @@ def _group_rows(keys: Ints, size: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
     for key in np.unique(keys):
         (rows,) = np.nonzero(keys == key)
         groups.append(np.resize(rows, -(-len(rows) // size) * size))
-    places = np.concatenate(groups)
-    is_row = np.zeros(len(places), np.bool_)
-    is_row[np.unique(places, return_index=True)[1]] = True
-    return places, is_row
+    row_numbers = np.concatenate(groups)
+    is_row = np.zeros(len(row_numbers), np.bool_)
+    is_row[np.unique(row_numbers, return_index=True)[1]] = True
+    return row_numbers, is_row
 
 
 def _round_up_bars(bars: Ints | int) -> Ints:

@@ -29,8 +29,8 @@ def words_kernel(p_codes, p_places, p_cutout, p_words, n_families, n_bars, PER_R
     is_early = t < tl.load(p_cutout + o_family // PER_ROW, mask=m_family, other=0)
     words = tl.zeros([TILE, LANES], tl.int32)
     for j in tl.static_range(LENGTHS):
-        place = tl.load(p_places + o_family * LENGTHS + j, mask=m_family, other=0)
-        code = tl.load(p_codes + place.to(tl.int64) * n_bars + t, mask=m, other=0)
+        code_row = tl.load(p_places + o_family * LENGTHS + j, mask=m_family, other=0)
+        code = tl.load(p_codes + code_row.to(tl.int64) * n_bars + t, mask=m, other=0)
         words = words | (tl.where(is_early, 2, code.to(tl.int32)) << (2 * j))
     tl.store(p_words + t * n_families + o_family, words, mask=m)
 
@@ -293,6 +293,6 @@ def row_kernel(p_votes, p_steps, p_flat, p_settings, p_floor, p_kept, p_repeated
         num, den = cast_vote(num, den, e4, v4, most, least)
         num, den = cast_vote(num, den, e5, v5, most, least)
         is_finite = den < float("inf")
-        found = tl.where(is_finite, tl.where(is_finite, num, 0.0) / den + 0.0, 0.0)
-        found = tl.where(cutout <= t, found, float("nan"))
-        tl.store(p_out + at * n_rows + o_row, found, mask=m)
+        value = tl.where(is_finite, tl.where(is_finite, num, 0.0) / den + 0.0, 0.0)
+        value = tl.where(cutout <= t, value, float("nan"))
+        tl.store(p_out + at * n_rows + o_row, value, mask=m)

@@ -71,9 +71,9 @@ def window_kernel(p_values, n_values, p_close, p_lengths, p_factors, p_left, p_l
         p_found = p_out + i_average * n_bars + t
         is_known = t >= n - 1
         if FORM == MEAN:
-            found = anchor + plain / count
+            value = anchor + plain / count
         elif FORM < FACTOR:
-            found = anchor + weighted / weights
+            value = anchor + weighted / weights
         else:
             is_whole = m & (t >= n)
             price = tl.load(p_price + t, mask=m, other=0.0)
@@ -81,17 +81,17 @@ def window_kernel(p_values, n_values, p_close, p_lengths, p_factors, p_left, p_l
             is_way = is_whole & (plain > 0.0)
             share = tl.where(is_way, tl.abs(price - before) / tl.where(is_way, plain, 1.0), 0.0)
             factor = share * quickest + slowest
-            found = factor * factor
+            value = factor * factor
             if FORM == FACTOR:
-                found = tl.where(is_whole, found, 0.0)
+                value = tl.where(is_whole, value, 0.0)
             p_found = p_out + t * tl.num_programs(0) + i_average
         if FORM < FACTOR:
-            found = tl.where(is_known, found, float("nan"))
+            value = tl.where(is_known, value, float("nan"))
         if FORM == WEIGHTED_AND_LINE:
             line = anchor + (3.0 * (weighted / weights) - 2.0 * (plain / count))
             line = tl.where(is_known, line, float("nan"))
             tl.store(p_line + i_average * n_bars + t, line, mask=m)
-        tl.store(p_found, found, mask=m)
+        tl.store(p_found, value, mask=m)
 
 
 @triton.jit
@@ -185,9 +185,9 @@ def averages_kernel(p_close, p_lengths, p_alphas, p_factors, p_kept, p_kept2, p_
                          mask=is_kaufman, other=0.0)  # fmt: skip
         weight = choose_weight(factor, is_kaufman, t, last, alpha)
         y, z = advance_averages(y, z, tl.load(p_price + t, mask=m, other=1.0), weight)
-        found = tl.where(o_lane < n_plain, y, 2.0 * y - z)
-        found = tl.where(is_kaufman | (last <= t), found, float("nan"))
-        tl.store(p_out + tl.cast(t, tl.int64) * n_lanes + o_lane, found, mask=m)
+        average = tl.where(o_lane < n_plain, y, 2.0 * y - z)
+        average = tl.where(is_kaufman | (last <= t), average, float("nan"))
+        tl.store(p_out + tl.cast(t, tl.int64) * n_lanes + o_lane, average, mask=m)
 
 
 @triton.jit

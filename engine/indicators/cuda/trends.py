@@ -102,25 +102,25 @@ class Trends:
     def rows(self, parameters: Ints, *, is_script: bool) -> torch.Tensor:
         """Rows [U, S, T] of tuples [U, 18] of whole numbers, for each series."""
         most = max(self._work_bytes // (BYTES_OF_A_BAR * self._close.numel()), 1)
-        found = [
+        parts = [
             self._compute_rows(parameters[begin : begin + most], is_script)
             for begin in range(0, len(parameters), most)
         ]
-        return found[0] if len(found) == 1 else torch.cat(found)
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def _compute_rows(self, parameters: Ints, is_script: bool) -> torch.Tensor:
         series, segments, device = self._series, self._segments, self._device
         bars, rows = self._close.shape[1], len(parameters) * series
-        own = np.repeat(parameters, series, axis=0)
+        of_series = np.repeat(parameters, series, axis=0)
         # What is uploaded waits for what was launched before it.
-        flat = to_device(1.0 - own[:, 8] / 10000.0, device)
-        settings = to_device(own[:, [9, 10, 11, 7]].T.astype(np.int32), device)
-        starts = to_device(np.maximum(own[:, 12:] / 10.0, FLOOR).reshape(-1), device)
-        places = self._sides(parameters, is_script)
+        flat = to_device(1.0 - of_series[:, 8] / 10000.0, device)
+        settings = to_device(of_series[:, [9, 10, 11, 7]].T.astype(np.int32), device)
+        starts = to_device(np.maximum(of_series[:, 12:] / 10.0, FLOOR).reshape(-1), device)
+        code_rows = self._sides(parameters, is_script)
         families, tiles = rows * FAMILIES, bars // TILE
         words = torch.empty((bars, families), dtype=torch.int32, device=device)
-        launch(words_kernel, (tiles, triton.cdiv(families, LANES)), self._codes, places, settings,
-               words, families, bars, PER_ROW=FAMILIES, LENGTHS=LENGTHS, TILE=TILE,
+        launch(words_kernel, (tiles, triton.cdiv(families, LANES)), self._codes, code_rows,
+               settings, words, families, bars, PER_ROW=FAMILIES, LENGTHS=LENGTHS, TILE=TILE,
                LANES=LANES)  # fmt: skip
         steps = torch.empty((bars, rows, 2), dtype=torch.float64, device=device)
         shares = triton.cdiv(rows, LANES)
@@ -170,13 +170,13 @@ class Trends:
             forms = np.array([IN_SCRIPT.get(form, form) for form in forms.tolist()])
         offsets = np.concatenate((np.zeros((3, 1), np.int64), OFFSETS, -OFFSETS), axis=1)
         lengths = parameters[:, :FAMILIES, None] + offsets[parameters[:, 6]][:, None]
-        asked = np.zeros((FORMS, int(lengths.max()) + 1), bool)
-        asked[forms[:, None], lengths] = True
-        if not self._has_room(asked):
+        is_asked = np.zeros((FORMS, int(lengths.max()) + 1), bool)
+        is_asked[forms[:, None], lengths] = True
+        if not self._has_room(is_asked):
             self._forget()
-        self._bring(asked)
-        places = self._places[forms[:, None], lengths][:, None] * self._series
-        every = places + np.arange(self._series, dtype=np.int32)[:, None, None]
+        self._bring(is_asked)
+        code_rows = self._places[forms[:, None], lengths][:, None] * self._series
+        every = code_rows + np.arange(self._series, dtype=np.int32)[:, None, None]
         return to_device(every.reshape(-1, LENGTHS), self._device)
 
     def _has_room(self, asked: npt.NDArray[np.bool_]) -> bool:
@@ -347,7 +347,7 @@ def _compute_trend_rows(
     """As `compute_trend_rows`, on the current device."""
     order = sorted(range(len(closes)), key=lambda number: len(closes[number]))
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else MANY_BYTES
-    found: dict[int, Floats] = {}
+    by_number: dict[int, Floats] = {}
     while order:
         bars = max(len(closes[order[-1]]), 1)
         most = max(int(FREE_SHARE * free) // (BYTES_OF_A_SERIES * bars), 1)
@@ -358,5 +358,5 @@ def _compute_trend_rows(
             row[: len(closes[number])] = closes[number]
         made = Trends(together, free, device)
         rows = to_host(made.rows(np.array([parameters]), is_script=is_script)[0])
-        found |= {number: rows[k, : len(closes[number])] for k, number in enumerate(some)}
-    return [found[number] for number in range(len(closes))]
+        by_number |= {number: rows[k, : len(closes[number])] for k, number in enumerate(some)}
+    return [by_number[number] for number in range(len(closes))]

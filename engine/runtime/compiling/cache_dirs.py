@@ -26,8 +26,8 @@ def loops_folder(room: Path = ENGINE) -> Path | None:
     ``NUMBA_CACHE_DIR``, else where Python keeps its own code of that folder, the user's cache, or a
     folder for temporary files; None where none can, and code is kept in memory.
     """
-    own = os.environ.get("NUMBA_CACHE_DIR")
-    candidates = [Path(own)] if own else []
+    configured = os.environ.get("NUMBA_CACHE_DIR")
+    candidates = [Path(configured)] if configured else []
     return _first_usable([*candidates, room / "__pycache__", *_folders_of_user("loops")])
 
 
@@ -38,23 +38,23 @@ def kernels_folder() -> Path:
     Raises:
         DeviceError: When that cannot be written; Triton cannot do without.
     """
-    own, home = os.environ.get("TRITON_CACHE_DIR"), os.environ.get("TRITON_HOME")
-    if own or home:
-        folder = Path(own or os.path.join(str(home), ".triton", "cache"))
+    configured, home = os.environ.get("TRITON_CACHE_DIR"), os.environ.get("TRITON_HOME")
+    if configured or home:
+        folder = Path(configured or os.path.join(str(home), ".triton", "cache"))
         if not _is_usable(folder):
-            name = "TRITON_CACHE_DIR" if own else "TRITON_HOME"
+            name = "TRITON_CACHE_DIR" if configured else "TRITON_HOME"
             raise DeviceError(
                 f"compiled kernels cannot be kept in {folder}, which {name} names: "
                 "it cannot be written; name another folder"
             )
         return folder
-    found = _first_usable(_folders_of_user("kernels"))
-    if found is None:
+    usable = _first_usable(_folders_of_user("kernels"))
+    if usable is None:
         raise DeviceError(
             "there is no folder for compiled kernels that can be written; "
             "let TRITON_CACHE_DIR name one"
         )
-    return found
+    return usable
 
 
 def keep_kernels() -> None:
@@ -90,6 +90,6 @@ def _is_usable(folder: Path) -> bool:
 
 def _is_private(folder: Path) -> bool:
     """Whether a folder among everybody's is a real one, ours, and closed to others."""
-    found = folder.lstat()
-    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    return is_ours and not stat.S_IMODE(found.st_mode) & 0o022
+    status = folder.lstat()
+    is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+    return is_ours and not stat.S_IMODE(status.st_mode) & 0o022

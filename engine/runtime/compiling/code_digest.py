@@ -66,16 +66,16 @@ def _read(code: CodeType) -> tuple[bytes, list[object], list[int]]:
     operations = code.co_code[::2]
     constants: list[object] = []
     names = []
-    for place, operation in enumerate(operations):
+    for position, operation in enumerate(operations):
         if operation not in READS:
             continue
-        number, shift, before = instructions[2 * place + 1], 8, place - 1
+        number, shift, before = instructions[2 * position + 1], 8, position - 1
         while before >= 0 and operations[before] == EXTENDED_ARG:
             number |= instructions[2 * before + 1] << shift
             shift, before = shift + 8, before - 1
         if operation in hasconst:
             # A docstring that comes or goes moves the others.
-            instructions[2 * place + 1] = 0
+            instructions[2 * position + 1] = 0
             constants.append(code.co_consts[number])
         else:
             names.append(number >> 1 if operation == LOAD_GLOBAL else number)

@@ -106,20 +106,20 @@ class LoopCache(_Cache):
         numba's own first loads all that compiling needs, which takes half a second a process.
         """
         rtsys.initialize(target_context)
-        place = self._place(sig, target_context.codegen()) if self._is_enabled else None
-        content = None if place is None else _read_sealed(place)
+        path = self._place(sig, target_context.codegen()) if self._is_enabled else None
+        content = None if path is None else _read_sealed(path)
         if content is not None:
             made = pickle.loads(content)
             return CompileResult._rebuild(target_context, *made)  # type: ignore[no-untyped-call]
-        if place is not None:
-            self._places[sig] = place
+        if path is not None:
+            self._places[sig] = path
         _say_that_it_takes_a_while()
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401
         """Keep what was compiled; where that fails the next process compiles it again."""
-        place = self._places.pop(sig, None)
-        if place is None or place != self._place(sig, data.library.codegen):
+        path = self._places.pop(sig, None)
+        if path is None or path != self._place(sig, data.library.codegen):
             return
         if names := changed_names():
             LOG.warning("%s is not kept: %s changed meanwhile", self._name, ", ".join(names))
@@ -130,7 +130,7 @@ class LoopCache(_Cache):
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             content = dumps(data._reduce())  # type: ignore[no-untyped-call]
-            with drafting(place) as draft:
+            with drafting(path) as draft:
                 draft.write_bytes(_seal(content))
             self._remove_old()
         except OSError as error:

@@ -138,9 +138,9 @@ class _Walk:
             return self._say(f"{type(value).__name__} {value}")
         if isinstance(value, CompilerCode):
             return self._add_python(value.value)
-        place = self._seen.setdefault((id(value), self._is_python), len(self._seen))
-        if place < len(self._held):
-            return self._say(f"again {place}")
+        number = self._seen.setdefault((id(value), self._is_python), len(self._seen))
+        if number < len(self._held):
+            return self._say(f"again {number}")
         # Held, so that no other object gets its number.
         self._held.append(value)
         return self._add_object(value)

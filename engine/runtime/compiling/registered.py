@@ -41,12 +41,12 @@ class _Language:
     def of(self, subject: object) -> list[object]:
         """What concerns a function, or a type of the compiler's."""
         self._refresh()
-        found = list(self._concerned.get(id(subject), ()))
+        concerned = list(self._concerned.get(id(subject), ()))
         boxes = (pythonapi._boxers, pythonapi._unboxers, pythonapi._reflectors)
         for registry in (default_manager._handlers, *(each.functions for each in boxes)):
             if subject in registry:
-                found.append(CompilerCode(registry[subject]))
-        return found
+                concerned.append(CompilerCode(registry[subject]))
+        return concerned
 
     def everywhere(self) -> list[object]:
         """What may concern any loop."""
@@ -93,23 +93,23 @@ def _template_parts(template: Any) -> Iterator[tuple[object, list[object]]]:  # 
             body = None if is_library(overload) else overload
             yield (body, template._inline.value, options), subjects
         return
-    own = [kind for kind in template.__mro__ if not is_library(kind)]
+    own_kinds = [kind for kind in template.__mro__ if not is_library(kind)]
     made = [value for value in vars(template).values() if isinstance(value, FunctionType)]
     if cases := getattr(template, "cases", None):
         bound = [_own_subjects(case.args) for case in cases]
         subjects = [subject for each in bound for subject in each] if all(bound) else []
-    if own or subjects:
-        yield (getattr(template, "key", None), own, made), subjects
+    if own_kinds or subjects:
+        yield (getattr(template, "key", None), own_kinds, made), subjects
 
 
 def _own_subjects(values: Iterable[Any]) -> list[object]:
     """Functions, and classes of the compiler's types, that are no library's."""
-    found: list[object] = []
+    subjects: list[object] = []
     for value in values:
         kind = type(value) if isinstance(value, numba.types.Type) else value
-        if isinstance(kind, FunctionType | type) and not is_library(kind) and kind not in found:
-            found.append(kind)
-    return found
+        if isinstance(kind, FunctionType | type) and not is_library(kind) and kind not in subjects:
+            subjects.append(kind)
+    return subjects
 
 
 def _flat(values: Iterable[object]) -> Iterator[object]:

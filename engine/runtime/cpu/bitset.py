@@ -25,22 +25,22 @@ def is_set(words: Words, condition: int, bar: int) -> bool:
 @compiled_uncounted
 def next_set(words: Words, condition: int, first: int, end: int) -> int:
     """The first bar from `first` on at which a condition holds; `end` where none before it does."""
-    i, found, kept = first >> 6, end, FULL << np.uint64(first & LAST_BIT)
+    i, position, kept = first >> 6, end, FULL << np.uint64(first & LAST_BIT)
     # One way out: at others the compiler counts references to arrays.
     while i << 6 < end:
         word = load_value(words, condition, i) & kept
         if word != 0:
-            found = min((i << 6) + lowest_place(word), end)
+            position = min((i << 6) + lowest_place(word), end)
             i = NEVER
         kept = FULL
         i += 1
-    return found
+    return position
 
 
 @compiled_uncounted
 def next_alone(words: Words, one: int, other: int, first: int, end: int) -> int:
     """The same of bars at which one of two conditions holds, and not both; -1 holds nowhere."""
-    i, found, kept = first >> 6, end, FULL << np.uint64(first & LAST_BIT)
+    i, position, kept = first >> 6, end, FULL << np.uint64(first & LAST_BIT)
     kept_one, kept_other = (FULL if one >= 0 else EMPTY), (FULL if other >= 0 else EMPTY)
     one, other = max(one, 0), max(other, 0)
     while i << 6 < end:
@@ -48,11 +48,11 @@ def next_alone(words: Words, one: int, other: int, first: int, end: int) -> int:
             (load_value(words, one, i) & kept_one) ^ (load_value(words, other, i) & kept_other)
         ) & kept
         if word != 0:
-            found = min((i << 6) + lowest_place(word), end)
+            position = min((i << 6) + lowest_place(word), end)
             i = NEVER
         kept = FULL
         i += 1
-    return found
+    return position
 
 
 def list_set_bars(words: Words) -> Ints:

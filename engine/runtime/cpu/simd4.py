@@ -94,10 +94,10 @@ def where_positive(builder, condition, value):
 @instruction(types.UniTuple(types.int64, LANES), None, types.int64)
 def four(builder, column, first):
     """column[first : first + 4] as starts."""
-    places = [builder.add(first, ir.Constant(ir.IntType(64), lane)) for lane in range(LANES)]
+    addresses = [builder.add(first, ir.Constant(ir.IntType(64), lane)) for lane in range(LANES)]
     starts = ir.Constant(ir.ArrayType(ir.IntType(64), LANES), ir.Undefined)
-    for lane, place in enumerate(places):
-        start = builder.load(builder.gep(column.data, [place]))
+    for lane, address in enumerate(addresses):
+        start = builder.load(builder.gep(column.data, [address]))
         starts = builder.insert_value(starts, start, lane)
     return starts
 
@@ -105,9 +105,9 @@ def four(builder, column, first):
 @instruction(lanes, None, None, types.int64)
 def gather(builder, column, starts, k):
     """column[starts[lane] + k] of each lane."""
-    places = [builder.add(builder.extract_value(starts, i), k) for i in range(LANES)]
+    addresses = [builder.add(builder.extract_value(starts, i), k) for i in range(LANES)]
     return build_vector(
-        builder, [builder.load(builder.gep(column.data, [place])) for place in places]
+        builder, [builder.load(builder.gep(column.data, [address])) for address in addresses]
     )
 
 
@@ -115,9 +115,9 @@ def gather(builder, column, starts, k):
 def scatter(builder, column, starts, k, value):
     """Write each lane to column[starts[lane] + k]; where lanes share a place, the first stays."""
     for lane in reversed(range(LANES)):
-        place = builder.add(builder.extract_value(starts, lane), k)
-        one = builder.extract_element(value, ir.Constant(ir.IntType(32), lane))
-        builder.store(one, builder.gep(column.data, [place]))
+        address = builder.add(builder.extract_value(starts, lane), k)
+        lane_value = builder.extract_element(value, ir.Constant(ir.IntType(32), lane))
+        builder.store(lane_value, builder.gep(column.data, [address]))
 
 
 @instruction(types.void, None, None, types.int64, lanes)
@@ -127,9 +127,9 @@ def scatter_signs(builder, codes, starts, k, value):
         builder.fadd(value, _constant(1.0)), ir.VectorType(ir.IntType(32), LANES)
     )
     for lane in reversed(range(LANES)):
-        place = builder.add(builder.extract_value(starts, lane), k)
-        one = builder.extract_element(whole, ir.Constant(ir.IntType(32), lane))
-        builder.store(builder.trunc(one, ir.IntType(8)), builder.gep(codes.data, [place]))
+        address = builder.add(builder.extract_value(starts, lane), k)
+        lane_value = builder.extract_element(whole, ir.Constant(ir.IntType(32), lane))
+        builder.store(builder.trunc(lane_value, ir.IntType(8)), builder.gep(codes.data, [address]))
 
 
 @instruction(lanes, None, types.int64)
@@ -149,14 +149,14 @@ def store_codes(builder, codes, first, a, b, at_a, at_b, most):
     """Write 1 + the whole part of positions, 0 .. most, to codes[first : first + 8]; 0 at NaN."""
     least, most = _constant(0.0), build_vector(builder, [most] * LANES)
     whole = ir.VectorType(ir.IntType(32), LANES)
-    one, none = ir.Constant(whole, [1] * LANES), ir.Constant(whole, [0] * LANES)
+    ones, zeros = ir.Constant(whole, [1] * LANES), ir.Constant(whole, [0] * LANES)
     halves = []
     for value, position in ((a, at_a), (b, at_b)):
         above = builder.select(builder.fcmp_ordered(">", position, least), position, least)
         within = builder.select(builder.fcmp_ordered("<", above, most), above, most)
-        half = builder.add(builder.fptosi(within, whole), one)
+        half = builder.add(builder.fptosi(within, whole), ones)
         is_known = builder.fcmp_ordered("==", value, value)
-        halves.append(builder.select(is_known, half, none))
+        halves.append(builder.select(is_known, half, zeros))
     order = ir.Constant(ir.VectorType(ir.IntType(32), 2 * LANES), list(range(2 * LANES)))
     small = ir.VectorType(ir.IntType(8), 2 * LANES)
     both = builder.trunc(builder.shuffle_vector(*halves, order), small)
@@ -166,20 +166,20 @@ def store_codes(builder, codes, first, a, b, at_a, at_b, most):
 @instruction(types.int64, None, types.int64)
 def take(builder, counters, place):
     """counters[place], which grows by one: no two threads get the same."""
-    one = ir.Constant(ir.IntType(64), 1)
-    return builder.atomic_rmw("add", builder.gep(counters.data, [place]), one, "acq_rel")
+    step = ir.Constant(ir.IntType(64), 1)
+    return builder.atomic_rmw("add", builder.gep(counters.data, [place]), step, "acq_rel")
 
 
 def _sides(builder, words, first, shift):
     """Whether two bits of each word are 2, and whether they are 0."""
     kind = ir.VectorType(ir.IntType(32), LANES)
-    found = builder.load(_pointer(builder, words, first, kind), align=4)
+    bytes_read = builder.load(_pointer(builder, words, first, kind), align=4)
     by = builder.trunc(shift, ir.IntType(32))
     none = ir.Constant(kind, [0] * LANES)
 
     def mask_bits(bits):
         mask = builder.shl(ir.Constant(ir.IntType(32), bits), by)
-        return builder.and_(found, build_vector(builder, [mask] * LANES))
+        return builder.and_(bytes_read, build_vector(builder, [mask] * LANES))
 
     return builder.icmp_signed("!=", mask_bits(2), none), builder.icmp_signed(
         "==", mask_bits(3), none

@@ -78,8 +78,8 @@ larger, smaller = _build_select(">"), _build_select("<")
 def canonicalize(builder, x):
     """A number or eight, NaN where it is not finite; a zero has no sign."""
     is_finite = builder.fcmp_ordered("<", _magnitude(builder, x), _full(x, "inf"))
-    found = builder.select(is_finite, x, _full(x, "nan"))
-    return builder.fadd(found, _full(x, 0.0))
+    canonical = builder.select(is_finite, x, _full(x, "nan"))
+    return builder.fadd(canonical, _full(x, 0.0))
 
 
 @instruction(None, None)
@@ -91,13 +91,13 @@ def magnitude(builder, x):
 @instruction(eights, eights)
 def largest_so_far(builder, x):
     """The largest of a lane and all before it."""
-    found = x
+    largest = x
     for step in (1, 2, 4):
         # Behind the first lanes are the lanes themselves.
-        places = [max(lane - step, 0) for lane in range(EIGHT)]
-        earlier = _shuffle_lanes(builder, found, found, places)
-        found = builder.select(builder.fcmp_ordered(">", earlier, found), earlier, found)
-    return found
+        earlier_lanes = [max(lane - step, 0) for lane in range(EIGHT)]
+        earlier = _shuffle_lanes(builder, largest, largest, earlier_lanes)
+        largest = builder.select(builder.fcmp_ordered(">", earlier, largest), earlier, largest)
+    return largest
 
 
 @instruction(eights, eights, eights, eights, eights)

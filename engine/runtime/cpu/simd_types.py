@@ -70,7 +70,7 @@ def instruction(result, *kinds) -> Any:
     def make_intrinsic(emit):
         @wraps(emit)
         def resolve_signature(typing, *given):
-            known = [kind or own for kind, own in zip(kinds, given, strict=True)]
+            known = [kind or given_kind for kind, given_kind in zip(kinds, given, strict=True)]
             for kind in known:
                 # Addresses are counted, so that columns that lie otherwise would be read wrongly.
                 if isinstance(kind, types.Array) and kind.ndim > 1 and kind.layout != "C":
@@ -83,8 +83,8 @@ def instruction(result, *kinds) -> Any:
                     else value
                     for kind, value in zip(sig.args, args, strict=True)
                 ]
-                found = emit(builder, *values)
-                return context.get_dummy_value() if result == types.void else found
+                emitted = emit(builder, *values)
+                return context.get_dummy_value() if result == types.void else emitted
 
             return (result or getattr(known[0], "dtype", known[0]))(*known), code
 

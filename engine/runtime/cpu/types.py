@@ -30,9 +30,9 @@ class Listed(NamedTuple):
         """Whole numbers and prices, ledger after ledger."""
         counts = self.counts.ravel()
         ends = counts.cumsum()
-        places = np.repeat(self.firsts.ravel() - (ends - counts), counts)
-        places += np.arange(len(places))
-        return self.whole[places], self.numbers[places]
+        trade_numbers = np.repeat(self.firsts.ravel() - (ends - counts), counts)
+        trade_numbers += np.arange(len(trade_numbers))
+        return self.whole[trade_numbers], self.numbers[trade_numbers]
 
 
 class Market(NamedTuple):

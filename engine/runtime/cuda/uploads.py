@@ -38,8 +38,8 @@ class Uploads:
         begins = [0, *ends[:-1].tolist()]
         here = self._here.numpy()
         for begin, array in zip(begins, arrays.values(), strict=True):
-            place = here[begin : begin + array.nbytes].view(array.dtype)
-            place.reshape(array.shape)[...] = array
+            room = here[begin : begin + array.nbytes].view(array.dtype)
+            room.reshape(array.shape)[...] = array
         there = torch.empty(int(ends[-1]), dtype=torch.uint8, device=self._device)
         there.copy_(self._here[: len(there)], non_blocking=True)
         if self._device.type == "cuda":

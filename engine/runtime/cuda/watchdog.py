@@ -111,8 +111,8 @@ def move_tensor(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 def to_host(tensor: torch.Tensor) -> npt.NDArray[Any]:
     """A copy of a tensor on the host, also of what lies there already; see `wait_for_work`."""
     wait_for_launches(tensor.device)
-    found = tensor.cpu().numpy()
-    return found if tensor.is_cuda else np.array(found)
+    array = tensor.cpu().numpy()
+    return array if tensor.is_cuda else np.array(array)
 
 
 def overwrite(tensor: torch.Tensor, array: npt.NDArray[np.generic]) -> None:
