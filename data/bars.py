@@ -19,7 +19,7 @@ from data.timeframe import Gaps, count_gaps, format_timeframe
 LONGEST_SYMBOL = 64
 
 Role = Literal["search", "held_out", "train", "test"]
-"""What a window is for: to search on, to judge by what a search has not seen, or part of a fold."""
+"""Purpose of a window: to search on, to judge by what no search has seen, or part of a fold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Bars:
     """One market's bars, oldest first.
 
     Columns are contiguous and read-only, so that a hash once taken stays true: they are copied,
-    but for those that show what nobody in this process can write, such as a mapped file.
+    but for those in memory that this process cannot write, such as a mapped file.
 
     Args:
         timestamp: [T], int64 nanoseconds UTC, the time at which a bar OPENS, strictly ascending.
@@ -77,7 +77,7 @@ class Bars:
             object.__setattr__(self, name, _freeze_column(name, getattr(self, name)))
         extra = {name: _freeze_column(name, self.extra[name]) for name in sorted(self.extra)}
         object.__setattr__(self, "extra", extra)
-        # Columns may be replaced; what was said of those that are gone goes with them.
+        # Columns may be replaced: names of those that are gone are dropped.
         object.__setattr__(self, "dated", tuple(name for name in extra if name in self.dated))
         lengths = {name: len(getattr(self, name)) for name in COLUMNS}
         lengths |= {name: len(column) for name, column in extra.items()}
@@ -109,7 +109,7 @@ class Bars:
         return format_timeframe(self.timeframe_ns)
 
     def until(self, end: int) -> "Bars":
-        """The same series as it was before a bar opened: bars [0, end), nothing after them.
+        """Bars [0, end): the series as it was before a bar opened, nothing after it.
 
         `end` is the number of the first bar to leave out, at least 1; the hash is that of
         the rest.
@@ -126,7 +126,7 @@ class Bars:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256, hexadecimal, of what the bars say: columns and duration, not where from."""
+        """SHA-256, hexadecimal, of columns and duration; the source does not count."""
         columns = {name: getattr(self, name) for name in COLUMNS}
         return hash_of_columns(self.timeframe_ns, columns, self.extra)
 
@@ -136,8 +136,8 @@ class Bars:
         Of bars [start, end), those steps count that end at one of them: parts of a series add up.
         """
         first = max(start, 1)
-        found = count_gaps(self.timestamp[first - 1 : end], self.timeframe_ns)
-        return replace(found, longest_at=found.longest_at + first - 1) if found.count else found
+        gaps = count_gaps(self.timestamp[first - 1 : end], self.timeframe_ns)
+        return replace(gaps, longest_at=gaps.longest_at + first - 1) if gaps.count else gaps
 
     def gaps_in_open_hours(self, start: int = 0, end: int | None = None) -> Gaps:
         """Count gaps as `gaps` does, but for closed hours where these are known."""
@@ -248,24 +248,24 @@ def check_symbol(symbol: str) -> str:
 
 
 def _freeze_column(name: str, column: npt.ArrayLike) -> Ints | Floats:
-    given = np.asarray(column)
+    array = np.asarray(column)
     allowed = "iu" if name == "timestamp" else "iuf"
-    if given.ndim != 1 or (given.dtype.kind not in allowed and given.size):
+    if array.ndim != 1 or (array.dtype.kind not in allowed and array.size):
         raise BarsError(
             f"column '{name}' must be one row of "
             f"{'whole nanoseconds' if name == 'timestamp' else 'numbers'}, "
-            f"got shape {given.shape} of {given.dtype}"
+            f"got shape {array.shape} of {array.dtype}"
         )
-    if given.dtype == (np.int64 if name == "timestamp" else np.float64) and _is_fixed(given):
-        return given
-    copied: Ints | Floats
-    copied = given.astype(np.int64) if name == "timestamp" else given.astype(np.float64)
-    copied.flags.writeable = False
-    return copied
+    if array.dtype == (np.int64 if name == "timestamp" else np.float64) and _is_fixed(array):
+        return array
+    frozen: Ints | Floats
+    frozen = array.astype(np.int64) if name == "timestamp" else array.astype(np.float64)
+    frozen.flags.writeable = False
+    return frozen
 
 
 def _is_fixed(column: npt.NDArray[np.generic]) -> bool:
-    """Whether a column lies side by side in memory that nobody in this process can write."""
+    """Whether a column is contiguous in memory that this process cannot write."""
     owner: object = column
     while isinstance(owner, np.ndarray | memoryview):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj

@@ -2,9 +2,9 @@
 
 A series is a folder: one for each provider, symbol, timeframe and adjustment. It holds parts, each
 a Parquet file of one range of time whose name states the range, the hash of its bars, and the
-SHA-256 of its bytes. A part appears whole or not at all, and whoever reads one checks that its
-bytes are those of its name. What is damaged is moved to ``quarantine``, what was fetched anew to
-``superseded``; neither is read again, but the names in quarantine tell what was lost.
+SHA-256 of its bytes. A part appears whole or not at all, and its bytes are checked against its
+name when it is read. A damaged part is moved to ``quarantine``, one that was fetched anew to
+``superseded``; neither is read again, but the names in quarantine keep what was lost.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ it was set aside, when."""
 
 @dataclass(frozen=True)
 class SeriesKey:
-    """Which series.
+    """Provider, symbol, timeframe and adjustment of a series.
 
     Args:
         symbol: As the provider names it; never used as a path.
@@ -67,7 +67,7 @@ class SeriesKey:
 
     @property
     def folder(self) -> Path:
-        """Where the series lies below the cache's folder, a name that every file system takes."""
+        """Folder of the series below that of the cache, a name that every file system takes."""
         plain = re.sub(r"[^A-Za-z0-9]", "_", self.symbol)[:40]
         short = hashlib.sha256(self.symbol.encode()).hexdigest()[:10]
         kind = "adjusted" if self.adjusted else "raw"
@@ -110,7 +110,7 @@ class Part:
 
 @dataclass(frozen=True)
 class PartBars:
-    """What a part holds.
+    """Bars of a part.
 
     Args:
         timestamp: [N], nanoseconds UTC, strictly ascending, within the part's range.
@@ -126,7 +126,7 @@ class PartBars:
 
 
 class DamagedError(Exception):
-    """A part is not what its name says; the words say why."""
+    """A part that does not match its name; the message gives the reason."""
 
 
 class SeriesCache:
@@ -143,10 +143,10 @@ class SeriesCache:
             CacheError: When two cover the same time, or the folder cannot be read.
         """
         parts = sorted(_list_parts(self.folder))
-        for one, two in pairwise(parts):
-            if two.start_ns < one.end_ns:
+        for former, later in pairwise(parts):
+            if later.start_ns < former.end_ns:
                 raise CacheError(
-                    f"{self.folder}: {one.path.name} and {two.path.name} cover the same time; "
+                    f"{self.folder}: {former.path.name} and {later.path.name} cover the same time; "
                     "move one of them away"
                 )
         return parts
@@ -167,15 +167,15 @@ class SeriesCache:
             raise DamagedError("its bytes are not those that were written")
         try:
             table = pq.read_table(pa.BufferReader(content))
-            said = json.loads(table.schema.metadata[META])
-            if said["version"] != VERSION:
-                raise DamagedError(f"it was written by version {said['version']} of the cache")
-            found, series = _decode_bars(table, said), said["series"]
+            header = json.loads(table.schema.metadata[META])
+            if header["version"] != VERSION:
+                raise DamagedError(f"it was written by version {header['version']} of the cache")
+            bars, series = _decode_bars(table, header), header["series"]
         except (pa.ArrowException, KeyError, TypeError, ValueError, RecursionError):
             raise DamagedError("it is no part of a cache") from None
-        if series != str(self.key) or bars_hash(found) != part.bars_hash:
+        if series != str(self.key) or bars_hash(bars) != part.bars_hash:
             raise DamagedError("it belongs elsewhere")
-        return found
+        return bars
 
     def write(self, start_ns: int, end_ns: int, bars: PartBars) -> Part:
         """Keep the bars of a range that no part covers yet.
@@ -187,7 +187,7 @@ class SeriesCache:
             CacheError: When it cannot be written.
             OSError: When the disk is full.
         """
-        said = {
+        header = {
             "version": VERSION,
             "series": str(self.key),
             "fetched_at": bars.fetched_at,
@@ -195,7 +195,7 @@ class SeriesCache:
         }
         table = pa.table({"timestamp": bars.timestamp, **{n: bars.values[n] for n in VALUES}})
         sink = pa.BufferOutputStream()
-        metadata = {META: json.dumps(said).encode()}
+        metadata = {META: json.dumps(header).encode()}
         pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
         content = sink.getvalue().to_pybytes()
         file_hash, short = hashlib.sha256(content).hexdigest(), bars_hash(bars)
@@ -208,13 +208,13 @@ class SeriesCache:
             raise _wrap_os_error(self.folder, error) from None
         return Part(start_ns, end_ns, short, file_hash, self.folder / name)
 
-    def set_aside(self, part: Part, place: str = QUARANTINE) -> Path:
-        """Move a part to where it is never read again.
+    def set_aside(self, part: Part, subfolder: str = QUARANTINE) -> Path:
+        """Move a part to a folder that is never read again.
 
-        `place` is `QUARANTINE` for what is damaged, `SUPERSEDED` for what is fetched anew.
+        `subfolder` is `QUARANTINE` for what is damaged, `SUPERSEDED` for what is fetched anew.
         """
         try:
-            aside = self.folder / place
+            aside = self.folder / subfolder
             aside.mkdir(exist_ok=True)
             target = aside / f"{time.time_ns()}-{part.path.name.rpartition('-')[2]}"
             os.replace(part.path, target)
@@ -224,7 +224,7 @@ class SeriesCache:
 
     @contextlib.contextmanager
     def lock(self, on_wait: Callable[[str], None]) -> Iterator[None]:
-        """Be the only one who fetches this series; a kernel lock, gone when its holder is.
+        """Lock of a series while it is fetched; a kernel lock, gone when its holder is.
 
         `on_wait` is called once, with a line, when another process holds it.
         """
@@ -234,11 +234,11 @@ class SeriesCache:
         except OSError as error:
             raise _wrap_os_error(self.folder, error) from None
         try:
-            told = False
+            has_waited = False
             while not _try_lock(descriptor):
-                if not told:
+                if not has_waited:
                     on_wait("another process fetches this series, waiting for it")
-                    told = True
+                    has_waited = True
                 time.sleep(POLL_S)
             self._sweep()
             yield
@@ -246,14 +246,14 @@ class SeriesCache:
             os.close(descriptor)
 
     def _sweep(self) -> None:
-        """Remove drafts of those who were killed; the lock says that nobody writes now."""
+        """Remove drafts of killed processes; under the lock no other process writes."""
         remove_drafts(self.folder)
         for draft in self.folder.glob(f"*{FORMER_DRAFT}"):
             draft.unlink(missing_ok=True)
 
 
 def missing_ranges(parts: list[Part], wanted: Range) -> list[Range]:
-    """What parts, oldest first, leave uncovered of a range."""
+    """Ranges of time that parts, oldest first, leave uncovered of a wanted one."""
     ranges = []
     at = wanted.start_ns
     for part in parts:
@@ -267,7 +267,7 @@ def missing_ranges(parts: list[Part], wanted: Range) -> list[Range]:
 
 
 def bars_hash(bars: PartBars) -> str:
-    """First 16 hexadecimal digits of the SHA-256 of what bars say, whenever they were fetched."""
+    """First 16 hexadecimal digits of the SHA-256 of bars, whenever they were fetched."""
     digest = hashlib.sha256()
     for column in (bars.timestamp, *(bars.values[name] for name in VALUES)):
         digest.update(column.astype(column.dtype.newbyteorder("<"), copy=False).tobytes())
@@ -277,7 +277,7 @@ def bars_hash(bars: PartBars) -> str:
 def measure_cache() -> tuple[Path, int, int]:
     """The folder of the user's own cache, its series, and bytes of their parts."""
     folder = Path(user_cache_path(APP))
-    parts = [part for place in folder.glob("*/*/*") for part in _list_parts(place)]
+    parts = [part for series_folder in folder.glob("*/*/*") for part in _list_parts(series_folder)]
     size = sum(part.path.stat().st_size for part in parts)
     return folder, len({part.path.parent for part in parts}), size
 
@@ -295,7 +295,7 @@ class CachedSeries:
         name: Provider, symbol, timeframe and adjustment; empty where no part can say it.
         start_ns: First time that its parts cover, nanoseconds UTC.
         end_ns: The time after the last.
-        fetched_at: When the newest was fetched, ISO time; empty where none says it.
+        fetched_at: When the newest was fetched, ISO time; empty where none states it.
         unreadable: Files that are damaged, or were set aside as damaged.
     """
 
@@ -313,8 +313,8 @@ class CachedSeries:
 def list_cached(root: Path | None) -> list[CachedSeries]:
     """The series of a cache (the user's own when None) that have parts, by their folders."""
     folder = root or Path(user_cache_path(APP))
-    found = (_series(place) for place in sorted(folder.glob("*/*/*")) if place.is_dir())
-    return [one for one in found if one is not None]
+    cached = (_series(path) for path in sorted(folder.glob("*/*/*")) if path.is_dir())
+    return [series for series in cached if series is not None]
 
 
 def _list_parts(folder: Path) -> list[Part]:
@@ -334,15 +334,15 @@ def _parse_part(path: Path) -> Part | None:
     return Part(int(match[1]) * SECOND_NS, int(match[2]) * SECOND_NS, match[3], match[4], path)
 
 
-def _decode_bars(table: pa.Table, said: Mapping[str, object]) -> PartBars:
+def _decode_bars(table: pa.Table, header: Mapping[str, object]) -> PartBars:
     columns = {name: table.column(name).to_numpy() for name in COLUMNS}
-    missing = said["missing"]
+    missing = header["missing"]
     if not isinstance(missing, list):
         raise TypeError(missing)
     return PartBars(
         columns.pop("timestamp").astype(np.int64),
         {name: column.astype(np.float64) for name, column in columns.items()},
-        str(said["fetched_at"]),
+        str(header["fetched_at"]),
         tuple(str(day) for day in missing),
     )
 
@@ -377,9 +377,9 @@ def _series(folder: Path) -> CachedSeries | None:
     for part in parts:
         try:
             footer = pq.read_metadata(part.path)
-            said = json.loads((footer.metadata or {})[META])
+            header = json.loads((footer.metadata or {})[META])
             bars += footer.num_rows
-            name, fetched = str(said["series"]), max(fetched, str(said["fetched_at"]))
+            name, fetched = str(header["series"]), max(fetched, str(header["fetched_at"]))
         except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, RecursionError):
             unreadable += 1
     return CachedSeries(

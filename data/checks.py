@@ -24,8 +24,8 @@ LATEST_NS = int(np.datetime64("2100-01-01", "ns").astype(np.int64))
 """Times outside are a unit read wrongly; inside, every difference fits in 64 bits."""
 
 FIRST_NS, YEAR_NS = 86_400 * 10**9, 366 * 86_400 * 10**9
-"""What a source says must lie from 1970-01-02 to a year from now: zero is no time, nor is a year
-that nobody has seen."""
+"""Times of a source lie from 1970-01-02 to a year from now: zero is no time, nor is a year that is
+still to come."""
 
 UNITS: tuple[tuple[str, int], ...] = (("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1))
 """Units of whole-number times, with their length in nanoseconds."""
@@ -43,7 +43,7 @@ REMEDIES = {
     LOW_MISSES: ", --tick widens those that miss by no more than a tick",
     HIGH_MISSES: ", --tick widens those that miss by no more than a tick",
 }
-"""What else a person may do about faults, beside dropping them."""
+"""Options against faults, beside dropping their rows."""
 
 
 def check_bars(
@@ -74,9 +74,9 @@ def faults(
 ) -> Iterator[tuple[str, Flags]]:
     """The rows that are no bar, by reason, in the order in which they are reported.
 
-    Times [T] are `NO_TIME` where missing; what a source says is measured by the clock, `now_ns`
-    since 1970 UTC, None for bars that have been measured. Yields
-    what is wrong, and which rows [T] it concerns.
+    Times [T] are `NO_TIME` where missing; those of a source are measured by the clock, `now_ns`
+    since 1970 UTC, None for bars that have been measured. Yields each reason and flags of its
+    rows [T].
     """
     opening, high, low, close = (values[name] for name in PRICES)
     yield "without a time", timestamp == NO_TIME
@@ -98,7 +98,7 @@ def faults(
 
 
 def repeats(timestamp: Ints, values: Mapping[str, Floats]) -> tuple[Flags, Flags]:
-    """Which rows [T] repeat the time before them, and which [T] of those every value too.
+    """Flags of rows [T] that repeat the time before them, and of those [T] that repeat every value.
 
     `values` may hold aligned columns beside those of `VALUES`; there, two NaN are equal.
     """
@@ -148,7 +148,7 @@ class _Rows:
     values: Mapping[str, Floats]
 
     def describe(self, i: int) -> str:
-        numbers = " ".join(f"{name}={float(one[i])!r}" for name, one in self.values.items())
+        numbers = " ".join(f"{name}={float(column[i])!r}" for name, column in self.values.items())
         return f"row {self.rows[i]} ({format_time(self.timestamp[i])} {numbers})"
 
 

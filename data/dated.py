@@ -21,8 +21,8 @@ from data.timeframe import MINUTE_NS
 from data.zones import LocalZone, localise
 
 TIMES = ("known_at", "known_from", "known-from")
-"""What the column of times may be called. It says when a number could be read, never the period
-that it describes, so a plain `timestamp` is not taken for it."""
+"""Names of the column of times: those at which a number could be read, never the period that it
+describes, so a plain `timestamp` is not taken for it."""
 
 VALUE, SYMBOL = "value", "symbol"
 
@@ -33,7 +33,7 @@ class DatedNumbers(NamedTuple):
     Args:
         known_at: [N] int64 nanoseconds UTC, ascending.
         values: [N], finite or NaN.
-        symbols: [N] whose each is; None where the file is for every symbol.
+        symbols: [N] symbol of each; None where the file is for every symbol.
         is_by_day: Whether its times are dates alone, each taken as the first moment of that day.
     """
 
@@ -43,11 +43,13 @@ class DatedNumbers(NamedTuple):
     is_by_day: bool = False
 
     def of(self, symbol: str) -> "DatedNumbers":
-        """Those of one symbol."""
+        """Numbers of one symbol."""
         if self.symbols is None:
             return self
-        own = self.symbols == symbol
-        return DatedNumbers(self.known_at[own], self.values[own], None, self.is_by_day)
+        is_of_symbol = self.symbols == symbol
+        return DatedNumbers(
+            self.known_at[is_of_symbol], self.values[is_of_symbol], None, self.is_by_day
+        )
 
     def at_closes(self, bars: Bars, max_age: float | None = None) -> Floats:
         """The newest number known at each bar's close, [T]; NaN before the first and when old.
@@ -66,10 +68,10 @@ class DatedNumbers(NamedTuple):
         closes[:-1] = np.minimum(closes[:-1], bars.timestamp[1:])
         newest = np.searchsorted(self.known_at, closes, side="right") - 1
         latest = np.maximum(newest, 0)
-        found = np.where(newest < 0, np.nan, self.values[latest])
+        column = np.where(newest < 0, np.nan, self.values[latest])
         if max_age is not None:
-            found[closes - self.known_at[latest] > max_age * MINUTE_NS] = np.nan
-        return found
+            column[closes - self.known_at[latest] > max_age * MINUTE_NS] = np.nan
+        return column
 
 
 def read_dated(path: str, tz: LocalZone | None = None) -> DatedNumbers:
@@ -82,16 +84,16 @@ def read_dated(path: str, tz: LocalZone | None = None) -> DatedNumbers:
             number is none, or a symbol has two numbers at one time.
     """
     table, names = _table(path)
-    given = [name for name in table.column_names if name in (*TIMES, VALUE, SYMBOL)]
-    time = next((name for name in TIMES if name in given), None)
-    if time is None or VALUE not in given:
+    used = [name for name in table.column_names if name in (*TIMES, VALUE, SYMBOL)]
+    time = next((name for name in TIMES if name in used), None)
+    if time is None or VALUE not in used:
         missing = TIMES[0] if time is None else VALUE
         raise DataError(f"{path}: column '{missing}' is missing, there are {', '.join(names)}")
-    if len(given) > len({TIMES[0] if name in TIMES else name for name in given}):
-        raise DataError(f"{path}: {', '.join(given)}: two columns say the same, leave one of each")
+    if len(used) > len({TIMES[0] if name in TIMES else name for name in used}):
+        raise DataError(f"{path}: {', '.join(used)}: two columns say the same, leave one of each")
     times = _times(table[time], path, tz)
     values = _values(table[VALUE], path)
-    symbols = table[SYMBOL].cast(pa.string()) if SYMBOL in given else None
+    symbols = table[SYMBOL].cast(pa.string()) if SYMBOL in used else None
     _refuse_two_at_once(times, values, symbols, path)
     order = np.argsort(times, kind="stable")
     return DatedNumbers(
@@ -105,21 +107,23 @@ def read_dated(path: str, tz: LocalZone | None = None) -> DatedNumbers:
 def _refuse_two_at_once(
     times: Ints, values: Floats, symbols: pa.ChunkedArray | None, path: str
 ) -> None:
-    whose = np.zeros(len(times), np.int64)
+    symbol_codes = np.zeros(len(times), np.int64)
     if symbols is not None:
         codes = symbols.combine_chunks().dictionary_encode().indices
-        whose = np.asarray(codes.fill_null(-1), np.int64)
-    order = np.lexsort((times, whose))
-    times, values, whose = times[order], values[order], whose[order]
+        symbol_codes = np.asarray(codes.fill_null(-1), np.int64)
+    order = np.lexsort((times, symbol_codes))
+    times, values, symbol_codes = times[order], values[order], symbol_codes[order]
     same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
-    twice = np.flatnonzero((times[1:] == times[:-1]) & (whose[1:] == whose[:-1]) & ~same)
+    twice = np.flatnonzero(
+        (times[1:] == times[:-1]) & (symbol_codes[1:] == symbol_codes[:-1]) & ~same
+    )
     if len(twice):
         first = int(twice[0])
-        one, other = values[first : first + 2].tolist()
+        first_value, other_value = values[first : first + 2].tolist()
         of = "" if symbols is None else f" of {symbols[int(order[first])]}"
         raise DataError(
             f"{path}: two numbers{of} are known from {format_time(times[first])} on, "
-            f"{one!r} and {other!r}; leave the one that a bar should see"
+            f"{first_value!r} and {other_value!r}; leave the one that a bar should see"
         )
 
 
@@ -165,16 +169,16 @@ def _times(column: pa.ChunkedArray, path: str, tz: LocalZone | None) -> Ints:
         whole = pc.cast(column, pa.timestamp("ns", kind.tz)).cast(pa.int64())
     except pa.ArrowInvalid:
         raise DataError(f"{path}: its times are not all between 1678 and 2262") from None
-    found = np.asarray(whole, np.int64)
-    # Rows of several symbols step back where one ends: their order tells no hours apart.
-    return found if kind.tz or tz is None else localise(found, tz, path, is_series=False)[0]
+    time_ns = np.asarray(whole, np.int64)
+    # Rows of several symbols step back where one ends: their order settles no repeated hour.
+    return time_ns if kind.tz or tz is None else localise(time_ns, tz, path, is_series=False)[0]
 
 
 def _values(column: pa.ChunkedArray, path: str) -> Floats:
     try:
-        found = np.asarray(column.cast(pa.float64()).to_numpy(), np.float64)
+        values = np.asarray(column.cast(pa.float64()).to_numpy(), np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"{path}: a value is no number: {error}") from None
-    if np.isinf(found).any():
-        raise DataError(f"{path}: value {int(np.isinf(found).argmax())} is infinite")
-    return found
+    if np.isinf(values).any():
+        raise DataError(f"{path}: value {int(np.isinf(values).argmax())} is infinite")
+    return values

@@ -1,4 +1,4 @@
-"""How long the bars of a source last, and when they open: as stated, or as their steps show."""
+"""Duration of a source's bars, and times at which they open: as stated, or as their steps show."""
 
 import numpy as np
 
@@ -111,10 +111,10 @@ def _check_stated(table: RawTable, timestamp: Ints, stated_ns: int) -> tuple[str
     """The note about a duration that a person states, which source and steps must allow."""
     stated = format_timeframe(stated_ns)
     if table.timeframe_ns not in (None, stated_ns):
-        own = format_timeframe(table.timeframe_ns or 0)
+        source_duration = format_timeframe(table.timeframe_ns or 0)
         raise TimeframeError(
             f"{table.where}: --source-timeframe {stated}, but the source states that its bars last "
-            f"{own}; leave it out"
+            f"{source_duration}; leave it out"
         )
     _refuse_overlaps(table.where, timestamp, stated_ns, f"--source-timeframe {stated}")
     if table.timeframe_ns is not None:

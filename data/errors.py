@@ -1,17 +1,17 @@
-"""What can go wrong when bars are read; the exit code is 2 unless a class gives another."""
+"""Errors of reading bars; the exit code is 2 unless a class gives another."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class DataError(Exception):
-    """Bars cannot be had; the message says what, where and what to do next."""
+    """Bars cannot be had; the message names the fault, its place and the remedy."""
 
     exit_code = 2
 
 
 class SourceError(DataError):
-    """The spec names nothing known, or the file is not what it claims to be."""
+    """The spec names no known source, or the file is none of its kind."""
 
 
 class TableError(DataError):
@@ -27,7 +27,7 @@ class LimitError(DataError):
 
 
 class FetchError(DataError):
-    """Who was asked for bars does not answer, or not as it should, even after retries."""
+    """A vendor or exchange does not answer, or not as it should, even after retries."""
 
     exit_code = 3
 
@@ -58,6 +58,6 @@ def near_match(name: str, known: Iterable[str]) -> str:
     >>> near_match("utc+1", ["UTC", "Europe/Berlin"])
     "; did you mean 'UTC'?"
     """
-    as_known = {one.lower(): one for one in known}
+    as_known = {known_name.lower(): known_name for known_name in known}
     near = get_close_matches(name.lower(), as_known, n=1)
     return f"; did you mean '{as_known[near[0]]}'?" if near else ""

@@ -12,18 +12,18 @@ from pathlib import Path
 from stat import S_ISREG
 
 DRAFT = ".part"
-"""How the name of a file ends that is being written."""
+"""Ending of the name of a file that is being written."""
 
 IS_DRAFT = re.compile(rf"\.(?P<name>.+)\.[0-9a-f]+{re.escape(DRAFT)}")
 """Name of a draft, and in it that of the file that it becomes."""
 
 
 class NoFileError(OSError):
-    """What was to be read is a folder, a pipe or a device."""
+    """A folder, a pipe or a device stands where a file was to be read."""
 
 
 class TooLargeError(NoFileError):
-    """What was to be read is larger than anything of its kind."""
+    """A file is larger than any of its kind."""
 
 
 def open_ordinary(path: Path) -> BufferedReader:
@@ -144,7 +144,7 @@ def taking_turns(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        # Where a file system has no locks, nobody waits; what is written stays whole all the same.
+        # A file system without locks lets all go on; what is written stays whole all the same.
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

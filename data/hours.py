@@ -1,6 +1,6 @@
-"""Gaps while a market is open, told apart from its closed hours.
+"""Gaps while a market is open, apart from its closed hours.
 
-When it is open is what an exchange's calendar says, or the rhythm of the series' own weeks: a
+Open hours are those of an exchange's calendar, or of the rhythm of the series' own weeks: a
 quarter of an hour in which most weeks have bars is open. Whole days without a bar are taken for
 holidays then, and days that end early or begin late for short ones; both are named.
 """

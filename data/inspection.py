@@ -1,4 +1,4 @@
-"""Everything that is wrong with a source, and what is legal but odd in bars.
+"""Faults of a source, all of them, and oddities of bars that are legal.
 
 `load_bars` stops at the first fault.
 """
@@ -34,7 +34,7 @@ class Inspection:
 
 @dataclass(frozen=True)
 class Quality:
-    """What a part of a series lacks.
+    """Bars of a part of a series, silent ones among them, and gaps.
 
     Args:
         bars: Bars of the part.
@@ -52,18 +52,18 @@ def inspect_source(spec: str, options: LoadOptions = DEFAULTS) -> Inspection:
     try:
         return Inspection(spec, load_bars(spec, options), ())
     except DataError as error:
-        told = str(error)
+        message = str(error)
     try:
         provider, address = find_provider(spec)
-        # What is left after a repair is told as loading tells it.
-        found = () if _repairs(options) else _problems(provider.read(address, options))
+        # Faults that a repair leaves are reported as loading reports them.
+        problems = () if _has_repairs(options) else _problems(provider.read(address, options))
     except DataError:
-        found = ()
-    return Inspection(spec, None, found if len(found) > 1 else (told,))
+        problems = ()
+    return Inspection(spec, None, problems if len(problems) > 1 else (message,))
 
 
 def quirks_of(bars: Bars) -> tuple[str, ...]:
-    """What is odd about a series, one line each."""
+    """Oddities of a series, one line each."""
     return (*_silent(bars), *_flat(bars), *jumps_of(bars))
 
 
@@ -84,15 +84,17 @@ def quality_of(bars: Bars, start: int = 0, end: int | None = None) -> Quality:
 
 def longest_gaps(bars: Bars, most: int = MOST_SHOWN) -> list[dict[str, object]]:
     """The longest gaps in open hours: the bars before and after, and how many miss."""
-    found = bars.open_gaps
-    if found is None:
-        places = np.flatnonzero(np.diff(bars.timestamp) > bars.timeframe_ns)
-        starts, ends = bars.timestamp[places], bars.timestamp[places + 1]
+    open_gaps = bars.open_gaps
+    if open_gaps is None:
+        before = np.flatnonzero(np.diff(bars.timestamp) > bars.timeframe_ns)
+        starts, ends = bars.timestamp[before], bars.timestamp[before + 1]
         missing = (ends - starts) // bars.timeframe_ns - 1
     else:
-        inside = (found.starts_ns >= bars.timestamp[0]) & (found.ends_ns <= bars.timestamp[-1])
+        inside = (open_gaps.starts_ns >= bars.timestamp[0]) & (
+            open_gaps.ends_ns <= bars.timestamp[-1]
+        )
         starts, ends, missing = (
-            column[inside] for column in (found.starts_ns, found.ends_ns, found.missing)
+            column[inside] for column in (open_gaps.starts_ns, open_gaps.ends_ns, open_gaps.missing)
         )
     longest = np.argsort(starts - ends, kind="stable")[:most]
     return [
@@ -105,28 +107,28 @@ def longest_gaps(bars: Bars, most: int = MOST_SHOWN) -> list[dict[str, object]]:
     ]
 
 
-def _repairs(options: LoadOptions) -> bool:
-    asked = (options.dedupe, options.drop_bad_bars, options.sort, options.tick)
-    return any(asked) or options.price_offset != 0
+def _has_repairs(options: LoadOptions) -> bool:
+    repairs = (options.dedupe, options.drop_bad_bars, options.sort, options.tick)
+    return any(repairs) or options.price_offset != 0
 
 
 def _problems(table: RawTable) -> tuple[str, ...]:
     values, _ = widen_roundings(table.values)
-    told = [
+    lines = [
         _line(table, what, "--drop-bad-bars", np.flatnonzero(bad))
         for what, bad in faults(table.timestamp, values, time.time_ns())
         if bad.any()
     ]
     backward = np.flatnonzero(np.diff(table.timestamp) < 0) + 1
     if len(backward):
-        told.append(_line(table, "earlier than the row before", "--sort", backward))
+        lines.append(_line(table, "earlier than the row before", "--sort", backward))
     same_time, same_row = repeats(table.timestamp, table.values)
     if same_row.any():
-        told.append(_line(table, "equal to the row before", "--dedupe", np.flatnonzero(same_row)))
+        lines.append(_line(table, "equal to the row before", "--dedupe", np.flatnonzero(same_row)))
     differs = np.flatnonzero(same_time & ~same_row)
     if len(differs):
-        told.append(_line(table, "with the time of the row before, but other values", "", differs))
-    return tuple(told)
+        lines.append(_line(table, "with the time of the row before, but other values", "", differs))
+    return tuple(lines)
 
 
 def _line(

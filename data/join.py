@@ -21,7 +21,7 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     must be equal. Notes are kept once.
 
     Raises:
-        BarsError: When durations or extra columns differ, or two parts tell different things about
+        BarsError: When durations or extra columns differ, or two parts have different values at
             one time.
     """
     durations = {bars.timeframe_ns: bars for bars in series}
@@ -30,29 +30,34 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
         raise BarsError(f"parts of one series must have bars of one duration, there are {named}")
     _check_columns(series)
     ordered = sorted(series, key=lambda bars: int(bars.timestamp[0]))
-    parted = [{**{name: getattr(bars, name) for name in COLUMNS}, **bars.extra} for bars in ordered]
-    found = {name: np.concatenate([part[name] for part in parted]) for name in parted[0]}
-    order = np.argsort(found["timestamp"], kind="stable")
-    columns: dict[str, Any] = {name: column[order] for name, column in found.items()}
+    parts = [{**{name: getattr(bars, name) for name in COLUMNS}, **bars.extra} for bars in ordered]
+    stacked = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(stacked["timestamp"], kind="stable")
+    columns: dict[str, Any] = {name: column[order] for name, column in stacked.items()}
     twice = np.flatnonzero(np.diff(columns["timestamp"]) == 0) + 1
     for name in (*VALUES, *series[0].extra):
         now, before = columns[name][twice], columns[name][twice - 1]
         differs = twice[(now != before) & ~(np.isnan(now) & np.isnan(before))]
         if len(differs):
             i = int(differs[0])
-            one, two = (float(columns[name][k]) for k in (i - 1, i))
+            earlier_value, later_value = (float(columns[name][k]) for k in (i - 1, i))
             raise BarsError(
                 f"two parts differ about {format_time(columns['timestamp'][i])}: {name} is "
-                f"{one!r} and {two!r}; leave one of them out"
+                f"{earlier_value!r} and {later_value!r}; leave one of them out"
             )
     keep = np.ones(len(order), dtype=np.bool_)
     keep[twice] = False
     # The gaps of the whole are not those of its parts.
-    told = [
+    notes_of_parts = [
         (bars.notes, gap_lines(bars.timestamp, bars.timeframe_ns, bars.open_gaps))
         for bars in ordered
     ]
-    notes = dict.fromkeys(note for said, gone in told for note in said if note not in gone)
+    notes = dict.fromkeys(
+        note
+        for part_notes, gap_notes in notes_of_parts
+        for note in part_notes
+        if note not in gap_notes
+    )
     opens, timeframe_ns = columns["timestamp"][keep], ordered[0].timeframe_ns
     zone = ordered[0].zone if len({bars.zone for bars in series}) == 1 else "UTC"
     calendars = {bars.open_gaps.calendar for bars in series if bars.open_gaps is not None}

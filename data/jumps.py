@@ -1,6 +1,6 @@
 """Jumps between a close and the next open: splits that prices are not adjusted for, and bad rows.
 
-A trade across one has a result that nobody had. An open that differs by more than a quarter from
+A trade across one has a result that no trader had. An open that differs by more than a quarter from
 the close before is a jump. A smaller one is where bars around it do not move like it: it is ten
 times as wide as an hour usually is, and the hour after it is as calm as any, as after a split, a
 spin-off or a change of contract; news moves prices on. It also is where opens of that kind, after a
@@ -35,9 +35,9 @@ HOURS_AROUND = 30
 """Hours before and after a jump whose ranges are the usual ones; longer bars count as hours."""
 
 WHOLE = (2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 25, 30, 40, 50, 100, 200, 500, 1000)
-PLAIN_SPLITS = {Fraction(parts): 0.05 for parts in WHOLE}
+PLAIN_SPLITS = {Fraction(whole): 0.05 for whole in WHOLE}
 ODD_SPLITS = {
-    Fraction(*parts): 0.01 for parts in ((3, 2), (4, 3), (5, 4), (6, 5), (5, 2), (5, 3), (7, 2))
+    Fraction(*ratio): 0.01 for ratio in ((3, 2), (4, 3), (5, 4), (6, 5), (5, 2), (5, 3), (7, 2))
 }
 """Shares that become of one, and how far the price of a night may lie beside it."""
 
@@ -109,7 +109,7 @@ def _is_spike(ratio: Floats, bar: int, other: int) -> bool:
 
 
 def _find_rare(bars: Bars, wide: Floats, small: Ints) -> Flags:
-    """Which small jumps [N] are far wider than opens of their kind, after a pause or without."""
+    """Flags [N] of small jumps far wider than opens of their kind, after a pause or without."""
     if not len(small):
         return np.zeros(0, dtype=np.bool_)
     is_pause = np.diff(bars.timestamp) > bars.timeframe_ns

@@ -36,7 +36,7 @@ def file_name(symbol: str) -> str:
 def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[Path, bool]:
     """Write bars into a folder, whole or not at all, and read them back.
 
-    Extra columns stand beside the others, by their names; who reads the file asks for them.
+    Extra columns stand beside the others, by their names; readers of the file ask for them.
     Simulated bars and dated columns are refused, whose file would not say so. Returns the file, and
     whether it was written: one that holds these bars already is left as it is.
 
@@ -92,8 +92,8 @@ def _write(bars: Bars, draft: Path) -> None:
     columns = {"timestamp": stamps, **{name: pa.array(column) for name, column in values.items()}}
     if file_name(bars.symbol) != f"{bars.symbol}.parquet":
         # The name of the file cannot hold the symbol: a column does.
-        places = pa.array(np.zeros(len(bars), dtype=np.int32))
-        columns["symbol"] = pa.DictionaryArray.from_arrays(places, pa.array([bars.symbol]))
+        indices = pa.array(np.zeros(len(bars), dtype=np.int32))
+        columns["symbol"] = pa.DictionaryArray.from_arrays(indices, pa.array([bars.symbol]))
     with draft.open("wb") as file:
         table = pa.table(columns).replace_schema_metadata(state_bars(bars))
         pq.write_table(table, file, compression="zstd")

@@ -25,7 +25,7 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS, *, now_ns: int | None 
     Args:
         spec: ``sample``, ``csv:PATH``, ``parquet:PATH``, ``feather:PATH``, or the path of such a
             file; ``PATH#MARKET`` for one of several markets in it.
-        options: How to read; nothing is repaired unless it says so.
+        options: Rules of reading and repairs; none is made unless asked for.
         now_ns: The time by which bars have closed, nanoseconds UTC; None for now.
 
     Returns:

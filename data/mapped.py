@@ -33,9 +33,9 @@ def pack_bars(bars: Bars) -> bytes:
     """Bars as the bytes of an Arrow file, by their fields alone: `unpack_bars` gives them back."""
     columns = {name: getattr(bars, name) for name in COLUMNS}
     about = {
-        part.name: getattr(bars, part.name)
-        for part in dataclasses.fields(bars)
-        if part.name not in (*COLUMNS, "extra")
+        bar_field.name: getattr(bars, bar_field.name)
+        for bar_field in dataclasses.fields(bars)
+        if bar_field.name not in (*COLUMNS, "extra")
     }
     table = pa.Table.from_arrays(
         [pa.array(column) for column in (*columns.values(), *bars.extra.values())],
@@ -59,13 +59,13 @@ def unpack_bars(content: bytes | mmap) -> Bars:
         kind = np.int64 if pa.types.is_int64(chunk.type) else np.float64
         first = chunk.buffers()[1].address - buffer.address
         columns[name] = np.frombuffer(content, kind, len(chunk), first)
-    own = {name: columns.pop(name) for name in COLUMNS}
+    bar_columns = {name: columns.pop(name) for name in COLUMNS}
     extra = {name.removeprefix(EXTRA): column for name, column in columns.items()}
     about = json.loads(table.schema.metadata[ABOUT])
     texts = {name: tuple(about.get(name, ())) for name in ("notes", "dated")}
     gaps = about.pop("open_gaps", None)
     open_gaps = None if gaps is None else _from_json(gaps)
-    return Bars(**own, extra=extra, open_gaps=open_gaps, **{**about, **texts})
+    return Bars(**bar_columns, extra=extra, open_gaps=open_gaps, **{**about, **texts})
 
 
 def _as_json(gaps: OpenGaps) -> dict[str, object]:

@@ -83,7 +83,7 @@ def resample(bars: Bars, timeframe_ns: int, calendar: str | None = None) -> Bars
 
 
 def _left_edges(bars: Bars, timeframe_ns: int) -> Ints:
-    """When the coarser bar of each bar opens, [T] nanoseconds UTC."""
+    """Opening time of the coarser bar of each bar, [T] nanoseconds UTC."""
     local_ns = to_local(bars.timestamp, bars.zone)
     origin = FIRST_MONDAY_NS if timeframe_ns % (7 * DAY_NS) == 0 else 0
     inside_ns = (local_ns - origin - _day_start(bars, local_ns)) % timeframe_ns
@@ -92,12 +92,12 @@ def _left_edges(bars: Bars, timeframe_ns: int) -> Ints:
         return bars.timestamp - inside_ns
     # A clock that goes back does not open a coarser bar a second time.
     edges = np.maximum.accumulate(local_ns - inside_ns)
-    unique, place = np.unique(edges, return_inverse=True)
-    return earliest_moments(unique, bars.zone)[place]
+    unique, edge_of_bar = np.unique(edges, return_inverse=True)
+    return earliest_moments(unique, bars.zone)[edge_of_bar]
 
 
 def _day_start(bars: Bars, local_ns: Ints) -> int:
-    """How long after midnight days open that all open at one time, negative on the day before."""
+    """Time from midnight to the one at which all days open, negative on the day before; else 0."""
     starts = local_ns % DAY_NS
     if bars.timeframe_ns % DAY_NS or (starts != starts[0]).any():
         return 0
@@ -127,7 +127,7 @@ def _check_edges(bars: Bars, inside_ns: Ints, timeframe_ns: int) -> None:
 
 
 def _clock_remedy(bars: Bars) -> str:
-    """What else helps where bars may follow the clock of a zone that nobody has named."""
+    """A further remedy where bars may follow the clock of a zone that is not named."""
     is_on_clock = not (bars.timestamp % QUARTER_NS).any()
     return "name the zone of their clock with --tz, " if is_on_clock and bars.zone == "UTC" else ""
 
@@ -135,6 +135,7 @@ def _clock_remedy(bars: Bars) -> str:
 def _sum_oldest_first(
     values: Floats, first: npt.NDArray[np.intp], count: npt.NDArray[np.intp]
 ) -> Floats:
+    # One addition a bar, oldest first: numpy's own sums may add in another order.
     total = values[first].copy()
     for step in range(1, int(count.max())):
         longer = count > step

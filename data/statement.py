@@ -1,4 +1,4 @@
-"""What a kept Parquet file states of its bars beside their columns: duration, zone and notes."""
+"""Statement of a kept Parquet file about its bars beside their columns: duration, zone, notes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ META = b"exhaustion-optimizer bars"
 """Name of the statement in the metadata of a file."""
 
 FRAME = b"exhaustion-optimizer frame"
-"""Name of what is known of a frame beside the columns that its file holds."""
+"""Name of the symbol and notes of a frame, beside the columns that its file holds."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Statement:
 
 def state_bars(bars: Bars) -> dict[bytes, bytes]:
     """The statement of bars, as metadata of their file."""
-    first_ns, last_ns = (int(bars.timestamp[place]) for place in (0, -1))
+    first_ns, last_ns = (int(bars.timestamp[bar]) for bar in (0, -1))
     statement = Statement(bars.timeframe_ns, bars.zone, len(bars), first_ns, last_ns)
     return {META: json.dumps(asdict(statement)).encode()}
 

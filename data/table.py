@@ -1,4 +1,4 @@
-"""What a provider hands over: raw columns in the file's own order, times already in UTC."""
+"""Raw columns of a provider, in the file's own order, times already in UTC."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from data.errors import LimitError, TableError
 from data.zones import Ambiguous, LocalZone
 
 LARGEST_SOURCE_BYTES = 200_000_000
-"""Unless ``--max-bytes`` says otherwise: room for four million bars."""
+"""Cap unless ``--max-bytes`` sets another: room for four million bars."""
 
 Stamped = Literal["open", "close"]
 """The end of a bar at which its time lies."""
@@ -22,7 +22,7 @@ Stamped = Literal["open", "close"]
 
 @dataclass(frozen=True)
 class FetchOptions:
-    """What to fetch from a vendor, and where to keep it; files have no use for it.
+    """Range to fetch from a vendor, and the cache to keep it in; files have no use for it.
 
     Args:
         start: ISO time of the first bar wanted; None for the first that is cached.
@@ -41,14 +41,14 @@ class FetchOptions:
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How a source may be read and repaired; nothing is repaired unless asked for.
+    """Rules of reading and repairing a source; nothing is repaired unless asked for.
 
     Args:
         timeframe: Duration of the bars wanted, such as ``1h``; None for that of the source.
         source_timeframe: Duration of the source's own bars, for those whose steps do not show it;
             None for what the source states or its steps show.
         stamped: At which end of a bar its time lies, ``open`` or ``close``.
-        tz: IANA zone of times that name none; None reads them as UTC and says so.
+        tz: IANA zone of times that name none; None reads them as UTC, with a note.
         ambiguous: Reading of local times that a clock shows twice where the order of rows does not
             tell them apart, ``earlier`` or ``later``; None refuses them.
         dedupe: Drop rows that repeat the row before them in every value.
@@ -65,7 +65,7 @@ class LoadOptions:
         calendar: Code of the exchange, such as ``XNYS``, whose closed hours are no gaps; None for
             those that the rhythm of the weeks shows.
         max_bytes: Refuse sources that would take more memory, decoded.
-        fetch: What to fetch, for sources that are no files.
+        fetch: Range and cache, for sources that are no files.
 
     Raises:
         LimitError: When `max_bytes` is below 1.
@@ -113,21 +113,21 @@ class LoadOptions:
     @cached_property
     def aligned(self) -> dict[str, str]:
         """Name to column of the file, of each aligned column."""
-        found: dict[str, str] = {}
-        asked = self.aligned_columns
-        for text in (asked,) if isinstance(asked, str) else asked:
+        columns: dict[str, str] = {}
+        listed = self.aligned_columns
+        for text in (listed,) if isinstance(listed, str) else listed:
             name, sign, column = text.partition("=")
             if not name.isidentifier() or (sign and not column):
                 raise TableError(
                     f"--aligned-column {text!r} must look like NAME, or NAME=COLUMN of the file; a "
                     "name is letters, digits and _"
                 )
-            if name in found:
+            if name in columns:
                 raise TableError(f"--aligned-column: two columns are named '{name}'")
             if name in (*COLUMNS, "symbol"):
                 raise TableError(f"--aligned-column {text!r}: all bars have '{name}' already")
-            found[name] = column or name
-        return found
+            columns[name] = column or name
+        return columns
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class RawTable:
         timestamp: [N], int64 nanoseconds UTC, `NO_TIME` where a row has none.
         values: open, high, low, close, volume, then aligned columns that were asked for; [N]
             float64 each, NaN where missing.
-        where: What errors about a row start with, such as the name of the file.
+        where: Beginning of errors about a row, such as the name of the file.
         notes: One line for each assumption made while reading.
         timeframe_ns: Duration of a bar where the source states it, which then stamps bars at their
             open; None where steps must show it.

@@ -1,4 +1,4 @@
-"""The duration of a bar: as text such as '15m', as nanoseconds, and as the steps of a file tell."""
+"""The duration of a bar: as text such as '15m', as nanoseconds, and as the steps of a file show."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from data.errors import TimeframeError
 
 SECOND_NS = 10**9
 MOMENTS = ((SECOND_NS, "second"), (10**6, "ms"), (1000, "us"), (1, "ns"))
-"""What a time may lie before the end of a bar that it stands for, in nanoseconds, with its name."""
+"""Leads of times over the end of the bar that they stand for, in nanoseconds, with their names."""
 MINUTE_NS, DAY_NS = 60 * SECOND_NS, 86_400 * SECOND_NS
 UNITS_NS = {"w": 7 * DAY_NS, "d": DAY_NS, "h": 60 * MINUTE_NS, "m": MINUTE_NS, "s": SECOND_NS}
 """Units of fixed length, longest first; months have none."""
@@ -27,7 +27,7 @@ MOST_SESSIONS = 3
 
 @dataclass(frozen=True)
 class Gaps:
-    """Where bars are missing between neighbours.
+    """Gaps between neighbouring bars.
 
     Args:
         count: Steps longer than one bar.
@@ -43,7 +43,7 @@ class Gaps:
 
 
 def find_lead(time_ns: npt.NDArray[np.int64]) -> tuple[int, str]:
-    """By how much all times [N] lie before a whole minute, as 23:59:59.999 does; else 0.
+    """Nanoseconds by which all times [N] lie before a whole minute, as 23:59:59.999; else 0.
 
     Missing ones do not count.
     """
@@ -116,7 +116,7 @@ def infer_timeframe(timestamp: npt.NDArray[np.int64]) -> int:
 
 
 def is_short_day(steps: npt.NDArray[np.int64], timeframe_ns: int) -> npt.NDArray[np.bool_]:
-    """Which steps [N] are of whole days but for the hour by which clocks are put forward."""
+    """Flags of steps [N] of whole days but for the hour by which clocks are put forward."""
     hour_ns = UNITS_NS["h"]
     is_short: npt.NDArray[np.bool_] = steps == timeframe_ns - hour_ns
     return is_short & (timeframe_ns % DAY_NS == 0)
@@ -137,18 +137,18 @@ def check_spacing(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> None:
     steps = np.diff(timestamp)
     values, counts = np.unique(steps, return_counts=True)
     least = MOST_SHORT_STEPS_FRAC * len(timestamp)
-    found = {}
-    for place in np.flatnonzero((values > timeframe_ns) & (counts > least)):
-        held = _count_sustained_steps(steps, int(values[place]))
-        between = counts[(values > timeframe_ns) & (values < values[place])]
-        days = np.unique(timestamp[1:][steps == values[place]] // DAY_NS)
-        is_often = counts[place] > MOST_SESSIONS * len(days)
-        if values[place] > 2 * timeframe_ns and is_often and counts[place] > 2 * between.sum():
-            held = int(counts[place])
-        if held > least:
-            found[int(values[place])] = held
-    if found:
-        have = {timeframe_ns: int((steps == timeframe_ns).sum()), **found}
+    spacings = {}
+    for k in np.flatnonzero((values > timeframe_ns) & (counts > least)):
+        n_bars = _count_sustained_steps(steps, int(values[k]))
+        between = counts[(values > timeframe_ns) & (values < values[k])]
+        days = np.unique(timestamp[1:][steps == values[k]] // DAY_NS)
+        is_often = counts[k] > MOST_SESSIONS * len(days)
+        if values[k] > 2 * timeframe_ns and is_often and counts[k] > 2 * between.sum():
+            n_bars = int(counts[k])
+        if n_bars > least:
+            spacings[int(values[k])] = n_bars
+    if spacings:
+        have = {timeframe_ns: int((steps == timeframe_ns).sum()), **spacings}
         named = ", ".join(f"{count} of {format_timeframe(step)}" for step, count in have.items())
         raise TimeframeError(
             f"bars are spaced in more than one way ({named}, and {len(steps) - sum(have.values())} "
@@ -159,7 +159,7 @@ def check_spacing(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> None:
 
 
 def _count_sustained_steps(steps: npt.NDArray[np.int64], step: int) -> int:
-    """How many times a step occurs where, for a while, no step is shorter."""
+    """Number of times that a step occurs where, for a while, no step is shorter."""
     width = min(max(len(steps) // 50, 12), 32)
     shorter = np.flatnonzero(np.concatenate(([True], steps < step, [True])))
     long = np.diff(shorter) > width

@@ -1,4 +1,4 @@
-"""When a market is open, as the weeks of its own bars show: cells of time on a local clock."""
+"""Open hours of a market, as the weeks of its own bars show: cells of time on a local clock."""
 
 from dataclasses import dataclass
 
@@ -112,10 +112,10 @@ class Grid:
         room_first = -(-(np.minimum(ends, self._edge(first + 1)) - starts) // self.timeframe_ns)
         room_last = -(-(ends - np.maximum(starts, self._edge(last))) // self.timeframe_ns)
         until = np.concatenate(([0], np.cumsum(lacking)))
-        whole = np.maximum(until[last] - until[np.minimum(first + 1, len(lacking))], 0)
-        parts = np.minimum(lacking[first], np.maximum(room_first, 0))
-        other = np.where(last > first, np.minimum(lacking[last], np.maximum(room_last, 0)), 0)
-        total: Ints = np.where(last >= first, parts + whole + other, 0)
+        from_whole = np.maximum(until[last] - until[np.minimum(first + 1, len(lacking))], 0)
+        from_first = np.minimum(lacking[first], np.maximum(room_first, 0))
+        from_last = np.where(last > first, np.minimum(lacking[last], np.maximum(room_last, 0)), 0)
+        total: Ints = np.where(last >= first, from_first + from_whole + from_last, 0)
         return total
 
     def _edge(self, cells: Ints) -> Ints:
@@ -170,9 +170,9 @@ def expect_by_rhythm(grid: Grid) -> tuple[float, Ints]:
         is_counted = np.isin(grid.days % 7, seen_days % 7)
         if per_day == 1 or len(seen_days) < LEAST_DAYS:
             return 0.0, grid.counts
-    asked = np.bincount(slot[is_counted], minlength=int(slot.max()) + 1)
-    seen = np.bincount(slot[has_bars], minlength=len(asked))
-    is_open = ((asked > 0) & (seen >= OPEN_SHARE * asked))[slot] & is_counted
+    occurrences = np.bincount(slot[is_counted], minlength=int(slot.max()) + 1)
+    n_with_bars = np.bincount(slot[has_bars], minlength=len(occurrences))
+    is_open = ((occurrences > 0) & (n_with_bars >= OPEN_SHARE * occurrences))[slot] & is_counted
     if not is_open.any() or is_open[is_counted].mean() > 1 - LEAST_CLOSED:
         return 0.0, grid.counts
     if has_bars[is_open].mean() < LEAST_FILLED:
@@ -216,7 +216,7 @@ def _lower_edges(grid: Grid, slot: Ints, is_open: Flags, expected: Ints) -> None
 
 
 def _short_runs(days: Ints, is_empty: Flags) -> Ints:
-    """Those of ascending days that are empty, but for runs that are longer than holidays."""
+    """Empty ones of ascending days, but for runs that are longer than holidays."""
     flags = np.concatenate(([0], is_empty[days].astype(np.int8), [0]))
     edges = np.flatnonzero(np.diff(flags))
     runs = [(a, b) for a, b in edges.reshape(-1, 2).tolist() if b - a <= MOST_HOLIDAYS]

@@ -17,7 +17,7 @@ SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?)%")
 
 @dataclass(frozen=True)
 class Holdout:
-    """What to keep from a search.
+    """Bars to keep from a search, as a share or by date.
 
     Args:
         share: Share of a window's bars, above 0 and below 1; None where a date decides.
@@ -61,18 +61,18 @@ def joined(windows: Sequence[Window]) -> tuple[Window, ...]:
     >>> joined(parts(whole, 3)) == whole
     True
     """
-    found: list[Window] = []
+    merged: list[Window] = []
     for window in windows:
-        last = found[-1] if found else None
+        last = merged[-1] if merged else None
         if last and (last.series, last.end, last.role) == (
             window.series,
             window.start,
             window.role,
         ):
-            found[-1] = replace(last, end=window.end)
+            merged[-1] = replace(last, end=window.end)
         else:
-            found.append(window)
-    return tuple(found)
+            merged.append(window)
+    return tuple(merged)
 
 
 def parse_holdout(text: str) -> Holdout:
@@ -81,8 +81,8 @@ def parse_holdout(text: str) -> Holdout:
     >>> parse_holdout("12.5%").share
     Fraction(1, 8)
     """
-    found = SHARE.fullmatch(text.strip())
-    if found is not None and (share := Fraction(found[1]) / 100) > 0:
+    match = SHARE.fullmatch(text.strip())
+    if match is not None and (share := Fraction(match[1]) / 100) > 0:
         return Holdout(share=share)
     try:
         datetime.fromisoformat(text)

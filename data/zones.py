@@ -14,7 +14,7 @@ from data.errors import TableError, near_match
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
 
 AS_UTC = "times name no zone, read as UTC; --tz names another"
-"""The note about local times whose zone nobody has named."""
+"""Note about local times that name no zone."""
 
 EPOCH = datetime(1970, 1, 1)
 
@@ -35,7 +35,7 @@ KNOWN_CLOCKS = 256
 """Lists of changes that are remembered, for many files alike."""
 
 Ambiguous = Literal["earlier", "later"]
-"""Which of its two moments a local time stands for in the hour that a clock repeats."""
+"""Moment that a local time stands for, of its two in the hour that a clock repeats."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class LocalZone:
 
 
 def localise(
-    local_ns: Ints, zone: LocalZone, place: str, *, is_series: bool = True
+    local_ns: Ints, zone: LocalZone, label: str, *, is_series: bool = True
 ) -> tuple[Ints, tuple[str, ...]]:
-    """Turn local times into UTC, with a note where repeated hours were told apart.
+    """Turn local times into UTC, with a note where repeated hours were settled.
 
     `local_ns` [N] counts from 1970-01-01T00:00 local. `NO_TIME` and times outside 1900 to 2100
     are left as they are. In an hour that the clock repeats, rows before the clock went back have
@@ -81,7 +81,7 @@ def localise(
     for row in odd_rows:
         shift_ns[row] = _local_offset_ns(int(times[row]), clock)
     notes = _settle_repeated(times, shift_ns, zone, is_series)
-    _refuse_impossible(local_ns, np.flatnonzero(known), shift_ns, place, zone)
+    _refuse_impossible(local_ns, np.flatnonzero(known), shift_ns, label, zone)
     utc_ns = local_ns.copy()
     utc_ns[known] -= shift_ns
     return utc_ns, notes
@@ -243,7 +243,7 @@ def _folded_offset_ns(local_ns: int, clock: ZoneInfo, fold: int) -> int:
 
 
 def _refuse_impossible(
-    local_ns: Ints, rows: npt.NDArray[np.intp], shift_ns: Ints, place: str, zone: LocalZone
+    local_ns: Ints, rows: npt.NDArray[np.intp], shift_ns: Ints, label: str, zone: LocalZone
 ) -> None:
     kinds = ((TWICE, "exist twice"), (NEVER, "do not exist"))
     for mark, words in kinds:
@@ -258,7 +258,7 @@ def _refuse_impossible(
                 else _fixed_clock(int(local_ns[bad[0]]), zone.name)
             )
             raise TableError(
-                f"{place}, in --tz {zone}: {len(bad)} local times {words} because clocks change: "
+                f"{label}, in --tz {zone}: {len(bad)} local times {words} because clocks change: "
                 f"{shown}{more}; {remedy}"
             )
 

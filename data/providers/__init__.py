@@ -1,4 +1,4 @@
-"""Where bars come from: one file per source, listed in `PROVIDERS`.
+"""Sources of bars: one file per source, listed in `PROVIDERS`.
 
 A provider is a function ``read(address, options) -> RawTable`` in a module of this package. It is
 imported when it is first used, so that naming a source costs nothing.
@@ -153,31 +153,33 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     """
     name, colon, address = spec.partition(":")
     is_named = bool(colon) and name in PROVIDERS
-    place = address if is_named else spec
-    if not place or (is_named and not PROVIDERS[name].endings):
+    path_text = address if is_named else spec
+    if not path_text or (is_named and not PROVIDERS[name].endings):
         return (spec,)
-    path = Path(place).expanduser()
+    path = Path(path_text).expanduser()
     if colon and not is_named and not _is_folder(path):
         return (spec,)
     kinds = [PROVIDERS[name]] if is_named else [p for p in PROVIDERS.values() if p.endings]
     prefix = f"{name}:" if is_named else ""
     if _is_folder(path):
-        found = [
-            str(one) for one in path.iterdir() if _has_known_ending(one, kinds) and one.is_file()
+        files = [
+            str(entry)
+            for entry in path.iterdir()
+            if _has_known_ending(entry, kinds) and entry.is_file()
         ]
-        if not found:
+        if not files:
             endings = ", ".join(ending for kind in kinds for ending in kind.endings)
             others = _name_others(spec, path)
             raise SourceError(
                 f"{_shorten_spec(spec)}: no file in this folder ends in {endings}{others}"
             )
     elif has_magic(str(path)) and not path.exists():
-        found = [one for one in glob(str(path), recursive=True) if Path(one).is_file()]
-        if not found:
+        files = [entry for entry in glob(str(path), recursive=True) if Path(entry).is_file()]
+        if not files:
             raise SourceError(f"{_shorten_spec(spec)}: no file has such a name")
     else:
         return (spec,)
-    return tuple(f"{prefix}{one}" for one in sorted(found))
+    return tuple(f"{prefix}{entry}" for entry in sorted(files))
 
 
 def _name_others(spec: str, folder: Path) -> str:

@@ -28,22 +28,22 @@ BILLION, GRID = 10**9, 10**4
 """Prices of a unit or more in billionths, and a hundred thousandth, of which such are multiples."""
 
 
-def recognise_own(
-    own: list[str], options: LoadOptions, market: str | None, where: str
+def recognise_columns(
+    file_names: list[str], options: LoadOptions, market: str | None, where: str
 ) -> tuple[list[str], Layout, str | None]:
     """Recognise the columns of a file in which a column may have two names, price and market.
 
     Returns names as recognised, in the file's order and each once, the layout in these names, and
     the market that is still to be looked for in a column of symbols.
     """
-    pairs = paired_names(own)
+    pairs = paired_names(file_names)
     if pairs is None:
-        names = number_doubles(own)
+        names = number_doubles(file_names)
         return names, recognise(names, where, options.columns, options.aligned), market
-    prices, found = name_market_columns(pairs, market, where)
+    prices, chosen = name_market_columns(pairs, market, where)
     names = number_doubles(prices)
     layout = recognise(names, where, options.columns, options.aligned)
-    return names, replace(layout, market=found), None
+    return names, replace(layout, market=chosen), None
 
 
 def to_raw(
@@ -57,7 +57,7 @@ def to_raw(
     """Read times, numbers and the symbol out of Arrow columns.
 
     `columns` are those that `layout` names, [N] each. The stem of `path` names the market
-    unless a column does; `market` says which rows are meant where a column names several.
+    unless a column does; `market` names the rows to read where a column names several.
     `others` reads the columns that `layout` does not name, to find one that parts the rows where
     their times are those of several markets.
 
@@ -110,14 +110,14 @@ def _note_billionths(values: dict[str, Floats]) -> tuple[str, ...]:
 
 def _read_aligned(column: pa.Array, name: str, where: str, decimal: str) -> Floats:
     """An aligned column, finite or NaN."""
-    found = read_numbers(column, name, where, decimal)
-    infinite = np.flatnonzero(np.isinf(found))
+    numbers = read_numbers(column, name, where, decimal)
+    infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
         raise TableError(
             f"{where}: column {name!r} is infinite in row {infinite[0]}; leave a cell empty where "
             "its number is not known"
         )
-    return found
+    return numbers
 
 
 def _flat(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
@@ -146,7 +146,7 @@ def _of_market(
 ) -> tuple[dict[str, pa.Array], str | None]:
     """The rows of one market, and its name."""
     column = arrays[layout.symbol or ""].cast(pa.string())
-    markets = [one for one in column.unique().to_pylist() if one]
+    markets = [name for name in column.unique().to_pylist() if name]
     otherwise = ""
     if market is None and len(markets) > 1:
         # Contracts that follow one another may be meant as one series.
@@ -157,7 +157,7 @@ def _of_market(
     if market is None or len(markets) < 2:
         return arrays, chosen
     rows = pc.fill_null(pc.equal(column, market), False)
-    return {one: array.filter(rows) for one, array in arrays.items()}, chosen
+    return {name: array.filter(rows) for name, array in arrays.items()}, chosen
 
 
 def _stem(path: Path) -> str:

@@ -45,7 +45,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted of an exchange.
+    """Range of bars to fetch from an exchange.
 
     Args:
         symbol: The market there, such as ``BTC/USDT``.
@@ -66,7 +66,7 @@ class Request:
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
-    """Fetch bars, or have those that this process fetched last, where nobody may be asked.
+    """Bars fetched anew, or those that this process fetched last where no exchange may be asked.
 
     Days of the address ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]`` are UTC, the last not included;
     `max_bytes` caps what the range may hold.
@@ -114,7 +114,7 @@ def _fetch(address: str, options: LoadOptions) -> RawTable:
         late = (f"bars begin at {format_time(first_ms * NS_PER_MS)}, later than was asked for",)
     return RawTable(
         timestamp=table[:, 0].astype(np.int64) * NS_PER_MS,
-        values={name: table[:, place] for place, name in enumerate(VALUES, start=1)},
+        values={name: table[:, column] for column, name in enumerate(VALUES, start=1)},
         symbol=request.symbol,
         where=f"{request.exchange} {request.symbol}",
         notes=(f"fetched from {request.exchange} through ccxt {ccxt.__version__}", *late),
@@ -123,20 +123,20 @@ def _fetch(address: str, options: LoadOptions) -> RawTable:
 
 def parse_address(address: str, now_ms: int) -> Request:
     """Read ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``; the end never lies after `now_ms`."""
-    found = ADDRESS.fullmatch(address)
-    if found is None:
+    match = ADDRESS.fullmatch(address)
+    if match is None:
         raise SourceError(
             f"ccxt:{address[:60]} must look like {FORM}, such as "
             "ccxt:kraken:BTC/USD:1h:2024-01-01:2024-07-01"
         )
-    if found["exchange"] not in ccxt.exchanges:
-        hint = near_match(found["exchange"], ccxt.exchanges)
-        raise SourceError(f"ccxt knows no exchange {found['exchange']!r}{hint}")
-    start = _day_ms(found["start"])
-    end = now_ms if found["end"] is None else min(_day_ms(found["end"]), now_ms)
+    if match["exchange"] not in ccxt.exchanges:
+        hint = near_match(match["exchange"], ccxt.exchanges)
+        raise SourceError(f"ccxt knows no exchange {match['exchange']!r}{hint}")
+    start = _day_ms(match["start"])
+    end = now_ms if match["end"] is None else min(_day_ms(match["end"]), now_ms)
     if start >= end:
         raise SourceError(f"ccxt:{address[:60]}: the range is empty, or lies in the future")
-    return Request(found["exchange"], found["symbol"], found["timeframe"], start, end)
+    return Request(match["exchange"], match["symbol"], match["timeframe"], start, end)
 
 
 def open_exchange(name: str) -> ccxt.Exchange:
@@ -172,12 +172,12 @@ def _pages(exchange: ccxt.Exchange, request: Request) -> Iterator[list[Row]]:
 
 def _page(exchange: ccxt.Exchange, request: Request, since: int) -> list[Row]:
     def ask() -> list[Sequence[float | None]]:
-        found: list[Sequence[float | None]] = exchange.fetch_ohlcv(
+        rows: list[Sequence[float | None]] = exchange.fetch_ohlcv(
             request.symbol, request.timeframe, since=since, limit=PAGE
         )
-        if not found:
+        if not rows:
             _refuse_nonsense(exchange.last_http_response)
-        return found
+        return rows
 
     page = _call_with_retries(ask, request)
     for row in page:

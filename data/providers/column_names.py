@@ -21,25 +21,25 @@ NO_ASSETS = frozenset(
         "profile", "signal", "trend", "up", "down", "buy", "sell", "ask", "bid",
     )
 )  # fmt: skip
-"""What `volume_` may be followed by beside an asset: something that was made of volumes."""
+"""Endings of `volume_` that are no asset: such columns were made of volumes."""
 
 CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
-"""Where a word begins inside of a name such as ``timeOpen``."""
+"""Begin of a word inside of a name such as ``timeOpen``."""
 
 AT_PLACE = re.compile(r" \(column ([0-9]+)\)$")
-"""What tells columns of one name apart: the place of each."""
+"""End of names that were equal: the place of each column."""
 
 SAYS_OPEN = re.compile(r"open|start|begin|bucket")
 """Within the name of a column of times: that bars open at them."""
 
 UPBIT_LOCAL = "candle_date_time_kst"
-"""Name of when a bar of Upbit begins, on the clock of Korea."""
+"""Name of the time at which a bar of Upbit begins, on the clock of Korea."""
 
 PERIOD_STARTS = (
     "time_period_start", "period_start", "interval_start", "bar_start", "bucket",
     "candle_date_time_utc",
 )  # fmt: skip
-"""Names of when a bar begins, whatever else says when something was first or last traded in it."""
+"""Names of the time at which a bar begins, beside others of its first or last trade."""
 
 LOCAL_ZONES = {
     "eet": "EET", "cet": "CET", "wet": "WET", "msk": "Europe/Moscow", "bst": "Europe/London",
@@ -48,7 +48,7 @@ LOCAL_ZONES = {
     "jst": "Asia/Tokyo", "kst": "Asia/Seoul", "hkt": "Asia/Hong_Kong", "sgt": "Asia/Singapore",
     "aest": "Australia/Sydney", "aedt": "Australia/Sydney",
 }  # fmt: skip
-"""Short names of zones, with one that each may stand for: which, a person must say."""
+"""Short names of zones, with one that each may stand for: a person must choose."""
 
 OF_ZONE = re.compile(rf"_\(?({'|'.join(LOCAL_ZONES)})\)?$")
 """The zone at the end of a name of times, as in ``Time (EET)``."""
@@ -59,7 +59,7 @@ MARKET_NAMES = frozenset(
         "permno", "gvkey", "security", "security_id", "symbol_id", "coin", "currency_pair",
     )
 )  # fmt: skip
-"""Names of columns that may tell markets apart, and often hold something else."""
+"""Names of columns that may part markets, and often hold something else."""
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "timestamp": (
@@ -123,21 +123,21 @@ ALIASES: dict[str, tuple[str, ...]] = {
 """Names by meaning: lower case, without accents, with `_` for spaces, dots and dashes."""
 
 TIMES = ("timestamp", "date", "time", "close_time")
-"""What of these are times."""
+"""Roles that are times."""
 
 ROLES = {name: role for role, names in ALIASES.items() for name in names}
 
 
 def number_doubles(names: Sequence[str]) -> list[str]:
-    """Names of columns of which no two are equal: those that were say where they stand.
+    """Names of columns of which no two are equal: equal ones get their places.
 
     >>> number_doubles(["close", "high", "close"])
     ['close (column 1)', 'high', 'close (column 3)']
     """
     count = Counter(names)
     return [
-        f"{name} (column {place})" if count[name] > 1 or AT_PLACE.search(name) else name
-        for place, name in enumerate(names, start=1)
+        f"{name} (column {position})" if count[name] > 1 or AT_PLACE.search(name) else name
+        for position, name in enumerate(names, start=1)
     ]
 
 
@@ -147,13 +147,13 @@ def bare_name(name: str) -> str:
 
 
 def say_column(meaning: str, name: str) -> str:
-    """The option that says what a column holds, for a shell.
+    """The option that states the meaning of a column, for a shell.
 
     >>> say_column("close", "Close Price"), say_column("close", "close (column 3)")
     ("--column 'close=Close Price'", '--column close=3')
     """
-    place = AT_PLACE.search(name)
-    return f"--column {shlex.quote(f'{meaning}={place[1] if place else name}')}"
+    match = AT_PLACE.search(name)
+    return f"--column {shlex.quote(f'{meaning}={match[1] if match else name}')}"
 
 
 @lru_cache(KNOWN_NAMES)
@@ -166,12 +166,12 @@ def plain(name: str) -> str:
     bare = CAPITAL.sub("_", bare_name(name).strip().strip("<>").strip().rstrip(".%*")).lower()
     letters = unicodedata.normalize("NFKD", bare)
     kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    found = re.sub(r"[\s.\-]+", "_", unicodedata.normalize("NFC", kept))
-    return found.replace("\u0142", "l").replace("\u0131", "i")
+    joined = re.sub(r"[\s.\-]+", "_", unicodedata.normalize("NFC", kept))
+    return joined.replace("\u0142", "l").replace("\u0131", "i")
 
 
 def find_role(name: str) -> str | None:
-    """What a column holds by its name; None where that is not known.
+    """Meaning of a column by its name; None where that is not known.
 
     >>> find_role("Close Price"), find_role("Time (EET)"), find_role("close_est")
     ('close', 'time', None)

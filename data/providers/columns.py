@@ -1,4 +1,4 @@
-"""Which column is which, in a file of one market or of several; what is ambiguous is refused."""
+"""Columns by meaning, in a file of one market or of several; ambiguous ones are refused."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -19,17 +19,17 @@ from data.providers.column_names import (
 )
 
 INDEX = "__index_level_0__"
-"""Where pandas keeps an index without a name; read as the time when no column is."""
+"""Name under which pandas keeps an index without one; read as the time when no column is."""
 
 NAMELESS = ("", "Unnamed: 0", "index")
-"""What such an index is called in a text file, where it is the first column."""
+"""Names of such an index in a text file, where it is the first column."""
 
 MEANINGS = ("timestamp", "date", "time", *VALUES, "symbol")
-"""What a person may say that a column holds."""
+"""Meanings that a person may give to a column."""
 
 NONE = "none"
-"""Said of the volume: there is none, and every bar's is zero; of the symbol: all rows are one
-market's."""
+"""In place of a volume's column: there is none, and every bar's is zero; of the symbol's: all rows
+are of one market."""
 
 AT_CLOSE = "whose bars are stamped at their close: --stamped close reads them so"
 OF_PROGRAMS = (
@@ -55,19 +55,19 @@ OF_PROGRAMS = (
 """Programs, columns that they alone write together, and what these mean."""
 
 LISTS = {6: "ccxt", 12: "Binance"}
-"""Who lists bars as so many numbers, of which the first are time in ms and values in our order."""
+"""Programs that list bars as so many numbers, first of all time in ms and values in our order."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which column of a file holds what.
+    """Columns of a file by their meaning.
 
     Args:
         times: The column with the time, or the two with date and time of day.
         values: Column of open, high, low, close, volume, in that order; the last is empty where
             there is none.
-        same_times: Other columns that say when a bar opens; they must agree with `times`.
-        closes: Columns that say when a bar closes, for times whose name does not say that bars
+        same_times: Other columns of times at which bars open; they must agree with `times`.
+        closes: Columns of times at which bars close, for times whose name does not show that bars
             open at them.
         tick_volume: Column that counts ticks, for where the volume is zero throughout.
         volumes: Asset to column, where there is a volume in each of the two assets of a pair.
@@ -114,30 +114,31 @@ def recognise(
     chosen = chosen or {}
     assumed = () if chosen.keys() - {"volume", "symbol"} else list_counted(names)
     chosen = {**dict(zip(("timestamp", *VALUES), assumed, strict=False)), **chosen}
-    said = {meaning: _find(meaning, name, names, where) for meaning, name in chosen.items()}
+    stated = {meaning: _find(meaning, name, names, where) for meaning, name in chosen.items()}
     beside = {
-        name: _find_aligned(name, own, names, where, said) for name, own in (aligned or {}).items()
+        name: _find_aligned(name, column, names, where, stated)
+        for name, column in (aligned or {}).items()
     }
-    found = _by_role([name for name in names if name not in (*said.values(), *beside.values())])
-    _overrule(found, said)
-    for role, columns in found.items():
+    by_role = _by_role([name for name in names if name not in (*stated.values(), *beside.values())])
+    _overrule(by_role, stated)
+    for role, columns in by_role.items():
         if len(columns) > 1 and role not in ("timestamp", "close_time", "asset volume"):
             raise _two_alike(where, role, columns)
-    times = _choose_times(found, names, where)
-    volume, tick_volume, volumes = _choose_volume(found)
-    missing = [role for role in PRICES if role not in found]
+    times = _choose_times(by_role, names, where)
+    volume, tick_volume, volumes = _choose_volume(by_role)
+    missing = [role for role in PRICES if role not in by_role]
     if missing or volume is None:
         raise TableError(
             _missing([*missing, *([] if volume is not None else ["volume"])], names, where)
         )
-    values = (*(found[role][0] for role in PRICES), volume)
-    symbol = next(iter(found.get("symbol", ())), "") or None
+    values = (*(by_role[role][0] for role in PRICES), volume)
+    symbol = next(iter(by_role.get("symbol", ())), "") or None
     return Layout(
         times[0],
         values,
         symbol,
         same_times=tuple(times[1:]),
-        closes=_choose_closes(found, times),
+        closes=_choose_closes(by_role, times),
         tick_volume=tick_volume,
         volumes=volumes,
         aligned=tuple(beside.items()),
@@ -145,7 +146,7 @@ def recognise(
             *_describe_adjusted([name for name in names if name not in beside.values()]),
             *_describe_aligned(beside),
             *_list_program_notes(names),
-            *_list_other_volumes(found),
+            *_list_other_volumes(by_role),
             *_list_order(names, assumed),
         ),
         assumed=assumed,
@@ -165,7 +166,7 @@ def list_counted(names: Sequence[str]) -> tuple[str, ...]:
     ('0', '1', '2', '3', '4', '5')
     """
     counted = [name for name in names if bare_name(name).strip() not in (INDEX, *NAMELESS)]
-    is_counted = counted == [str(place) for place in range(len(counted))]
+    is_counted = counted == [str(k) for k in range(len(counted))]
     return tuple(counted[:6]) if is_counted and len(counted) in LISTS else ()
 
 
@@ -183,18 +184,18 @@ def _find(meaning: str, name: str, names: Sequence[str], where: str) -> str:
 
 
 def _find_aligned(
-    name: str, own: str, names: Sequence[str], where: str, said: Collection[str]
+    name: str, wanted: str, names: Sequence[str], where: str, stated: Collection[str]
 ) -> str:
     """The column that a person names; it is none of those that bars have."""
     flag = f"--aligned-column {name}"
-    column = _find_column(own, names)
+    column = _find_column(wanted, names)
     if column is None:
-        raise _no_column(flag, own, names, where)
-    role, roles = find_role(column), [find_role(one) for one in names]
+        raise _no_column(flag, wanted, names, where)
+    role, roles = find_role(column), [find_role(other) for other in names]
     # Beside a column of whole times, days and times of day may be anything.
     is_beside = role in ("date", "time") and "timestamp" in roles
-    if role in MEANINGS and role not in said and roles.count(role) == 1 and not is_beside:
-        shown = flag if own == name else f"{flag}={own}"
+    if role in MEANINGS and role not in stated and roles.count(role) == 1 and not is_beside:
+        shown = flag if wanted == name else f"{flag}={wanted}"
         raise TableError(f"{where}: {shown}: column {column!r} is the {role} of the bars")
     return column
 
@@ -210,54 +211,57 @@ def _find_column(name: str, names: Sequence[str]) -> str | None:
 
 def _list_alike(name: str, names: Sequence[str]) -> list[str]:
     """Columns that are called so, in any case."""
-    return [one for one in names if bare_name(one).strip().lower() == name.strip().lower()]
+    return [other for other in names if bare_name(other).strip().lower() == name.strip().lower()]
 
 
 def _no_column(flag: str, name: str, names: Sequence[str], where: str) -> TableError:
     """The error about a name that is of no column, or of several."""
-    places = [names.index(one) + 1 for one in _list_alike(name, names)]
+    positions = [names.index(other) + 1 for other in _list_alike(name, names)]
     shown = flag if flag == f"--aligned-column {name}" else f"{flag}={name}"
-    if places:
-        said = " or ".join(f"{flag}={place}" for place in places)
+    if positions:
+        options = " or ".join(f"{flag}={at}" for at in positions)
         return TableError(
-            f"{where}: {shown}: {len(places)} columns are named so; say which by its place, {said}"
+            f"{where}: {shown}: {len(positions)} columns are named so; say which by its place, "
+            f"{options}"
         )
     return TableError(f"{where}: {shown}: there is no such column; columns are {list_names(names)}")
 
 
 def _by_role(names: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_role: dict[str, list[str]] = {}
     for name in names:
         role = find_role(name)
         if role is not None:
-            found.setdefault(role, []).append(name)
+            by_role.setdefault(role, []).append(name)
     assets = [name for name in names if is_volume_of_asset(name)]
     # A volume alone may be in the quoted asset, or made of volumes: only a person knows.
-    if len(assets) > 1 or "volume" in found:
-        found["asset volume"] = assets
-    return found
+    if len(assets) > 1 or "volume" in by_role:
+        by_role["asset volume"] = assets
+    return by_role
 
 
-def _overrule(found: dict[str, list[str]], said: Mapping[str, str]) -> None:
-    """Put what a person says in place of what was recognised."""
-    if {"timestamp", "date", "time"} & said.keys():
+def _overrule(by_role: dict[str, list[str]], stated: Mapping[str, str]) -> None:
+    """Put columns that a person states in place of those that were recognised."""
+    if {"timestamp", "date", "time"} & stated.keys():
         for role in ("timestamp", "date", "time", "close_time"):
-            found.pop(role, None)
-    if "volume" in said:
+            by_role.pop(role, None)
+    if "volume" in stated:
         for role in ("tick_volume", "asset volume"):
-            found.pop(role, None)
-    found.update({meaning: [name] for meaning, name in said.items()})
+            by_role.pop(role, None)
+    by_role.update({meaning: [name] for meaning, name in stated.items()})
 
 
 def _choose_times(
-    found: dict[str, list[str]], names: Sequence[str], where: str
+    by_role: dict[str, list[str]], names: Sequence[str], where: str
 ) -> list[tuple[str, ...]]:
-    """The column or pair that says when bars open, then others that say the same."""
-    times: list[tuple[str, ...]] = [(column,) for column in found.get("timestamp", [])]
-    parted = tuple(column for role in ("date", "time") for column in found.get(role, []))
+    """The column or pair of times at which bars open, then others of the same times."""
+    times: list[tuple[str, ...]] = [(column,) for column in by_role.get("timestamp", [])]
+    parted = tuple(column for role in ("date", "time") for column in by_role.get(role, []))
     times += [parted] if parted else []
-    starts = [one for one in times if plain(one[0]) in PERIOD_STARTS]
-    if len(starts) == 1 and all(_is_of_trades(one[0], names) for one in times if one not in starts):
+    starts = [columns for columns in times if plain(columns[0]) in PERIOD_STARTS]
+    if len(starts) == 1 and all(
+        _is_of_trades(columns[0], names) for columns in times if columns not in starts
+    ):
         return starts
     if times:
         return times
@@ -265,8 +269,8 @@ def _choose_times(
         return [(INDEX,)]
     if names and bare_name(names[0]).strip() in NAMELESS:
         return [(names[0],)]
-    if "close_time" in found:
-        name = found["close_time"][0]
+    if "close_time" in by_role:
+        name = by_role["close_time"][0]
         raise TableError(
             f"{where}: column {name!r} says when a bar closes, and none says when it opens; "
             f"{say_column('timestamp', name)} --stamped close reads closes"
@@ -275,29 +279,29 @@ def _choose_times(
 
 
 def _is_of_trades(name: str, names: Sequence[str]) -> bool:
-    """Whether a column beside that of a bar's begin says when something was traded in it.
+    """Whether a column beside that of a bar's begin is the time of a trade in it.
 
-    CoinAPI's ``time_open`` does, and Upbit's ``timestamp``, which is told by its local times.
+    CoinAPI's ``time_open`` is, and Upbit's ``timestamp``, which is known by its local times.
     """
     return plain(name) == "time_open" or UPBIT_LOCAL in map(plain, names)
 
 
 def _choose_closes(
-    found: dict[str, list[str]], times: Sequence[tuple[str, ...]]
+    by_role: dict[str, list[str]], times: Sequence[tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Columns of closes, unless the names of all times say that bars open at them."""
+    """Columns of closes, unless the names of all times show that bars open at them."""
     say_open = all(SAYS_OPEN.search(plain(names[0])) for names in times)
-    return () if say_open else tuple(found.get("close_time", ()))
+    return () if say_open else tuple(by_role.get("close_time", ()))
 
 
 def _choose_volume(
-    found: dict[str, list[str]],
+    by_role: dict[str, list[str]],
 ) -> tuple[str | None, str | None, tuple[tuple[str, str], ...]]:
     """The column of volumes, that of ticks beside it, and those of each asset of a pair."""
-    ticks = found.get("tick_volume", [None])[0]
-    assets = found.get("asset volume", [])
-    if "volume" in found:
-        return found["volume"][0], ticks, ()
+    ticks = by_role.get("tick_volume", [None])[0]
+    assets = by_role.get("asset volume", [])
+    if "volume" in by_role:
+        return by_role["volume"][0], ticks, ()
     if assets:
         pairs = tuple((plain(name).removeprefix("volume_").strip("()"), name) for name in assets)
         return assets[0], None, pairs if len(pairs) > 1 else ()
@@ -305,10 +309,13 @@ def _choose_volume(
 
 
 def _describe_aligned(aligned: Mapping[str, str]) -> tuple[str, ...]:
-    """What a person states who asks for columns of the bars' own file."""
+    """The statement of a person who asks for columns of the bars' own file."""
     if not aligned:
         return ()
-    named = (repr(name) + (f" ({own!r})" if own != name else "") for name, own in aligned.items())
+    named = (
+        repr(name) + (f" ({column!r})" if column != name else "")
+        for name, column in aligned.items()
+    )
     return (f"aligned: {', '.join(named)}, stated to be known at the close of each bar",)
 
 
@@ -323,22 +330,24 @@ def _describe_adjusted(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _list_program_notes(names: Sequence[str]) -> tuple[str, ...]:
-    """What is known of files of a program that its columns alone do not show."""
-    own = {plain(name) for name in names}
+    """Facts about files of a program that its columns alone do not show."""
+    plain_names = {plain(name) for name in names}
     return tuple(
         f"columns {' and '.join(map(repr, columns))} are as {program} writes them, {note}"
         for program, columns, note in OF_PROGRAMS
-        if own >= {plain(name) for name in columns}
+        if plain_names >= {plain(name) for name in columns}
     )
 
 
-def _list_other_volumes(found: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def _list_other_volumes(by_role: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """A note where volumes in assets stand beside the volume that is read."""
-    others = [name for name in found.get("asset volume", ()) if name not in found.get("volume", ())]
-    if "volume" not in found or not others:
+    others = [
+        name for name in by_role.get("asset volume", ()) if name not in by_role.get("volume", ())
+    ]
+    if "volume" not in by_role or not others:
         return ()
     shown = " or ".join(repr(name) for name in others)
-    return (f"volume is read from column {found['volume'][0]!r}, and not from {shown}",)
+    return (f"volume is read from column {by_role['volume'][0]!r}, and not from {shown}",)
 
 
 def _list_order(names: Sequence[str], assumed: tuple[str, ...]) -> tuple[str, ...]:
@@ -354,18 +363,18 @@ def _list_order(names: Sequence[str], assumed: tuple[str, ...]) -> tuple[str, ..
 def _two_alike(where: str, role: str, columns: list[str]) -> TableError:
     shown = " and ".join(repr(column) for column in columns)
     meaning = "volume" if role == "tick_volume" else role
-    said = " or ".join(say_column(meaning, column) for column in columns)
-    return TableError(f"{where}: columns {shown} could both be {role}; say which with {said}")
+    options = " or ".join(say_column(meaning, column) for column in columns)
+    return TableError(f"{where}: columns {shown} could both be {role}; say which with {options}")
 
 
 def _missing(missing: list[str], names: Sequence[str], where: str) -> str:
     header = " (is there a header line?)" if any(_is_number(name) for name in names) else ""
     none = " (or --column volume=none)" if "volume" in missing else ""
     alike = {role: [name for name in names if is_alike(name, role)] for role in missing}
-    said = " ".join(say_column(role, next(iter(alike[role]), "NAME")) for role in missing)
+    options = " ".join(say_column(role, next(iter(alike[role]), "NAME")) for role in missing)
     return (
         f"{where}: no column is named {' or '.join(missing)}{header}; "
-        f"columns are {list_names(names)}; say which it is with {said}{none}"
+        f"columns are {list_names(names)}; say which it is with {options}{none}"
     )
 
 

@@ -29,12 +29,12 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 PIECE_BYTES = 1 << 20
 
 CELL_GROWTH = 3
-"""How many times its text a short number may take; empty cells would take eight times theirs."""
+"""Times its text that a short number may take; empty cells would take eight times theirs."""
 
 ENCRYPTED = 0x1
 
 UNPACKING = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError)
-"""What a damaged file raises while it is unpacked."""
+"""Errors that a damaged file raises while it is unpacked."""
 
 
 def read(address: str, options: LoadOptions) -> RawTable:

@@ -33,9 +33,9 @@ def join_date_and_time(columns: dict[str, pa.Array], where: str) -> pa.Array:
     if days is not None and _has_whole_times(times, days):
         return times
     if days is not None and pa.types.is_timestamp(times.type):
-        own = times.cast(pa.date32()).cast(pa.string())
-        bare, own = (pc.replace_substring(text, "-", "") for text in (days, own))
-        if pc.all(pc.equal(bare, own), min_count=0).as_py():
+        day_of_time = times.cast(pa.date32()).cast(pa.string())
+        bare, day_of_time = (pc.replace_substring(text, "-", "") for text in (days, day_of_time))
+        if pc.all(pc.equal(bare, day_of_time), min_count=0).as_py():
             return times
     clock = None if days is None else _write_clock(times)
     if clock is None:
@@ -53,9 +53,9 @@ def _has_whole_times(times: pa.Array, days: pa.Array) -> bool:
         times = times.cast(pa.int64()).cast(pa.string())
     if not pa.types.is_string(times.type) or not _all_match(times, WHOLE_TIME):
         return False
-    own, bare = (pc.replace_substring_regex(text, "[-/.]", "") for text in (times, days))
-    own = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(own), 0, 8)
-    return bool(pc.all(pc.equal(own, bare), min_count=0).as_py())
+    day_of_time, bare = (pc.replace_substring_regex(text, "[-/.]", "") for text in (times, days))
+    day_of_time = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(day_of_time), 0, 8)
+    return bool(pc.all(pc.equal(day_of_time, bare), min_count=0).as_py())
 
 
 def _write_days(dates: pa.Array) -> pa.Array | None:

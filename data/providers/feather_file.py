@@ -1,4 +1,4 @@
-"""Bars from a Feather or Arrow file; its messages say what it unpacks to before it is unpacked."""
+"""Bars from a Feather or Arrow file; its messages state their size before they are unpacked."""
 
 import struct
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from data.errors import SourceError
-from data.providers.arrow_table import recognise_own, to_raw
+from data.providers.arrow_table import recognise_columns, to_raw
 from data.providers.kinds import ARROW, ARROW_STREAM, OLD_FEATHER, describe_other
 from data.providers.markets import part_market
 from data.providers.size_caps import refuse_nested, refuse_rows, refuse_size
@@ -18,7 +18,7 @@ DICTIONARY_BATCH, RECORD_BATCH, HEADER, WORDS = 2, 3, 2, 1
 LENGTH, BUFFERS, COMPRESSION = 0, 2, 3
 FOOTER_DICTIONARIES, FOOTER_BATCHES = 2, 3
 BLOCK = struct.Struct("<qi4xq")
-"""Where a message lies in a file: its offset, the bytes of its head, those of its body."""
+"""Position of a message in a file: its offset, the bytes of its head, those of its body."""
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
@@ -40,8 +40,8 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         if size > options.max_bytes:
             raise refuse_size(where, f"it unpacks to {size} bytes", options.max_bytes)
         with _open_arrow(content) as file:
-            own = list(file.schema.names)
-        names, layout, market = recognise_own(own, options, market, where)
+            file_names = list(file.schema.names)
+        names, layout, market = recognise_columns(file_names, options, market, where)
         columns = _read_used(content, [names.index(name) for name in layout.used], where, options)
     except (pa.ArrowException, OSError, UnicodeError, IndexError, struct.error) as error:
         reason = first_line(error)
@@ -67,11 +67,11 @@ def _read_used(content: bytes, used: list[int], where: str, options: LoadOptions
         whole = file.read_all()
     refuse_rows(whole.num_rows, len(used), where, options.max_bytes)
     whole.validate(full=True)
-    return whole.select([order.index(place) for place in used])
+    return whole.select([order.index(index) for index in used])
 
 
 def unpacked_bytes(content: bytes) -> int:
-    """Bytes of all columns of an Arrow file; of packed ones, what they say that they unpack to."""
+    """Bytes of all columns of an Arrow file; of packed ones, the size that they state."""
     if content.startswith(ARROW_STREAM):
         messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(content))
         return sum(_message_bytes(message) for message in messages)
@@ -124,24 +124,26 @@ def _message_bytes(message: pa.ipc.Message) -> int:
     if buffers is None:
         return body
     start = buffers + _number(meta, buffers)
+    # A packed buffer begins with its size unpacked, below zero where it is not packed after all.
     size = 0
-    for place in range(_number(meta, start)):
-        offset, length = struct.unpack_from("<qq", meta, start + 4 + 16 * place)
+    for k in range(_number(meta, start)):
+        offset, length = struct.unpack_from("<qq", meta, start + 4 + 16 * k)
         if length:
             (unpacked,) = struct.unpack("<q", message.body.slice(offset, 8).to_pybytes())
             size += length if unpacked < 0 else unpacked
     return size
 
 
-def _field(meta: bytes, table: int, place: int) -> int | None:
-    """Where a field of a table lies; None where it has its default."""
+def _field(meta: bytes, table: int, field: int) -> int | None:
+    """Position of a field of a table; None where it has its default."""
+    # A table begins with its distance from its vtable: that holds its length, then fields' offsets.
     (back,) = struct.unpack_from("<i", meta, table)
-    places = table - back
-    (length,) = struct.unpack_from("<H", meta, places)
-    at = 4 + 2 * place
+    vtable = table - back
+    (length,) = struct.unpack_from("<H", meta, vtable)
+    at = 4 + 2 * field
     if at >= length:
         return None
-    (distance,) = struct.unpack_from("<H", meta, places + at)
+    (distance,) = struct.unpack_from("<H", meta, vtable + at)
     return table + distance if distance else None
 
 

@@ -17,7 +17,7 @@ SEPARATORS = ",;\t|"
 LONGEST_HEADER_BYTES = 1 << 16
 MOST_LINES_ABOVE = 10
 
-PLACES = tuple(str(place) for place in range(1, 7))
+PLACES = tuple(str(position) for position in range(1, 7))
 """Of time and values in a file without a header line, where they are in their usual order."""
 
 UNREADABLE = "\ufffd"
@@ -36,7 +36,7 @@ class NotUtf8Error(SourceError):
 
 @dataclass(frozen=True)
 class Header:
-    """What stands above the rows.
+    """Lines above the rows, and the names that they give to columns.
 
     Args:
         skip: Lines before the first row.
@@ -55,9 +55,9 @@ class Header:
 
 
 def read_header(text: bytes, where: str, market: str | None, *, is_numbered: bool) -> Header:
-    """Find out what the columns are called.
+    """Names of the columns, from the header line or from the looks of the first row.
 
-    `market` is the one meant where the header names several; `is_numbered` says that a person
+    `market` is the one meant where the header names several; `is_numbered` is whether a person
     names columns by their places.
 
     Raises:
@@ -125,12 +125,12 @@ def _locate_header(lines: Sequence[str], where: str) -> tuple[int, str]:
     names all prices.
     """
     separator = ""
-    for place, line in enumerate(lines):
+    for n_above, line in enumerate(lines):
         bare = line.strip().strip('"')
         if re.fullmatch(r"sep=.", bare, re.IGNORECASE):
             separator = bare[-1]
         elif not (bare.startswith(("#", "$")) or re.match(r"https?://", bare) or not bare):
-            return place + _count_titles(lines[place:]), separator
+            return n_above + _count_titles(lines[n_above:]), separator
     raise SourceError(f"{where}: there are no columns in the first {len(lines)} lines")
 
 
@@ -168,7 +168,7 @@ def _is_index_line(row: Sequence[str]) -> bool:
 def _without_header(row: Sequence[str], where: str, *, is_numbered: bool) -> tuple[list[str], str]:
     """Names for the columns of a file that has none, from what its first row looks like."""
     if is_numbered:
-        numbers = [str(place + 1) for place in range(len(row))]
+        numbers = [str(k + 1) for k in range(len(row))]
         return numbers, "no header line: columns are named by their places"
     cells = [cell.strip() for cell in row]
     known = _known_without_header(cells)
@@ -183,7 +183,7 @@ def _without_header(row: Sequence[str], where: str, *, is_numbered: bool) -> tup
 
 
 def _suggest_places(cells: Sequence[str]) -> str:
-    """Which column may hold what: a time, then four prices of which the greatest is the high.
+    """Likely meanings of columns: a time, then four prices of which the greatest is the high.
 
     A word before the time may be the market, and what looks like a clock behind a date is one.
 
@@ -192,38 +192,38 @@ def _suggest_places(cells: Sequence[str]) -> str:
     >>> _suggest_places("AAA,D,20240102,093000,9,12,8,11,5,0".split(","))[:56]
     '--column symbol=1 --column date=3 --column time=4 --colu'
     """
-    time = next((place for place, cell in enumerate(cells) if WRITTEN_TIME.match(cell)), 0)
+    time = next((index for index, cell in enumerate(cells) if WRITTEN_TIME.match(cell)), 0)
     meant = [("symbol", 0)] if time and not NUMBER.fullmatch(cells[0]) else []
     numbers = [k for k, cell in enumerate(cells) if k > time and NUMBER.fullmatch(cell)]
     is_date = not EPOCH.fullmatch(cells[time])
     if is_date and len(cells) > time + len(VALUES) + 1 and CLOCK.fullmatch(cells[time + 1]):
         meant += [("date", time), ("time", time + 1)]
-        numbers = [place for place in numbers if place > time + 1]
+        numbers = [index for index in numbers if index > time + 1]
     else:
         meant += [("timestamp", time)]
-    places = numbers[:4] if len(numbers) >= 4 else [meant[-1][1] + k for k in range(1, 5)]
-    meant += zip(VALUES, [*_order_prices(cells, places), places[-1] + 1], strict=True)
-    return " ".join(say_column(name, str(place + 1)) for name, place in meant)
+    price_columns = numbers[:4] if len(numbers) >= 4 else [meant[-1][1] + k for k in range(1, 5)]
+    meant += zip(VALUES, [*_order_prices(cells, price_columns), price_columns[-1] + 1], strict=True)
+    return " ".join(say_column(name, str(index + 1)) for name, index in meant)
 
 
-def _order_prices(cells: Sequence[str], places: list[int]) -> list[int]:
+def _order_prices(cells: Sequence[str], columns: list[int]) -> list[int]:
     """Places of open, high, low and close, where four numbers show them; else as they stand."""
     prices = {
-        place: float(cells[place])
-        for place in places
-        if place < len(cells) and NUMBER.fullmatch(cells[place])
+        index: float(cells[index])
+        for index in columns
+        if index < len(cells) and NUMBER.fullmatch(cells[index])
     }
     if len(set(prices.values())) < len(PRICES):
-        return places
-    high, low = (pick(prices, key=lambda place: prices[place]) for pick in (max, min))
-    opening, close = (place for place in places if place not in (high, low))
+        return columns
+    high, low = (pick(prices, key=lambda index: prices[index]) for pick in (max, min))
+    opening, close = (index for index in columns if index not in (high, low))
     return [opening, high, low, close]
 
 
 def _known_without_header(cells: Sequence[str]) -> tuple[str, list[str]] | None:
     count = len(cells)
     if count == 12 and EPOCH.fullmatch(cells[0]) and EPOCH.fullmatch(cells[6]):
-        return "a Binance dump", ["timestamp", *VALUES, *(f"_{place}" for place in range(6))]
+        return "a Binance dump", ["timestamp", *VALUES, *(f"_{k}" for k in range(6))]
     if count == 7 and not EPOCH.fullmatch(cells[0]) and CLOCK.fullmatch(cells[1]):
         return "a MetaTrader export", ["date", "time", *VALUES]
     if count == 7 and EPOCH.fullmatch(cells[0]) and WHOLE.fullmatch(cells[6]):

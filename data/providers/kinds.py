@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, whatever it is called, and what helps where it is not read."""
+"""Kinds of files by their first bytes, whatever their names, and remedies where one is not read."""
 
 import json
 import re
@@ -54,7 +54,7 @@ OTHERS = (
     (0, b"\x28\xb5\x2f\xfd", "a zstd file", UNPACK),
     (257, b"ustar", "a tar archive", UNPACK),
 )
-"""Where they lie, first bytes, and kind of files that are not read, and what helps."""
+"""Files that are not read: offset of their first bytes, these bytes, kind, and remedy."""
 
 PICKLE = re.compile(rb"\x80[\x02-\x05](?:\x95|c|\}|\])", re.DOTALL)
 WEB_PAGE = re.compile(rb"\s*<(?:!doctype html|html|\?xml)", re.IGNORECASE)
@@ -86,7 +86,7 @@ def describe_kind(content: bytes) -> str:
 
 
 def describe_other(content: bytes) -> str:
-    """The end of an error about a file that is not what was said: what it is instead, if known."""
+    """The end of an error about a file of another kind than stated: its real kind, if known."""
     if not content:
         return "it is empty"
     if kind := describe_kind(content):

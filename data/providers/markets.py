@@ -8,7 +8,7 @@ from data.bars import LONGEST_SYMBOL
 from data.errors import TableError
 
 PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
-"""How pandas writes the name of a column that has two, in a Parquet file."""
+"""Name of a column that has two, as pandas writes it in a Parquet file."""
 
 TICKER, PRICE = "ticker", "price"
 
@@ -53,11 +53,12 @@ def paired_names(names: Sequence[str]) -> list[tuple[str, str]] | None:
 
     The market is empty where a column belongs to all; None for ordinary names.
     """
-    found = [PAIR.fullmatch(name) for name in names]
-    if not any(found):
+    matches = [PAIR.fullmatch(name) for name in names]
+    if not any(matches):
         return None
     pairs = [
-        (one[1], one[2]) if one else (name, "") for name, one in zip(names, found, strict=True)
+        (match[1], match[2]) if match else (name, "")
+        for name, match in zip(names, matches, strict=True)
     ]
     if {"close", "open"} & {market.lower() for _, market in pairs}:
         pairs = [(market, price) if market else (price, "") for price, market in pairs]
@@ -70,4 +71,6 @@ def name_market_columns(
     """One name a column, `ELSEWHERE` for those of other markets, and the market that was chosen."""
     markets = list(dict.fromkeys(market for _, market in pairs if market))
     market = choose_market(markets, chosen, where)
-    return [price if own in ("", market) else ELSEWHERE for price, own in pairs], market
+    return [
+        price if column_market in ("", market) else ELSEWHERE for price, column_market in pairs
+    ], market

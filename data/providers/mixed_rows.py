@@ -13,7 +13,7 @@ from data.providers.times import find_unit
 from data.table import RawTable
 
 FEWEST_BARS = 20
-"""Bars from which on the order of columns can be told from what they hold."""
+"""Bars from which on the values of columns show their order."""
 
 LEAST_SHARED = 0.1
 """Share of rows that repeat a time where several markets stand beside each other."""
@@ -22,7 +22,7 @@ OFTEN, SELDOM = 0.5, 0.1
 """Shares of bars that open where the bar before closed, or that break the law of bars."""
 
 SWAPPED = ("timestamp", "close", "high", "low", "open", "volume")
-"""How yfinance writes columns."""
+"""Order in which yfinance writes columns."""
 
 COUNTED_FROM = "0"
 """The first name of columns that are only counted; places are counted from 1."""
@@ -56,11 +56,11 @@ def find_markets(time_ns: Ints, others: Callable[[], pa.Table]) -> tuple[str, li
         market = pc.dictionary_encode(table.column(name).combine_chunks())
         if _parts_series(market, time_ns, is_named=plain(name) in MARKET_NAMES):
             parted[name] = market.dictionary.to_pylist()
-    return min(parted.items(), key=lambda one: len(one[1]), default=None)
+    return min(parted.items(), key=lambda item: len(item[1]), default=None)
 
 
 def show_markets(markets: Sequence[object]) -> str:
-    """How a message says that a column names several markets."""
+    """Words for a message about a column that names several markets."""
     shown = ", ".join(repr(str(market))[:24] for market in markets[:3])
     more = ", ..." if len(markets) > 3 else ""
     return f"parts the rows into {len(markets)} markets ({shown}{more})"
@@ -71,7 +71,7 @@ def _parts_series(market: pa.DictionaryArray, time_ns: Ints, *, is_named: bool) 
 
     Markets stand one behind the other, or share many of their times; else a number that happens to
     differ where two rows were exchanged would part them. Series that follow one another in time may
-    be parts of one market, such as its months: only a column whose name says so makes markets of
+    be parts of one market, such as its months: only a column of such a name makes markets of
     them.
     """
     count = len(market.dictionary)
@@ -113,14 +113,14 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
         )
         order = SWAPPED
     if reason:
-        said = " ".join(
+        options = " ".join(
             say_column(meaning, column) for meaning, column in zip(order, columns, strict=True)
         )
-        raise TableError(f"{table.where}: {reason}: {said}")
+        raise TableError(f"{table.where}: {reason}: {options}")
 
 
 def _find_other_order(table: RawTable, times: pa.Array, *, is_named: bool) -> str:
-    """Why rows are not in the usual order, or a list is none of ccxt's; empty where they may be."""
+    """Reason why rows are not in the usual order, or a list is none of ccxt's; empty if none."""
     unit = find_unit(times) if is_named else "ms"
     if unit != "ms":
         reason = f"times are no milliseconds{'' if unit is None else f' but {unit}'}"

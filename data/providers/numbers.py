@@ -16,7 +16,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MISSING = frozenset(
     {"", "na", "n/a", "nan", "null", "none", "-nan", "-", "--", "#n/a", "n.a.", "\\n", "."}
 )
-"""How programs write that there is no number, in lower case."""
+"""Words of programs for a missing number, in lower case."""
 INFINITE = re.compile(r"[+-]?inf(inity)?")
 
 POINT, COMMA = ".", ","
@@ -28,7 +28,7 @@ PROOFS = {
     COMMA: r",(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|\.[0-9]{3}[.,]",
     POINT: r"\.(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|,[0-9]{2,3}[,.]",
 }
-"""What only a decimal comma, or only a decimal point, can leave behind."""
+"""Patterns that only a decimal comma, or only a decimal point, can leave behind."""
 
 THIRTY_SECONDS = "[0-9]{2,3}['\u2019 -](?:[0-2][0-9]|3[01])[0257]?"
 EIGHTHS = {"": 0.0, "0": 0.0, "2": 0.25, "5": 0.5, "7": 0.75}
@@ -47,23 +47,23 @@ SCALES = (("[kK]", "e3"), ("[mM]", "e6"), ("[bB]", "e9"), ("[tT]", "e12"))
 def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) -> Floats:
     """Read a column of numbers.
 
-    Each of [N] float64 is the nearest to what the file says; NaN where missing, infinite where
+    Each of [N] float64 is the nearest to the number written; NaN where missing, infinite where
     too large.
 
     Raises:
         TableError: When a value is no number, or whole and too large to be held exactly.
     """
-    place = f"{where}: column {name!r}"
+    label = f"{where}: column {name!r}"
     if pa.types.is_string(column.type):
-        return _from_text(column, place, decimal)
+        return _from_text(column, label, decimal)
     if pa.types.is_decimal(column.type):
         return _from_decimals(column)
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        raise TableError(f"{place} holds {column.type}, which is no number")
+        raise TableError(f"{label} holds {column.type}, which is no number")
     try:
         exact = column.cast(pa.float64())
     except pa.ArrowInvalid:
-        raise TableError(f"{place} holds whole numbers beyond 2^53, which lose digits") from None
+        raise TableError(f"{label} holds whole numbers beyond 2^53, which lose digits") from None
     return to_array(exact, np.nan)
 
 
@@ -130,7 +130,7 @@ def refuse_thirty_seconds(columns: Mapping[str, pa.Array], chosen: str | None, w
     """
     for name, column in columns.items():
         first = column[0].as_py() if pa.types.is_string(column.type) and len(column) else None
-        # What the first price is not, the column is not.
+        # The first price decides for most columns.
         if first is None or not re.fullmatch(THIRTY_SECONDS, first.strip()):
             continue
         texts = pc.utf8_trim_whitespace(column)
@@ -161,12 +161,12 @@ def _refuse_doubtful(texts: Mapping[str, pa.Array], mark: str, where: str) -> No
             continue
         plain = rf"^[^{other}]*(?:[0-9]{{4}}|[{mark}])[^{other}]*$"
         if _has(column, plain):
-            one, two = (
+            odd, proof = (
                 pc.filter(column, pc.match_substring_regex(column, kind))[0].as_py()[:40]
                 for kind in (lone, plain)
             )
             raise TableError(
-                f"{where}: column {name!r} holds {one!r} among numbers such as {two!r}, so that "
+                f"{where}: column {name!r} holds {odd!r} among numbers such as {proof!r}, so that "
                 f"its {other!r} may begin decimals or part thousands; write it as the others, or "
                 f"--decimal {mark} says that it parts thousands"
             )
@@ -176,18 +176,18 @@ def plain_numbers(column: pa.Array, decimal: str) -> pa.Array:
     """Text [N] with numbers written anew with a decimal point; what is no number stays as it is."""
     if decimal == COMMA and _all_plain(column):
         return pc.replace_substring(column, ",", ".")
-    found = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), PREFIX, r"\1")
+    texts = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), PREFIX, r"\1")
     for letter, power in SCALES:
-        found = pc.replace_substring_regex(found, rf"^(.*[0-9]) ?{letter}$", rf"\1{power}")
-    is_grouped = pc.match_substring_regex(found, GROUPED[decimal])
+        texts = pc.replace_substring_regex(texts, rf"^(.*[0-9]) ?{letter}$", rf"\1{power}")
+    is_grouped = pc.match_substring_regex(texts, GROUPED[decimal])
     marks = r"[, '\x{A0}\x{202F}]" if decimal == POINT else r"[. '\x{A0}\x{202F}]"
-    closed = pc.replace_substring_regex(found, marks, "")
+    closed = pc.replace_substring_regex(texts, marks, "")
     if decimal == COMMA:
         closed = pc.replace_substring(closed, ",", ".")
-    return pc.if_else(is_grouped, closed, found)
+    return pc.if_else(is_grouped, closed, texts)
 
 
-def _from_text(column: pa.Array, place: str, decimal: str) -> Floats:
+def _from_text(column: pa.Array, label: str, decimal: str) -> Floats:
     if decimal == POINT and (numbers := _all_finite(column)) is not None:
         return numbers
     bare = pc.utf8_lower(pc.utf8_trim_whitespace(column))
@@ -197,7 +197,7 @@ def _from_text(column: pa.Array, place: str, decimal: str) -> Floats:
         return numbers
     plain = plain_numbers(column, decimal)
     numbers = _all_finite(plain)
-    return _one_by_one(plain, place) if numbers is None else numbers
+    return _one_by_one(plain, label) if numbers is None else numbers
 
 
 def _all_finite(column: pa.Array) -> Floats | None:
@@ -209,7 +209,7 @@ def _all_finite(column: pa.Array) -> Floats | None:
     return to_array(exact, np.nan) if pc.all(pc.is_finite(exact), min_count=0).as_py() else None
 
 
-def _one_by_one(column: pa.Array, place: str) -> Floats:
+def _one_by_one(column: pa.Array, label: str) -> Floats:
     numbers = np.full(len(column), np.nan)
     strange = []
     for row, value in enumerate(column.to_pylist()):
@@ -223,7 +223,7 @@ def _one_by_one(column: pa.Array, place: str) -> Floats:
         has_mark = any(mark in text for mark in ".," for text in strange)
         hint = ", or name their mark with --decimal" if has_mark else ""
         raise TableError(
-            f"{place} holds text that is no number: {', '.join(strange[:SHOWN])}{more}; "
+            f"{label} holds text that is no number: {', '.join(strange[:SHOWN])}{more}; "
             f"write plain numbers with a decimal point{hint}"
         )
     return numbers

@@ -47,7 +47,7 @@ def drop_headers(
     Raises:
         TableError: When there are such rows, and a person did not ask to drop bad ones.
     """
-    own = [
+    header_lines = [
         {name: cells[header.names.index(name)].strip() for name in columns.column_names}
         for cells in header.lines
         if len(cells) == len(header.names)
@@ -56,12 +56,12 @@ def drop_headers(
     times, opens = (pc.utf8_trim_whitespace(columns.column(name)) for name in (time, opening))
     words = pc.unique(opens.filter(pc.ascii_is_alpha(opens))).to_pylist()
     titles = pa.array([word for word in words if find_role(word) == "open"], pa.string())
-    names = pa.array([cells[time] for cells in own if cells[time]], pa.string())
+    names = pa.array([cells[time] for cells in header_lines if cells[time]], pa.string())
     may_be = pc.or_(pc.is_in(opens, titles), pc.is_in(times, names))
     rows = [
         row
         for row in pc.indices_nonzero(may_be).to_pylist()
-        if _is_header(columns.slice(row, 1), layout, own)
+        if _is_header(columns.slice(row, 1), layout, header_lines)
     ]
     if not rows:
         return columns, ()
@@ -77,7 +77,7 @@ def drop_headers(
 
 
 def _find_last_line(text: bytes, end: int) -> tuple[int, int]:
-    """Where the last line before a place begins and ends that is not blank."""
+    """Start and end of the last line before a position that is not blank."""
     stop = end
     while stop and text[stop - 1 : stop].isspace():
         stop -= 1
@@ -97,11 +97,11 @@ def _is_like_rows(cell: str, text: bytes, header: Header) -> bool:
         *text[:COMPARED_BYTES].split(b"\n")[header.skip :],
         *text[-COMPARED_BYTES:].split(b"\n")[1:-1],
     ]
-    own = _find_shape(cell)
+    shape = _find_shape(cell)
     rows = (line.decode(errors="replace") for line in lines)
     others = (_split_cells(row, header.separator) for row in rows)
     whole = [cells for cells in others if len(cells) == len(header.names) and any(cells[1:])]
-    return any(_find_shape(cells[0]).startswith(own) for cells in whole)
+    return any(_find_shape(cells[0]).startswith(shape) for cells in whole)
 
 
 def _find_shape(cell: str) -> str:
@@ -110,11 +110,13 @@ def _find_shape(cell: str) -> str:
     return re.sub(r"[0-9]+", "0", words)
 
 
-def _is_header(row: pa.Table, layout: Layout, own: list[dict[str, str]]) -> bool:
+def _is_header(row: pa.Table, layout: Layout, header_lines: list[dict[str, str]]) -> bool:
     """Whether a row is a line of the header, or names what each column of values holds."""
     cells = {name: row.column(name)[0].as_py().strip() for name in row.column_names}
     meant = zip(VALUES, layout.values, strict=True)
-    return cells in own or all(find_role(cells[name]) == role for role, name in meant if name)
+    return cells in header_lines or all(
+        find_role(cells[name]) == role for role, name in meant if name
+    )
 
 
 def _split_cells(line: str, separator: str) -> list[str]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.errors import SourceError
-from data.providers.arrow_table import recognise_own, to_raw
+from data.providers.arrow_table import recognise_columns, to_raw
 from data.providers.kinds import PARQUET, describe_other
 from data.providers.markets import part_market
 from data.providers.parquet_pages import PageError, decoded_bytes, footer_bytes
@@ -41,14 +41,16 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     try:
         with open_capped(content, where, options.max_bytes) as file:
             schema = file.schema_arrow
-            own = list(schema.names)
-            names, layout, market = recognise_own(own, options, market, where)
+            file_names = list(schema.names)
+            names, layout, market = recognise_columns(file_names, options, market, where)
             used = [names.index(name) for name in layout.used]
-            named = list(dict.fromkeys(own[place] for place in used))
+            named = list(dict.fromkeys(file_names[index] for index in used))
             columns = read_capped(file, content, named, where, options.max_bytes)
             # By a name all columns are read that are called so.
-            places = [place for name in named for place, one in enumerate(own) if one == name]
-            columns = columns.select([places.index(place) for place in used])
+            read_indices = [
+                index for name in named for index, other in enumerate(file_names) if other == name
+            ]
+            columns = columns.select([read_indices.index(index) for index in used])
     except (pa.ArrowException, OSError, UnicodeError, PageError) as error:
         reason = first_line(error)
         raise SourceError(f"{where}: is no readable Parquet file ({reason})") from None
@@ -98,7 +100,7 @@ def read_capped(
         raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
     if not _has_long_numbers(file, fields):
         columns = file.read(columns=used)
-        # Text that is no text would be noticed only where somebody looks at it.
+        # Bytes that are no text would show only where a value is looked at.
         columns.validate(full=True)
         return columns
     # A number in bytes is decoded as text first, of which each value may be as long as a page.

@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file unpack to, by their own headers, which alone a decoder obeys."""
+"""Unpacked size of the pages of a Parquet file, by their own headers, which a decoder obeys."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ FOOTER_GROWTH = 100
 """Bytes of memory that a byte of a footer may become, nearly."""
 
 WORD_BYTES = 16
-"""What a decoder keeps of each word of a dictionary, beside its text."""
+"""Bytes that a decoder keeps of each word of a dictionary, beside its text."""
 
 VALUE_BYTES = 8
 
@@ -66,7 +66,7 @@ def decoded_bytes(content: bytes, schema: pq.ParquetSchema, used: set[str]) -> i
     The footer is read here: a library ends the process where sizes in it contradict each other.
 
     Raises:
-        PageError: When a page, or what the footer says of it, cannot be.
+        PageError: When a page, or its description in the footer, cannot be.
     """
     try:
         groups, rows = _read_groups(content)
@@ -190,14 +190,16 @@ def _list(content: bytes, at: int, depth: int) -> tuple[list[Any], int]:
 
 
 def _integer(content: bytes, at: int) -> tuple[int, int]:
+    # Zigzag: 0, -1, 1, -2 ... are written as 0, 1, 2, 3 ...
     value, at = _varint(content, at)
     return (value >> 1) ^ -(value & 1), at
 
 
 def _varint(content: bytes, at: int) -> tuple[int, int]:
+    # Seven bits a byte, lowest first; the eighth is set where another byte follows.
     value = 0
-    for place, byte in enumerate(content[at : at + 10]):
-        value |= (byte & 127) << (7 * place)
+    for n_before, byte in enumerate(content[at : at + 10]):
+        value |= (byte & 127) << (7 * n_before)
         if byte < 128:
-            return value, at + place + 1
+            return value, at + n_before + 1
     raise PageError("a page is cut")

@@ -51,11 +51,11 @@ the vendor and for us. Longer ones are merged here from the longest of these tha
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read bars, fetching what the cache lacks of the range that is asked for.
 
-    `timeframe` (15m when None) and `fetch` say what is wanted, and whether to ask the vendor.
-    Notes say when the bars were fetched and which sessions are missing.
+    `timeframe` (15m when None) and `fetch` state the wanted range, and whether to ask the vendor.
+    Notes name the times of the fetches and missing sessions.
 
     Raises:
-        SourceError: When the symbol is none, or nothing says which range is wanted.
+        SourceError: When the symbol is none, or no range is stated or cached.
         FetchError, CacheError: When bars cannot be had.
     """
     cache = open_series(address, options)
@@ -108,7 +108,7 @@ def open_series(address: str, options: LoadOptions) -> SeriesCache:
 def _resolve_range(
     cache: SeriesCache, options: FetchOptions, *, is_fetch: bool = False
 ) -> tuple[Range, tuple[str, ...]]:
-    """Whole days that hold what is asked for, and what to tell about them."""
+    """Whole days that hold the stated range, and notes about them."""
     had = cached_range(cache)
     settled_ns = settled_end_ns(time.time_ns())
     last_ns = settled_ns + DAY_NS

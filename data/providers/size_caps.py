@@ -60,7 +60,7 @@ def refuse_rows(rows: int, columns: int, where: str, max_bytes: int) -> None:
 def _text_bytes(column: pa.ChunkedArray) -> int:
     """Bytes that text takes written out; 0 of columns whose rows share none."""
     if pa.types.is_dictionary(column.type) and _is_binary(column.type.value_type):
-        taken = (pc.binary_length(one.dictionary).take(one.indices) for one in column.chunks)
+        taken = (pc.binary_length(part.dictionary).take(part.indices) for part in column.chunks)
         return sum(pc.sum(lengths).as_py() or 0 for lengths in taken)
     if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
         return sum(int(_view_lengths(chunk).sum()) for chunk in column.chunks if len(chunk))

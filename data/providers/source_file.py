@@ -12,7 +12,7 @@ from data.files import open_ordinary
 from data.providers.size_caps import refuse_size
 
 HEAD_BYTES = 1 << 20
-"""What a file may hold beside the values that are capped."""
+"""Bytes that a file may hold beside the values that are capped."""
 
 COMPARED_BYTES = 1 << 20
 
@@ -82,12 +82,12 @@ def _holds(file: BufferedReader, content: bytes) -> bool:
 
 def _state(file: BufferedReader, path: Path) -> tuple[int, ...]:
     """Size, time and place of an open file, and of what bears its name now."""
-    found = os.fstat(file.fileno())
+    status = os.fstat(file.fileno())
     try:
         named = os.stat(path).st_ino
     except FileNotFoundError:
         named = 0
-    return found.st_size, found.st_mtime_ns, found.st_ino, named
+    return status.st_size, status.st_mtime_ns, status.st_ino, named
 
 
 def label(path: Path) -> str:
@@ -97,7 +97,7 @@ def label(path: Path) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What a library says went wrong: one line, at most 160 characters, safe for a terminal."""
+    """Message of a library's error: one line, at most 160 characters, safe for a terminal."""
     text = " ".join(str(error).split()) or type(error).__name__
     text = "".join(letter if letter.isprintable() else "?" for letter in text)
     return text if len(text) <= 160 else text[:160] + "..."

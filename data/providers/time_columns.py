@@ -1,4 +1,4 @@
-"""When bars open, or close where a person says so: columns of times, and what they say of each."""
+"""Times at which bars open, or close where a person states so, of all columns that hold them."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -100,8 +100,8 @@ def _find_end(
             raise _refuse_late(names, name, time_ns, close_ns, where)
         if len(left_ns):
             return "close" if (left_ns <= 0).mean() >= MOST else "open"
-    is_said = bool({"timestamp", "date", "time"} & options.columns.keys())
-    return "open" if not is_said and SAYS_OPEN.search(plain(names[0])) else None
+    is_stated = bool({"timestamp", "date", "time"} & options.columns.keys())
+    return "open" if not is_stated and SAYS_OPEN.search(plain(names[0])) else None
 
 
 def _agree(times: Mapping[Names, Read], where: str) -> Read:
@@ -154,6 +154,6 @@ def _refuse_late(names: Names, name: str, time_ns: Ints, close_ns: Ints, where: 
 
 
 def _say(names: Names) -> str:
-    """The options that say which column holds the time, or which two."""
+    """The options that name the column, or the two columns, of the time."""
     meanings = ("timestamp",) if len(names) == 1 else ("date", "time")
     return " ".join(map(say_column, meanings, names))

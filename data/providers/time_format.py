@@ -36,19 +36,19 @@ DIRECTIVES = {
     "a": f"(?:{SHORT_DAYS})",
     "A": f"(?:{DAY_NAMES})",
 }
-"""What ``--time-format`` may hold after a percent sign."""
+"""Letters that ``--time-format`` may hold after a percent sign, and their patterns."""
 
 LONGER = {
     "f": r"(?P<f>[0-9]{1,9})",
     "z": r"(?P<z>[+-][0-9]{2}:?[0-5][0-9](?::?[0-5][0-9](?:\.[0-9]{1,6})?)?|Z|[+-][0-9]{2})",
 }
-"""What `strptime` does not know, nanoseconds and offsets of hours alone, where no digit follows."""
+"""Forms that `strptime` does not know, nanoseconds and bare hours of offsets, before no digit."""
 
 SAME = {
     "D": "%m/%d/%y", "e": "%d", "F": "%Y-%m-%d", "h": "%b", "k": "%H", "l": "%I", "L": "%f",
     "n": "a blank", "N": "%f", "R": "%H:%M", "T": "%H:%M:%S", "-": "the letter without the dash",
 }  # fmt: skip
-"""How to write what other programs know after a percent sign."""
+"""Replacements for letters that other programs know after a percent sign."""
 
 
 def parse_time_format(time_format: str) -> Form:
@@ -57,16 +57,16 @@ def parse_time_format(time_format: str) -> Form:
     Raises:
         TableError: When it holds something unknown or twice, or makes no one time.
     """
-    parts = re.findall(r"%(.?)|(\s+)|([^%\s]+)", time_format.strip(), re.DOTALL)
+    pieces = re.findall(r"%(.?)|(\s+)|([^%\s]+)", time_format.strip(), re.DOTALL)
     pattern, seen = "", ""
-    for place, (directive, blank, literal) in enumerate(parts):
+    for k, (directive, blank, literal) in enumerate(pieces):
         if blank or literal or (directive == "%"):
             pattern += r"\s+" if blank else re.escape(literal or "%")
             continue
         if directive not in DIRECTIVES or not directive or directive in seen:
             raise _unknown(time_format, directive)
         seen += directive
-        may_be_longer = directive in LONGER and not _begins_with_digit(parts[place + 1 :])
+        may_be_longer = directive in LONGER and not _begins_with_digit(pieces[k + 1 :])
         pattern += (LONGER if may_be_longer else DIRECTIVES)[directive]
     _refuse_contradiction(time_format, re.findall(r"\?P<(\w)>", pattern))
     return Form(time_format, f"(?is)^{pattern}(?P<rest>.*)$")
@@ -93,11 +93,11 @@ def suggest_format(example: str, date: str) -> str:
     return date.replace("/", separator) + (clock.replace("%H", "%I") if is_half else clock)
 
 
-def _begins_with_digit(parts: list[tuple[str, str, str]]) -> bool:
-    """Whether the next thing of a format may begin with a digit, or go on with an offset."""
-    if not parts:
+def _begins_with_digit(pieces: list[tuple[str, str, str]]) -> bool:
+    """Whether the next piece of a format may begin with a digit, or go on with an offset."""
+    if not pieces:
         return False
-    directive, blank, literal = parts[0]
+    directive, blank, literal = pieces[0]
     is_text = bool(directive) and directive in "bBpaAzZ%"
     return not (blank or is_text or (literal and not (literal[0].isdigit() or literal[0] in ":.")))
 

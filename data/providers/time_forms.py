@@ -89,7 +89,7 @@ class Moments:
     Args:
         local_ns: Nanoseconds since 1970-01-01T00:00 on the clock that was written, [N]; `NO_TIME`
             where a value is missing or no time.
-        is_wrong: Which values [N] are there and no time, such as 30 February.
+        is_wrong: Flags of values [N] that are there and no time, such as 30 February.
         zones: Zone of each value [N], empty or missing where it names none.
     """
 

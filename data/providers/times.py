@@ -46,15 +46,15 @@ def read_times(
         TableError: When the values have no reading, or more than one.
     """
     time_ns, notes = _read(columns, tz, where, time_format)
-    # A column that is called so says in which zone its times are.
-    is_said = any(UTC_NAME.search(name.lower()) for name in columns)
+    # A column of such a name holds times in UTC.
+    is_utc = any(UTC_NAME.search(name.lower()) for name in columns)
     for name in columns if AS_UTC in notes else ():
         if (zone := find_local_zone(name)) is not None:
             raise TableError(
                 f"{where}: column {name!r} names a zone that its times do not, and short names do "
                 f"not tell whether summer is counted; say which clock it is, such as --tz {zone}"
             )
-    return time_ns, tuple(note for note in notes if not (is_said and note == AS_UTC))
+    return time_ns, tuple(note for note in notes if not (is_utc and note == AS_UTC))
 
 
 def _read(
@@ -63,22 +63,22 @@ def _read(
     column = (
         next(iter(columns.values())) if len(columns) == 1 else join_date_and_time(columns, where)
     )
-    place = f"{where}: column {' and '.join(repr(name) for name in columns)}"
+    label = f"{where}: column {' and '.join(repr(name) for name in columns)}"
     column = _calendar_as_text(column)
     if pa.types.is_string(column.type):
         column = _strip(column)
         if time_format is not None:
-            return _read_text(column, tz, place, time_format)
+            return _read_text(column, tz, label, time_format)
         if _all_match(column, WHOLE):
             column = pc.replace_substring_regex(column, r"\.0+$", "")
         if _all_match(column, DIGITS) and not _all_match(column, CALENDAR):
-            return _read_whole(_digits(column, place), tz, place)
-        return _read_text(column, tz, place, None)
+            return _read_whole(_digits(column, label), tz, label)
+        return _read_text(column, tz, label, None)
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        return _read_typed(column, tz, place)
+        return _read_typed(column, tz, label)
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return _read_whole(column, tz, place)
-    raise TableError(f"{place} holds {column.type}, which is no time; write ISO 8601 times")
+        return _read_whole(column, tz, label)
+    raise TableError(f"{label} holds {column.type}, which is no time; write ISO 8601 times")
 
 
 def named_zone(column: pa.Array) -> str | None:
@@ -92,22 +92,22 @@ def named_zone(column: pa.Array) -> str | None:
         return None
 
 
-def _digits(column: pa.Array, place: str) -> pa.Array:
+def _digits(column: pa.Array, label: str) -> pa.Array:
     try:
         return column.cast(pa.int64())
     except pa.ArrowInvalid:
-        raise _unknown_unit(place, pc.max(column).as_py()) from None
+        raise _unknown_unit(label, pc.max(column).as_py()) from None
 
 
-def _read_typed(column: pa.Array, tz: LocalZone | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+def _read_typed(column: pa.Array, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
     zone = getattr(column.type, "tz", None)
     try:
         exact = column.cast(pa.timestamp("ns", tz=zone))
     except pa.ArrowInvalid:
-        raise TableError(f"{place} holds times outside 1678 to 2262{_fit(column)}") from None
+        raise TableError(f"{label} holds times outside 1678 to 2262{_fit(column)}") from None
     time_ns = to_array(exact.cast(pa.int64()), NO_TIME)
     return (
-        (time_ns, _note_unused_zone(tz, "name their zone")) if zone else _naive(time_ns, tz, place)
+        (time_ns, _note_unused_zone(tz, "name their zone")) if zone else _naive(time_ns, tz, label)
     )
 
 
@@ -143,13 +143,13 @@ def _find_unit(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
     return None
 
 
-def _read_whole(column: pa.Array, tz: LocalZone | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+def _read_whole(column: pa.Array, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
     if pa.types.is_floating(column.type):
         present = column.cast(pa.float64()).drop_null().to_numpy(zero_copy_only=False)
         present = present[~np.isnan(present)]
         if (np.abs(present) > 2**53).any() or (present != np.floor(present)).any():
             raise TableError(
-                f"{place} holds numbers with fractions or beyond 2^53, such as "
+                f"{label} holds numbers with fractions or beyond 2^53, such as "
                 f"{float(present[np.flatnonzero(present != np.floor(present))[:1]].sum())!r}; "
                 "write ISO 8601 times or whole numbers"
             )
@@ -157,21 +157,21 @@ def _read_whole(column: pa.Array, tz: LocalZone | None, place: str) -> tuple[Int
     try:
         whole = column.cast(pa.int64())
     except pa.ArrowInvalid:
-        raise _unknown_unit(place, column.drop_null()[0].as_py()) from None
+        raise _unknown_unit(label, column.drop_null()[0].as_py()) from None
     known = whole.drop_null()
     if len(known) == 0:
         return np.full(len(whole), NO_TIME, dtype=np.int64), ()
     unused = _note_unused_zone(tz, "count from 1970 UTC")
-    found = _find_unit(to_array(known, NO_TIME))
-    if found is None:
-        time_ns, note = _read_units(to_array(whole, NO_TIME), place)
+    unit_of_all = _find_unit(to_array(known, NO_TIME))
+    if unit_of_all is None:
+        time_ns, note = _read_units(to_array(whole, NO_TIME), label)
         return time_ns, (note, *unused)
-    unit, unit_ns = found
+    unit, unit_ns = unit_of_all
     note = f"times are whole numbers, read as {unit} since 1970 UTC"
     return to_array(pc.multiply(whole, unit_ns), NO_TIME), (note, *unused)
 
 
-def _read_units(numbers: Ints, place: str) -> tuple[Ints, str]:
+def _read_units(numbers: Ints, label: str) -> tuple[Ints, str]:
     """Times of numbers [N] whose unit changes from one row to the next, as Binance's did in 2025.
 
     No number lies between 1980 and 2100 in two units. Each unit must have its rows behind one
@@ -184,7 +184,7 @@ def _read_units(numbers: Ints, place: str) -> tuple[Ints, str]:
     rows = np.flatnonzero(numbers != NO_TIME)
     strange = rows[unit_ns[rows] == 0]
     if len(strange):
-        raise _unknown_unit(place, int(numbers[strange[0]]))
+        raise _unknown_unit(label, int(numbers[strange[0]]))
     time_ns = np.where(numbers == NO_TIME, NO_TIME, numbers * unit_ns)
     names = {each_ns: unit for unit, each_ns in UNITS}
     changes = np.flatnonzero(np.diff(unit_ns[rows])) + 1
@@ -194,38 +194,38 @@ def _read_units(numbers: Ints, place: str) -> tuple[Ints, str]:
     if len({unit for _, unit in blocks}) < len(blocks) or not goes_on.all():
         shown = ", ".join(f"{unit} from row {row}" for row, unit in blocks[:SHOWN])
         raise TableError(
-            f"{place} holds whole numbers of several units since 1970 ({shown}), whose times do "
+            f"{label} holds whole numbers of several units since 1970 ({shown}), whose times do "
             "not go on where the unit changes; write all in one unit"
         )
-    said = "".join(f", from row {row} on as {unit}" for row, unit in blocks[1:])
-    return time_ns, f"times are whole numbers, read as {blocks[0][1]} since 1970 UTC{said}"
+    others = "".join(f", from row {row} on as {unit}" for row, unit in blocks[1:])
+    return time_ns, f"times are whole numbers, read as {blocks[0][1]} since 1970 UTC{others}"
 
 
-def _unknown_unit(place: str, example: object) -> TableError:
+def _unknown_unit(label: str, example: object) -> TableError:
     return TableError(
-        f"{place} holds whole numbers such as {example}, which do not all lie between 1980 and "
+        f"{label} holds whole numbers such as {example}, which do not all lie between 1980 and "
         "2100 as s, ms, us or ns; write ISO 8601 times such as 2024-01-31T09:30:00Z"
     )
 
 
 def _read_text(
-    column: pa.Array, tz: LocalZone | None, place: str, time_format: str | None
+    column: pa.Array, tz: LocalZone | None, label: str, time_format: str | None
 ) -> tuple[Ints, tuple[str, ...]]:
-    written = read_written(column, place, time_format)
+    written = read_written(column, label, time_format)
     if written.zone is None:
-        time_ns, notes = _naive(written.time_ns, tz, place)
+        time_ns, notes = _naive(written.time_ns, tz, label)
         return time_ns, (*written.notes, *notes)
     unused = _note_unused_zone(tz, "name their zone")
     if written.zone == ZONE_UTC:
         return written.time_ns, (*written.notes, *unused)
     zone = LocalZone(written.zone, None if tz is None else tz.ambiguous)
-    time_ns, notes = _naive(written.time_ns, zone, place)
+    time_ns, notes = _naive(written.time_ns, zone, label)
     return time_ns, (*written.notes, *notes, *unused)
 
 
-def _naive(local_ns: Ints, tz: LocalZone | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+def _naive(local_ns: Ints, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
     if tz is not None:
-        time_ns, notes = localise(local_ns, tz, place)
+        time_ns, notes = localise(local_ns, tz, label)
         return time_ns, (f"times name no zone, read as {tz}", *notes)
     return local_ns, (AS_UTC,)
 

@@ -52,9 +52,9 @@ def _refuse_no_volume(volume: Floats, name: str, where: str) -> None:
 def _base_volume(volumes: tuple[tuple[str, str], ...], symbol: str | None, where: str) -> str:
     """The volume in the asset that is traded: the one with which the symbol begins."""
     bare = "" if symbol is None else re.sub(r"[^a-z0-9]", "", symbol.lower())
-    found = [column for asset, column in volumes if bare.startswith(asset)]
-    if len(found) == 1:
-        return found[0]
+    matching = [column for asset, column in volumes if bare.startswith(asset)]
+    if len(matching) == 1:
+        return matching[0]
     shown = " and ".join(repr(column) for _, column in volumes)
-    said = " or ".join(say_column("volume", column) for _, column in volumes)
-    raise TableError(f"{where}: columns {shown} could both be volume; say which with {said}")
+    options = " or ".join(say_column("volume", column) for _, column in volumes)
+    raise TableError(f"{where}: columns {shown} could both be volume; say which with {options}")

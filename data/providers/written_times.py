@@ -37,7 +37,7 @@ BLANKS = "[\u00a0\u202f\u2009]"
 
 @dataclass(frozen=True)
 class WrittenTimes:
-    """What a column of text says.
+    """Times of a column of text.
 
     Args:
         time_ns: Nanoseconds since 1970 on the clock of `zone`, [N]; `NO_TIME` where missing.
@@ -50,23 +50,23 @@ class WrittenTimes:
     notes: tuple[str, ...] = ()
 
 
-def read_written(column: pa.Array, place: str, time_format: str | None = None) -> WrittenTimes:
+def read_written(column: pa.Array, label: str, time_format: str | None = None) -> WrittenTimes:
     """Read text without blanks at its ends, [N]; missing values have no time.
 
-    `place` begins errors, such as ``bars.csv: column 'time'``.
+    `label` begins errors, such as ``bars.csv: column 'time'``.
 
     Raises:
         TableError: When the times have no reading, or more than one.
     """
     if time_format is not None:
-        return _read_formatted(column, place, parse_time_format(time_format))
+        return _read_formatted(column, label, parse_time_format(time_format))
     written = _read_plain_iso(column)
     if written is not None:
         return written
-    given = column.drop_null()
-    if pc.all(pc.match_substring_regex(given, ISO.pattern), min_count=0).as_py():
-        return _read_form(column, place, ISO)
-    return _read_other_form(pc.replace_substring_regex(column, BLANKS, " "), place)
+    present = column.drop_null()
+    if pc.all(pc.match_substring_regex(present, ISO.pattern), min_count=0).as_py():
+        return _read_form(column, label, ISO)
+    return _read_other_form(pc.replace_substring_regex(column, BLANKS, " "), label)
 
 
 def find_named_zone(text: str) -> str | None:
@@ -95,81 +95,81 @@ def _cast_times(column: pa.Array, zone: str | None) -> Ints | None:
         return None
 
 
-def _read_form(column: pa.Array, place: str, form: Form) -> WrittenTimes:
+def _read_form(column: pa.Array, label: str, form: Form) -> WrittenTimes:
     moments = parse_times(column, form)
     if moments.is_wrong.any():
-        raise _refuse(place, column, np.flatnonzero(moments.is_wrong))
-    return _settle_zones(column, place, moments)
+        raise _refuse(label, column, np.flatnonzero(moments.is_wrong))
+    return _settle_zones(column, label, moments)
 
 
-def _settle_zones(column: pa.Array, place: str, moments: Moments) -> WrittenTimes:
+def _settle_zones(column: pa.Array, label: str, moments: Moments) -> WrittenTimes:
     """Times in UTC where all of them name a zone, as they were written where none does."""
     has_zone = pc.fill_null(pc.not_equal(moments.zones, ""), False)
-    n_zoned, n_given = pc.sum(has_zone).as_py() or 0, len(column) - column.null_count
+    n_zoned, n_present = pc.sum(has_zone).as_py() or 0, len(column) - column.null_count
     if n_zoned == 0:
         return WrittenTimes(moments.local_ns, None)
-    if n_zoned < n_given:
-        raise TableError(f"{place}: {n_zoned} of {n_given} times name a zone; write all or none")
+    if n_zoned < n_present:
+        raise TableError(f"{label}: {n_zoned} of {n_present} times name a zone; write all or none")
     time_ns = moments.local_ns.copy()
     for zone in pc.unique(pc.filter(moments.zones, has_zone)).to_pylist():
         offset_ns = read_offset(zone)
         if offset_ns is None:
-            raise TableError(f"{place} names the zone {zone!r}, which is none")
+            raise TableError(f"{label} names the zone {zone!r}, which is none")
         at = pc.fill_null(pc.equal(moments.zones, zone), False).to_numpy(zero_copy_only=False)
         time_ns[at] -= offset_ns
     return WrittenTimes(time_ns, ZONE_UTC)
 
 
-def _read_other_form(column: pa.Array, place: str) -> WrittenTimes:
+def _read_other_form(column: pa.Array, label: str) -> WrittenTimes:
     forms = fitting(column)
     if len(forms) > 1:
-        raise _refuse_two_forms(column, place, forms)
+        raise _refuse_two_forms(column, label, forms)
     if forms:
-        written = _read_form(column, place, forms[0])
+        written = _read_form(column, label, forms[0])
         example = column.drop_null()[0].as_py()[:40]
         note = f"times such as {example!r} are read as {forms[0].words}"
         return WrittenTimes(written.time_ns, written.zone, (note, *written.notes))
     named = _find_named_zone(column)
     if named is None:
-        raise _refuse(place, column, _odd_rows(column))
+        raise _refuse(label, column, _odd_rows(column))
     bare, zone = named
-    written = read_written(bare, place)
-    # An offset beside the name is what counts: in autumn it tells two hours apart.
+    written = read_written(bare, label)
+    # An offset beside the name decides: in autumn it settles a repeated hour.
     return WrittenTimes(written.time_ns, written.zone or zone, written.notes)
 
 
-def _read_formatted(column: pa.Array, place: str, form: Form) -> WrittenTimes:
+def _read_formatted(column: pa.Array, label: str, form: Form) -> WrittenTimes:
     column = pc.replace_substring_regex(column, BLANKS, " ")
     moments = parse_times(column, form)
     wrong = np.flatnonzero(moments.is_wrong)
     if len(wrong):
         raise TableError(
-            f"{place} holds times that are not as --time-format says: {_show(column, wrong)}"
+            f"{label} holds times that are not as --time-format says: {_show(column, wrong)}"
         )
-    written = _settle_zones(column, place, moments)
+    written = _settle_zones(column, label, moments)
     note = f"times are read as {form.words}"
     return WrittenTimes(written.time_ns, written.zone, (note, *written.notes))
 
 
 def _find_named_zone(column: pa.Array) -> tuple[pa.Array, str] | None:
     """Times [N] without the one IANA zone that stands behind all of them, and that zone."""
-    parts = pc.extract_regex(column, NAMED_ZONE)
-    if parts.null_count != column.null_count:
+    groups = pc.extract_regex(column, NAMED_ZONE)
+    if groups.null_count != column.null_count:
         return None
-    zones = pc.unique(pc.struct_field(parts, "zone").drop_null()).to_pylist()
+    zones = pc.unique(pc.struct_field(groups, "zone").drop_null()).to_pylist()
     if len(zones) != 1 or zones[0] not in available_timezones():
         return None
-    return pc.struct_field(parts, "time"), zones[0]
+    return pc.struct_field(groups, "time"), zones[0]
 
 
-def _refuse_two_forms(column: pa.Array, place: str, forms: list[Form]) -> TableError:
+def _refuse_two_forms(column: pa.Array, label: str, forms: list[Form]) -> TableError:
     """Dates whose day and month may be exchanged."""
     example = column.drop_null()[0].as_py()[:40]
     named = " and ".join(form.words for form in forms)
     dates = {"day/month/year": "%d/%m/%Y", "month/day/year": "%m/%d/%Y"}
     formats = [suggest_format(example, dates[form.words]) for form in forms]
     return TableError(
-        f"{place} holds times such as {example!r}, which can be read as {named}; "
+        f"{label} holds times such as {example!r}, which can be read as {named}; "
         f"--time-format says which, such as --time-format '{formats[0]}' or "
         f"--time-format '{formats[1]}'"
     )
@@ -177,10 +177,10 @@ def _refuse_two_forms(column: pa.Array, place: str, forms: list[Form]) -> TableE
 
 def _odd_rows(column: pa.Array) -> npt.NDArray[np.intp]:
     """The rows that do not fit the form of most others; all where there is no such form."""
-    given = np.flatnonzero(pc.is_valid(column).to_numpy(zero_copy_only=False))
+    present = np.flatnonzero(pc.is_valid(column).to_numpy(zero_copy_only=False))
     odd = [_unlike(column, form) for form in (EPOCH_DIGITS, ISO, *FORMS)]
     fewest = min(odd, key=len)
-    return fewest if 2 * len(fewest) < len(given) else given
+    return fewest if 2 * len(fewest) < len(present) else present
 
 
 def _unlike(column: pa.Array, form: Form) -> npt.NDArray[np.intp]:
@@ -188,14 +188,14 @@ def _unlike(column: pa.Array, form: Form) -> npt.NDArray[np.intp]:
     return np.flatnonzero(~fits.to_numpy(zero_copy_only=False))
 
 
-def _refuse(place: str, column: pa.Array, rows: npt.NDArray[np.intp]) -> TableError:
+def _refuse(label: str, column: pa.Array, rows: npt.NDArray[np.intp]) -> TableError:
     if len(rows) < len(column) - column.null_count:
         return TableError(
-            f"{place} holds times unlike most others: {_show(column, rows)}; correct these rows or "
+            f"{label} holds times unlike most others: {_show(column, rows)}; correct these rows or "
             "take them out"
         )
     return TableError(
-        f"{place} holds times that have no single reading: {_show(column, rows)}; "
+        f"{label} holds times that have no single reading: {_show(column, rows)}; "
         "write ISO 8601 times such as 2024-01-31T09:30:00Z, or name their form with --time-format"
     )
 

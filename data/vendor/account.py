@@ -1,4 +1,4 @@
-"""Whose key, which address, how many calls a minute: read when a call is due."""
+"""Key, address and calls a minute of the vendor's account: read when a call is due."""
 
 import base64
 import ipaddress
@@ -20,13 +20,13 @@ APP = "exhaustion-optimizer"
 FILE = "vendors.toml"
 SECTION = "polygon"
 VARIABLES = ("POLYGON_API_KEY", "MASSIVE_API_KEY")
-"""Where a key is looked for, in this order, before the file."""
+"""Variables in which a key is looked for, in this order, before the file."""
 
 HOSTS = ("api.polygon.io", "api.massive.com")
 """The vendor's old and new name; both serve the same bars."""
 
 FREE_CALLS_PER_MINUTE = 5
-"""What the vendor allows without a paid plan."""
+"""Calls that the vendor allows without a paid plan."""
 
 MOST_CALLS_PER_MINUTE = 1_000_000
 LARGEST_FILE_BYTES = 100_000
@@ -39,7 +39,7 @@ READ_KEYS: set[str] = set()
 
 @dataclass(frozen=True)
 class Account:
-    """What is needed to call the vendor; `url` is None for the client's own address."""
+    """Key, address and pace of calls to the vendor; `url` is None for the client's own address."""
 
     key: str = field(repr=False)
     url: str | None = None
@@ -64,10 +64,10 @@ def config_file() -> Path:
 
 
 def find_account() -> Account:
-    """The account of whoever runs this program, from the environment and the file.
+    """The account of this user, from the environment and the file.
 
     Raises:
-        SourceError: When there is no key, or the file says what cannot be meant. No message
+        SourceError: When there is no key, or the file holds what cannot be meant. No message
             shows the key.
     """
     path = config_file()
@@ -89,7 +89,7 @@ def find_account() -> Account:
 
 
 def tell_key() -> str:
-    """Where the key is, in words that do not show it; or what is wrong."""
+    """Place of the key, in words that do not show it; or the fault."""
     try:
         find_account()
     except SourceError as error:

@@ -35,7 +35,7 @@ class Fetched:
     Args:
         timestamp: [N], nanoseconds UTC, strictly ascending.
         values: open, high, low, close, volume, [N] each.
-        is_delayed: Whether a page said that bars are held back.
+        is_delayed: Whether a page states that bars are held back.
     """
 
     timestamp: Ints
@@ -43,7 +43,7 @@ class Fetched:
     is_delayed: bool
 
 
-class _Place(NamedTuple):
+class _PageRequest(NamedTuple):
     query: Query
     extra: Mapping[str, str]
 
@@ -55,18 +55,18 @@ def fetch_bars(client: VendorClient, query: Query, timeframe_ns: int) -> Fetched
         FetchError: When a page is wrong, or pages lead in a circle, backward or elsewhere.
     """
     first = {"adjusted": str(query.adjusted).lower(), "sort": "asc", "limit": LIMIT}
-    place = _Place(query, first)
+    request = _PageRequest(query, first)
     seen: set[tuple[object, ...]] = set()
     pages: list[Page] = []
     while True:
-        page = read_page(client.page(*place), query)
+        page = read_page(client.page(*request), query)
         _check_advance(query, [p for p in pages if len(p.timestamp)][-1:], page)
         pages.append(page)
-        seen.add(_key(place))
+        seen.add(_key(request))
         if page.next_url is None:
             return _join(query, pages, timeframe_ns)
-        place = _follow(client.url, query, page.next_url)
-        if _key(place) in seen:
+        request = _follow(client.url, query, page.next_url)
+        if _key(request) in seen:
             raise FetchError(f"polygon:{query.symbol}: pages lead in a circle, next_url repeats")
         if len(pages) == MOST_PAGES:
             raise FetchError(f"polygon:{query.symbol}: more than {MOST_PAGES} pages for one range")
@@ -74,7 +74,7 @@ def fetch_bars(client: VendorClient, query: Query, timeframe_ns: int) -> Fetched
 
 @dataclass(frozen=True)
 class Page(Fetched):
-    """What one page says; `next_url` is where the next one is, None on the last."""
+    """Bars of one page; `next_url` is the address of the next one, None on the last."""
 
     next_url: str | None
 
@@ -82,27 +82,27 @@ class Page(Fetched):
 def read_page(body: bytes, query: Query) -> Page:
     """Read a page's raw body and check that it answers the query."""
     where = f"polygon:{query.symbol}"
-    said = _object(body, where)
-    status = said.get("status")
+    fields = _object(body, where)
+    status = fields.get("status")
     if status not in STATUSES:
         raise FetchError(f"{where}: the page has the status {_shorten_repr(status)}, not OK")
-    for name, asked in (("ticker", query.symbol), ("adjusted", query.adjusted)):
-        if said.get(name) != asked:
+    for name, expected in (("ticker", query.symbol), ("adjusted", query.adjusted)):
+        if fields.get(name) != expected:
             raise FetchError(
                 f"{where}: the page answers another question, {name} is "
-                f"{_shorten_repr(said.get(name))}"
+                f"{_shorten_repr(fields.get(name))}"
             )
-    rows, count = said.get("results", []), said.get("resultsCount")
+    rows, count = fields.get("results", []), fields.get("resultsCount")
     if not isinstance(rows, list) or type(count) is not int or count != len(rows):
         held = len(rows) if isinstance(rows, list) else _shorten_repr(rows)
         raise FetchError(
             f"{where}: the page is cut: it says {_shorten_repr(count)} bars and holds {held}"
         )
-    next_url = said.get("next_url")
+    next_url = fields.get("next_url")
     if next_url is not None and not isinstance(next_url, str):
         raise FetchError(f"{where}: next_url is {_shorten_repr(next_url)}")
     timestamp = _times(rows, where)
-    # An index is a number that nobody trades: its bars have no volume.
+    # An index is a number that is not traded: its bars have no volume.
     absent = {"v": 0} if query.symbol.startswith("I:") else {}
     values = {n: _column(rows, key, absent.get(key), where) for n, key in FIELDS.items()}
     return Page(timestamp, values, status == "DELAYED", next_url)
@@ -119,8 +119,8 @@ def _check_advance(query: Query, before: list[Page], page: Page) -> None:
         )
 
 
-def _follow(url: str, query: Query, next_url: str) -> _Place:
-    """Where `next_url` leads; it is asked for at our own address, whatever host it names."""
+def _follow(url: str, query: Query, next_url: str) -> _PageRequest:
+    """Request for the page of `next_url`, at our own address, whatever host it names."""
     where = f"polygon:{query.symbol}"
     base = urlsplit(url)
     parts = urlsplit(next_url)
@@ -137,11 +137,11 @@ def _follow(url: str, query: Query, next_url: str) -> _Place:
         raise FetchError(f"{where}: next_url leads outside of what was asked for")
     # A key in an address would end in logs; it travels in a header only.
     extra = {name: text for name, text in parse_qsl(parts.query) if name.lower() != "apikey"}
-    return _Place(replace(query, start_ms=start_ms, end_ms=end_ms), extra)
+    return _PageRequest(replace(query, start_ms=start_ms, end_ms=end_ms), extra)
 
 
-def _key(place: _Place) -> tuple[object, ...]:
-    return (place.query.start_ms, place.query.end_ms, *sorted(place.extra.items()))
+def _key(request: _PageRequest) -> tuple[object, ...]:
+    return (request.query.start_ms, request.query.end_ms, *sorted(request.extra.items()))
 
 
 def _join(query: Query, pages: list[Page], timeframe_ns: int) -> Fetched:
@@ -160,42 +160,42 @@ def _join(query: Query, pages: list[Page], timeframe_ns: int) -> Fetched:
 
 def _object(body: bytes, where: str) -> Mapping[str, object]:
     try:
-        said = json.loads(body.decode("utf-8"), parse_constant=_refuse)
+        fields = json.loads(body.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):
         start = body[:40].decode("ascii", "replace")
         raise FetchError(f"{where}: the page is no whole JSON, it begins {start!r}") from None
-    if not isinstance(said, dict):
-        raise FetchError(f"{where}: the page is no JSON object but {_shorten_repr(said)}")
-    return said
+    if not isinstance(fields, dict):
+        raise FetchError(f"{where}: the page is no JSON object but {_shorten_repr(fields)}")
+    return fields
 
 
 def _times(rows: list[object], where: str) -> Ints:
-    found = [row.get("t") if isinstance(row, dict) else None for row in rows]
+    times = [row.get("t") if isinstance(row, dict) else None for row in rows]
     bounds = (EARLIEST_NS // MS_NS, LATEST_NS // MS_NS)
-    for number, time in enumerate(found):
-        if type(time) is not int or not bounds[0] <= time < bounds[1]:
+    for number, time_ms in enumerate(times):
+        if type(time_ms) is not int or not bounds[0] <= time_ms < bounds[1]:
             raise FetchError(
-                f"{where}: bar {number} of the page has the time {_shorten_repr(time)}"
+                f"{where}: bar {number} of the page has the time {_shorten_repr(time_ms)}"
             )
-    timestamp: Ints = np.array(found, dtype=np.int64) * MS_NS
+    timestamp: Ints = np.array(times, dtype=np.int64) * MS_NS
     back = np.flatnonzero(np.diff(timestamp) <= 0)
     if len(back):
         raise FetchError(
             f"{where}: bars {back[0]} and {back[0] + 1} of the page have the times "
-            f"{found[back[0]]} and {found[back[0] + 1]}, which do not rise"
+            f"{times[back[0]]} and {times[back[0] + 1]}, which do not rise"
         )
     return timestamp
 
 
 def _column(rows: list[object], key: str, absent: int | None, where: str) -> Floats:
-    found = [row.get(key, absent) if isinstance(row, dict) else None for row in rows]
-    for number, value in enumerate(found):
+    numbers = [row.get(key, absent) if isinstance(row, dict) else None for row in rows]
+    for number, value in enumerate(numbers):
         if type(value) is not float and type(value) is not int:
             raise FetchError(
                 f"{where}: bar {number} of the page has {key} = {_shorten_repr(value)}"
             )
     try:
-        column: Floats = np.array(found, dtype=np.float64)
+        column: Floats = np.array(numbers, dtype=np.float64)
     except OverflowError:
         raise FetchError(f"{where}: {key} holds a number beyond all measure") from None
     if not np.isfinite(column).all():

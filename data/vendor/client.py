@@ -78,7 +78,7 @@ class VendorClient:
         self._answers, self._answers_s = 0, 0.0
 
     def estimate_seconds(self, pages: int) -> float:
-        """How long pages will take, if each takes as long as those before."""
+        """Seconds that pages will take, if each takes as long as those before."""
         each_s = self._answers_s / self._answers if self._answers else FIRST_GUESS_S
         return self._pace.estimate_seconds(pages, each_s)
 
@@ -122,16 +122,16 @@ class VendorClient:
 
     def _explain(self, query: Query, error: CallError, tries: int) -> str:
         words = REFUSED.get(error.status, "the vendor gives no bars")
-        said = self._account.redact(_message(error.body))
-        said = f", it says {said[:SHOWN_CHARACTERS]!r}" if said else ""
+        vendor_words = self._account.redact(_message(error.body))
+        vendor_words = f", it says {vendor_words[:SHOWN_CHARACTERS]!r}" if vendor_words else ""
         after = f" after {tries} tries" if tries > 1 else ""
-        asked = error.retry_after_s
-        wait = f"; it asks to wait {asked:.0f} s" if asked is not None else ""
-        return f"polygon:{query.symbol}: {words} ({error}{after}{said}){wait}"
+        delay_s = error.retry_after_s
+        wait = f"; it asks to wait {delay_s:.0f} s" if delay_s is not None else ""
+        return f"polygon:{query.symbol}: {words} ({error}{after}{vendor_words}){wait}"
 
 
 class Pace:
-    """Keeps calls of a plan apart, within any 60 seconds, and tells each longer wait in a line."""
+    """Pace of calls that a plan allows within any 60 seconds; longer waits are shown."""
 
     def __init__(self, calls_per_minute: int, tell: Tell) -> None:
         self._made: deque[float] = deque(maxlen=calls_per_minute)
@@ -157,7 +157,7 @@ class Pace:
         return now_s - begin_s
 
     def pause(self, seconds: float, why: str) -> None:
-        """Wait, and say how long and why."""
+        """Wait, and show how long and why."""
         if seconds >= SHOWN_S:
             self._tell(f"waiting {seconds:.0f} s: {why}")
         if seconds > 0:
@@ -179,8 +179,8 @@ def _load_client(account: Account) -> Any:  # noqa: ANN401 - the client ships no
     if name is None:
         raise SourceError("polygon needs the vendor's client: pip install polygon-api-client")
     make = import_module(name).RESTClient
-    given = {} if account.url is None else {"base": account.url}
-    rest = make(api_key=account.key, retries=0, pagination=False, **given)
+    options = {} if account.url is None else {"base": account.url}
+    rest = make(api_key=account.key, retries=0, pagination=False, **options)
     rest.client = BoundedPool(rest.client)
     return rest
 
@@ -188,9 +188,9 @@ def _load_client(account: Account) -> Any:  # noqa: ANN401 - the client ships no
 def _message(body: bytes) -> str:
     """The vendor's own words about an error; nothing where there are none."""
     try:
-        said = json.loads(body)
+        fields = json.loads(body)
     except (ValueError, RecursionError):
         return ""
-    words = [said.get(name) for name in ("error", "message")] if isinstance(said, dict) else []
+    words = [fields.get(name) for name in ("error", "message")] if isinstance(fields, dict) else []
     text = next((word for word in words if isinstance(word, str)), "")
     return "".join(c if c.isprintable() else " " for c in text)

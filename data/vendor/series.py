@@ -41,13 +41,13 @@ logger = logging.getLogger("data.vendor")
 
 @dataclass(frozen=True)
 class FetchStep:
-    """How far a fetch is.
+    """Progress of a fetch.
 
     Args:
         series: What is fetched, such as ``X:ADAUSD 15m``.
         done: Pieces that are safe in the cache.
         pieces: Pieces that this fetch is made of; 0 before that is known.
-        left_s: Seconds until all pieces are done, as far as can be told.
+        left_s: Seconds until all pieces are done, as far as is known.
         note: What a person should know now, such as what is waited for; empty for nothing.
     """
 
@@ -64,7 +64,7 @@ Watch = Callable[[FetchStep], None]
 
 @dataclass(frozen=True)
 class Fetching:
-    """Whether to take bars although whole sessions are missing, and whom to tell how far it is."""
+    """Whether to take bars although whole sessions are missing, and the watcher of its steps."""
 
     accept_missing: bool
     watch: Watch
@@ -92,7 +92,7 @@ def fetch_range(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBa
 
 
 def cached_bars(cache: SeriesCache, wanted: Range) -> list[PartBars]:
-    """Parts of the cache that cover a range, as `fetch_range`; nobody is asked, nothing is written.
+    """Parts of the cache that cover a range, as `fetch_range`, without a call or a write.
 
     Raises:
         FetchError, CacheError: When the cache lacks a part of the range.
@@ -137,7 +137,7 @@ def name_days(days: tuple[str, ...]) -> str:
 
 
 def log_step(step: FetchStep) -> None:
-    """Write what a fetch begins with, and each note, to the log, where nobody else watches."""
+    """Write what a fetch begins with, and each note, to the log, where no one else watches."""
     if step.pieces and not step.done and not step.note:
         minutes, seconds = divmod(round(step.left_s), 60)
         pieces = "1 piece" if step.pieces == 1 else f"{step.pieces} pieces"
@@ -195,14 +195,14 @@ def _fetch_piece(client: VendorClient, cache: SeriesCache, piece: Range, how: Fe
         end_ns // MS_NS - 1,
         cache.key.adjusted,
     )
-    found = fetch_bars(client, query, timeframe_ns)
-    if found.is_delayed and end_ns > time.time_ns() - DAY_NS:
+    fetched = fetch_bars(client, query, timeframe_ns)
+    if fetched.is_delayed and end_ns > time.time_ns() - DAY_NS:
         raise FetchError(
             f"{cache.key}: the vendor holds back bars of the last day; end a day earlier with --to"
         )
     for overlap, held in beside:
-        _check_same(cache, found, overlap, held)
-    timestamp, values = _cut(found.timestamp, found.values, piece)
+        _check_same(cache, fetched, overlap, held)
+    timestamp, values = _cut(fetched.timestamp, fetched.values, piece)
     missing = missing_sessions(cache.key.symbol, piece.start_ns, piece.end_ns, timestamp)
     days = tuple(str(day) for day in missing)
     if days and not how.accept_missing:
@@ -215,7 +215,7 @@ def _fetch_piece(client: VendorClient, cache: SeriesCache, piece: Range, how: Fe
 
 def _beside(cache: SeriesCache, piece: Range) -> list[tuple[Range, PartBars]]:
     """The cached days that touch a piece, before and after it, and the parts that hold them."""
-    found = []
+    neighbours = []
     for part in cache.parts():
         if part.end_ns != piece.start_ns and part.start_ns != piece.end_ns:
             continue
@@ -228,13 +228,13 @@ def _beside(cache: SeriesCache, piece: Range) -> list[tuple[Range, PartBars]]:
         else:
             first_end = int(bars.timestamp[0]) // DAY_NS * DAY_NS + DAY_NS
             overlap = Range(part.start_ns, min(first_end, part.end_ns))
-        found.append((overlap, bars))
-    return found
+        neighbours.append((overlap, bars))
+    return neighbours
 
 
-def _check_same(cache: SeriesCache, found: Fetched, overlap: Range, held: PartBars) -> None:
+def _check_same(cache: SeriesCache, fetched: Fetched, overlap: Range, held: PartBars) -> None:
     """Refuse bars that do not go on from those that are cached."""
-    new_times, new = _cut(found.timestamp, found.values, overlap)
+    new_times, new = _cut(fetched.timestamp, fetched.values, overlap)
     old_times, old = _cut(held.timestamp, held.values, overlap)
     if not np.array_equal(new_times, old_times):
         odd = np.setxor1d(new_times, old_times)

@@ -20,7 +20,7 @@ LARGEST_PAGE_BYTES = 32_000_000
 
 PIECE_BYTES = 65_536
 SHOWN_BYTES = 2_000
-"""How much of the body of an error is looked at."""
+"""Bytes of the body of an error that are looked at."""
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same call may be made again."""
@@ -33,7 +33,7 @@ class CallError(Exception):
     Args:
         status: Of the answer; 0 where there was none.
         can_repeat: Whether the same call may succeed later.
-        retry_after_s: Seconds for which the vendor asks to wait; None where it does not say.
+        retry_after_s: Seconds for which the vendor asks to wait; None where it states none.
         body: First part of the answer, for the vendor's own words.
     """
 
@@ -90,7 +90,7 @@ class BoundedPool:
             finally:
                 response.close()
         except (HTTPError, OSError) as error:
-            # Messages of the library show the address; its class says enough.
+            # Messages of the library show the address; its class is enough.
             what = type(error).__name__
             raise CallError(f"the connection failed ({what})", can_repeat=True) from None
 
