@@ -1,1 +1,1 @@
-"""What a search strives for: objectives, constraints, and windows taken together."""
+"""Goals of a search: objectives, constraints, and windows taken together."""

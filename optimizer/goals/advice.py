@@ -81,7 +81,7 @@ def describe_nearest(
 
 
 def advise(failures: Mapping[str, int], metrics: Figures, undefined: Mapping[str, str]) -> str:
-    """What to change, by the reason that failed most.
+    """Advice on what to change, by the reason that failed most.
 
     Args:
         failures: Of the whole search, by name.

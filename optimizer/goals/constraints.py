@@ -1,4 +1,4 @@
-"""What must hold, such as ``max_drawdown <= 0.3``, and how windows make one number."""
+"""Constraints, such as ``max_drawdown <= 0.3``, and how windows make one number."""
 
 import re
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ class Constraint:
 
     @property
     def text(self) -> str:
-        """What `parse_constraint` reads back."""
+        """Text that `parse_constraint` reads back."""
         return f"{self.name} soft" if self.is_soft else self.name
 
     @property
@@ -123,22 +123,22 @@ def parse_constraint(text: str) -> Constraint:
     >>> parse_constraint("max_drawdown <= 30%").text
     'max_drawdown<=0.3'
     """
-    found = _TEXT.fullmatch(text)
-    if found is None:
+    match = _TEXT.fullmatch(text)
+    if match is None:
         raise ConfigError(f"constraint '{text}' must look like {FORM}")
-    metric = ALIASES.get(found["metric"], found["metric"])
+    metric = ALIASES.get(match["metric"], match["metric"])
     if metric in FORMER:
         raise ConfigError(f"constraint '{text}': {FORMER[metric]}")
     if metric not in METRICS:
         raise ConfigError(f"constraint '{text}': {unknown('metric', metric, list(METRICS))}")
-    bound = float(found["bound"]) / (100.0 if found["percent"] else 1.0)
+    bound = float(match["bound"]) / (100.0 if match["percent"] else 1.0)
     if not np.isfinite(bound) or abs(bound) > LARGEST_MISS:
-        raise ConfigError(f"constraint '{text}': {found['bound']} is too large a number")
+        raise ConfigError(f"constraint '{text}': {match['bound']} is too large a number")
     try:
-        over = check_aggregation(found["over"]) if found["over"] else ""
+        over = check_aggregation(match["over"]) if match["over"] else ""
     except ConfigError as error:
         raise ConfigError(f"constraint '{text}': {error}") from None
-    return Constraint(metric, found["sign"], bound, found["kind"] == "soft", over)
+    return Constraint(metric, match["sign"], bound, match["kind"] == "soft", over)
 
 
 def parse_constraints(texts: Sequence[str]) -> tuple[Constraint, ...]:
@@ -147,7 +147,7 @@ def parse_constraints(texts: Sequence[str]) -> tuple[Constraint, ...]:
     Raises:
         ConfigError: Naming every wrong one, or one that is given twice.
     """
-    found: list[Constraint] = []
+    constraints: list[Constraint] = []
     problems: list[str] = []
     for text in texts:
         try:
@@ -155,12 +155,12 @@ def parse_constraints(texts: Sequence[str]) -> tuple[Constraint, ...]:
         except ConfigError as error:
             problems.append(str(error))
             continue
-        if constraint.name in [other.name for other in found]:
+        if constraint.name in [other.name for other in constraints]:
             problems.append(f"constraint '{text}' is given twice")
-        found.append(constraint)
+        constraints.append(constraint)
     if problems:
         raise ConfigError("; ".join(problems))
-    return tuple(found)
+    return tuple(constraints)
 
 
 def check_constraints(constraints: Sequence[Constraint]) -> None:
@@ -169,25 +169,27 @@ def check_constraints(constraints: Sequence[Constraint]) -> None:
     Raises:
         ConfigError: Naming the first such, and the range.
     """
-    for one in constraints:
-        if one.metric not in RANGES:
+    for constraint in constraints:
+        if constraint.metric not in RANGES:
             continue
-        low, high = RANGES[one.metric]
-        if low <= one.bound <= high:
+        low, high = RANGES[constraint.metric]
+        if low <= constraint.bound <= high:
             continue
-        is_kept = one.bound < low if one.wants_more else one.bound > high
+        is_kept = constraint.bound < low if constraint.wants_more else constraint.bound > high
         span = f"{low:g} to {high:g}" if high < np.inf else f"{low:g} or more"
-        percent = f", write {one.bound:g}%" if high == 1 and 1 < one.bound <= 100 else ""
+        percent = (
+            f", write {constraint.bound:g}%" if high == 1 and 1 < constraint.bound <= 100 else ""
+        )
         raise ConfigError(
-            f"constraint '{one.text}' {'holds always' if is_kept else 'can never hold'}: "
-            f"{one.metric} is {span}{percent}"
+            f"constraint '{constraint.text}' {'holds always' if is_kept else 'can never hold'}: "
+            f"{constraint.metric} is {span}{percent}"
         )
 
 
 def check_aggregation(text: str) -> str:
     """Return ``pooled``, ``mean``, ``worst``, or ``q`` with a whole percentage from 1 to 50."""
-    found = _QUANTILE.fullmatch(text)
-    if text in (POOLED, MEAN, WORST) or (found and int(found[1]) <= HIGHEST_QUANTILE):
+    quantile = _QUANTILE.fullmatch(text)
+    if text in (POOLED, MEAN, WORST) or (quantile and int(quantile[1]) <= HIGHEST_QUANTILE):
         return text
     raise ConfigError(f"windows cannot be taken together as '{text}'; use {FORMS}")
 
@@ -197,19 +199,19 @@ def over_windows(values: Floats, how: str, *, more_is_better: bool) -> Floats:
 
     Args:
         values: [P, W], W at least 1; what is not finite counts as undefined.
-        how: As `check_aggregation` allows; ``pooled`` cannot be told from metrics of windows. A
+        how: As `check_aggregation` allows; metrics of windows do not yield ``pooled``. A
             quantile is one of the values, the nearest one on the worse side, so that nothing is
             interpolated.
         more_is_better: Which side is the worse one.
 
     Returns:
-        [P]; NaN where a window is undefined, because no number stands for what nobody knows.
+        [P]; NaN where a window is undefined, because no number stands for an unknown one.
     """
     is_known = np.isfinite(values).all(axis=1)
     # A mean of numbers may be beyond all numbers.
     with np.errstate(over="ignore"):
-        found = _mean(values) if how == MEAN else _from_worst(values, how, more_is_better)
-    return np.where(is_known & np.isfinite(found), found, np.nan)
+        together = _mean(values) if how == MEAN else _from_worst(values, how, more_is_better)
+    return np.where(is_known & np.isfinite(together), together, np.nan)
 
 
 def _mean(values: Floats) -> Floats:
@@ -222,8 +224,8 @@ def _mean(values: Floats) -> Floats:
 
 
 def _from_worst(values: Floats, how: str, more_is_better: bool) -> Floats:
-    """The value [P] that stands so far from the worst as `how` says."""
+    """The value [P] at the distance `how` from the worst."""
     percent = 0 if how == WORST else int(how[1:])
-    place = percent * (values.shape[1] - 1) // 100
+    rank = percent * (values.shape[1] - 1) // 100
     ordered = np.sort(values, axis=1)
-    return np.asarray(ordered[:, place if more_is_better else -1 - place])
+    return np.asarray(ordered[:, rank if more_is_better else -1 - rank])

@@ -1,7 +1,7 @@
 """``@near``: an objective of a member and its neighbours, of which the worst quarter decides.
 
-A neighbour lies one reach away along one gene, 5 % of its span. Who is good only at one point of
-the search space, with nobody good around, is not called good.
+A neighbour lies one reach away along one gene, 5 % of its span. A member that is good only at one
+point of the search space, without good neighbours, is not called good.
 """
 
 from collections.abc import Sequence
@@ -26,17 +26,17 @@ class Neighbourhoods:
     """Members with their neighbours along each axis.
 
     Args:
-        genomes: [U, G], everybody who is needed, each once.
-        places: [P, m] of a member and its neighbours among them.
+        genomes: [U, G], all that are needed, each once.
+        indices: [P, m] of a member and its neighbours among `genomes`.
         is_counted: [P, m], False where a neighbour repeats another one or the member.
     """
 
     genomes: Floats
-    places: Indices
+    indices: Indices
     is_counted: Flags
 
     def worst_quarter(self, values: Floats, maximised: Sequence[bool]) -> Floats:
-        """What the worst quarter of each neighbourhood reaches.
+        """Value that the worst quarter of each neighbourhood reaches.
 
         Args:
             values: [U, N] of each objective in its natural sense; NaN where infeasible.
@@ -46,11 +46,11 @@ class Neighbourhoods:
             [P, N]; NaN where that one is infeasible.
         """
         signs = np.where(maximised, 1.0, -1.0)
-        found = np.empty((len(self.places), values.shape[1]))
-        for place, column in enumerate((signs * values).T):
-            lowest = lowest_quarter(column[self.places], self.is_counted)
-            found[:, place] = np.where(np.isfinite(lowest), signs[place] * lowest, np.nan)
-        return found
+        reached = np.empty((len(self.indices), values.shape[1]))
+        for number, column in enumerate((signs * values).T):
+            lowest = lowest_quarter(column[self.indices], self.is_counted)
+            reached[:, number] = np.where(np.isfinite(lowest), signs[number] * lowest, np.nan)
+        return reached
 
 
 def compute_reach(layout: GenomeLayout) -> Floats:
@@ -74,15 +74,15 @@ def neighbourhoods(layout: GenomeLayout, genomes: Floats) -> Neighbourhoods:
     moved, _ = layout.repair(
         (genomes[:, None] + steps).reshape(len(genomes) * len(steps), len(layout))
     )
-    distinct, places = np.unique(moved, axis=0, return_inverse=True)
-    places = places.reshape(len(genomes), len(steps))
-    order = np.argsort(places, axis=1, kind="stable")
-    ranked = np.take_along_axis(places, order, axis=1)
+    distinct, indices = np.unique(moved, axis=0, return_inverse=True)
+    indices = indices.reshape(len(genomes), len(steps))
+    order = np.argsort(indices, axis=1, kind="stable")
+    ranked = np.take_along_axis(indices, order, axis=1)
     is_first = np.ones_like(ranked, np.bool_)
     is_first[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
     is_counted = np.empty_like(is_first)
     np.put_along_axis(is_counted, order, is_first, axis=1)
-    return Neighbourhoods(distinct, places, is_counted)
+    return Neighbourhoods(distinct, indices, is_counted)
 
 
 def lowest_quarter(values: Floats, is_counted: Flags | None = None) -> Floats:
@@ -98,6 +98,6 @@ def lowest_quarter(values: Floats, is_counted: Flags | None = None) -> Floats:
     counted = np.ones(values.shape, np.bool_) if is_counted is None else is_counted
     known = np.where(np.isnan(values), -np.inf, values)
     ranked = np.sort(np.where(counted, known, np.inf), axis=1)
-    place = (counted.sum(axis=1) + 3) // 4 - 1
-    lowest: Floats = np.take_along_axis(ranked, place[:, None], axis=1)[:, 0]
+    rank = (counted.sum(axis=1) + 3) // 4 - 1
+    lowest: Floats = np.take_along_axis(ranked, rank[:, None], axis=1)[:, 0]
     return lowest

@@ -1,4 +1,4 @@
-"""What a search is after: metrics as objectives to minimise, and who is infeasible and why.
+"""Goals of a search: metrics as objectives to minimise, and infeasibility with its reason.
 
 An individual is infeasible, with a named reason, when it lost all its equity, when it trades too
 seldom to be judged, when an objective is undefined, or when it breaks a hard constraint. All is
@@ -112,9 +112,9 @@ class Goals:
     Args:
         objectives: At least one, no two the same.
         min_trades: Individuals with fewer trades are infeasible, at least 0.
-        constraints: What must hold beside it. Who breaks a hard one is infeasible; soft ones add
-            one objective, `MISSED`, the mean of how far each is missed, 0 where all hold.
-        over: How the windows of a metric are taken together where nothing else is said, trades
+        constraints: What must hold beside it. Breaking a hard one is infeasible; soft ones add one
+            objective, `MISSED`, the mean of how far each is missed, 0 where all hold.
+        over: How the windows of a metric are taken together where it names no other way, trades
             included; unless pooled, a metric that is undefined in one window is undefined.
 
     Raises:
@@ -159,7 +159,7 @@ class Goals:
         """Names of the failure codes: none, too few trades, ruin, the undefined, the broken."""
         undefined = (f"undefined:{goal.name}" for goal in self.objectives)
         unknown_bounds = (f"undefined:{constraint.name}" for constraint in self.constraints)
-        broken = (f"broken:{one.name}" for one in self.constraints if not one.is_soft)
+        broken = (f"broken:{bound.name}" for bound in self.constraints if not bound.is_soft)
         return ("", TOO_FEW_TRADES, RUINED, *undefined, *unknown_bounds, *broken)
 
     @cached_property
@@ -167,8 +167,8 @@ class Goals:
         """Metrics that a judgement asks for, in the order of `METRICS`."""
         objectives = {objective.metric for objective in self.objectives}
         constraints = {constraint.metric for constraint in self.constraints}
-        asked = {"trades"} | objectives | constraints
-        return tuple(name for name in METRICS if name in asked)
+        wanted = {"trades"} | objectives | constraints
+        return tuple(name for name in METRICS if name in wanted)
 
     @cached_property
     def near(self) -> tuple[Objective, ...]:
@@ -177,9 +177,9 @@ class Goals:
 
     @cached_property
     def alone(self) -> "Goals":
-        """The same goals without any neighbours: what decides whether a neighbour is feasible."""
-        alone = [one.alone if one.is_near else one for one in self.objectives]
-        distinct = {(one.metric, one.over or self.over): one for one in alone}
+        """The same goals without any neighbours: those that decide if a neighbour is feasible."""
+        alone = [goal.alone if goal.is_near else goal for goal in self.objectives]
+        distinct = {(goal.metric, goal.over or self.over): goal for goal in alone}
         return replace(self, objectives=tuple(distinct.values()))
 
     def judge(self, metrics: MetricTable, near: Floats | None = None) -> Evaluation:
@@ -199,8 +199,8 @@ class Goals:
           More trades count as nearer, since most undefined metrics only lack trades;
         - else how far each hard constraint is missed, up to C; the failure names the first.
 
-        Whoever is ruined in any window is that and nothing else: 2 + C plus the share of such
-        windows, so that everybody else is nearer.
+        An individual ruined in any window is that and nothing else: 2 + C plus the share of such
+        windows, so that all others are nearer.
 
         Args:
             metrics: Of P individuals in W windows, W at least 1. A value that is not finite counts
@@ -218,7 +218,7 @@ class Goals:
         }
         hard = measure_misses(bounded, len(trades), is_soft=False)  # [P, C]
         # A row for each of them: numpy goes through short rows of many individuals slowly.
-        asked: list[Objective | Constraint] = [*self.objectives, *self.constraints]
+        goals: list[Objective | Constraint] = [*self.objectives, *self.constraints]
         is_undefined = np.isnan(np.stack([*reached, *bounded.values()]))  # [N, P]
         is_rare = trades < self.min_trades
         is_vague = ~is_rare & is_undefined.any(axis=0)
@@ -227,7 +227,7 @@ class Goals:
         undefined_share = is_undefined.sum(axis=0) / len(is_undefined)
         vagueness = 1.0 + hard.shape[1] + 0.5 * (undefined_share + 1 / (1 + trades))
         if is_vague.any():
-            lacks = np.stack([self._lacks_falls(metrics, one) for one in asked])  # [N, P]
+            lacks = np.stack([self._lacks_falls(metrics, goal) for goal in goals])  # [N, P]
             is_flawless = (lacks | ~is_undefined).all(axis=0)
             kept = dict(zip(self.constraints, lacks[len(reached) :], strict=True))
             nearly = sum_columns(measure_misses(bounded, len(trades), is_soft=False, kept=kept))
@@ -238,8 +238,8 @@ class Goals:
         is_ruined = ruined_share > 0
         violations = np.where(is_ruined, 2.0 + hard.shape[1] + ruined_share, violations)
         codes = self._first_broken(hard)
-        for place in reversed(range(len(is_undefined))):
-            codes[is_vague & is_undefined[place]] = 3 + place
+        for row in reversed(range(len(is_undefined))):
+            codes[is_vague & is_undefined[row]] = 3 + row
         codes = np.where(is_ruined, 2, np.where(is_rare, 1, codes))
         soft = measure_misses(bounded, len(trades), is_soft=True)
         if soft.shape[1]:
@@ -251,29 +251,29 @@ class Goals:
     @property
     def pools(self) -> bool:
         """Whether anything is asked of all windows as one account."""
-        asked: tuple[Objective | Constraint, ...] = (*self.objectives, *self.constraints)
-        return POOLED in (self.over, *(one.over for one in asked))
+        goals: tuple[Objective | Constraint, ...] = (*self.objectives, *self.constraints)
+        return POOLED in (self.over, *(goal.over for goal in goals))
 
     def compute_objectives(self, metrics: MetricTable, near: Floats | None = None) -> Floats:
-        """What individuals reach in each objective, feasible or not, [P, O]; NaN if undefined."""
+        """Values of individuals in each objective, feasible or not, [P, O]; NaN if undefined."""
         return np.column_stack(self._list_objective_values(metrics, near))
 
     def _list_objective_values(self, metrics: MetricTable, near: Floats | None) -> list[Floats]:
-        """What individuals reach in each objective, O times [P]."""
+        """Values of individuals in each objective, O times [P]."""
         of_near = iter(() if near is None else near.T)
         return [
             next(of_near)
-            if one.is_near
-            else self._over(metrics, one.metric, one.over, more_is_better=one.maximise)
-            for one in self.objectives
+            if goal.is_near
+            else self._over(metrics, goal.metric, goal.over, more_is_better=goal.maximise)
+            for goal in self.objectives
         ]
 
     def values_near(
         self, layout: GenomeLayout, genomes: Floats, metrics_of: Callable[[Floats], MetricTable]
     ) -> Floats | None:
-        """What genomes [P, G] reach in each objective of `near`, [P, N]; None without such.
+        """Values of genomes [P, G] in each objective of `near`, [P, N]; None without such.
 
-        `metrics_of` is given everybody who is asked, [U, G].
+        `metrics_of` gets the genomes of all neighbourhoods, [U, G].
         """
         if not self.near:
             return None
@@ -306,23 +306,23 @@ class Goals:
         """A metric [P], its windows taken together."""
         how = over or self.over
         if how == POOLED:
-            found = metrics.pooled.column(metric)[:, 0]
-            return np.where(np.isfinite(found), found, np.nan)
+            values = metrics.pooled.column(metric)[:, 0]
+            return np.where(np.isfinite(values), values, np.nan)
         return over_windows(metrics.column(metric), how, more_is_better=more_is_better)
 
-    def _lacks_falls(self, metrics: MetricTable, asked: Objective | Constraint) -> Flags:
+    def _lacks_falls(self, metrics: MetricTable, goal: Objective | Constraint) -> Flags:
         """Whether a metric lacks losses or drawdown and nothing else, [P]."""
-        if asked.over == NEAR:
+        if goal.over == NEAR:
             return np.zeros(len(metrics.values), np.bool_)
-        is_pooled = (asked.over or self.over) == POOLED
-        return lacks_falls((metrics.pooled if is_pooled else metrics).why(asked.metric))
+        is_pooled = (goal.over or self.over) == POOLED
+        return lacks_falls((metrics.pooled if is_pooled else metrics).why(goal.metric))
 
     def _first_broken(self, hard: Floats) -> Indices:
         """Failure code [P] of the first hard constraint that is missed, 0 where all hold."""
         codes = np.zeros(len(hard), np.int64)
         last = len(self.failure_names) - 1
-        for place in reversed(range(hard.shape[1])):
-            codes[hard[:, place] > 0] = last - (hard.shape[1] - 1 - place)
+        for column in reversed(range(hard.shape[1])):
+            codes[hard[:, column] > 0] = last - (hard.shape[1] - 1 - column)
         return codes
 
 
@@ -334,8 +334,8 @@ def is_maximised(name: str) -> bool:
 def parse_objective(text: str) -> Objective:
     """Read one objective.
 
-    ``:min`` or ``:max`` turns it; ``@pooled``, ``@mean``, ``@worst`` or ``@q25`` says how windows
-    are taken together; ``@near`` asks the neighbours too.
+    ``:min`` or ``:max`` turns it; ``@pooled``, ``@mean``, ``@worst`` or ``@q25`` is how windows are
+    taken together; ``@near`` asks the neighbours too.
 
     Raises:
         ConfigError: When something in it is unknown (the nearest one is offered).
@@ -343,10 +343,10 @@ def parse_objective(text: str) -> Objective:
     >>> parse_objective("trades:min@worst")
     Objective(name='trades:min@worst', metric='trades', maximise=False, over='worst')
     """
-    found = _TEXT.fullmatch(text)
-    if found is None:
+    match = _TEXT.fullmatch(text)
+    if match is None:
         raise ConfigError(f"objective '{text}' must look like sharpe, trades:min or sharpe@worst")
-    name, direction, over = found["name"], found["direction"], found["over"]
+    name, direction, over = match["name"], match["direction"], match["over"]
     if name in FORMER:
         raise ConfigError(f"objective '{text}': {FORMER[name]}")
     if name not in OBJECTIVES:
@@ -372,15 +372,15 @@ def parse_objectives(text: str) -> tuple[Objective, ...]:
     Raises:
         ConfigError: Naming every one that is wrong or missing.
     """
-    found: list[Objective] = []
+    objectives: list[Objective] = []
     problems: list[str] = []
     for part in (part.strip() for part in text.split(",")):
         if not part:
             raise ConfigError(f"objectives '{text}' lack a name; known: {', '.join(OBJECTIVES)}")
         try:
-            found.append(parse_objective(part))
+            objectives.append(parse_objective(part))
         except ConfigError as error:
             problems.append(str(error))
     if problems:
         raise ConfigError("; ".join(problems))
-    return tuple(found)
+    return tuple(objectives)

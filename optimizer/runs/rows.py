@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from optimizer.errors import StoreError
 from optimizer.runs.payload import Payload, decode, encode, sha256
-from optimizer.search.generation import LINEAGE, Generation, Population, nobody
+from optimizer.search.generation import LINEAGE, Generation, Population, empty_population
 
 KEPT = ("whole", "front", "summary")
 """How much of a generation's population a row still holds, the most first."""
@@ -235,7 +235,7 @@ def unpack_state(
 ) -> tuple[Population, npt.NDArray[np.float64]]:
     """The archive and the memory that `pack_state` packed."""
     if not state:
-        return nobody(genes, objectives), np.empty(0)
+        return empty_population(genes, objectives), np.empty(0)
     individuals, _ = struct.unpack_from(SIZES, state)
     ends = [struct.calcsize(SIZES)]
     for width in _widths(genes, objectives):

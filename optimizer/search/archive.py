@@ -1,6 +1,6 @@
 """The best compromises ever seen: how they are kept, truncated and measured, without randomness.
 
-An archive holds feasible individuals that nobody found so far dominates, one for each combination
+An archive holds feasible individuals that none found so far dominates, one for each combination
 of objectives (the first that had it), in the order in which they were found.
 
 When it is full, those leave that are missed least: with two or three objectives those whose
@@ -72,8 +72,8 @@ def extend_archive(
         best = best[truncate_front(objectives[best], keep, ARCHIVE_ROUNDS)]
     n_before = int(np.searchsorted(best, len(archive)))
     admitted = feasible[best[n_before:] - len(archive)]
-    places = np.concatenate([best[:n_before], len(archive) + admitted])
-    return Population.concat(archive, newcomers).take(places), admitted
+    kept = np.concatenate([best[:n_before], len(archive) + admitted])
+    return Population.concat(archive, newcomers).take(kept), admitted
 
 
 def update_archive(
@@ -98,7 +98,7 @@ def update_archive(
 
 
 def truncate_front(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
-    """Which of a front to keep when there are too many.
+    """Members of a front that are kept when there are too many.
 
     Args:
         objectives: [F, O], mutually undominated.
@@ -106,12 +106,12 @@ def truncate_front(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indic
         rounds: In how many rounds the others leave, at least 1.
 
     Returns:
-        [min(F, keep)] places, in their order.
+        [min(F, keep)] indices, ascending.
     """
-    places: Indices = np.arange(len(objectives))
-    excess = len(places) - keep
+    kept: Indices = np.arange(len(objectives))
+    excess = len(kept) - keep
     if excess <= 0:
-        return places
+        return kept
     step = -(-excess // rounds)
     leaving = [min(step, excess - gone) for gone in range(0, excess, step)]
     if objectives.shape[1] == WHOLE_OBJECTIVES:
@@ -120,17 +120,17 @@ def truncate_front(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indic
             front.drop_least(n_leaving)
         return front.places
     for n_leaving in leaving:
-        missed = contributions(objectives[places])
+        missed = contributions(objectives[kept])
         # Stable on the reversed order: of equals the later one leaves.
-        by_loss = len(places) - 1 - np.argsort(missed[::-1], kind="stable")
-        stays = np.ones(len(places), dtype=np.bool_)
+        by_loss = len(kept) - 1 - np.argsort(missed[::-1], kind="stable")
+        stays = np.ones(len(kept), dtype=np.bool_)
         stays[by_loss[:n_leaving]] = False
-        places = places[stays]
-    return places
+        kept = kept[stays]
+    return kept
 
 
 def contributions(objectives: Floats) -> Contributions:
-    """How much each member of a front would be missed.
+    """Loss to a front without each of its members.
 
     With two objectives that is its hypervolume contribution, with one and from four on its crowding
     distance. With three it is the contribution in whole cells: objectives are scaled by the front's
@@ -170,7 +170,7 @@ def compute_box(objectives: Floats) -> tuple[Floats, Floats]:
 
 
 def hypervolume(objectives: Floats, low: Floats, high: Floats) -> float:
-    """What a front dominates of what lies below the worst corner of a box, in units of the box.
+    """Volume that a front dominates below the worst corner of a box, in units of the box.
 
     Args:
         objectives: [F, O].

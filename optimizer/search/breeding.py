@@ -116,7 +116,7 @@ def generate_offspring(
         layout: Genes.
         draws: Of the generation.
         parents: Population of each island.
-        archive: Where elite parents come from; nobody when there are several islands.
+        archive: Of elite parents; empty when there are several islands.
         plan: How many children, and by which operators.
 
     Returns:
@@ -185,10 +185,10 @@ def update_credits(
     """
     if not any(admitted):
         return tuple(credits)
-    places = [OPERATORS.index(name) for name in ADAPTED]
+    codes = [OPERATORS.index(name) for name in ADAPTED]
     return tuple(
-        credit + LEARNING * (admitted[place] / tried[place] - credit) if tried[place] else credit
-        for credit, place in zip(credits, places, strict=True)
+        credit + LEARNING * (admitted[code] / tried[code] - credit) if tried[code] else credit
+        for credit, code in zip(credits, codes, strict=True)
     )
 
 
@@ -258,12 +258,12 @@ def _children(
     chosen = toolbox.select(draws.ahead("select"), ranking, count=2 * n_bred)
     if plan.elite and len(archive):
         numbers = draws.ahead("elite").random((2, 2 * n_bred))
-        places = len(population) + (numbers[1] * len(archive)).astype(np.int64)
-        chosen = np.where(numbers[0] < plan.elite, places, chosen)
+        elites = len(population) + (numbers[1] * len(archive)).astype(np.int64)
+        chosen = np.where(numbers[0] < plan.elite, elites, chosen)
     chosen = chosen.reshape(n_bred, 2)
-    # Who swaps, who moves by a difference, and who is nudged, after those who are crossed.
+    # Rows of children, in this order: crossed, swapped, moved by a difference, nudged.
     moving, nudged = n_cross + n_swap, n_cross + n_swap + n_differ
-    # Of both children that one counts which the crossover puts in the mother's place.
+    # Of two children the first counts, which the crossover puts in the mother's place.
     crossed = toolbox.mate(draws.ahead("crossover"), pool.take(chosen[:n_cross].ravel(), axis=0))[
         0::2
     ]
@@ -323,12 +323,12 @@ def _distinct(
     born = np.zeros(len(genomes), dtype=np.int64) if islands is None else islands
     if not repeats.size:
         return Brood(genomes, lineage, is_repaired, born)
-    places = np.delete(np.arange(len(genomes)), repeats)
-    return Brood(genomes[places], lineage[places], is_repaired[places], born[places])
+    kept = np.delete(np.arange(len(genomes)), repeats)
+    return Brood(genomes[kept], lineage[kept], is_repaired[kept], born[kept])
 
 
 def _redraws(toolbox: Toolbox, draws: Draws, *, can_mutate: bool) -> list[tuple[Redraw, int]]:
-    """What to try on repeats, one after the other, with the code that they then bear."""
+    """Operators that replace repeats, tried in this order, with the codes of their children."""
 
     def mutate(genomes: Floats) -> Floats:
         return np.asarray(toolbox.mutate(draws("redraw"), genomes))
@@ -347,8 +347,8 @@ def repair_genomes(
 
     The first are written to `out`, where it is given.
     """
-    given = plain(genomes)
-    legal = np.empty(given.shape) if out is None else out
-    is_broken = np.empty(len(given), dtype=np.bool_)
-    repair(given, layout.low, layout.high, layout.is_int, layout.ordered, legal, is_broken)
+    plain_genomes = plain(genomes)
+    legal = np.empty(plain_genomes.shape) if out is None else out
+    is_broken = np.empty(len(plain_genomes), dtype=np.bool_)
+    repair(plain_genomes, layout.low, layout.high, layout.is_int, layout.ordered, legal, is_broken)
     return legal, is_broken

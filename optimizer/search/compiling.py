@@ -1,7 +1,7 @@
 """Loops compiled by another process, while this one is busy with those of the engine.
 
 That happens once a machine. Loops are kept on disk, where either process finds what the other has
-compiled, so that nobody waits: a loop that is not there when it is needed is compiled here.
+compiled, so that neither waits: a loop that is not there when it is needed is compiled here.
 """
 
 import atexit
@@ -17,7 +17,7 @@ from optimizer.search.compiled.contributions import drop
 
 @cache
 def compile_in_background() -> None:
-    """Have another process compile the loops, if nobody ever did and there is a core for it."""
+    """Have another process compile the loops, if none ever did and there is a core for it."""
     if not is_missing(drop) or available_cores() < 2:
         return
     command = [sys.executable, "-P", "-m", "optimizer.search.first_run"]

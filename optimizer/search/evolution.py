@@ -77,7 +77,7 @@ def evolve(
 
 
 def find_front(population: Population) -> Indices:
-    """Find the feasible members that nobody dominates.
+    """Find the feasible members that no other dominates.
 
     Args:
         population: Any population; it may be without a feasible member.

@@ -1,4 +1,4 @@
-"""What a search hands on: evaluations, populations and generations, all frozen."""
+"""Results of a search's steps: evaluations, populations and generations, all frozen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,12 +31,12 @@ OPERATORS = (
 """How individuals come about, by their codes in a lineage; a code is never reused."""
 
 UNKNOWN = -1
-"""In a lineage: nobody, or nothing that is known."""
+"""In a lineage: no parent, or none that is known."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What the engine found out about a population.
+    """Objectives and violations of a population, as the engine measured them.
 
     Args:
         objectives: [P, O], all to be minimised; a row is NaN where `violations` is not 0.
@@ -78,9 +78,9 @@ class Population:
     def __len__(self) -> int:
         return len(self.genomes)
 
-    def take(self, places: Serials) -> "Population":
-        """Some of the individuals, in the order of `places` [N], read-only."""
-        return Population(*(array.take(places, axis=0) for array in self._arrays)).freeze()
+    def take(self, indices: Serials) -> "Population":
+        """Some of the individuals, in the order of `indices` [N], read-only."""
+        return Population(*(array.take(indices, axis=0) for array in self._arrays)).freeze()
 
     def freeze(self) -> "Population":
         """The same individuals, their arrays read-only from now on."""
@@ -99,7 +99,7 @@ class Population:
         return self.genomes, self.objectives, self.violations, self.failures, self.lineage
 
 
-def nobody(n_genes: int, n_objectives: int) -> Population:
+def empty_population(n_genes: int, n_objectives: int) -> Population:
     """A population without individuals."""
     nothing = np.empty(0)
     genomes, objectives = np.empty((0, n_genes)), np.empty((0, n_objectives))
@@ -119,7 +119,7 @@ class Generation:
         rejected: Name of a failure to how many of the evaluated individuals had it.
         archive: The best compromises of all generations so far, as the search keeps them.
         memory: [S], what else the search has to know to go on; its own affair.
-        hypervolume: What the archive dominates, in units of the box that the first feasible
+        hypervolume: Volume that the archive dominates, in units of the box that the first feasible
             individuals span, so that it may grow beyond 1; 0 before there is one.
     """
 
@@ -129,7 +129,7 @@ class Generation:
     seconds: float
     repaired: int
     rejected: Mapping[str, int]
-    archive: Population = field(default_factory=lambda: nobody(0, 0))
+    archive: Population = field(default_factory=lambda: empty_population(0, 0))
     memory: Floats = field(default_factory=lambda: np.empty(0))
     hypervolume: float = 0.0
 
@@ -154,12 +154,12 @@ class Regret:
 
 
 def final_front(generation: Generation) -> Population:
-    """What a search has found by a generation: its archive, sorted by genome, first gene first."""
+    """Front that a search has found by a generation: its archive, sorted by genome."""
     archive = generation.archive
     return archive.take(order_genomes(archive.genomes))
 
 
 def order_genomes(genomes: Floats) -> Indices:
-    """Places [P] of genomes [P, G] in ascending order, first gene first; ties stay in order."""
+    """Indices [P] of genomes [P, G] in ascending order, first gene first; ties stay in order."""
     keys = genomes.T[::-1]
     return np.lexsort(keys) if len(keys) else np.arange(len(genomes))

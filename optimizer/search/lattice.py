@@ -4,8 +4,8 @@ A chunk is a generation, so that recording, stopping and going on work as for an
 archive after the last chunk is the true front of the grid, which is why it is never truncated here.
 Points are counted with the last gene running fastest: neighbours in that order share indicators.
 
-`measure_regret` then asks a genetic search for the front of the same grid, and says what share of
-it was found with how many evaluations.
+`measure_regret` then asks a genetic search for the front of the same grid: the share of it that
+was found, and with how many evaluations.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ from optimizer.search.generation import (
     Population,
     Regret,
     Serials,
-    nobody,
+    empty_population,
 )
 from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
 from optimizer.search.problem import Problem, evaluate_genomes
@@ -90,12 +90,12 @@ class Lattice:
 
     def points(self, first: int, end: int) -> Floats:
         """Genomes of points number `first` to `end` - 1, [N, G]."""
-        places = np.unravel_index(np.arange(first, min(end, len(self))), self.sizes)
-        return self.genomes(np.stack(places, axis=1))
+        digits = np.unravel_index(np.arange(first, min(end, len(self))), self.sizes)
+        return self.genomes(np.stack(digits, axis=1))
 
-    def genomes(self, places: Serials) -> Floats:
-        """Genomes [N, G] at places [N, G], the number of each gene's value."""
-        columns = [values[place] for values, place in zip(self.values, places.T, strict=True)]
+    def genomes(self, digits: Serials) -> Floats:
+        """Genomes [N, G] by the number of each gene's value, [N, G]."""
+        columns = [values[numbers] for values, numbers in zip(self.values, digits.T, strict=True)]
         return np.stack(columns, axis=1)
 
 
@@ -135,8 +135,8 @@ def _values(gene: Gene, step: float) -> Floats:
         raise ConfigError(
             f"the lattice has {n_steps:,.0f} points and more, at most {MOST_POINTS:,} are searched"
         )
-    found = gene.low + step * np.arange(int(n_steps + NEARLY) + 1)
-    return np.where(found > gene.high - NEARLY * step, gene.high, found)
+    values = gene.low + step * np.arange(int(n_steps + NEARLY) + 1)
+    return np.where(values > gene.high - NEARLY * step, gene.high, values)
 
 
 def explore(
@@ -150,11 +150,11 @@ def explore(
         resume_from: The last chunk of an interrupted search of the same grid.
 
     Yields:
-        One generation a chunk. Its population is the archive, or while nobody is feasible the
-        nearest one so far.
+        One generation a chunk. Its population is the archive, or without a feasible individual
+        the nearest one so far.
     """
     memory = fresh_memory(0, problem.n_objectives)
-    archive = nobody(len(problem.layout), problem.n_objectives)
+    archive = empty_population(len(problem.layout), problem.n_objectives)
     nearest, first = archive, 0
     if resume_from is not None:
         nearest = resume_from.population
@@ -208,13 +208,13 @@ def measure_regret(
     """
     grid = GridProblem(problem, lattice)
     *_, last = evolve(grid, settings)
-    found, evaluated = last.archive.objectives, len(grid.asked)
-    known = {row.tobytes() for row in found + 0.0}
+    front, evaluated = last.archive.objectives, len(grid.asked)
+    known = {row.tobytes() for row in front + 0.0}
     members = sum(row.tobytes() in known for row in truth + 0.0)
     share = 1.0
     if len(truth):
         low, high = compute_box(truth)
-        share = hypervolume(found, low, high) / hypervolume(truth, low, high)
+        share = hypervolume(front, low, high) / hypervolume(truth, low, high)
     return Regret(len(lattice), len(truth), evaluated, members, share)
 
 
@@ -247,8 +247,8 @@ class GridProblem:
         violations = np.full(len(points), np.inf)
         failures = np.full(len(points), len(self.failure_names) - 1, dtype=np.int16)
         if is_legal.any():
-            found = self._problem.evaluate(points[is_legal])
-            objectives[is_legal] = found.objectives
-            violations[is_legal] = found.violations
-            failures[is_legal] = found.failures
+            evaluation = self._problem.evaluate(points[is_legal])
+            objectives[is_legal] = evaluation.objectives
+            violations[is_legal] = evaluation.violations
+            failures[is_legal] = evaluation.failures
         return Evaluation(objectives, violations, failures)

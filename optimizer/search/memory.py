@@ -1,4 +1,4 @@
-"""What a search remembers beside its individuals, as a frozen value and as plain numbers."""
+"""Memory of a search beside its individuals, as a frozen value and as plain numbers."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ MOST_COUNTED = 2**53
 
 @dataclass(frozen=True)
 class Memory:
-    """What must be known, beside population and archive, to go on with the same bits.
+    """State of a search, beside population and archive, to go on with the same bits.
 
     Args:
         evaluated: Individuals judged so far.
@@ -45,7 +45,7 @@ class Memory:
 
 
 def fresh_memory(n_operators: int, n_objectives: int) -> Memory:
-    """What a search knows before it begins.
+    """Memory of a search before it begins.
 
     Args:
         n_operators: K; all are trusted alike.

@@ -123,9 +123,9 @@ def cross_simulated_binary(
     children = np.empty(parents.shape)
     if len(parents) % 2:
         children[-1] = layout.clip(parents[-1])
-    given = plain(parents)
+    plain_parents = plain(parents)
     low, high, is_int = layout.low, layout.high, layout.is_int
-    cross(given, is_crossed, draws, low, high, is_int, n_squarings, children)
+    cross(plain_parents, is_crossed, draws, low, high, is_int, n_squarings, children)
     return children
 
 
@@ -156,9 +156,11 @@ def mutate_polynomial(
     n_squarings = squarings(eta)
     draws = rng.random((2, *genomes.shape))
     mutants = np.empty(genomes.shape)
-    given = plain(genomes)
+    plain_genomes = plain(genomes)
     chance = float(probability)
-    mutate(given, draws, chance, layout.low, layout.high, layout.is_int, n_squarings, mutants)
+    mutate(
+        plain_genomes, draws, chance, layout.low, layout.high, layout.is_int, n_squarings, mutants
+    )
     return mutants
 
 

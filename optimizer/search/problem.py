@@ -1,16 +1,16 @@
-"""What a search has to be given: a problem, which judges genomes."""
+"""Problem of a search: genes with bounds, and a judgement of genomes."""
 
 from typing import Protocol
 
 import numpy as np
 
 from optimizer.errors import OptimizerError
-from optimizer.search.generation import Evaluation, Floats, Population, Serials, nobody
+from optimizer.search.generation import Evaluation, Floats, Population, Serials, empty_population
 from strategy import GenomeLayout
 
 
 class Problem(Protocol):
-    """Something that can be searched: genes with bounds, and a judgement of genomes."""
+    """Anything that can be searched."""
 
     @property
     def layout(self) -> GenomeLayout:
@@ -29,18 +29,20 @@ class Problem(Protocol):
 
 
 def evaluate_genomes(problem: Problem, genomes: Floats, lineage: Serials) -> Population:
-    """Genomes [P, G] of a lineage [P, 4], with what a problem says of them.
+    """Population of genomes [P, G] with a lineage [P, 4], as a problem judges them.
 
-    It is not asked about nobody.
+    A problem is not asked about none.
 
     Raises:
         OptimizerError: When an evaluation contradicts itself.
     """
     if not len(genomes):
-        return nobody(genomes.shape[1], problem.n_objectives)
-    found = problem.evaluate(genomes)
-    _check(found, problem, len(genomes))
-    return Population(genomes, found.objectives, found.violations, found.failures, lineage)
+        return empty_population(genomes.shape[1], problem.n_objectives)
+    evaluation = problem.evaluate(genomes)
+    _check(evaluation, problem, len(genomes))
+    return Population(
+        genomes, evaluation.objectives, evaluation.violations, evaluation.failures, lineage
+    )
 
 
 def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:

@@ -171,7 +171,7 @@ class Draws:
         return self._made[purpose]
 
     def ahead(self, purpose: str) -> Ahead:
-        """The stream of a purpose that nobody takes numbers from but through this."""
+        """The stream of a purpose; its numbers are taken through this alone."""
         if purpose not in self._ahead:
             drawn = {} if self._drawn is None else self._drawn.result()
             self._ahead[purpose] = Ahead(self(purpose), drawn.pop(purpose, NOTHING))

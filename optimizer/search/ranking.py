@@ -1,4 +1,4 @@
-"""Who is better: non-dominated ranks, crowding distances and survival, without any randomness.
+"""Non-dominated ranks, crowding distances and survival, without any randomness.
 
 All objectives are minimised. Feasible individuals (violation 0) come before infeasible ones, by
 front and then by crowding; infeasible ones follow by violation, whatever their objectives say, so
@@ -36,7 +36,7 @@ class Ranking:
             the count after the last front, equal violations sharing a rank.
         crowding: [P], distance to the neighbours in the same front, infinite at its ends; 0 for
             infeasible individuals.
-        is_copy: [P], who has the objectives of a feasible individual before; nobody when left out.
+        is_copy: [P], has the objectives of an earlier feasible individual; none has when left out.
     """
 
     ranks: Indices
@@ -77,10 +77,10 @@ def rank_individuals(objectives: Floats, violations: Floats, enough: int | None 
     ranks = np.zeros(len(objectives), dtype=np.int64)  # [P]
     crowding = np.zeros(len(objectives), dtype=np.float64)  # [P]
     is_copy = np.zeros(len(objectives), dtype=np.bool_)  # [P]
-    found = _rank_feasible(objectives.take(feasible, axis=0), enough)
-    ranks[feasible], crowding[feasible] = found.ranks, found.crowding
-    is_copy[feasible] = found.is_copy
-    n_fronts = int(found.ranks.max(initial=-1)) + 1
+    feasible_ranking = _rank_feasible(objectives.take(feasible, axis=0), enough)
+    ranks[feasible], crowding[feasible] = feasible_ranking.ranks, feasible_ranking.crowding
+    is_copy[feasible] = feasible_ranking.is_copy
+    n_fronts = int(feasible_ranking.ranks.max(initial=-1)) + 1
     infeasible = np.flatnonzero(violations > 0)
     steps = np.unique(violations[infeasible], return_inverse=True)[1]
     ranks[infeasible] = n_fronts + steps
@@ -98,10 +98,10 @@ def _rank_feasible(objectives: Floats, enough: int | None) -> Ranking:
 def rank_survivors(
     ranking: Ranking, objectives: Floats, violations: Floats, survivors: Indices
 ) -> Ranking:
-    """Rank those who go on, from what is known of all.
+    """Rank survivors, from what is known of all.
 
-    Ranks stay what they were, because everybody of the fronts before survived with them, or at
-    least one of equals. Crowding is measured again, because neighbours may be gone.
+    Ranks stay what they were, because all of the fronts before survived with them, or at least
+    one of equals. Crowding is measured again, because neighbours may be gone.
 
     Args:
         ranking: Of P individuals.
@@ -110,7 +110,7 @@ def rank_survivors(
         survivors: [S] of them, as `survive` or another rule of survival chose them.
 
     Returns:
-        What `rank_individuals` says of the survivors; copies are not looked for.
+        Ranking of the survivors as `rank_individuals` has it; copies are not looked for.
     """
     ranks, crowding = ranking.ranks[survivors], np.zeros(len(survivors))
     feasible = np.flatnonzero(violations[survivors] == 0)
@@ -141,7 +141,7 @@ def survive(
 
 
 def first_front(objectives: Floats) -> Bools:
-    """Which individuals are dominated by none; equals all are, or none of them.
+    """Flags of individuals that none dominates; equals all have them, or none of them.
 
     Args:
         objectives: [P, O], minimised, finite.
@@ -150,14 +150,14 @@ def first_front(objectives: Floats) -> Bools:
         [P].
     """
     if objectives.shape[1] not in SWEPT:
-        found = moocore.is_nondominated(objectives, keep_weakly=True) if len(objectives) else ()
-        return np.asarray(found, dtype=np.bool_)
+        flags = moocore.is_nondominated(objectives, keep_weakly=True) if len(objectives) else ()
+        return np.asarray(flags, dtype=np.bool_)
     ranks, _ = _first_ranks(objectives)
     return np.equal(ranks, 0)
 
 
 def is_nondominated(objectives: Floats) -> Bools:
-    """Which individuals are dominated by none and equal to none before them.
+    """Flags of individuals that none dominates and no earlier one equals.
 
     Args:
         objectives: [P, O], minimised, finite.
@@ -166,8 +166,8 @@ def is_nondominated(objectives: Floats) -> Bools:
         [P].
     """
     if objectives.shape[1] not in SWEPT:
-        found = moocore.is_nondominated(objectives) if len(objectives) else ()
-        return np.asarray(found, dtype=np.bool_)
+        flags = moocore.is_nondominated(objectives) if len(objectives) else ()
+        return np.asarray(flags, dtype=np.bool_)
     ranks, is_copy = _first_ranks(objectives)
     return np.equal(ranks, 0) & ~is_copy
 
@@ -197,7 +197,7 @@ def _columns(objectives: Floats) -> Floats:
 
 
 def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
-    """Ranks [P], 1 for all behind the first front, and who repeats somebody before [P]."""
+    """Ranks [P], 1 for all behind the first front, and flags of repeats of an earlier one [P]."""
     columns = _columns(objectives)
     if len(columns) == 3:
         return first_in_blocks(columns, argsort_objectives(columns, 2))
@@ -205,7 +205,7 @@ def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
 
 
 def _ranks(columns: Floats, orders: Indices, enough: int | None) -> tuple[Indices, Bools]:
-    """Number of the front of each individual [P], and who repeats somebody before [P].
+    """Number of the front of each individual [P], and flags of repeats of an earlier one [P].
 
     Args:
         columns: [O, P].
@@ -214,8 +214,8 @@ def _ranks(columns: Floats, orders: Indices, enough: int | None) -> tuple[Indice
     """
     n_objectives, count = columns.shape
     if n_objectives not in SWEPT:
-        found = moocore.pareto_rank(columns.T) if count else ()
-        return np.asarray(found, dtype=np.int64), _copies(columns, orders[0])
+        numbers = moocore.pareto_rank(columns.T) if count else ()
+        return np.asarray(numbers, dtype=np.int64), _copies(columns, orders[0])
     if n_objectives == 3 and count >= MANY:
         if enough is not None:
             ranks, is_copy = first_in_blocks(columns, orders)
@@ -228,7 +228,7 @@ def _ranks(columns: Floats, orders: Indices, enough: int | None) -> tuple[Indice
 
 
 def _copies(columns: Floats, order: Indices) -> Bools:
-    """Who repeats somebody before [P], from objectives [O, P] and their lexicographic order."""
+    """Flags [P] of repeats, from objectives [O, P] and their lexicographic order."""
     listed = columns[:, order]
     is_copy = np.zeros(len(order), dtype=np.bool_)
     is_copy[order[1:]] = (listed[:, 1:] == listed[:, :-1]).all(axis=0)

@@ -33,7 +33,7 @@ SMALLEST = 2.0**-20
 
 @cache
 def directions(n_objectives: int, at_most: int) -> Floats:
-    """Evenly spaced directions, as many as possible but no more than there are places.
+    """Evenly spaced directions, as many as possible but no more than are asked for.
 
     Args:
         n_objectives: O, at least 1.
@@ -45,11 +45,12 @@ def directions(n_objectives: int, at_most: int) -> Floats:
     parts = 1
     while comb(n_objectives + parts, parts + 1) <= at_most and parts < at_most:
         parts += 1
+    # Stars and bars: gaps between bars are the parts of each objective.
     bars = combinations(range(parts + n_objectives - 1), n_objectives - 1)
-    ends = np.array([(-1, *places, parts + n_objectives - 1) for places in bars])
-    found: Floats = (np.diff(ends, axis=1) - 1) / parts
-    found.flags.writeable = False
-    return found
+    ends = np.array([(-1, *positions, parts + n_objectives - 1) for positions in bars])
+    lines: Floats = (np.diff(ends, axis=1) - 1) / parts
+    lines.flags.writeable = False
+    return lines
 
 
 def survive_by_reference(
@@ -80,8 +81,8 @@ def survive_by_reference(
         return order[:keep]
     pool = np.concatenate([whole, last])
     is_first = ranking.ranks[pool] == 0
-    places = normalise_objectives(objectives[pool], is_first)
-    niche, distance = associate_directions(places, directions(objectives.shape[1], keep))
+    points = normalise_objectives(objectives[pool], is_first)
+    niche, distance = associate_directions(points, directions(objectives.shape[1], keep))
     chosen = _fill_niches(niche, distance, len(whole), keep - len(whole))
     best: Indices = np.concatenate([whole, pool[chosen]])
     return best
@@ -100,7 +101,7 @@ def normalise_objectives(objectives: Floats, is_first: npt.NDArray[np.bool_]) ->
     if (np.abs(objectives) > LARGE).any():
         objectives = objectives * 2.0**-40  # neither differences nor weighted ones overflow then
     moved = objectives - objectives.min(axis=0)
-    extremes = moved[_extreme_places(moved)]
+    extremes = moved[_find_extremes(moved)]
     intercepts = _intercepts(extremes)
     furthest = moved.max(axis=0)
     if intercepts is None or ((intercepts < SMALLEST) | (intercepts > furthest)).any():
@@ -110,37 +111,37 @@ def normalise_objectives(objectives: Floats, is_first: npt.NDArray[np.bool_]) ->
     return scaled
 
 
-def associate_directions(places: Floats, lines: Floats) -> tuple[Indices, Floats]:
+def associate_directions(points: Floats, lines: Floats) -> tuple[Indices, Floats]:
     """The nearest direction of each individual, and how far it is.
 
     Args:
-        places: [N, O] normalised objectives.
+        points: [N, O] normalised objectives.
         lines: [R, O] directions.
 
     Returns:
         [N] numbers of directions, the first of several as near, and [N] squared distances.
     """
-    along = np.zeros((len(places), len(lines)))
-    for place, line in zip(places.T, lines.T, strict=True):
-        along += place[:, None] * line
+    along = np.zeros((len(points), len(lines)))
+    for coordinate, line in zip(points.T, lines.T, strict=True):
+        along += coordinate[:, None] * line
     length = np.zeros(len(lines))
     for line in lines.T:
         length += line * line
-    square = np.zeros(len(places))
-    for place in places.T:
-        square += place * place
+    square = np.zeros(len(points))
+    for coordinate in points.T:
+        square += coordinate * coordinate
     # |x|^2 - (x.w)^2 / |w|^2: the nearest direction has the greatest share along it.
     share = along * along / length
     niche = share.argmax(axis=1)
-    return niche, square - share[np.arange(len(places)), niche]
+    return niche, square - share[np.arange(len(points)), niche]
 
 
-def _extreme_places(moved: Floats) -> Indices:
-    """For each objective who is best when all others weigh `AXIS_WEIGHT` times as much, [O]."""
+def _find_extremes(moved: Floats) -> Indices:
+    """Individual that is best in each objective when all others weigh `AXIS_WEIGHT` times, [O]."""
     n_objectives = moved.shape[1]
     weights = np.where(np.eye(n_objectives, dtype=np.bool_), 1.0, AXIS_WEIGHT)
-    found = [int((moved * weight).max(axis=1).argmin()) for weight in weights]
-    return np.array(found, dtype=np.int64)
+    extremes = [int((moved * weight).max(axis=1).argmin()) for weight in weights]
+    return np.array(extremes, dtype=np.int64)
 
 
 def _intercepts(extremes: Floats) -> Floats | None:

@@ -1,4 +1,4 @@
-"""What a search has between two generations, and what follows from it for the next one."""
+"""State of a search between two generations, and what follows from it for the next one."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -8,7 +8,7 @@ import numpy as np
 from optimizer.config.search import SearchSettings
 from optimizer.search.archive import compute_box, extend_archive
 from optimizer.search.breeding import ADAPTED, Plan, compute_rates
-from optimizer.search.generation import Floats, Generation, Population, nobody
+from optimizer.search.generation import Floats, Generation, Population, empty_population
 from optimizer.search.memory import Memory, fresh_memory, from_numbers
 from optimizer.search.problem import Problem
 from optimizer.search.ranking import Ranking
@@ -22,7 +22,7 @@ TRIFLE = 2.0**-12
 
 @dataclass(frozen=True)
 class State:
-    """What a search has between two generations.
+    """State of a search between two generations.
 
     Args:
         population: The survivors, of one island after the other.
@@ -49,7 +49,7 @@ class State:
 def initial_state(problem: Problem, settings: SearchSettings, last: Generation | None) -> State:
     """The state after a generation, or before the first."""
     n_genes, n_objectives = len(problem.layout), problem.n_objectives
-    empty = nobody(n_genes, n_objectives)
+    empty = empty_population(n_genes, n_objectives)
     memory = fresh_memory(len(ADAPTED), n_objectives)
     if last is None:
         return State(empty, empty, memory)
@@ -81,7 +81,7 @@ def is_stagnant(settings: SearchSettings, memory: Memory, number: int) -> bool:
 
 
 def is_new_start(settings: SearchSettings, memory: Memory, number: int) -> bool:
-    """Whether nobody of the population before goes on."""
+    """Whether none of the population before goes on."""
     is_answered = number > 0 and is_stagnant(settings, memory, number)
     return is_answered and settings.on_stagnation == "restart"
 

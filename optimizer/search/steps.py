@@ -82,7 +82,7 @@ class Steps:
         archiving = work if self._thread is None else self._thread.submit(work).result
         pools = self._pools(state, newcomers, brood.island, number)
         sizes = parts(settings.population, settings.islands)
-        survivors = [self._survivors(*given) for given in zip(pools, sizes, strict=True)]
+        survivors = [self._survivors(pool, count) for pool, count in zip(pools, sizes, strict=True)]
         archive, admitted, size = archiving()
         codes = newcomers.lineage[:, 3]
         is_stirred = number > 0 and is_stagnant(settings, before, number)
@@ -123,11 +123,11 @@ class Steps:
     def _pools(
         self, state: State, newcomers: Population, island: Indices, number: int
     ) -> list[tuple[Population, Population]]:
-        """Who competes on each island: its parents, and who was born there."""
+        """Competitors of each island: its parents, and the newcomers born there."""
         settings, natives = self._settings, [newcomers]
         if settings.islands > 1:
             born = [np.flatnonzero(island == i) for i in range(settings.islands)]
-            natives = [newcomers.take(places) for places in born]
+            natives = [newcomers.take(indices) for indices in born]
         if number == 0 or is_new_start(settings, state.memory, number):
             return [(born.take(NONE), born) for born in natives]
         return list(zip(_parents(state, settings, number), natives, strict=True))
@@ -144,12 +144,12 @@ class Steps:
 
 
 def _parents(state: State, settings: SearchSettings, number: int) -> list[Population]:
-    """Who breeds on each island: its own, and at times the best of the island before it."""
-    own = state.islands()
+    """Parents of each island: its own, and at times the best of the island before it."""
+    islands = state.islands()
     if not is_visited(settings, number):
-        return own
-    best = [island.take(np.arange(-(-len(island) // VISITORS))) for island in own]
-    return [Population.concat(island, best[i - 1]) for i, island in enumerate(own)]
+        return islands
+    best = [island.take(np.arange(-(-len(island) // VISITORS))) for island in islands]
+    return [Population.concat(island, best[i - 1]) for i, island in enumerate(islands)]
 
 
 def _counts(codes: Indices) -> list[int]:

@@ -1,4 +1,4 @@
-"""Who goes on: three rules of survival for arrays, all feasibility first, without randomness.
+"""Three rules of survival for arrays, all feasibility first, without randomness.
 
 ``crowding`` is NSGA-II's own, in `ranking`. ``hypervolume`` differs from it in two ways. Of
 individuals with equal objectives only the first counts, the others come after all fronts. And the

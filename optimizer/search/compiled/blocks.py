@@ -2,7 +2,7 @@
 
 Individuals come in lexicographic order, as in `fronts`, so that only the second and the third
 objective are compared. They have places in the order of the second, cut into blocks of `BLOCK`,
-and whoever dominates an individual has a place in its block or in one before it.
+and those that dominate an individual have places in its block or in one before it.
 
 - Blocks before: a table knows the least third objective that each front has up to a block. It
   rises from front to front, so that the fronts with a dominating member are simply counted.
@@ -12,7 +12,7 @@ Both are loops of fixed length without a branch, many comparisons at a time, whe
 staircases guesses wrong at every other step. The table grows with fronts times blocks; where it
 would not fit, staircases do better anyway, because many fronts are short ones.
 
-Where only the first front is asked for, the table is one number a block, and nobody else is noted.
+Where only the first front is asked for, the table is one number a block, of its members alone.
 """
 
 import numpy as np
@@ -36,17 +36,17 @@ MOST_ENTRIES = 1 << 22
 """Most entries of the table; 16 MiB."""
 
 FURTHEST = np.int32(2**31 - 1)
-NOBODY, NEXT = np.int32(0), np.int32(1)
+NONE_ABOVE, NEXT = np.int32(0), np.int32(1)
 TO_BLOCK, IN_BLOCK = np.uint64(BLOCK_BITS), np.uint64(BLOCK - 1)
 TO_GROUP, IN_GROUP = np.uint64(WIDTH_BITS), np.uint64(WIDTH - 1)
 PLACE, LAST, LEVEL, IS_COPY = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
-"""What is known of an individual: its place in the order of the second objective, the last place
+"""Columns of an individual: its place in the order of the second objective, the last place
 of an equal there, a number that compares as the third objective does, and whether the individual
 before it in the first order has the same objectives."""
 
 
 def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | None:
-    """Number of the front of each individual, and who repeats somebody before.
+    """Number of the front of each individual, and flags of those that repeat an earlier one.
 
     Args:
         columns: [3, P], P at least 1.
@@ -70,7 +70,7 @@ def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | No
 
 
 def first_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools]:
-    """Who belongs to the first front, and who repeats somebody before.
+    """First front, and flags of individuals that repeat an earlier one.
 
     Args:
         columns: [3, P].
@@ -81,28 +81,28 @@ def first_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools]:
     """
     count = columns.shape[1]
     n_blocks = (count >> BLOCK_BITS) + 1
-    places = np.empty((2, count), dtype=np.int64)
+    positions = np.empty((2, count), dtype=np.int64)
     levels, least = np.full((n_blocks, BLOCK), np.inf), np.full(n_blocks, np.inf)
     ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
-    sweep_first(columns, orders, places, levels, least, ranks, is_copy)
+    sweep_first(columns, orders, positions, levels, least, ranks, is_copy)
     return ranks, is_copy
 
 
 @compiled_unlocked
 def sweep_first(
-    columns: Floats, orders: Places, places: Places, levels: Floats, least: Floats, ranks: Places,
-    is_copy: Bools,
+    columns: Floats, orders: Places, positions: Places, levels: Floats, least: Floats,
+    ranks: Places, is_copy: Bools,
 ) -> None:  # fmt: skip
     """Find the first front; see `first_in_blocks`.
 
     Args:
         columns: [3, P].
         orders: [N, P], by the first objectives, at least two.
-        places: [2, P] scratch, what `PLACE` and `LAST` say of each individual.
+        positions: [2, P] scratch, `PLACE` and `LAST` of each individual.
         levels: [B, BLOCK], third objective of members, by place; infinite at first.
         least: [B], the least of these before each block; infinite at first.
         ranks: [P] receives 0 or 1.
-        is_copy: [P] receives whether somebody before has the same objectives.
+        is_copy: [P] receives whether an earlier individual has the same objectives.
     """
     n = orders.shape[1]
     last = n - 1
@@ -110,7 +110,7 @@ def sweep_first(
         p = np.uint64(orders[1, i])
         if i + 1 < n and columns[1, p] != columns[1, np.uint64(orders[1, i + 1])]:
             last = i
-        places[PLACE, p], places[LAST, p] = i, last
+        positions[PLACE, p], positions[LAST, p] = i, last
     rank, before = 0, ZERO
     for i in range(n):
         p = np.uint64(orders[0, i])
@@ -121,7 +121,7 @@ def sweep_first(
         if is_same:
             ranks[p] = rank
             continue
-        last_place = np.uint64(places[LAST, p])
+        last_place = np.uint64(positions[LAST, p])
         block, last_seat = last_place >> TO_BLOCK, np.int64(last_place & IN_BLOCK)
         n_above = np.int64(least[block] <= z)
         if n_above == 0:
@@ -130,9 +130,9 @@ def sweep_first(
         rank = 1 if n_above > 0 else 0
         ranks[p] = rank
         if rank == 0:
-            place = np.uint64(places[PLACE, p])
-            block = place >> TO_BLOCK
-            levels[block, place & IN_BLOCK] = z
+            position = np.uint64(positions[PLACE, p])
+            block = position >> TO_BLOCK
+            levels[block, position & IN_BLOCK] = z
             block += ONE
             while block < np.uint64(least.size) and least[block] > z:
                 least[block] = z
@@ -141,7 +141,7 @@ def sweep_first(
 
 @compiled_unlocked
 def note_places(columns: Floats, orders: Places, known: Levels) -> None:
-    """What the sweep needs of each individual.
+    """Note what the sweep needs of each individual.
 
     Args:
         columns: [3, P].
@@ -177,7 +177,7 @@ def sweep_blocks(
     Args:
         order: [P], lexicographic.
         known: [P, 4], from `note_places`.
-        levels: [B, BLOCK], third objective of those who came, by place; `FURTHEST` at first.
+        levels: [B, BLOCK], third objective of those that came, by place; `FURTHEST` at first.
         above: [B, BLOCK], one more than their ranks; 0 at first.
         least: [N, B, WIDTH] scratch, least third objective of each front up to each block.
         ranks: [P] receives numbers.
@@ -193,12 +193,13 @@ def sweep_blocks(
             continue
         last, level = np.uint64(known[p, LAST]), known[p, LEVEL]
         block, last_seat = last >> TO_BLOCK, np.int32(last & IN_BLOCK)
-        best = NOBODY
+        best = NONE_ABOVE
         for k in range(BLOCK):
             is_above = levels[block, k] <= level and np.int32(k) <= last_seat
-            other = above[block, k] if is_above else NOBODY
+            other = above[block, k] if is_above else NONE_ABOVE
             best = other if other > best else best
         rank = np.uint64(best)
+        # Least values rise from front to front: halving counts fronts with a dominating member.
         if block > ZERO:
             before, low, high = block - ONE, rank >> TO_GROUP, n_groups
             while low < high:
@@ -209,7 +210,7 @@ def sweep_blocks(
                     high = middle
             n_above = low << TO_GROUP
             if low < n_groups:
-                n_more = NOBODY
+                n_more = NONE_ABOVE
                 for k in range(WIDTH):
                     n_more += np.int32(least[low, before, k] <= level)
                 n_above += np.uint64(n_more)
@@ -223,8 +224,8 @@ def sweep_blocks(
                 for k in range(WIDTH):
                     least[group, b, k] = FURTHEST
             n_groups += ONE
-        place = np.uint64(known[p, PLACE])
-        block, seat = place >> TO_BLOCK, place & IN_BLOCK
+        position = np.uint64(known[p, PLACE])
+        block, seat = position >> TO_BLOCK, position & IN_BLOCK
         levels[block, seat], above[block, seat] = level, np.int32(rank) + NEXT
         while block < n_blocks and least[group, block, front] > level:
             least[group, block, front] = level

@@ -38,7 +38,7 @@ NODE = 4
 
 X, Y, SHARE, VOLUME = ZERO, ONE, TWO, np.uint64(3)
 """Where they stand in `values`: the cell, the area that the member alone covers at the height that
-was reached, and the volume up to the reference if nobody else came."""
+was reached, and the volume up to the reference if no other member came."""
 
 EAST, NORTH, RING = ZERO, ONE, TWO
 """Where they stand in `links`: the next of the staircase to the east and to the north, x rising to
@@ -47,7 +47,7 @@ what bounds its share."""
 
 WORD_BITS = 5
 LAST_BIT = (1 << WORD_BITS) - 1
-"""A word of a set has 32 bits, so that a float64 holds it and its exponent tells the highest."""
+"""A word of a set has 32 bits, so that a float64 holds it and its exponent names the highest."""
 
 
 class Front:

@@ -1,6 +1,6 @@
 """Crowding distances of all fronts at once, without sorting by front.
 
-Going through everybody in the order of one objective, each front is met in that order too: the
+Going through all in the order of one objective, each front is met in that order too: the
 neighbours of a member are the members of its front that were met last and that are met next.
 """
 
@@ -75,7 +75,7 @@ def add_gaps(
             p = np.uint64(orders[j, i])
             front, value = np.uint64(ranks[p]), columns[j, p] * scale
             if met[front] >= 0:
-                # Whoever is the first of a front is infinite already.
+                # The first of a front is infinite already.
                 gap = (value - fronts[BEFORE, front]) / fronts[EXTENT, front]
                 out[np.uint64(met[front])] += gap
                 fronts[BEFORE, front] = fronts[NEAR, front]

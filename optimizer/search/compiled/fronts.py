@@ -1,9 +1,9 @@
 """Non-dominated ranks of two and three objectives in one sweep.
 
-Individuals come in lexicographic order, so that nobody is dominated by one who comes later. Of
+Individuals come in lexicographic order, so that none is dominated by a later one. Of
 each front only the staircase is kept: those of its members that no other of it dominates in the
-last two objectives. If a front holds nobody who dominates an individual then no later front does,
-which is why the first such front is found by halving.
+last two objectives. If no member of a front dominates an individual then none of a later front
+does, which is why the first such front is found by halving.
 
 Places are unsigned here, so that no access looks whether one is counted from the end.
 
@@ -30,7 +30,7 @@ START, LENGTH, SIZE = ZERO, ONE, TWO
 
 
 def rank_in_order(columns: Floats, order: Places, most: int) -> tuple[Places, Bools]:
-    """Number of the front of each individual, and who repeats somebody before.
+    """Number of the front of each individual, and flags of those that repeat an earlier one.
 
     Args:
         columns: [O, P], O is 2 or 3.
@@ -38,7 +38,7 @@ def rank_in_order(columns: Floats, order: Places, most: int) -> tuple[Places, Bo
         most: Fronts from this number on are not told apart, at least 1.
 
     Returns:
-        [P] numbers, at most `most`; and [P], whether somebody before has the same objectives.
+        [P] numbers, at most `most`; and [P], whether an earlier individual has the same objectives.
     """
     count = len(order)
     ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
@@ -64,7 +64,7 @@ def sweep_fronts(
             last one, falling.
         fronts: [3, N] scratch, rows `START`, `LENGTH` and `SIZE`; N is the lesser of `most` and P.
         ranks: [P] receives numbers.
-        is_copy: [P] receives whether somebody before has the same objectives.
+        is_copy: [P] receives whether an earlier individual has the same objectives.
     """
     last_but_one, last = np.uint64(columns.shape[0] - 2), np.uint64(columns.shape[0] - 1)
     used, n_fronts, rank, before = ZERO, ZERO, ZERO, ZERO
@@ -81,17 +81,18 @@ def sweep_fronts(
         while rank < high:
             middle = (rank + high) >> ONE
             start = fronts[START, middle]
-            found, end = start, start + fronts[LENGTH, middle]
-            while found < end:
-                half = (found + end) >> ONE
+            above, end = start, start + fronts[LENGTH, middle]
+            # Halved until `above` is the first step beyond y.
+            while above < end:
+                half = (above + end) >> ONE
                 if steps[ZERO, half] <= y:
-                    found = half + ONE
+                    above = half + ONE
                 else:
                     end = half
-            if found > start and steps[ONE, found - ONE] <= z:
+            if above > start and steps[ONE, above - ONE] <= z:
                 rank = middle + ONE
             else:
-                high, at = middle, found
+                high, at = middle, above
         ranks[p] = rank
         if rank == np.uint64(most):
             continue

@@ -1,6 +1,6 @@
-"""Which genomes were there before: a table of places with open addressing, rows compared in full.
+"""Repeats among genomes: a table of places with open addressing, rows compared in full.
 
-Nothing depends on the order in which the table is laid out; a hash only says where to look first.
+Nothing depends on the order in which the table is laid out; a hash is only where to look first.
 """
 
 import numpy as np
@@ -27,26 +27,26 @@ class Seen:
         self._table = np.full(1 << (2 * len(rows)).bit_length(), -1, dtype=np.int32)
         self.admit(np.arange(n_known))
 
-    def admit(self, places: Places) -> Bools:
-        """Say which rows [P] equal one that was admitted before, and admit the others."""
-        is_known = np.empty(len(places), dtype=np.bool_)
-        admit(self._rows, places, self._table, is_known)
+    def admit(self, numbers: Places) -> Bools:
+        """Flags of rows [P] that equal one admitted before; the others are admitted."""
+        is_known = np.empty(len(numbers), dtype=np.bool_)
+        admit(self._rows, numbers, self._table, is_known)
         return is_known
 
 
 @compiled_loop
-def admit(rows: Unsigned, places: Places, table: npt.NDArray[np.int32], is_known: Bools) -> None:
+def admit(rows: Unsigned, numbers: Places, table: npt.NDArray[np.int32], is_known: Bools) -> None:
     """Admit rows that are new; see `Seen.admit`.
 
     Args:
         rows: [N, G], the bits of genomes.
-        places: [P] of the rows that are asked for.
+        numbers: [P] of the rows that are asked for.
         table: [S] places that were admitted, else -1; S is a power of two, more than twice N.
         is_known: [P] receives which rows equal one that was admitted before.
     """
     n_genes, mask = np.uint64(rows.shape[1]), np.uint64(table.size - 1)
-    for i in range(places.size):
-        row = np.uint64(places[i])
+    for i in range(numbers.size):
+        row = np.uint64(numbers[i])
         at = ZERO
         for k in range(n_genes):
             at = (at ^ rows[row, k]) * MULTIPLIER

@@ -82,23 +82,23 @@ def sort_words(columns: Floats, n_bits: int, words: Words, spare: Words, counts:
             for d in range(n_digits):
                 counts[d, left & DIGIT] += 1
                 left >>= np.uint64(DIGIT_BITS)
-        one, other = words[j], spare
+        source, target = words[j], spare
         for d in range(n_digits):
             shift = above + np.uint64(d * DIGIT_BITS)
             # A digit that all share needs no sorting.
-            if n == 0 or counts[d, one[0] >> shift & DIGIT] == n:
+            if n == 0 or counts[d, source[0] >> shift & DIGIT] == n:
                 continue
             before = 0
             for k in range(N_DIGITS):
                 counts[d, k], before = before, before + counts[d, k]
             for i in range(n):
-                word = one[np.uint64(i)]
+                word = source[np.uint64(i)]
                 digit = word >> shift & DIGIT
-                other[np.uint64(counts[d, digit])] = word
+                target[np.uint64(counts[d, digit])] = word
                 counts[d, digit] += 1
-            one, other = other, one
+            source, target = target, source
         for i in range(n):
-            words[j, i] = one[i]
+            words[j, i] = source[i]
 
 
 @compiled_unlocked
@@ -126,14 +126,14 @@ def settle_runs(columns: Floats, n_compared: int, n_bits: int, words: Places) ->
                 gap = 1 if gap < 3 else (5 * gap - 1) // 11
                 for i in range(low + gap, high):
                     word, at = words[first, i], i
-                    place = np.uint64(word & mask)
+                    individual = np.uint64(word & mask)
                     while at >= low + gap:
                         other = np.uint64(words[first, at - gap] & mask)
-                        comes_before = place < other
+                        comes_before = individual < other
                         for step in range(n_compared):
                             j = np.uint64(first - step if step <= first else step)
-                            if columns[j, place] != columns[j, other]:
-                                comes_before = columns[j, place] < columns[j, other]
+                            if columns[j, individual] != columns[j, other]:
+                                comes_before = columns[j, individual] < columns[j, other]
                                 break
                         if not comes_before:
                             break

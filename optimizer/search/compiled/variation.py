@@ -108,17 +108,17 @@ def cross(
     """
     for i in range(is_crossed.shape[0]):
         for g in range(parents.shape[1]):
-            one, other = parents[2 * i, g], parents[2 * i + 1, g]
-            if is_crossed[i, 0] and draws[0, i, g] < 0.5 and one != other:
-                below, above = min(one, other), max(one, other)
+            first, second = parents[2 * i, g], parents[2 * i + 1, g]
+            if is_crossed[i, 0] and draws[0, i, g] < 0.5 and first != second:
+                below, above = min(first, second), max(first, second)
                 gap, middle, draw = above - below, below + above, draws[1, i, g]
                 to_low = spread(draw, gap, below - low[g], n_squarings) * gap
                 to_high = spread(draw, gap, high[g] - above, n_squarings) * gap
-                one, other = 0.5 * (middle - to_low), 0.5 * (middle + to_high)
+                first, second = 0.5 * (middle - to_low), 0.5 * (middle + to_high)
                 if draws[2, i, g] < 0.5:
-                    one, other = other, one
-            out[2 * i, g] = clip_gene(one, low[g], high[g], is_int[g])
-            out[2 * i + 1, g] = clip_gene(other, low[g], high[g], is_int[g])
+                    first, second = second, first
+            out[2 * i, g] = clip_gene(first, low[g], high[g], is_int[g])
+            out[2 * i + 1, g] = clip_gene(second, low[g], high[g], is_int[g])
 
 
 @compiled_loop
@@ -143,11 +143,11 @@ def move(
     for i in range(parents.shape[0]):
         step = 0.25 + 0.75 * draws[0, i]
         share = SHARES[int(draws[1, i] * len(SHARES))]
-        one = int(draws[2, i] * n_genes)
+        certain = int(draws[2, i] * n_genes)
         for g in range(n_genes):
             old = parents[i, g]
             moved = old
-            if chances[i, g] < share or g == one:
+            if chances[i, g] < share or g == certain:
                 moved = old + step * (ahead[i, g] - behind[i, g])
             if moved < low[g]:
                 moved = 0.5 * (old + low[g])
@@ -195,7 +195,7 @@ def choose_winners(contestants: Places, ranks: Places, crowding: Floats, out: Pl
         out: [N] receives the winners.
     """
     for i in range(out.size):
-        one, other = contestants[2 * i], contestants[2 * i + 1]
-        is_wider = crowding[other] > crowding[one]
-        is_better = ranks[other] < ranks[one] or (ranks[other] == ranks[one] and is_wider)
-        out[i] = other if is_better else one
+        first, second = contestants[2 * i], contestants[2 * i + 1]
+        is_wider = crowding[second] > crowding[first]
+        is_better = ranks[second] < ranks[first] or (ranks[second] == ranks[first] and is_wider)
+        out[i] = second if is_better else first

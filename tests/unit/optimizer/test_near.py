@@ -97,7 +97,7 @@ def test_neighbours_are_those_of_the_plateau(task):
     """The same steps, clipped and repaired the same way, without its cloud."""
     layout, genome = task.spec.layout, task.spec.layout.defaults
     found = neighbourhoods(layout, genome[None])
-    asked = {tuple(row) for row in found.genomes[found.places[0]].tolist()}
+    asked = {tuple(row) for row in found.genomes[found.indices[0]].tolist()}
     assert asked == set(around(layout, genome))
     cloud = {tuple(row) for row in neighbours(layout, genome, 0, 1).tolist()}
     assert asked - {tuple(genome.tolist())} <= cloud

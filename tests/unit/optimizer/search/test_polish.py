@@ -6,7 +6,7 @@ import numpy as np
 
 from optimizer.search.archive import hypervolume
 from optimizer.search.evolution import evolve
-from optimizer.search.generation import OPERATORS, final_front, nobody
+from optimizer.search.generation import OPERATORS, empty_population, final_front
 from optimizer.search.polish import STEPS, neighbours, polished_front
 from strategy import STRATEGIES
 from tests.support.searches import HalfForbidden, Zdt1, float_layout, int_layout, settings
@@ -66,5 +66,7 @@ def test_nobody_has_no_neighbours():
     """Without a front there is nothing to polish."""
     problem = Zdt1(float_layout(2))
     *_, last = evolve(problem, settings(4, 0))
-    front, count = polished_front(problem, replace(last, archive=nobody(2, 2)), at_most=99, keep=9)
+    front, count = polished_front(
+        problem, replace(last, archive=empty_population(2, 2)), at_most=99, keep=9
+    )
     assert (len(front), count) == (0, 0)
