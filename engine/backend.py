@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
 
 
-class Form(NamedTuple):
+class RowForm(NamedTuple):
     """What a row computes, without its parameters.
 
     Args:
@@ -39,7 +39,7 @@ class RowRequest(NamedTuple):
         slots: [n] where each row goes.
     """
 
-    form: Form
+    form: RowForm
     parameters: Floats
     slots: Ints
 
@@ -54,7 +54,7 @@ class StretchedRows(NamedTuple):
     """
 
     genomes: Floats
-    groups: Sequence[tuple[Form, Floats]]
+    groups: Sequence[tuple[RowForm, Floats]]
     row_of: Ints
 
 
@@ -100,7 +100,7 @@ class Backend(ABC):
     ) -> Callable[[], None]:
         """Start to evaluate into out [P, W, A]; what is returned waits until out is whole.
 
-        Genomes and slots stay as they are until then. Only calls that nobody waits for any more
+        Genomes and slots stay as they are until then. Only calls that have no waiter left
         may be forgotten.
         """
 
@@ -109,7 +109,7 @@ class Backend(ABC):
     ) -> Callable[[], bool] | None:
         """The same, with rows looked up by the device itself; None where it leaves that to others.
 
-        What is returned waits, and says whether all genomes were legal and all their rows there;
+        What is returned waits, and is true where all genomes were legal and all their rows there;
         out means nothing else.
         """
         return None
@@ -178,14 +178,14 @@ class BackendMaker(Protocol):
     """What makes a backend: its class.
 
     Attributes:
-        free_share: Of what is free on the device, so much is taken where nobody says how much.
+        free_share: Of what is free on the device, so much is taken by default.
     """
 
     free_share: float
 
     def __call__(
         self,
-        spec: Any,  # noqa: ANN401 - each maker says which shape it takes
+        spec: Any,  # noqa: ANN401 - each maker takes a shape of its own
         series: Sequence[Bars],
         costs: Costs,
         *,

@@ -12,11 +12,11 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows
-from engine.backend import Form, Ints, Slots, StretchedRows, iter_parts
+from engine.backend import Ints, RowForm, Slots, StretchedRows, iter_parts
 from engine.devices import Device, choose_device
 from engine.errors import EngineError
 from engine.fast_case import find_fast_case
-from engine.indicators.plan import Plan, RowGroup, length_columns, plan_chunks, plan_rows
+from engine.indicators.plan import RowGroup, RowPlan, length_columns, plan_chunks, plan_rows
 from engine.indicators.row_cache import RowBank
 from engine.memory_plan import MemoryPlan, row_capacity
 from engine.pairs import PairedWindows, check_pairs
@@ -297,7 +297,7 @@ class Engine:
             for window in self.windows
         )
 
-    def row(self, form: Form, parameters: Sequence[float], series: int = 0) -> Floats:
+    def row(self, form: RowForm, parameters: Sequence[float], series: int = 0) -> Floats:
         """One indicator row [T] of one series, as the device computed it."""
         group = RowGroup(form, np.array([parameters], np.float64).reshape(1, -1))
         (slot,) = self._bank.slots([group])
@@ -344,7 +344,7 @@ class Engine:
             return None
         return self._fill_slots(plan)
 
-    def _fill_slots(self, plan: Plan) -> Slots:
+    def _fill_slots(self, plan: RowPlan) -> Slots:
         """Slots [P, R] of a plan's rows, all of which are in the bank from now on."""
         slots: Slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
         return slots

@@ -1,4 +1,4 @@
-"""What a certificate says; `engine.replay.certificate` makes it, which takes both engines."""
+"""Contents of a certificate; `engine.replay.certificate` makes it, which takes both engines."""
 
 import hashlib
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ EngineError
 
 
 class EngineError(Exception):
-    """The engine cannot do what was asked; the message says what, where and what to do."""
+    """The engine cannot do what was asked; the message has what, where and a remedy."""
 
 
 class GenomeError(EngineError):

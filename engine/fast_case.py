@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
 from data.checks import VALUES
-from engine.backend import Form
+from engine.backend import RowForm
 from strategy.conditions import Compare, Condition, split_conjunction
 from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
@@ -44,7 +44,7 @@ class Row(NamedTuple):
     """
 
     name: str
-    form: Form
+    form: RowForm
     length: str | int | None = None
 
     @property
@@ -67,7 +67,7 @@ class Comparison(NamedTuple):
     right: str
 
 
-class Bracket(NamedTuple):
+class BracketRule(NamedTuple):
     """How a position ends: a stop below the signal bar's low, a target, a time limit.
 
     Args:
@@ -97,7 +97,7 @@ class FastCase:
     strategy: Strategy
     rows: tuple[Row, ...] = ()
     entry: tuple[Comparison, ...] = ()
-    bracket: Bracket | None = None
+    bracket: BracketRule | None = None
 
     @property
     def layout(self) -> GenomeLayout:
@@ -144,7 +144,7 @@ def _fast_case(strategy: Strategy) -> FastCase:
     if isinstance(row, GeneValue):
         factor, row = row, factor
     reward = _as(RMultiple, strategy.target).multiple
-    bracket = Bracket(_row(row, rows), _gene(factor), _gene(reward), _gene(strategy.max_hold))
+    bracket = BracketRule(_row(row, rows), _gene(factor), _gene(reward), _gene(strategy.max_hold))
     layout = strategy.layout
     _need(layout.gene(bracket.stop_mult).positive and layout.gene(bracket.max_hold).is_length)
     return FastCase(strategy, tuple(rows.values()), entry, bracket)
@@ -171,18 +171,18 @@ def _row(expression: Expression | None, rows: dict[str, Row]) -> str:
     return name
 
 
-def _form_and_length(expression: Expression | None) -> tuple[Form, str | int | None]:
+def _form_and_length(expression: Expression | None) -> tuple[RowForm, str | int | None]:
     if isinstance(expression, Column):
-        return Form("level", _source(expression)), None
+        return RowForm("level", _source(expression)), None
     call = _as(Call, expression)
     _need(call.indicator in INDICATORS)
     (setting,) = call.parameters
     length = setting.gene.name if isinstance(setting, GeneValue) else int(setting.value)
     if call.indicator == "atr":
-        return Form("sma", "true_range"), length
+        return RowForm("sma", "true_range"), length
     source = _source(_as(Column, call.source))
     _need(call.indicator != "ema" or source != HOLED)
-    return Form(str(call.indicator), source), length
+    return RowForm(str(call.indicator), source), length
 
 
 def _source(column: Column) -> str:

@@ -12,7 +12,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import BackendMaker, Form, Ints
+from engine.backend import BackendMaker, Ints, RowForm
 from engine.batch import Engine
 from engine.devices import Device, choose_device
 from engine.fast_case import find_fast_case
@@ -209,7 +209,7 @@ class PartedEngine(Engine):
             del engine
         return tuple(by_window[window_number] for window_number in range(len(self.windows)))
 
-    def row(self, form: Form, parameters: Sequence[float], series: int = 0) -> Floats:
+    def row(self, form: RowForm, parameters: Sequence[float], series: int = 0) -> Floats:
         """As `engine.batch.Engine.row`."""
         part = int(np.searchsorted(self._borders, series, "right")) - 1
         return self._engine(part).row(form, parameters, series - self._borders[part])
@@ -219,7 +219,7 @@ class PartedEngine(Engine):
         return self._engine(part).on(windows)
 
     def _engine(self, part: int) -> Engine:
-        """Of one part, whose first window nobody asks about; that of another is let go first."""
+        """Engine of one part, whose own window is not used; that of another is let go first."""
         if part not in self._held:
             if not self.holds_all:
                 self._held.clear()

@@ -1,4 +1,4 @@
-"""Pairs of individual and window: who meets which window, where not everybody meets all."""
+"""Pairs of individual and window, where not every individual meets all windows."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol

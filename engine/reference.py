@@ -18,7 +18,14 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.accounts.reference import compute_accumulators, fold_results, merge_ledgers
 from engine.positions import exit_spec
-from engine.positions.exit_spec import Clock, Limits, Plan, build_clock, build_form, build_plan
+from engine.positions.exit_spec import (
+    Limits,
+    SessionClock,
+    SidePlan,
+    build_clock,
+    build_form,
+    build_plan,
+)
 from engine.positions.reference import (
     Prices,
     build_ledger,
@@ -26,7 +33,7 @@ from engine.positions.reference import (
     list_signals,
     take_signals,
 )
-from engine.runtime.lru_cache import Kept
+from engine.runtime.lru_cache import ArrayCache
 from strategy.clock import local_time
 from strategy.conditions import Condition, split_conjunction
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
@@ -48,7 +55,7 @@ Loop = TypeVar("Loop", bound=Callable[..., object])
 Result = TypeVar("Result")
 
 
-class Form(Protocol):
+class LoopForm(Protocol):
     """How loops are run: given one, it returns what is called in its place."""
 
     def __call__(self, loop: Loop) -> Loop:
@@ -86,7 +93,7 @@ class Reference:
         windows: Sequence[Window],
         costs: Costs | None = None,
         *,
-        form: Form = as_it_reads,
+        form: LoopForm = as_it_reads,
     ) -> None:
         self.spec = spec
         self.series = tuple(series)
@@ -94,7 +101,7 @@ class Reference:
         self.costs = costs or Costs()
         self.form = form
         self._prices = [Prices(bars.open, bars.high, bars.low, bars.close) for bars in self.series]
-        self._kept = Kept(KEPT_BYTES)
+        self._kept = ArrayCache(KEPT_BYTES)
         self._rows = [
             Rows(Series.of(bars), form, self._kept, (number,))
             for number, bars in enumerate(self.series)
@@ -200,7 +207,7 @@ class Reference:
             float(self.costs.min_risk),
         )
 
-    def _clock(self, genes: Genes, series: int) -> Clock:
+    def _clock(self, genes: Genes, series: int) -> SessionClock:
         bars, session = self.series[series], self.spec.session
         if session is None:
             return build_clock(bars.timeframe_ns)
@@ -208,11 +215,11 @@ class Reference:
         local = local_time(bars.timestamp, session.offset)
         return build_clock(bars.timeframe_ns, local, int(resolve_value(session.minute, genes)))
 
-    def _sides(self, genes: Genes, series: int) -> tuple[Plan, Plan]:
+    def _sides(self, genes: Genes, series: int) -> tuple[SidePlan, SidePlan]:
         """What longs do, and what shorts do."""
         return self._plan(0, genes, series), self._plan(1, genes, series)
 
-    def _plan(self, place: int, genes: Genes, series: int) -> Plan:
+    def _plan(self, place: int, genes: Genes, series: int) -> SidePlan:
         """What a side does, longs being the first."""
         spec, rows, side = self.spec, self._rows[series], 1 - 2 * place
         entry, leave = (spec.long, spec.short)[place], (spec.exit_long, spec.exit_short)[place]
@@ -235,7 +242,7 @@ class Reference:
         return self.form(loop)(*arguments)
 
 
-def _evaluate_form(form: object, rows: Rows, genes: Genes) -> exit_spec.Form:
+def _evaluate_form(form: object, rows: Rows, genes: Genes) -> exit_spec.ExitForm:
     """Where a stop or a target stands, or how far behind a trailing stop follows."""
     if form is None:
         return build_form()

@@ -19,7 +19,7 @@ Limits = tuple[Floats, Floats, Ints, Ints]
 
 @compiled_loop
 def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordered: Ints) -> bool:
-    """Whether all genomes [P, G] are legal; `Strategy.check_genomes` says which is not.
+    """Whether all genomes [P, G] are legal; `Strategy.check_genomes` names one that is not.
 
     `least` and `most` are [G], `is_int` [G] is 1 where values must be whole, of `ordered` [N, 2]
     the first column must be below the second. False too where a number is NaN.
@@ -39,7 +39,7 @@ def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordere
 def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots: Slots) -> bool:
     """Look up the slot of each row of each individual; whether all rows are there.
 
-    `genomes` are [P, G], legal; `columns` [R] as `length_columns` says; `tables` R times [largest +
+    `genomes` are [P, G], legal; `columns` [R] of `length_columns`; `tables` R times [largest +
     1], slot by parameter, -1 where there is none. `slots` [P, R] receives them, -1 for rows that
     are not there.
     """

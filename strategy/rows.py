@@ -46,7 +46,7 @@ class Run(Protocol):
 
 
 class Kept(Protocol):
-    """Where computed rows are kept; `engine.runtime.lru_cache.Kept` is one."""
+    """Where computed rows are kept; `engine.runtime.lru_cache.ArrayCache` is one."""
 
     def get(self, name: tuple[object, ...], compute: Callable[[], Floats]) -> Floats:
         """The row of that name, computed where it is not there."""

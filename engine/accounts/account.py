@@ -40,7 +40,7 @@ ACCOUNT_METRICS = (
     "buy_and_hold",
     "rejected",
 )
-"""Names of what an account tells, in order."""
+"""Names of an account's numbers, in order."""
 
 FEWEST_DAYS = 20
 """Below so many days with bars no ratio of days is formed."""
@@ -52,7 +52,7 @@ SIGNAL_EXIT = REASONS.index("signal")
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class AccountTrades:
     """Trades of some windows [K] as an account sees them.
 
     Args:
@@ -79,7 +79,7 @@ class Listed:
 
 
 @dataclass(frozen=True, eq=False)
-class Folded(Listed):
+class Folded(AccountTrades):
     """Trades of all windows in the order in which they change the account.
 
     Args:
@@ -137,7 +137,7 @@ class Account:
 
     @cached_property
     def buy_and_hold(self) -> float:
-        """Return of buying each market at its first close, as `hold_values` says; their mean."""
+        """Return of buying each market at its first close, by `hold_values`; their mean."""
         values = np.ones(self.n_strands)
         for window, strand in zip(self.windows, self.strands, strict=True):
             last = np.array([window.end - 1])
@@ -148,7 +148,7 @@ class Account:
         """Ledgers [W] as one account."""
         parts = zip(self.strands.tolist(), self.windows, ledgers, strict=True)
         listed = [self._list(*part) for part in parts]
-        names = [field.name for field in fields(Listed)]
+        names = [field.name for field in fields(AccountTrades)]
         columns = {
             name: np.concatenate([getattr(trades, name) for trades in listed]) for name in names
         }
@@ -287,13 +287,13 @@ class Account:
         ends = opened[ledger.exit_bar[trade]] + duration
         return opened[bar] + duration, ends, np.maximum(factor, 0.0)
 
-    def _list(self, strand: int, window: Window, ledger: Ledger) -> Listed:
+    def _list(self, strand: int, window: Window, ledger: Ledger) -> AccountTrades:
         """Trades of one window."""
         bars = self.series[window.series]
         _, risk = side_and_risk(ledger)
         exits = bars.timestamp[ledger.exit_bar]
         closed = exits + bars.timeframe_ns
-        return Listed(
+        return AccountTrades(
             strand=np.full(len(ledger), strand, np.int64),
             entry_ns=bars.timestamp[ledger.entry_bar],
             exit_ns=exits,

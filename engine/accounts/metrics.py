@@ -59,8 +59,8 @@ class MetricTable:
         reasons: [P, W, M] int8, place in `UNDEFINED`.
         ruined: [P, W], whether equity was lost.
         names: [M]; asking for another metric is a `ValueError`.
-        whole: The metrics of all windows as one account, [P, 1, M]; None where nobody asked, or
-            where there is one window.
+        whole: The metrics of all windows as one account, [P, 1, M]; None where it was
+            not asked for, or there is one window.
     """
 
     values: Floats

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.backend import Floats, Form, Ints
+from engine.backend import Floats, Ints, RowForm
 from engine.fast_case import FastCase
 from engine.indicators.coders import Coder, find_row_form, is_with_gene
 
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
     warm_rows: Ints
 
 
-def encode_entry(case: FastCase, coders: dict[Form, Coder]) -> Entry:
+def encode_entry(case: FastCase, coders: dict[RowForm, Coder]) -> Entry:
     """The entry conjunction as arrays, each comparison where it is decided fastest."""
     gene_rows: list[tuple[int, int, int]] = []
     row_pairs: list[tuple[int, int, int]] = []

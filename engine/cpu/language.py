@@ -18,7 +18,7 @@ from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.batch import fold_population, list_population, list_results
 from engine.positions.cpu.block_minmax import Extremes, build_extremes
-from engine.positions.cpu.both_sides import Charges, Population, session_exits
+from engine.positions.cpu.both_sides import Charges, CodedPopulation, session_exits
 from engine.positions.cpu.listing import extract_results
 from engine.positions.encode import Lowered, lower_exits
 from engine.positions.exit_spec import MINUTE_NS
@@ -184,7 +184,7 @@ class _Market:
         other._delay = delay
         return other
 
-    def population(self, genomes: Floats) -> Population:
+    def population(self, genomes: Floats) -> CodedPopulation:
         """What individuals [P, G] ask of the series, until it is asked for the next ones."""
         spec, read = self._spec, self._readings
         read.begin(genomes)
@@ -200,7 +200,7 @@ class _Market:
         exits_asked = asked.conditions(spec.exit_long, spec.exit_short)
         formula, spans, leaves = asked.formulas(self._exits)
         sessions, session_of = self._clock(len(genomes))
-        return Population(
+        return CodedPopulation(
             asked.words(),
             formula.steps,
             spans,

@@ -53,8 +53,8 @@ LIST_BYTES = 4 * 3 + 8 * 4
 """Of one signal: what it is, how it would end, which are taken, and four numbers."""
 
 
-class Asked(NamedTuple):
-    """What a population asks of a series, whoever it is.
+class BatchInputs(NamedTuple):
+    """Inputs of a batch on one series that all its individuals share.
 
     Args:
         longs: [n, N] int64 conditions of entries, 64 bars a word.
@@ -84,7 +84,7 @@ class Asked(NamedTuple):
     moves: bool
 
 
-class Each(NamedTuple):
+class IndividualInputs(NamedTuple):
     """What every individual asks, [P, ...]; axes of two are longs and shorts.
 
     Args:
@@ -107,12 +107,12 @@ class Each(NamedTuple):
     bars: torch.Tensor
     session_of: torch.Tensor
 
-    def part(self, members: slice) -> "Each":
+    def part(self, members: slice) -> "IndividualInputs":
         """Some of the individuals."""
-        return Each(*(tensor[members] for tensor in self))
+        return IndividualInputs(*(tensor[members] for tensor in self))
 
 
-class Lists(NamedTuple):
+class SignalLists(NamedTuple):
     """Signals and trades of pairs of individual and window, [pairs, capacity] each."""
 
     counts: torch.Tensor
@@ -128,7 +128,7 @@ class Lists(NamedTuple):
     prices: torch.Tensor
 
 
-class Accounts:
+class SeriesAccounts:
     """Positions on one series.
 
     Args:
@@ -147,7 +147,7 @@ class Accounts:
         self._windows = none, to_device(none.astype(np.int32), device)
         self._capacity = 0
 
-    def fold(self, asked: Asked, each: Each, windows: Ints) -> Iterator[Floats]:
+    def fold(self, asked: BatchInputs, each: IndividualInputs, windows: Ints) -> Iterator[Floats]:
         """Accumulators [n, W, A] of individuals in windows [W, 2], start and end each.
 
         They come in order, as many individuals together as there is room for.
@@ -155,7 +155,9 @@ class Accounts:
         for _, results, _ in self._iter_results(asked, each, windows, keeps=False):
             yield to_host(results).reshape(-1, len(windows), N_OUT)
 
-    def ledgers(self, asked: Asked, each: Each, windows: Ints) -> list[tuple[Ledger, ...]]:
+    def ledgers(
+        self, asked: BatchInputs, each: IndividualInputs, windows: Ints
+    ) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each individual [P]; arguments as in `fold`."""
         ledgers: list[tuple[Ledger, ...]] = []
         for bars, _, lists in self._iter_results(asked, each, windows, keeps=True):
@@ -167,7 +169,7 @@ class Accounts:
         return ledgers
 
     def list_results(
-        self, asked: Asked, each: Each, windows: Ints, times: Ints
+        self, asked: BatchInputs, each: IndividualInputs, windows: Ints, times: Ints
     ) -> Iterator[tuple[Floats, Results]]:
         """The same accumulators, with results of their trades; `times` [T] say when bars open."""
         for _, results, lists in self._iter_results(asked, each, windows, keeps=False):
@@ -177,7 +179,7 @@ class Accounts:
             counts = counts.reshape(accumulators.shape[:2])
             yield accumulators, arrange_results(counts, times[leaves >> 3], r, _read_sides(marks))
 
-    def signals(self, asked: Asked, each: Each, window: Ints) -> Slots:
+    def signals(self, asked: BatchInputs, each: IndividualInputs, window: Ints) -> Slots:
         """Signal bars [S] of one individual in one window [2], of either side."""
         lists = self._room(1, round_up_capacity(int(window[1] - window[0])), keeps=False)
         self._mark(asked, each, self._windows_there(window[None]), lists)
@@ -185,8 +187,8 @@ class Accounts:
         return marks >> 1
 
     def _iter_results(
-        self, asked: Asked, each: Each, windows: Ints, *, keeps: bool
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor, Lists]]:
+        self, asked: BatchInputs, each: IndividualInputs, windows: Ints, *, keeps: bool
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor, SignalLists]]:
         """Limits, accumulators and lists of those who fit the room for lists together."""
         there, begin = self._windows_there(windows), 0
         if not self._capacity:
@@ -214,7 +216,9 @@ class Accounts:
             self._windows = windows, to_device(windows.astype(np.int32), self._device)
         return self._windows[1]
 
-    def _mark(self, asked: Asked, each: Each, windows: torch.Tensor, lists: Lists) -> None:
+    def _mark(
+        self, asked: BatchInputs, each: IndividualInputs, windows: torch.Tensor, lists: SignalLists
+    ) -> None:
         """List signals, and count them also where lists are too short."""
         pairs, capacity = lists.marks.shape
         launch(mark_kernel, (pairs,), asked.longs, asked.shorts, each.entries, each.bars, windows,
@@ -222,7 +226,13 @@ class Accounts:
                capacity, warps=1, WORDS=MARKED_WORDS)  # fmt: skip
 
     def _leave(
-        self, asked: Asked, each: Each, windows: torch.Tensor, lists: Lists, *, keeps: bool
+        self,
+        asked: BatchInputs,
+        each: IndividualInputs,
+        windows: torch.Tensor,
+        lists: SignalLists,
+        *,
+        keeps: bool,
     ) -> None:
         """Find the exits of signals that may be taken."""
         pairs, capacity = lists.marks.shape
@@ -237,7 +247,9 @@ class Accounts:
                each.slots.shape[1], warps=1, MOVES=asked.moves, KEEPS=keeps, SIGNALS=SIGNALS,
                BLOCKS=blocks)  # fmt: skip
 
-    def _fold_trades(self, each: Each, n_windows: int, lists: Lists) -> torch.Tensor:
+    def _fold_trades(
+        self, each: IndividualInputs, n_windows: int, lists: SignalLists
+    ) -> torch.Tensor:
         """Take signals one position at a time and fold the trades: accumulators [pairs, A]."""
         pairs, capacity = lists.marks.shape
         out = self._empty(torch.float64, pairs, N_OUT)
@@ -260,7 +272,7 @@ class Accounts:
                BLOCK=TALLIED * warps)  # fmt: skip
         return out
 
-    def _room(self, pairs: int, capacity: int, *, keeps: bool) -> Lists:
+    def _room(self, pairs: int, capacity: int, *, keeps: bool) -> SignalLists:
         """Lists of so many pairs; nothing in them is read before it is written."""
         counts, trades, rejected = (self._empty(torch.int32, pairs) for _ in range(3))
         marks, leaves, places = (self._empty(torch.int32, pairs, capacity) for _ in range(3))
@@ -268,15 +280,16 @@ class Accounts:
             self._empty(torch.float64, pairs, capacity) for _ in range(4)
         )
         prices = self._empty(torch.float64, *((pairs, capacity, KEPT_PRICES) if keeps else (1,)))
-        return Lists(counts, marks, leaves, places, trades, rejected, signal_r, r, short_r, equity,
-                     prices)  # fmt: skip
+        return SignalLists(
+            counts, marks, leaves, places, trades, rejected, signal_r, r, short_r, equity, prices
+        )
 
     def _empty(self, kind: torch.dtype, *shape: int) -> torch.Tensor:
         return torch.empty(shape, dtype=kind, device=self._device)
 
 
 def _take_trades(
-    lists: Lists, counts: Ints, of_signals: Sequence[torch.Tensor]
+    lists: SignalLists, counts: Ints, of_signals: Sequence[torch.Tensor]
 ) -> tuple[list[np.ndarray], Floats]:
     """What lists of signals [pairs, capacity] say of trades, pair after pair; and R of these.
 
@@ -296,7 +309,7 @@ def _read_sides(marks: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
     return (1 - 2 * (marks & 1)).astype(np.int8)
 
 
-def _collect_trades(lists: Lists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
+def _collect_trades(lists: SignalLists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
     """All trades of pairs, one pair after the other, how many each has, and how many are rejected.
 
     `delays` [pairs]: bars by which the entries of each are late.

@@ -28,11 +28,11 @@ from engine.cuda.time_tiles import Stretches
 from engine.fast_case import FastCase
 from engine.indicators.coders import choose_coders
 from engine.indicators.cuda.market import BYTES_OF_A_BAR, HIGHEST_CODE, DeviceMarket, lay_out_axis
-from engine.indicators.cuda.row_scheduler import RowFiller, scratch_bytes
+from engine.indicators.cuda.row_scheduler import DeviceRowFiller, scratch_bytes
 from engine.indicators.plan import list_warm_ups
 from engine.positions.encode import encode_exits
 from engine.runtime.cuda.faults import device_errors
-from engine.runtime.cuda.types import Lists, Prices
+from engine.runtime.cuda.types import Lists, TradePrices
 from engine.runtime.cuda.watchdog import on_device, overwrite, to_device, to_host
 
 TRADES = ACCUMULATOR_INDEX["trades"]
@@ -84,7 +84,7 @@ class CudaBackend(Backend):
         packing = choose_packing(case, entry)
         rules = Rules(entry, exits, packing)
         self._market = DeviceMarket(series, set(self._coders.values()), self._device)
-        self._filler = RowFiller(self._market, self._coders)
+        self._filler = DeviceRowFiller(self._market, self._coders)
         shape = (capacity, self._market.n_bars)
         self._rows = torch.empty(shape, dtype=torch.float64, device=self._device)
         self._codes = torch.zeros(shape, dtype=torch.uint8, device=self._device)
@@ -154,7 +154,7 @@ class CudaBackend(Backend):
     def try_begin(
         self, genomes: Floats, windows: Sequence[Window], out: Floats
     ) -> Callable[[], bool] | None:
-        """The same, with legality and rows looked up by the device; waiting says if all is well."""
+        """The same, with legality and rows looked up by the device; true if all is well."""
         if not self._admission.pays(len(genomes)):
             return None
         tickets = self._dispatch.launch(genomes, None, windows, out)
@@ -201,7 +201,7 @@ class CudaBackend(Backend):
             ):
                 individuals = part.stop - part.start
                 trades, *numbers = _collect_trades(
-                    work.lists, cast(Prices, kept), np.tile(starts, individuals), self._delay
+                    work.lists, cast(TradePrices, kept), np.tile(starts, individuals), self._delay
                 )
                 ledgers += trades.cut(
                     *(numbers_of_pairs.reshape(individuals, -1) for numbers_of_pairs in numbers)
@@ -251,7 +251,7 @@ def _extract_results(lists: Lists, accumulators: Floats, opened: Ints) -> Result
 
 
 def _collect_trades(
-    lists: Lists, kept: Prices, starts: Ints, delay: int
+    lists: Lists, kept: TradePrices, starts: Ints, delay: int
 ) -> tuple[Ledger, Ints, Ints]:
     """All trades of the first pairs of individual and window, one pair after the other.
 

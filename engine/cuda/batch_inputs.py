@@ -6,9 +6,9 @@ import torch
 from data.bars import Bars
 from engine.backend import Floats, Slots
 from engine.conditions.cuda.expression_vm import Formulas, Span
-from engine.conditions.cuda.operands import Part, Readings, Seen
+from engine.conditions.cuda.operands import DevicePart, DevicePopulation, DeviceReadings
 from engine.conditions.cuda.specialization import Comparing
-from engine.cuda.accounts import Asked, Each
+from engine.cuda.accounts import BatchInputs, IndividualInputs
 from engine.indicators.cuda.device_rows import Making
 from engine.indicators.cuda.market import MOST_BARS
 from engine.indicators.cuda.row_store import RowStore
@@ -41,7 +41,7 @@ class Asking:
         bars: Of the series.
         making: Makes rows of the series.
         room: Where rows lie on the device.
-        delay: Bars by which an entry is late for everybody.
+        delay: Bars by which every entry is late.
         device: Where tensors lie.
         comparing: Decides comparisons there.
         uploads: Sends what individuals ask; series may share one, whose memory lasts.
@@ -60,7 +60,7 @@ class Asking:
     ) -> None:
         self._spec, self._bars, self._delay, self._device = spec, bars, delay, device
         formulas = Formulas(spec.layout)
-        self._readings = Readings(making, spec.layout, formulas, room, device, comparing)
+        self._readings = DeviceReadings(making, spec.layout, formulas, room, device, comparing)
         self._entries = [self._part(condition) for condition in (spec.long, spec.short)]
         self._exits = [self._part(condition) for condition in (spec.exit_long, spec.exit_short)]
         self._forms, self._after = lower_exits(spec)
@@ -86,7 +86,7 @@ class Asking:
         each = 8 * self._readings.n_words * (self._readings.n_parts + MIDWAY + 1)
         return max(1, work_bytes // each)
 
-    def population(self, genomes: Floats) -> tuple[Asked, Each] | None:
+    def population(self, genomes: Floats) -> tuple[BatchInputs, IndividualInputs] | None:
         """What individuals [P, G] ask; None where there is no room for all their rows."""
         self._readings.forget()
         individuals = Individuals(genomes, self._spec.layout)
@@ -94,7 +94,7 @@ class Asking:
         if arrays is None:
             return None
         sessions, session_of = self._build_session_tables(genomes)
-        seen = Seen(
+        seen = DevicePopulation(
             individuals,
             self._uploads(
                 arrays
@@ -109,23 +109,25 @@ class Asking:
         )
         there = seen.there
         numbers = there["genomes"].index_select(1, self._settings)
-        each = Each(there["entries"], there["exits"], there["slots"], there["genomes"], numbers,
-                    there["bars"], there["session_of"])  # fmt: skip
+        each = IndividualInputs(
+            there["entries"], there["exits"], there["slots"], there["genomes"], numbers,
+            there["bars"], there["session_of"],
+        )  # fmt: skip
         longs, shorts = (self._words(part, seen) for part in self._entries)
         leaves, following = self._left(seen)
         self._readings.forget()
-        asked = Asked(longs, shorts, leaves, following, sessions, self._shapes, self._reads,
+        asked = BatchInputs(longs, shorts, leaves, following, sessions, self._shapes, self._reads,
                       *self._formulas, self._readings.rows, self._moves)  # fmt: skip
         return asked, each
 
-    def _part(self, condition: Condition | None) -> Part | None:
+    def _part(self, condition: Condition | None) -> DevicePart | None:
         return None if condition is None else self._readings.part(condition)
 
-    def _words(self, part: Part | None, seen: Seen) -> torch.Tensor:
-        """Words of a condition; one row that nobody reads where there is none."""
+    def _words(self, part: DevicePart | None, seen: DevicePopulation) -> torch.Tensor:
+        """Words of a condition; one row that is never read where there is none."""
         return self._nothing if part is None else self._readings.words(part, seen)
 
-    def _left(self, seen: Seen) -> tuple[torch.Tensor, torch.Tensor]:
+    def _left(self, seen: DevicePopulation) -> tuple[torch.Tensor, torch.Tensor]:
         """Conditions of exits, shorts behind longs, and the word that follows each."""
         if all(part is None for part in self._exits):
             return self._nothing, self._none_follows
@@ -133,7 +135,7 @@ class Asking:
         return leaves, self._readings.following(leaves)
 
     def _choices(
-        self, parts: list[Part | None], individuals: Individuals, *, behind: bool = False
+        self, parts: list[DevicePart | None], individuals: Individuals, *, behind: bool = False
     ) -> Slots:
         """Which words of a condition are those of each individual, [P, 2]; -1 without one.
 

@@ -16,7 +16,7 @@ from engine.cuda.workspace import Workspace
 from engine.fast_case import FastCase
 from engine.indicators.cuda.market import DeviceMarket
 from engine.runtime.cuda.faults import is_out_of_memory
-from engine.runtime.cuda.types import Prices
+from engine.runtime.cuda.types import TradePrices
 from engine.runtime.cuda.watchdog import on_device, to_host, wait_for_launches
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Dispatch:
         market: The series.
         stages: What is launched.
         candidates: Lists that the stages read.
-        admission: Launched first where nobody else has looked slots up.
+        admission: Launched first where slots were not looked up on the host.
         case: The strategy.
         work_bytes: Room for the lists of the individuals that are evaluated together.
     """
@@ -65,7 +65,7 @@ class Dispatch:
         self._n_genes, self._n_rows = len(case.layout), len(case.rows)
         self._lanes = [Lane(self._device) for _ in range(N_LANES)]
         self._turns = itertools.cycle(self._lanes)
-        self._lists: tuple[Workspace, Prices | None] | None = None
+        self._lists: tuple[Workspace, TradePrices | None] | None = None
         self._windows: Sequence[Window] | None = None
         self._capacity = round_up_capacity(min(FIRST_CAPACITY, market.longest))
         self._most = MOST_INDIVIDUALS
@@ -209,7 +209,7 @@ class Dispatch:
         windows: Sequence[Window],
         *,
         keeps_prices: bool = False,
-    ) -> Iterator[tuple[slice, Workspace, Prices | None]]:
+    ) -> Iterator[tuple[slice, Workspace, TradePrices | None]]:
         """All stages, chunk by chunk, with the lists that they leave on the device.
 
         Yields which individuals a chunk has, their lists, and what ledgers need beside these, where
@@ -219,7 +219,7 @@ class Dispatch:
         while begin < len(genomes):
             each = Workspace.bytes_of_individual(len(windows), self._capacity)
             if keeps_prices:
-                each += len(windows) * Prices.bytes_of_pair(self._capacity)
+                each += len(windows) * TradePrices.bytes_of_pair(self._capacity)
             step = max(1, self._work_bytes // LISTED_SHARE // each)
             part = slice(begin, min(begin + step, len(genomes)))
             members = genomes[part]
@@ -237,7 +237,7 @@ class Dispatch:
 
     def _room_for_lists(
         self, individuals: int, n_windows: int, keeps_prices: bool
-    ) -> tuple[Workspace, Prices | None]:
+    ) -> tuple[Workspace, TradePrices | None]:
         work, kept = self._lists or (None, None)
         if work is None or not work.fits(individuals, n_windows, self._capacity):
             # The old ones go before the new ones come.
@@ -247,7 +247,7 @@ class Dispatch:
         if not keeps_prices:
             kept = None
         elif kept is None:
-            kept = Prices.empty(work.individuals * n_windows, self._capacity, self._device)
+            kept = TradePrices.empty(work.individuals * n_windows, self._capacity, self._device)
         self._lists = work, kept
         return self._lists
 

@@ -14,7 +14,7 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Floats, Ints, Room, RowRequest, Slots, by_series
 from engine.conditions.cuda.specialization import Comparing
-from engine.cuda.accounts import Accounts, Asked, Each
+from engine.cuda.accounts import BatchInputs, IndividualInputs, SeriesAccounts
 from engine.cuda.batch_inputs import Asking
 from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
 from engine.errors import DeviceError, EngineError
@@ -41,7 +41,7 @@ SHARES = 3
 """Memory is shared by rows, by conditions and by lists."""
 
 
-Take = Callable[[slice, Asked, Each], None]
+Take = Callable[[slice, BatchInputs, IndividualInputs], None]
 """Takes some individuals, and what they ask."""
 
 
@@ -49,7 +49,7 @@ class OneSeries(NamedTuple):
     """A series on the device."""
 
     asking: Asking
-    accounts: Accounts
+    accounts: SeriesAccounts
 
 
 class CudaLanguageBackend(Backend):
@@ -135,7 +135,7 @@ class CudaLanguageBackend(Backend):
         for series, window_numbers, ranges in by_series(windows):
             market = self._series[series]
 
-            def fold(members: slice, asked: Asked, each: Each) -> None:
+            def fold(members: slice, asked: BatchInputs, each: IndividualInputs) -> None:
                 begin = members.start
                 for accumulators in market.accounts.fold(asked, each, ranges):  # noqa: B023
                     some = slice(begin, begin + len(accumulators))
@@ -154,7 +154,7 @@ class CudaLanguageBackend(Backend):
         for series, window_numbers, ranges in by_series(windows):
             market = self._series[series]
 
-            def note(members: slice, asked: Asked, each: Each) -> None:
+            def note(members: slice, asked: BatchInputs, each: IndividualInputs) -> None:
                 listed = market.accounts.ledgers(asked, each, ranges)  # noqa: B023
                 for ledger_of, ledgers in zip(by_window[members], listed, strict=True):
                     ledger_of |= zip(window_numbers.tolist(), ledgers, strict=True)  # noqa: B023
@@ -173,7 +173,7 @@ class CudaLanguageBackend(Backend):
         for series, window_numbers, ranges in by_series(windows):
             market = self._series[series]
 
-            def note(members: slice, asked: Asked, each: Each) -> None:
+            def note(members: slice, asked: BatchInputs, each: IndividualInputs) -> None:
                 begin = members.start
                 listed = market.accounts.list_results(asked, each, ranges, times[series])  # noqa: B023
                 for accumulators, results in listed:
@@ -189,7 +189,7 @@ class CudaLanguageBackend(Backend):
     def _signals(self, genome: Floats, window: Window) -> Slots:
         market, signals = self._series[window.series], []
 
-        def note(members: slice, asked: Asked, each: Each) -> None:
+        def note(members: slice, asked: BatchInputs, each: IndividualInputs) -> None:
             signals.append(
                 market.accounts.signals(asked, each, np.array([window.start, window.end]))
             )
@@ -244,7 +244,7 @@ class CudaLanguageBackend(Backend):
         asking = Asking(spec, bars, making, room, costs.entry_delay, self._device, self._comparing,
                         self._uploads)  # fmt: skip
         prices = upload_prices(bars, self._device)
-        return OneSeries(asking, Accounts(prices, charges, self._work_bytes, self._device))
+        return OneSeries(asking, SeriesAccounts(prices, charges, self._work_bytes, self._device))
 
 
 class CudaLanguageMaker(GpuMaker):

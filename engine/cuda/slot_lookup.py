@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from engine.backend import Form, RowRequest
+from engine.backend import RowForm, RowRequest
 from engine.conditions.cuda.candidate_lists import CandidateLists, Packing
 from engine.cuda.validate import admission_kernel
 from engine.cuda.workspace import Workspace
@@ -44,7 +44,7 @@ class Admission:
         # Parameters within the bounds, as far as a table pays.
         most = [case.layout.high[c] if c >= 0 else -1 - c for c in self._lengths]
         self._width = int(min(max(most, default=0), LONGEST)) + 1
-        self._owner: list[tuple[Form, int] | None] = [None] * capacity
+        self._owner: list[tuple[RowForm, int] | None] = [None] * capacity
         self._device = device
         self._here = np.full((len(case.rows), self._width), -1, np.int32)
         self.places = torch.full(self._here.shape, -1, dtype=torch.int32, device=device)
@@ -89,17 +89,17 @@ class Admission:
                WHOLE=self._whole, ORDERED=self._ordered, LENGTHS=self._lengths, LEAD=self._lead,
                PACKED=self._packed, LANES=LANES)  # fmt: skip
 
-    def _enter(self, form: Form, length: int, slot: int) -> None:
+    def _enter(self, form: RowForm, length: int, slot: int) -> None:
         if length < self._width:
             for row in self._list_form_rows(form):
                 self._here[row, length] = slot
 
-    def _leave(self, form: Form, length: int, slot: int) -> None:
+    def _leave(self, form: RowForm, length: int, slot: int) -> None:
         """A slot no longer holds a row, which may have been computed into another one since."""
         if length < self._width:
             for row in self._list_form_rows(form):
                 if self._here[row, length] == slot:
                     self._here[row, length] = -1
 
-    def _list_form_rows(self, form: Form) -> Sequence[int]:
+    def _list_form_rows(self, form: RowForm) -> Sequence[int]:
         return [row for row, other in enumerate(self._forms) if other == form]

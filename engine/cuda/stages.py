@@ -15,7 +15,7 @@ from engine.positions.cuda.bracket_exits import exit_kernel
 from engine.positions.cuda.chain import drawdown_kernel, fold_kernel, price_kernel, take_kernel
 from engine.positions.encode import Exits
 from engine.runtime.compiling.launch import launch
-from engine.runtime.cuda.types import Prices
+from engine.runtime.cuda.types import TradePrices
 
 SIGNALS = 32
 """Signals whose exits a warp looks for together."""
@@ -95,7 +95,7 @@ class Stages:
         windows: torch.Tensor,
         candidates: CandidateLists,
         individuals: int,
-        prices: Prices | None = None,
+        prices: TradePrices | None = None,
     ) -> None:
         """Launch all stages; none waits for the host.
 
@@ -110,7 +110,7 @@ class Stages:
         work: Workspace,
         windows: torch.Tensor,
         individuals: int,
-        prices: Prices | None = None,
+        prices: TradePrices | None = None,
     ) -> None:
         """Launch all stages but the signals; arguments as in `run`."""
         self.exits(work, windows, individuals)
@@ -166,7 +166,7 @@ class Stages:
                work.n_windows, work.capacity, warps=1, CARRIES=self.stretch.is_part,
                LANES=LANES)  # fmt: skip
 
-    def price(self, work: Workspace, individuals: int, prices: Prices | None = None) -> None:
+    def price(self, work: Workspace, individuals: int, prices: TradePrices | None = None) -> None:
         """Launch the second part of stage 4; arguments as in `run`."""
         exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
         kept, reasons = prices or (lists.r, lists.counts)

@@ -23,8 +23,8 @@ class Ticket:
         out: [P, W, A] receives the accumulators.
 
     Attributes:
-        is_refused: After the device is done, whether somebody was not legal, or a row or list not
-            there; out is then as it was.
+        is_refused: After the device is done, whether an individual was not legal, or a row or
+            list not there; out is then as it was.
         most: After the device is done, the largest count of signals; lists that it did not fit
             left accumulators that mean nothing.
         capacity: Entries that lists had.

@@ -1,8 +1,8 @@
 """Populations whose rows do not fit memory: a stretch of bars after the other.
 
-All rows are computed for one stretch, everybody is evaluated there, and the next stretch goes on
-where that one ended: averages with their last value, accounts with the bar from which they are
-flat, accumulators with what they hold. Each row is computed once, whatever the memory.
+All rows are computed for one stretch, all individuals are evaluated there, and the next stretch
+goes on where that one ended: averages with their last value, accounts with the bar from which they
+are flat, accumulators with what they hold. Each row is computed once, whatever the memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from engine.cuda.dispatch import first_capacity, longer
 from engine.cuda.stages import Rules, Stages
 from engine.cuda.workspace import Workspace
 from engine.indicators.cuda.market import INDEX_BARS, DeviceMarket, Stretch
-from engine.indicators.cuda.row_scheduler import RowFiller, RowPlan
+from engine.indicators.cuda.row_scheduler import DeviceRowFiller, RowPlan
 from engine.indicators.plan import list_warm_ups
 from engine.runtime.cuda.watchdog import to_host
 
@@ -27,7 +27,7 @@ Memory = tuple[torch.Tensor, torch.Tensor]
 """Values float64 and codes uint8, of one shape."""
 
 
-class Accounts(NamedTuple):
+class CarriedAccounts(NamedTuple):
     """Where all individuals stand, on the device.
 
     Args:
@@ -58,7 +58,7 @@ class Stretches:
         self,
         rules: Rules,
         market: DeviceMarket,
-        filler: RowFiller,
+        filler: DeviceRowFiller,
         memory: Memory,
         work_bytes: int,
     ) -> None:
@@ -90,7 +90,7 @@ class Stretches:
 
     def _open_accounts(
         self, individuals: int, windows: Sequence[Window], warm_ups: Ints
-    ) -> Accounts:
+    ) -> CarriedAccounts:
         """Accounts that never traded."""
         pairs, device = individuals * len(windows), self._market.device
         results = torch.zeros((pairs, len(ACCUMULATORS)), dtype=torch.float64, device=device)
@@ -98,7 +98,9 @@ class Stretches:
             results[:, ACCUMULATOR_INDEX[name]] = 1.0
         flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
         on_device = self._market.to_device(warm_ups.astype(np.int32))
-        return Accounts(results.view(-1), flat_from, self._market.windows(windows), on_device)
+        return CarriedAccounts(
+            results.view(-1), flat_from, self._market.windows(windows), on_device
+        )
 
     def _stretches(self, windows: Sequence[Window], n_bars: int) -> Iterator[Stretch]:
         """The bars up to the last that a window reads, so many at a time."""
@@ -119,12 +121,12 @@ class Stretches:
     def _evaluate_stretch(
         self,
         rows: StretchedRows,
-        accounts: Accounts,
+        accounts: CarriedAccounts,
         memory: Memory,
         stretch: Stretch,
         capacity: int,
     ) -> int:
-        """Everybody in one stretch, chunk after chunk; returns the capacity that lists needed."""
+        """All individuals in one stretch, in chunks; returns the capacity that lists needed."""
         candidates = CandidateLists(self._rules.packing, *memory, stretch)
         stages = Stages(self._rules, self._market, *memory, stretch, accounts.warm_ups)
         slots = np.ascontiguousarray(rows.row_of, np.int32)
@@ -151,7 +153,9 @@ class Stretches:
             begin += n
         return capacity
 
-    def _workspace(self, rows: StretchedRows, accounts: Accounts, capacity: int) -> Workspace:
+    def _workspace(
+        self, rows: StretchedRows, accounts: CarriedAccounts, capacity: int
+    ) -> Workspace:
         n_windows = len(accounts.windows)
         fits = max(1, self._work_bytes // Workspace.bytes_of_individual(n_windows, capacity))
         return Workspace(
@@ -177,7 +181,7 @@ def _requests(rows: StretchedRows) -> list[RowRequest]:
     ]
 
 
-def _of(accounts: Accounts, begin: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _of(accounts: CarriedAccounts, begin: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Results and accounts of so many individuals."""
     n_windows = len(accounts.windows)
     first, last = begin * n_windows, (begin + count) * n_windows

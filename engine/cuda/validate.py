@@ -1,7 +1,7 @@
 """The first launch: are individuals legal, and where are their rows and lists.
 
-Whoever is refused stops the whole launch: the stages behind it find no individual to work on, and
-the host asks again in its own way, computes the rows that are missing, or says what is wrong.
+A refused individual stops the whole launch: the stages behind it find no individual to work on, and
+the host asks again in its own way, computes the rows that are missing, or names what is wrong.
 """
 
 import triton
@@ -28,7 +28,7 @@ def admission_kernel(p_asked, p_told, p_genomes, p_limits, p_places, p_lists, p_
     """Check individuals and look up their slots and lists; grid (P / LANES).
 
     p_asked: [4] individuals, number of the launch. p_told: [4], of which the second becomes that
-    number, and the first of p_asked 0, when somebody is refused. p_limits: [2, N_COLUMNS] least and
+    number, and the first of p_asked 0, when one is refused. p_limits: [2, N_COLUMNS] least and
     most legal values. p_places: [rows, width] slot by length. p_lists: [slots, 2] list by slot, for
     individuals within their bounds and for others. p_bounds: the bounds. p_table: [P, N_ROWS]
     receives slots, and last the list. WHOLE: columns of whole genes. ORDERED: columns, of each two

@@ -69,7 +69,7 @@ class Training:
 
 
 @dataclass(frozen=True, eq=False)
-class Stack:
+class TrainingStack:
     """What K models are trained on and asked.
 
     Args:
@@ -110,7 +110,7 @@ class Trainer:
         self._network = NETWORKS[how.model]
         self._shapes = self._network.shapes(features.shape[1], how.hidden, how.window)
 
-    def train(self, stack: Stack) -> tuple[Singles, Singles]:
+    def train(self, stack: TrainingStack) -> tuple[Singles, Singles]:
         """Train a stack from its beginning.
 
         Returns:
@@ -129,7 +129,7 @@ class Trainer:
             "side: use a smaller --stack"
         )
 
-    def _train_stack(self, stack: Stack) -> tuple[Singles, Singles]:
+    def _train_stack(self, stack: TrainingStack) -> tuple[Singles, Singles]:
         how = self._how
         weights = self._initialize_weights(stack).requires_grad_()
         centre, scale, targets = map(self._to_device, (stack.centre, stack.scale, stack.targets))
@@ -183,7 +183,7 @@ class Trainer:
             for name, part, size in zip(self._shapes, parts, sizes, strict=True)
         }
 
-    def _initialize_weights(self, stack: Stack) -> Tensor:
+    def _initialize_weights(self, stack: TrainingStack) -> Tensor:
         """Weights of the beginning: uniform within the root of 3 over the inputs, biases 0."""
         parts, begin = [], 0
         for shape in self._shapes.values():
@@ -259,7 +259,7 @@ def _deterministic(threads: int) -> Iterator[None]:
     tf32 = torch.backends.cuda.matmul.allow_tf32
     # As torch.use_deterministic_algorithms(True), which imports a compiler first: a second or two.
     torch.set_deterministic_debug_mode("error")
-    # Memory that nobody reads is not filled first.
+    # Memory that is never read is not filled first.
     filled = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.set_num_threads(threads)

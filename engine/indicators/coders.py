@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.backend import Floats, Form
+from engine.backend import Floats, RowForm
 from engine.fast_case import Comparison, FastCase
 from engine.runtime.compiling.loops import compiled_loop
 
@@ -40,13 +40,13 @@ class WanderingCoder(NamedTuple):
 Coder = FixedCoder | WanderingCoder
 
 
-def choose_coders(case: FastCase, highest: int) -> dict[Form, Coder]:
+def choose_coders(case: FastCase, highest: int) -> dict[RowForm, Coder]:
     """Choose a coder with codes up to `highest` for each form that the entry compares.
 
     Two forms share one where their rows are compared with each other.
     """
-    coders: dict[Form, Coder] = {}
-    bounds: dict[Form, tuple[float, float]] = {}
+    coders: dict[RowForm, Coder] = {}
+    bounds: dict[RowForm, tuple[float, float]] = {}
     for comparison in case.entry:
         if is_with_gene(case, comparison):
             gene = case.layout.gene(comparison.right)
@@ -86,7 +86,7 @@ def is_with_gene(case: FastCase, comparison: Comparison) -> bool:
     return comparison.right in case.layout.names
 
 
-def find_row_form(case: FastCase, row: str) -> Form:
+def find_row_form(case: FastCase, row: str) -> RowForm:
     """Form of a row by its name."""
     return case.rows[case.row_index[row]].form
 

@@ -40,7 +40,7 @@ class Individuals:
         return len(self.here)
 
     def distinct(self, columns: tuple[int, ...]) -> Distinct:
-        """The sets of values in some columns; with a real gene everybody is one."""
+        """Distinct sets of values in some columns; with a real gene each individual is one."""
         if columns not in self._distinct:
             self._distinct[columns] = self._found(columns)
         return self._distinct[columns]

@@ -16,7 +16,7 @@ LEAST_SLOTS = 64
 MIXER, HALF_BITS = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
 
-class Numbered(NamedTuple):
+class NumberedSets(NamedTuple):
     """Numbers of individuals.
 
     Args:
@@ -41,7 +41,7 @@ class Keys:
         self._values = np.empty((0, len(self.columns)), np.int64)
         self._slots = np.empty(0, np.int64)
 
-    def number(self, genomes: Floats) -> Numbered:
+    def number(self, genomes: Floats) -> NumberedSets:
         """The number of each of genomes [P, G]."""
         # One zero, whatever its sign; then equal numbers have equal bits.
         values = np.ascontiguousarray(genomes[:, self.columns] + 0.0).view(np.int64)
@@ -49,7 +49,7 @@ class Keys:
         numbers, fresh = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
         n = number_sets(values, self._values, self._slots, self.count, numbers, fresh)
         self.count += n
-        return Numbered(numbers, fresh[:n])
+        return NumberedSets(numbers, fresh[:n])
 
     def keep(self, numbers: Ints) -> None:
         """Forget all other sets; those that stay are numbered anew, in the order given."""

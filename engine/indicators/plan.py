@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.backend import Floats, Form, Ints, RowRequest
+from engine.backend import Floats, Ints, RowForm, RowRequest
 from engine.fast_case import FastCase
 
 
@@ -18,12 +18,12 @@ class RowGroup:
         parameters: [n, L], each row of it distinct.
     """
 
-    form: Form
+    form: RowForm
     parameters: Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RowPlan:
     """The rows of a population.
 
     Args:
@@ -42,9 +42,9 @@ class Plan:
         return sum(len(group.parameters) for group in self.groups)
 
 
-def plan_rows(case: FastCase, genomes: Floats) -> Plan:
+def plan_rows(case: FastCase, genomes: Floats) -> RowPlan:
     """Find the distinct rows that a population [P, G] needs; nothing else decides the plan."""
-    rows_of_form: dict[Form, list[int]] = {}
+    rows_of_form: dict[RowForm, list[int]] = {}
     for number, row in enumerate(case.rows):
         rows_of_form.setdefault(row.form, []).append(number)
     groups: list[RowGroup] = []
@@ -56,7 +56,7 @@ def plan_rows(case: FastCase, genomes: Floats) -> Plan:
         row_of[:, of_form] = inverse.reshape(len(of_form), -1).T + n_rows
         n_rows += len(distinct)
         groups.append(RowGroup(form, distinct))
-    return Plan(tuple(groups), row_of, _order(case, row_of))
+    return RowPlan(tuple(groups), row_of, _order(case, row_of))
 
 
 def read_row_parameters(case: FastCase, place: int, genomes: Floats) -> Floats:
@@ -93,7 +93,7 @@ def list_warm_ups(requests: Sequence[RowRequest], most: int) -> tuple[Ints, Ints
 
 def plan_chunks(
     case: FastCase, genomes: Floats, capacity: int, most: int | None
-) -> Iterator[tuple[Ints, Plan]]:
+) -> Iterator[tuple[Ints, RowPlan]]:
     """Split a population [P, G] into parts of at most `most`, whose rows fit a bank of `capacity`.
 
     Yields places of a part's individuals, and its plan. The bank holds one individual's rows.

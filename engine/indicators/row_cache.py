@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.backend import Floats, Form, Ints, RowRequest, Slots
+from engine.backend import Floats, Ints, RowForm, RowRequest, Slots
 from engine.indicators.plan import RowGroup
 
 Key = tuple[float, ...]
@@ -33,8 +33,8 @@ class RowBank:
         self.capacity = capacity
         self.computed = 0
         self._fill = fill
-        self._places: dict[Form, _Places] = {}
-        self._owner: list[tuple[Form, Key] | None] = [None] * capacity
+        self._places: dict[RowForm, _Places] = {}
+        self._owner: list[tuple[RowForm, Key] | None] = [None] * capacity
         self._last_used = np.zeros(capacity, np.int64)
         self._calls = 0
         self._n_rows = 0
@@ -42,14 +42,14 @@ class RowBank:
     def __len__(self) -> int:
         return self._n_rows
 
-    def find(self, form: Form, parameters: Floats) -> Slots:
+    def find(self, form: RowForm, parameters: Floats) -> Slots:
         """Slots [n] of rows by parameters [n, L], -1 where a row is not in the bank."""
         slots_of_form = self._places.get(form)
         if slots_of_form is None:
             return np.full(len(parameters), -1, np.int32)
         return slots_of_form.find(parameters)
 
-    def table(self, form: Form) -> Slots:
+    def table(self, form: RowForm) -> Slots:
         """Slots [largest + 1] by the one whole parameter of a form, -1 where there is none.
 
         A row without parameters lies at 0. Valid until the next row is computed.

@@ -52,7 +52,7 @@ class WarmUps:
         self._least = max((count_warm_up(leaf.row, {}) + leaf.ago for leaf in fixed), default=0)
 
     def of(self, individuals: Individuals) -> Ints:
-        """First bar that may signal, [P]; [1] where it is the same for everybody."""
+        """First bar that may signal, [P]; [1] where it is the same for all."""
         warm_ups = np.full(1, self._least, np.int64)
         for leaf in self._varying:
             bars = self._of_row(leaf, individuals) + leaf.reach.ago

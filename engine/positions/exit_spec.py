@@ -19,7 +19,7 @@ DAY_NS = 24 * 3600 * 10**9
 MINUTE_NS = 60 * 10**9
 
 
-class Clock(NamedTuple):
+class SessionClock(NamedTuple):
     """When positions are left by the clock.
 
     Args:
@@ -34,7 +34,7 @@ class Clock(NamedTuple):
     bar_ns: int
 
 
-class Form(NamedTuple):
+class ExitForm(NamedTuple):
     """Where a stop or a target stands, or how far behind a trailing stop follows.
 
     Args:
@@ -48,7 +48,7 @@ class Form(NamedTuple):
     row: Floats
 
 
-class Plan(NamedTuple):
+class SidePlan(NamedTuple):
     """What one side does.
 
     Args:
@@ -64,9 +64,9 @@ class Plan(NamedTuple):
     side: float
     signals: Bools
     exits: Bools
-    stop: Form
-    target: Form
-    trail: Form
+    stop: ExitForm
+    target: ExitForm
+    trail: ExitForm
     after: float
 
 
@@ -88,25 +88,27 @@ class Limits(NamedTuple):
     min_risk: float
 
 
-def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> Form:
+def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> ExitForm:
     """A form with everything that it does not need left empty."""
-    return Form(form, float(number), _freeze_array(np.empty(0) if row is None else row, np.float64))
+    return ExitForm(
+        form, float(number), _freeze_array(np.empty(0) if row is None else row, np.float64)
+    )
 
 
 def build_plan(
     side: int,
     signals: Bools,
-    stop: Form,
+    stop: ExitForm,
     *,
     exits: Bools | None = None,
-    target: Form | None = None,
-    trail: Form | None = None,
+    target: ExitForm | None = None,
+    trail: ExitForm | None = None,
     after: float = 0.0,
-) -> Plan:
+) -> SidePlan:
     """A side, with everything that it does not do left empty."""
     none = build_form()
     exit_bars = np.empty(0, np.bool_) if exits is None else exits
-    return Plan(
+    return SidePlan(
         float(side),
         _freeze_array(signals, np.bool_),
         _freeze_array(exit_bars, np.bool_),
@@ -117,7 +119,7 @@ def build_plan(
     )
 
 
-def build_clock(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> Clock:
+def build_clock(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> SessionClock:
     """When positions are left by the clock: at a minute of the local day, or never.
 
     Args:
@@ -127,7 +129,7 @@ def build_clock(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> C
         minute: 1 to 1,440.
     """
     local = np.empty(0, np.int64) if local_ns is None else local_ns
-    return Clock(_freeze_array(local, np.int64), minute * MINUTE_NS, int(bar_ns))
+    return SessionClock(_freeze_array(local, np.int64), minute * MINUTE_NS, int(bar_ns))
 
 
 def _freeze_array(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.NDArray[Number]:

@@ -19,9 +19,9 @@ from engine.positions.exit_spec import (
     NONE,
     R_MULTIPLE,
     SHARE,
-    Clock,
     Limits,
-    Plan,
+    SessionClock,
+    SidePlan,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -107,7 +107,7 @@ def find_signal_range(start: int, end: int, warm_up: int, limits: Limits) -> sli
     return slice(first, max(first, end - 1 - limits.delay))
 
 
-def list_signals(longs: Plan, shorts: Plan, bars: slice) -> Ints:
+def list_signals(longs: SidePlan, shorts: SidePlan, bars: slice) -> Ints:
     """Bars [S] of those that may signal at which one side asks for an entry, ascending."""
     # Where both sides signal neither does: the idea contradicts itself.
     signals: Ints = bars.start + np.flatnonzero(longs.signals[bars] != shorts.signals[bars])
@@ -115,7 +115,13 @@ def list_signals(longs: Plan, shorts: Plan, bars: slice) -> Ints:
 
 
 def take_signals(
-    prices: Prices, clock: Clock, longs: Plan, shorts: Plan, limits: Limits, signals: Ints, end: int
+    prices: Prices,
+    clock: SessionClock,
+    longs: SidePlan,
+    shorts: SidePlan,
+    limits: Limits,
+    signals: Ints,
+    end: int,
 ) -> Taken:
     """Take signals of both sides, one position at a time.
 
@@ -125,7 +131,7 @@ def take_signals(
         longs: What longs do.
         shorts: What shorts do.
         limits: The same for both.
-        signals: [S], as `list_signals` says.
+        signals: [S], of `list_signals`.
         end: One past the last bar of the window.
     """
     whole, numbers = np.empty((6, len(signals)), np.int64), np.empty((6, len(signals)))
@@ -164,7 +170,7 @@ def take_signals(
     return whole, numbers, trades, rejected
 
 
-def open_bracket(prices: Prices, plan: Plan, limits: Limits, t: int) -> Bracket:
+def open_bracket(prices: Prices, plan: SidePlan, limits: Limits, t: int) -> Bracket:
     """Entry at the open of the bar after the signal, or so many bars later, and its levels."""
     entry_bar = t + 1 + limits.delay
     entry = prices.open[entry_bar]
@@ -175,7 +181,7 @@ def open_bracket(prices: Prices, plan: Plan, limits: Limits, t: int) -> Bracket:
     return Bracket(entry_bar, entry, stop, risk, target, reach)
 
 
-def first_stop(prices: Prices, plan: Plan, t: int, entry: float) -> float:
+def first_stop(prices: Prices, plan: SidePlan, t: int, entry: float) -> float:
     """The stop of a signal at bar t."""
     stop, side = plan.stop, plan.side
     # A share of the entry.
@@ -193,7 +199,7 @@ def first_stop(prices: Prices, plan: Plan, t: int, entry: float) -> float:
     return beyond - side * read
 
 
-def first_target(plan: Plan, t: int, entry: float, risk: float) -> float:
+def first_target(plan: SidePlan, t: int, entry: float, risk: float) -> float:
     """The target of a signal at bar t."""
     target, side = plan.target, plan.side
     # None: nothing is high enough for a long, or low enough for a short.
@@ -210,7 +216,7 @@ def first_target(plan: Plan, t: int, entry: float, risk: float) -> float:
     return read if target.form == LEVEL else entry + side * read
 
 
-def is_worth(plan: Plan, limits: Limits, bracket: Bracket) -> bool:
+def is_worth(plan: SidePlan, limits: Limits, bracket: Bracket) -> bool:
     """Whether a trade is taken; NaN fails each of these."""
     # The risk is more than a small fraction of the price.
     if not bracket.risk > bracket.entry * limits.min_risk:
@@ -224,7 +230,7 @@ def is_worth(plan: Plan, limits: Limits, bracket: Bracket) -> bool:
 
 
 def find_exit(
-    prices: Prices, clock: Clock, plan: Plan, limits: Limits, bracket: Bracket, end: int
+    prices: Prices, clock: SessionClock, plan: SidePlan, limits: Limits, bracket: Bracket, end: int
 ) -> Exit:
     """Go from the entry bar on to the first exit; the stop moves at closes."""
     opens, highs, lows, closes = prices
@@ -236,7 +242,7 @@ def find_exit(
         is_asked = j > first and len(exits) > 0 and exits[j - 1]
         # Another session than the entry's: the minute to leave at had no bar.
         is_later = len(local_ns) > 0 and local_ns[j] // DAY_NS != local_ns[first] // DAY_NS
-        # The session's minute has come: by the clock, nobody knows if there is another bar today.
+        # The session's minute has come: by the clock, another bar may or may not come today.
         is_over = len(local_ns) > 0 and local_ns[j] % DAY_NS + clock.bar_ns >= clock.minute_ns
         # Held for as long as allowed.
         is_held = limits.max_hold > 0 and j == first + limits.max_hold - 1
@@ -255,7 +261,7 @@ def find_exit(
     return Exit(end - 1, END, closes[end - 1], stop, False)
 
 
-def build_terms(plan: Plan, limits: Limits, bracket: Bracket) -> Terms:
+def build_terms(plan: SidePlan, limits: Limits, bracket: Bracket) -> Terms:
     """What a position asks of every bar."""
     is_share = plan.trail.form == SHARE
     return Terms(
@@ -325,7 +331,7 @@ def tighter(side: float, stop: float, candidate: float) -> float:
     return candidate if side * candidate > side * stop else stop
 
 
-def compute_net_r(plan: Plan, limits: Limits, bracket: Bracket, leave: float) -> float:
+def compute_net_r(plan: SidePlan, limits: Limits, bracket: Bracket, leave: float) -> float:
     """R of a trade, net: both sides pay on traded notional."""
     gross = plan.side * (leave - bracket.entry)
     net = gross - limits.per_side * (bracket.entry + leave)

@@ -1,4 +1,4 @@
-"""Replaying what the batch engine says: the reference compiled, in threads, and the certificate."""
+"""Replays of the batch engine's trades: the reference compiled, in threads, and the certificate."""
 
 from engine.certificate import Certificate
 from engine.replay.certificate import certify

@@ -1,4 +1,4 @@
-"""Certifying: what the batch engine says, replayed by the reference and compared."""
+"""Certificates: trades of the batch engine, replayed by the reference and compared."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -138,7 +138,7 @@ def _replay(
     # Plain Python gains nothing by threads.
     shared = 1 if form.uncompiled else threads or _usable_threads(engine)
     with replaying(reference, genomes, shared) as replays:
-        # What the engine says is asked for while the reference is at work.
+        # The engine's ledgers are asked for while the reference is at work.
         accumulators = engine.evaluate(genomes)
         ledgers = [list(of_windows) for of_windows in engine.ledgers(genomes)]
         problems = compare_sample(reference, genomes, pieces, as_it_reads)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.reference import Form, Reference
+from engine.reference import LoopForm, Reference
 from engine.replay.parity import compare_forms
 from strategy.genes import Floats
 from strategy.model import Strategy
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
 
 def compare_sample(
-    reference: Reference, genomes: Floats, pieces: Sequence[Piece], plain: Form
+    reference: Reference, genomes: Floats, pieces: Sequence[Piece], plain: LoopForm
 ) -> dict[tuple[int, int], str]:
     """How the compiled reference and its plain form differ on pieces of individuals [N, G].
 

@@ -29,7 +29,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class Replayed(NamedTuple):
-    """What the reference says of one individual in one window: its ledger, and what it folds to."""
+    """Replay of one individual in one window: its ledger, and what it folds to."""
 
     individual: int
     window: int

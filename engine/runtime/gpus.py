@@ -91,9 +91,9 @@ def _name(number: int) -> str:
 
 
 def _is_torch_built_for_cuda() -> bool:
-    """What torch says of itself, read from its files; importing it takes seconds."""
+    """Version of torch, read from its files; importing it takes seconds."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         return False
-    told = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
-    return re.search(r"^cuda\b[^=]*= *['\"]", told, re.MULTILINE) is not None
+    source = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
+    return re.search(r"^cuda\b[^=]*= *['\"]", source, re.MULTILINE) is not None

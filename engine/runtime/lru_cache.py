@@ -1,4 +1,4 @@
-"""Arrays that are kept for whoever asks next, up to an amount of memory; threads may share them."""
+"""Arrays that are kept for the next request, up to an amount of memory; threads may share them."""
 
 import threading
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from strategy.genes import Floats
 
 
-class Kept:
+class ArrayCache:
     """Arrays that were computed before, by name, up to an amount of memory.
 
     Threads may ask at once: one of them computes, those who want the same wait for it. What was

@@ -20,7 +20,7 @@ from optimizer.forecasts.settings import ForecastSettings
 from optimizer.search.randomness import stream
 
 if TYPE_CHECKING:
-    from engine.forecasts.training import Singles, Stack, Training
+    from engine.forecasts.training import Singles, Training, TrainingStack
 
 Watch = Callable[[int, int], None]
 """Is told how many stacks of how many are trained."""
@@ -144,7 +144,7 @@ def build_stack(
     settings: ForecastSettings,
     models: Sequence[tuple[int, int]],
     count: int,
-) -> "Stack":
+) -> "TrainingStack":
     """What networks are trained on and asked, each named by its fold and seed.
 
     Args:
@@ -154,10 +154,10 @@ def build_stack(
         models: Fold and seed of each of K networks.
         count: Weights of one.
     """
-    from engine.forecasts.training import Stack
+    from engine.forecasts.training import TrainingStack
 
     chosen, most = [folds[place] for place, _ in models], _most_asked(samples, settings)
-    return Stack(
+    return TrainingStack(
         uniforms=np.stack([_uniforms(settings, *one, count) for one in models]),
         places=np.stack([_places(settings, *one, folds) for one in models]),
         asked=np.stack([_pad_rows(fold, most) for fold in chosen]),

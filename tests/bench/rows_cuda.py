@@ -20,7 +20,7 @@ import torch
 
 from data import load_bars
 from engine.accounts.costs import Costs
-from engine.backend import Form, RowRequest
+from engine.backend import RowForm, RowRequest
 from engine.cpu.backend import CpuBackend
 from engine.cuda import CudaBackend
 from engine.fast_case import find_fast_case
@@ -33,15 +33,15 @@ from tests.support.device_rows import constants, expected_codes, never_mended
 SPEC = find_strategy("seller_exhaustion")
 
 FORMS = {
-    Form("ema", "close"): (12, 1344),
-    Form("sma", "true_range"): (12, 192),
-    Form("zscore", "volume"): (96, 1344),
-    Form("zscore", "true_range"): (96, 1344),
-    Form("level", "close_location"): None,
+    RowForm("ema", "close"): (12, 1344),
+    RowForm("sma", "true_range"): (12, 192),
+    RowForm("zscore", "volume"): (96, 1344),
+    RowForm("zscore", "true_range"): (96, 1344),
+    RowForm("level", "close_location"): None,
 }
 """Least and greatest length of each form in the strategy; a level has none."""
 
-EMA = Form("ema", "close")
+EMA = RowForm("ema", "close")
 
 FEW = 10
 """New rows of each form in a late generation."""

@@ -23,7 +23,7 @@ from engine.indicators.cpu.trends import TrendForm
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
-from engine.runtime.lru_cache import Kept
+from engine.runtime.lru_cache import ArrayCache
 from engine.runtime.machine import available_cores, versions
 from engine.trends import rows as rows_of
 from strategy.indicators.adaptive_trend import adaptive_trend
@@ -83,7 +83,7 @@ def population(close, device):
         workers = Threads(available_cores())
 
         def make():
-            form = TrendForm(Kept(2**32))
+            form = TrendForm(ArrayCache(2**32))
 
             def rows(asked):
                 fours = range(0, len(asked), LANES)

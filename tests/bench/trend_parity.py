@@ -17,7 +17,7 @@ from data import LoadOptions, load_bars
 from engine.indicators.cpu.trends import TrendForm
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.simd4 import LANES
-from engine.runtime.lru_cache import Kept
+from engine.runtime.lru_cache import ArrayCache
 from engine.runtime.machine import available_cores
 from engine.trends import rows
 from strategy.indicators.adaptive_trend import adaptive_trend
@@ -43,7 +43,7 @@ def by_definition(close, asked):
 def on(device, close, asked):
     """Rows of tuples on a device."""
     if device == "cpu":
-        form = TrendForm(Kept(2**31))
+        form = TrendForm(ArrayCache(2**31))
         fours = [asked[begin : begin + LANES] for begin in range(0, len(asked), LANES)]
         found = on_all_cores(lambda some: form.rows(adaptive_trend, close, some), fours)
         return [row for some in found for row in some]

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 
 from data.bars import Bars
-from engine.backend import Form, RowRequest
+from engine.backend import RowForm, RowRequest
 from engine.fast_case import find_fast_case
 from engine.indicators.coders import choose_coders
 from engine.indicators.cuda import row_scheduler, tables
 from engine.indicators.cuda.market import INDEX_BARS, DeviceMarket, Stretch
-from engine.indicators.cuda.row_scheduler import RowFiller
+from engine.indicators.cuda.row_scheduler import DeviceRowFiller
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_bits
 from tests.support.slot_rows import count_lengths, readable_row, readable_source
@@ -110,7 +110,7 @@ class World:
         self.series, self.coders = series, choose_coders(find_fast_case(SPEC), HIGHEST)
         coders = set(self.coders.values())
         self.market = DeviceMarket(list(series.values()), coders, torch.device(device))
-        self.filler = RowFiller(self.market, self.coders)
+        self.filler = DeviceRowFiller(self.market, self.coders)
 
     def filled(self, forms, part=None):
         """Values and codes [slots, B], in one go or in parts of so many bars."""
@@ -158,7 +158,7 @@ class World:
 def compare_averages(device):
     """EMAs in short segments, begun early enough and not, checked and not."""
     world = World(hard_series(), device)
-    volume, close = (Form("ema", name) for name in ("volume", "close"))
+    volume, close = (RowForm("ema", name) for name in ("volume", "close"))
     for early, forms, segments in (
         (1, {volume: (1, 5, 30), close: (3,)}, 5),
         (1, {volume: (100,)}, 3),
@@ -181,10 +181,10 @@ def compare_averages(device):
 def compare_rolling(device):
     """Rolling rows whose blocks are finished by one program and by several."""
     forms = {
-        Form("zscore", "volume"): (2, 9, 17, 100),
-        Form("sma", "true_range"): (65,),
-        Form("zscore", "close_location"): (5,),
-        Form("level", "close_location"): (0,),
+        RowForm("zscore", "volume"): (2, 9, 17, 100),
+        RowForm("sma", "true_range"): (65,),
+        RowForm("zscore", "close_location"): (5,),
+        RowForm("level", "close_location"): (0,),
     }
     names = ("range", "silent", "one more bar")
     hard = hard_series()
@@ -201,11 +201,11 @@ def compare_rolling(device):
 def compare_parts(device):
     """All forms, one part of the bars after the other."""
     forms = {
-        Form("ema", "close"): (3, 64),
-        Form("ema", "volume"): (30,),
-        Form("zscore", "volume"): (9, 100),
-        Form("sma", "true_range"): (65,),
-        Form("level", "close_location"): (0,),
+        RowForm("ema", "close"): (3, 64),
+        RowForm("ema", "volume"): (30,),
+        RowForm("zscore", "volume"): (9, 100),
+        RowForm("sma", "true_range"): (65,),
+        RowForm("level", "close_location"): (0,),
     }
     world = World(hard_series(), device)
     with constants(SHORTEST_SEGMENT=SEGMENT):

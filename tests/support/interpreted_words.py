@@ -24,7 +24,7 @@ from engine.batch import Engine
 from engine.conditions.cuda import specialization
 from engine.conditions.cuda.expression_vm import OPERATIONS, ROW, Formulas
 from engine.cuda import accounts
-from engine.cuda.accounts import Accounts, Asked, Each
+from engine.cuda.accounts import BatchInputs, IndividualInputs, SeriesAccounts
 from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
 from engine.devices import Device
 from engine.indicators.cuda import trends
@@ -157,7 +157,7 @@ def compare_memory():
     crowded = Engine(strategy, [bars], windows, device=INTERPRETED, memory_bytes=room)
     assert_same_bits(expected, crowded.evaluate(genomes), "few at a time")
     assert crowded._backend._most < len(genomes)
-    seen, original = [], Accounts.fold
+    seen, original = [], SeriesAccounts.fold
 
     def failing(self, asked, each, found):
         seen.append(len(each.bars))
@@ -165,11 +165,11 @@ def compare_memory():
             raise torch.OutOfMemoryError("injected")
         return original(self, asked, each, found)
 
-    Accounts.fold = failing
+    SeriesAccounts.fold = failing
     full = Engine(strategy, [bars], windows, device=INTERPRETED)
     assert_same_bits(expected, full.evaluate(genomes), "after running out of memory")
     assert seen[:3] == [9, 4, 2], seen
-    Accounts.fold = original
+    SeriesAccounts.fold = original
     host = Engine(strategy, [bars], windows, device="cpu")
     assert_same_accounts(host, full, genomes[:3])
     assert_same_accounts(host, crowded, genomes)
@@ -221,7 +221,9 @@ def compare_forms():
         )
         found = [torch.full((3, 3), -1, dtype=torch.int64) for _ in range(2)]
         for words_of in found:
-            decider.decide(specialization.Comparison(said, left, right, relation), read, words_of)
+            decider.decide(
+                specialization.CodedComparison(said, left, right, relation), read, words_of
+            )
         assert list(decider._is_equal.values()) == [True], (left, right, relation)
         assert torch.equal(*found), (left, right, relation)
     print(f"forms: {FORMS} comparisons, every bit equal")
@@ -253,7 +255,7 @@ def compare_asks(data, seed, charged):
     windows = np.array([(window.start, window.end) for window in found], np.int64)
     expected, listed = by_cpu(bars, given_asks, charged, windows)
     charges = np.array([charged.per_side, charged.min_risk, charged.risk_fraction])
-    device = Accounts(upload_prices(bars, HOST), charges, 2**26, HOST)
+    device = SeriesAccounts(upload_prices(bars, HOST), charges, 2**26, HOST)
     asked = on_device(*population_of(bars, given_asks))
     found = np.concatenate(list(device.fold(*asked, windows)))
     assert_same_bits(expected, found, "accumulators")
@@ -273,7 +275,7 @@ def on_device(asked, rows, read):
              for k, pair in enumerate(asked.forms.tolist())]  # fmt: skip
     p = len(asked.delay)
     bars = np.stack([asked.max_hold, asked.delay, asked.warm_up], 1)
-    return Asked(
+    return BatchInputs(
         longs=words,
         shorts=words,
         leaves=words,
@@ -285,7 +287,7 @@ def on_device(asked, rows, read):
         constants=torch.zeros(1, dtype=torch.float64),
         rows=torch.from_numpy(np.vstack([rows, np.zeros(rows.shape[1])])),
         moves=bool((asked.forms[2] != NONE).any() or not np.isnan(asked.break_even).all()),
-    ), Each(
+    ), IndividualInputs(
         entries=whole(asked.entries),
         exits=whole(asked.exits),
         # A form that reads nothing is never asked for its row.

@@ -9,7 +9,7 @@ from engine.accounts.reference import compute_accumulators, fold_results
 from engine.conditions.cpu.expression_vm import LEAF
 from engine.positions.cpu.batch import fold_population, list_population
 from engine.positions.cpu.block_minmax import build_extremes
-from engine.positions.cpu.both_sides import Charges, Population, session_exits
+from engine.positions.cpu.both_sides import Charges, CodedPopulation, session_exits
 from engine.positions.exit_spec import (
     BEYOND_BAR,
     FROM_ENTRY,
@@ -141,7 +141,7 @@ def population_of(bars, asks):
     by_side = np.ascontiguousarray(np.array(numbers, np.float64).transpose(0, 2, 1))
     # A leaf each: a row, or where none is read a number that nobody asks for.
     addresses = np.where(reads < 0, 0, rows.ctypes.data + 8 * n * reads).reshape(len(asks), 6)
-    population = Population(
+    population = CodedPopulation(
         words=np.array(words or np.zeros((1, (n + 63) // 64)), np.uint64),
         steps=np.array([[LEAF, leaf] for leaf in range(6)], np.int64),
         spans=np.array([[leaf, leaf + 1] for leaf in range(6)], np.int64),

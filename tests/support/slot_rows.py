@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from engine.backend import Form
+from engine.backend import RowForm
 from engine.fast_case import HOLED, SOURCES
 from strategy.kinds import COMPUTED_COLUMNS, KINDS
 
 FORMS = [
-    Form(indicator, source)
+    RowForm(indicator, source)
     for indicator in ("level", "ema", "sma", "zscore")
     for source in SOURCES
     if (indicator, source) != ("ema", HOLED)

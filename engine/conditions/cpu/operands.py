@@ -23,7 +23,7 @@ from engine.runtime.cpu.bitset import LAST_BIT, Words
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
-from engine.runtime.lru_cache import Kept
+from engine.runtime.lru_cache import ArrayCache
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
 from strategy.expressions import Arithmetic, Call, Expression, GeneValue, Number, holds_row
 from strategy.genes import GenomeLayout
@@ -101,7 +101,7 @@ class Readings:
         self._is_whole = layout.is_int.tolist()
         self._parts: dict[Node, Part] = {}
         self._relations: dict[tuple[int, int], set[int]] = {}
-        self._kept = cast(Kept, rows.kept)
+        self._kept = cast(ArrayCache, rows.kept)
         self._let_go, self._n_blocks = 0, count()
         self._row_tables: dict[int, KeyedArrays] = {}
         self._word_tables: dict[Name, KeyedArrays] = {}

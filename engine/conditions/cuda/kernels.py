@@ -1,7 +1,7 @@
 """Conditions on the device: a comparison decides 64 bars into a word, and words are remembered.
 
 What is compared is arithmetic of rows, genes and constants, as numbers (`formulas`). One kernel
-computes whatever a strategy says; another is compiled for the form of a comparison. `comparing`
+computes any formula of a strategy; another is compiled for the form of a comparison. `comparing`
 chooses.
 """
 

@@ -16,7 +16,7 @@ from engine.backend import Slots
 from engine.conditions.cpu.kernels import RELATIONS
 from engine.conditions.cuda.expression_vm import Formulas
 from engine.conditions.cuda.kernels import following_kernel, remember_kernel
-from engine.conditions.cuda.specialization import Comparing, Comparison, Read
+from engine.conditions.cuda.specialization import CodedComparison, Comparing, Read
 from engine.indicators.cuda.device_rows import Making
 from engine.indicators.cuda.row_store import RowKey, RowStore
 from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
@@ -34,7 +34,7 @@ MOVED_WORDS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DevicePart:
     """A condition of the strategy.
 
     Args:
@@ -46,8 +46,8 @@ class Part:
 
     node: Condition
     columns: tuple[int, ...]
-    below: tuple["Part", ...]
-    comparison: Comparison | None
+    below: tuple["DevicePart", ...]
+    comparison: CodedComparison | None
 
 
 class Leaf(NamedTuple):
@@ -65,7 +65,7 @@ Arrays = dict[str | tuple[Columns, ...], npt.NDArray[np.generic]]
 set of values there. Under two of them: the set of the first for each set of the second, int32."""
 
 
-class Seen(NamedTuple):
+class DevicePopulation(NamedTuple):
     """A population as kernels read it.
 
     Args:
@@ -77,7 +77,7 @@ class Seen(NamedTuple):
     there: dict[str | tuple[Columns, ...], torch.Tensor]
 
 
-class Readings:
+class DeviceReadings:
     """Rows and conditions of one series, for one population after another.
 
     All that is read is named by `part`, and stands in `formulas`, before the first population.
@@ -102,8 +102,8 @@ class Readings:
     ) -> None:
         self._making, self._layout, self._formulas = making, layout, formulas
         self._room, self._device, self._comparing = room, device, comparing
-        self._parts: dict[Condition, Part] = {}
-        self._words: dict[Part, torch.Tensor] = {}
+        self._parts: dict[Condition, DevicePart] = {}
+        self._words: dict[DevicePart, torch.Tensor] = {}
         self._leaves: list[Leaf] = []
         self._compared: set[Columns] = set()
         self._spread: set[tuple[Columns, Columns]] = set()
@@ -128,14 +128,16 @@ class Readings:
         """Conditions, those that others join among them."""
         return len(self._parts)
 
-    def part(self, node: Condition) -> Part:
+    def part(self, node: Condition) -> DevicePart:
         """The part of a condition; equal ones are one part."""
         if node not in self._parts:
             below = tuple(
                 self.part(condition) for condition in node.parts if isinstance(condition, Condition)
             )
             comparison = self._comparison(node) if isinstance(node, Compare) else None
-            self._parts[node] = Part(node, list_gene_columns(node, self._layout), below, comparison)
+            self._parts[node] = DevicePart(
+                node, list_gene_columns(node, self._layout), below, comparison
+            )
         return self._parts[node]
 
     def load(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -194,7 +196,7 @@ class Readings:
             begin += len(gene_set.members)
         return slots
 
-    def words(self, part: Part, seen: Seen) -> torch.Tensor:
+    def words(self, part: DevicePart, seen: DevicePopulation) -> torch.Tensor:
         """Words [n, N] of a condition for every set of its genes; no bit behind the last bar."""
         if part not in self._words:
             self._words[part] = self._decide_words(part, seen)
@@ -217,7 +219,7 @@ class Readings:
                WORDS=MOVED_WORDS)  # fmt: skip
         return following_words
 
-    def _decide_words(self, part: Part, seen: Seen) -> torch.Tensor:
+    def _decide_words(self, part: DevicePart, seen: DevicePopulation) -> torch.Tensor:
         if part.comparison is not None:
             members = seen.there[part.columns,]
             words = self._new_words(len(members))
@@ -231,7 +233,9 @@ class Readings:
         is_all = isinstance(part.node, AllOf)
         return reduce(torch.bitwise_and if is_all else torch.bitwise_or, below)
 
-    def _gather_words(self, below: Part, part: Part, seen: Seen) -> torch.Tensor:
+    def _gather_words(
+        self, below: DevicePart, part: DevicePart, seen: DevicePopulation
+    ) -> torch.Tensor:
         """Words of a condition below, for every set of genes of a part; or one for all of them."""
         words = self.words(below, seen)
         if below.columns == part.columns or len(words) == 1:
@@ -239,7 +243,7 @@ class Readings:
         return words.index_select(0, seen.there[below.columns, part.columns])
 
     def _reduce_over_bars(
-        self, part: Part, node: OverBars, words: torch.Tensor, seen: Seen
+        self, part: DevicePart, node: OverBars, words: torch.Tensor, seen: DevicePopulation
     ) -> torch.Tensor:
         members = seen.individuals.distinct(part.columns).members
         bars = resolve_values(node.bars, self._layout, seen.individuals.here)[members].astype(
@@ -260,11 +264,11 @@ class Readings:
     def _new_words(self, count: int) -> torch.Tensor:
         return torch.empty((count, self.n_words), dtype=torch.int64, device=self._device)
 
-    def _comparison(self, node: Compare) -> Comparison:
+    def _comparison(self, node: Compare) -> CodedComparison:
         spans = self._formulas.span(node.left), self._formulas.span(node.right)
         relation = RELATIONS[node.relation]
         comparison = (*spans[0], *spans[1], relation, min(node.bars_ago, self.n_bars))
         left, right = (self._formulas.form(span) for span in spans)
-        return Comparison(
+        return CodedComparison(
             to_device(np.array(comparison, np.int32), self._device), left, right, relation
         )

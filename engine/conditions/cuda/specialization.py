@@ -1,4 +1,4 @@
-"""Which kernel decides a comparison: one for whatever is said, or one compiled for its form.
+"""Kernel that decides a comparison: the general one, or one compiled for its form.
 
 The first takes a formula as data and computes every operation at every step. The second takes a
 while to compile, so it comes in once a form has had work enough. It decides its first comparison
@@ -31,7 +31,7 @@ MOST_SHARES = 65_535
 """Programs along the second axis of a grid."""
 
 
-class Comparison(NamedTuple):
+class CodedComparison(NamedTuple):
     """A comparison of two formulas.
 
     Args:
@@ -76,7 +76,7 @@ class Comparing:
         self._done: Counter[tuple[Form, Form, int]] = Counter()
         self._is_equal: dict[tuple[Form, Form, int], bool] = {}
 
-    def decide(self, comparison: Comparison, read: Read, words: torch.Tensor) -> None:
+    def decide(self, comparison: CodedComparison, read: Read, words: torch.Tensor) -> None:
         """Write words [n, N] of the bars at which it holds for each of the members."""
         form = comparison[1:]
         operations = len(comparison.left) + len(comparison.right)
@@ -88,7 +88,7 @@ class Comparing:
         if form not in self._is_equal and self._done[form] >= PAYS_AFTER:
             self._is_equal[form] = self._agrees(comparison, read, words)
 
-    def _agrees(self, comparison: Comparison, read: Read, expected: torch.Tensor) -> bool:
+    def _agrees(self, comparison: CodedComparison, read: Read, expected: torch.Tensor) -> bool:
         """Whether the kernel of a form finds what was found without it."""
         words_found = torch.empty_like(expected)
         _by_form(comparison, read, words_found)
@@ -102,17 +102,17 @@ class Comparing:
         return False
 
 
-def _by_data(comparison: Comparison, read: Read, words: torch.Tensor) -> None:
+def _by_data(comparison: CodedComparison, read: Read, words: torch.Tensor) -> None:
     _launch(compare_kernel, comparison, read, words, WORDS=WORDS)
 
 
-def _by_form(comparison: Comparison, read: Read, words: torch.Tensor) -> None:
+def _by_form(comparison: CodedComparison, read: Read, words: torch.Tensor) -> None:
     _launch(compare_form_kernel, comparison, read, words.view(torch.int32), LEFT=comparison.left,
             RIGHT=comparison.right, RELATION=comparison.relation, HALVES=2 * WORDS)  # fmt: skip
 
 
 def _launch(
-    kernel: object, comparison: Comparison, read: Read, out: torch.Tensor, **constants: Any
+    kernel: object, comparison: CodedComparison, read: Read, out: torch.Tensor, **constants: Any
 ) -> None:
     """Launch either kernel for out [n, N] words, or [n, 2 N] halves of them."""
     n, width = out.shape

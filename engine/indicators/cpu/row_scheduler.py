@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.backend import Form, RowRequest
+from engine.backend import RowForm, RowRequest
 from engine.indicators.coders import Coder, FixedCoder, coder_maps
 from engine.indicators.cpu.codes import HIGHEST_CODE
 from engine.indicators.cpu.rows import (
@@ -24,7 +24,7 @@ from engine.indicators.cpu.rows import (
     SMA,
     SOURCE,
     ZSCORE,
-    Columns,
+    RowColumns,
     fill_parts,
 )
 from engine.runtime.cpu.simd4 import LANES
@@ -47,7 +47,7 @@ TAME = 2.0**400
 """Sums and squares of numbers from 1 / TAME to TAME neither overflow nor become subnormal."""
 
 
-class Work(NamedTuple):
+class RowWork(NamedTuple):
     """Rows to compute, as `fill_parts` takes them.
 
     Args:
@@ -77,7 +77,7 @@ class RowFiller:
         self,
         sources: Sequence[dict[str, Floats]],
         markets: Sequence[Market],
-        coders: dict[Form, Coder],
+        coders: dict[RowForm, Coder],
         threads: Threads,
     ) -> None:
         self.mended = 0
@@ -107,7 +107,7 @@ class RowFiller:
         self._threads.run(compute, sum(len(parts) for _, _, parts, *_ in calls))
         self.mended += sum(int(shared[MENDED]) for *_, shared in calls)
 
-    def _plan_work(self, requests: Sequence[RowRequest], n_bars: int) -> Work:
+    def _plan_work(self, requests: Sequence[RowRequest], n_bars: int) -> RowWork:
         rows = [self._build_row_tasks(request) for request in requests]
         averages = [of_form for of_form in rows if of_form[0, KIND] == EMA]
         bundles = [part for of_form in averages for part in self._bundles(of_form, n_bars)]
@@ -115,7 +115,7 @@ class RowFiller:
         pieces = _pieces(np.concatenate([NO_TASKS, *others]), n_bars)
         ends = np.cumsum([0, *map(len, bundles), *[1] * len(pieces)])
         windows = pieces[pieces[:, LENGTH] <= n_bars, LENGTH]
-        return Work(
+        return RowWork(
             tasks=np.concatenate([*bundles, pieces]),
             parts=np.stack((ends[:-1], ends[1:]), axis=1),
             longest=int(windows.max(initial=0)),
@@ -168,9 +168,9 @@ def _stretches(row: Ints, n_bars: int, lead: int, count: int) -> list[Ints]:
     return np.split(cut, count // LANES)
 
 
-def _build_columns(sources: dict[str, Floats], maps: Sequence[Coder], market: Market) -> Columns:
+def _build_columns(sources: dict[str, Floats], maps: Sequence[Coder], market: Market) -> RowColumns:
     pairs_of_maps = [coder_maps(coder, sources, HIGHEST_CODE) for coder in maps]
-    return Columns(
+    return RowColumns(
         n_bars=len(market.open),
         values=np.concatenate(list(sources.values())),
         is_tame=np.array([_is_tame(values) for values in sources.values()], np.int64),

@@ -46,7 +46,7 @@ TAKEN, DONE, MENDED = range(3)
 """Counters that threads share: parts taken, parts done, stretches computed again."""
 
 
-class Columns(NamedTuple):
+class RowColumns(NamedTuple):
     """What the rows of one series are made of, and where they go; arrays are counted through.
 
     Args:
@@ -72,7 +72,7 @@ class Columns(NamedTuple):
 
 @compiled_unlocked
 def fill_parts(
-    columns: Columns, tasks: Ints, parts: Ints, longest: int, begun: Floats, shared: Ints
+    columns: RowColumns, tasks: Ints, parts: Ints, longest: int, begun: Floats, shared: Ints
 ) -> None:
     """Compute parts of rows, one after another, while other threads compute others.
 
@@ -100,7 +100,7 @@ def fill_parts(
 
 @compiled_part
 def _fill(
-    columns: Columns, tasks: Ints, first: int, last: int, left: Floats, begun: Floats
+    columns: RowColumns, tasks: Ints, first: int, last: int, left: Floats, begun: Floats
 ) -> None:
     """Compute tasks first .. last - 1, which are a part."""
     n_bars, values, rows, codes = columns.n_bars, columns.values, columns.rows, columns.codes
@@ -143,7 +143,7 @@ def _fill(
 
 
 @compiled_part
-def _encode(columns: Columns, tasks: Ints, i: int, begin: int, end: int) -> None:
+def _encode(columns: RowColumns, tasks: Ints, i: int, begin: int, end: int) -> None:
     """Codes of some bars of a task's row."""
     coder, n_bars = tasks[i, CODER], columns.n_bars
     moves, offset = columns.moves[coder], tasks[i, SLOT] * n_bars + begin
@@ -253,7 +253,7 @@ def _divide_lanes(x: Lanes, count: Lanes, inverse: Lanes, is_tame: bool) -> Lane
 
 @compiled_part
 def _begin(
-    columns: Columns,
+    columns: RowColumns,
     tasks: Ints,
     first: int,
     last: int,
@@ -266,8 +266,8 @@ def _begin(
     """Set EMA_LANES averages up, all with the same number of bars before them.
 
     A stretch is begun from the source's own value, LEAD bars early. What an EMA starts from fades,
-    so that nearly always it then holds the same bits as if it had come from bar 0. `begun` says
-    what it holds, for `_mend` to compare.
+    so that nearly always it then holds the same bits as if it had come from bar 0. `begun`
+    receives what it holds, for `_mend` to compare.
     """
     n_bars, values, rows = columns.n_bars, columns.values, columns.rows
     lead, bars = tasks[first, LEAD], tasks[last - 1, END] - tasks[last - 1, BEGIN]
@@ -339,7 +339,7 @@ def _advance(
 
 
 @compiled_part
-def _mend(columns: Columns, tasks: Ints, begun: Floats) -> int:
+def _mend(columns: RowColumns, tasks: Ints, begun: Floats) -> int:
     """Compute stretches of EMAs again that began with another value than the one before ended with.
 
     As far as they differ: from the bar on at which both hold the same, they stay the same.

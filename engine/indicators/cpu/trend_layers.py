@@ -91,7 +91,7 @@ def weigh(
     at_hand = np.empty((TILE + 1, LANES), np.uint32)
     steps = np.empty((3, TILE * LANES))
     nums, dens = np.empty(TILE * LANES), np.empty(TILE * LANES)
-    said, held = np.empty(TILE * LANES), np.empty(TILE * LANES)
+    sums, held = np.empty(TILE * LANES), np.empty(TILE * LANES)
     bounds = np.empty((3, LANES))
     for lane in range(LANES):
         bounds[:, lane] = settings[lane, 2:]
@@ -99,20 +99,20 @@ def weigh(
         count, here = min(TILE, bars - first), first - begin
         for lane in range(LANES):
             _steps(closes[lane % len(closes)], settings[lane], first, count, lane, steps)
-        said[:] = 0.0
+        sums[:] = 0.0
         held[:] = 0.0
         for family in range(FAMILIES):
             _take(words, places[:, family], family, here, count, state, at_hand)
             _earn(at_hand.reshape(-1), steps, family, count, state, nums, dens)
-            _vote(nums, dens, steps, bounds, is_script, family, first, count, state, said, held)
+            _vote(nums, dens, steps, bounds, is_script, family, first, count, state, sums, held)
             if has_votes:
                 for lane in range(LANES):
                     for i in range(count):
                         votes[lane, family, here + i] = np.int8(nums[i * LANES + lane])
-        _join(said, held, bounds, first, count)
+        _join(sums, held, bounds, first, count)
         for lane in range(LANES):
             for i in range(count):
-                rows[lane, here + i] = said[i * LANES + lane]
+                rows[lane, here + i] = sums[i * LANES + lane]
     memory[:] = state.reshape(-1, LANES).T
 
 
@@ -216,7 +216,7 @@ def _vote(
     first: int,
     count: int,
     state: Floats,
-    said: Floats,
+    sums: Floats,
     held: Floats,
 ) -> None:
     """A family's votes, which take the place of nums, and what it adds to the row's two sums."""
@@ -244,7 +244,7 @@ def _vote(
         vote = above(cutout, bar, nothing, vote)
         store(nums, k, vote)
         against = above(least, vote, nothing - equity, nothing)
-        store(said, k, load(said, k) + above(vote, most, equity, against))
+        store(sums, k, load(sums, k) + above(vote, most, equity, against))
         store(held, k, load(held, k) + equity)
     store(state, at, equity)
     store(state, at + WIDTH * LANES, before)
@@ -252,12 +252,12 @@ def _vote(
 
 
 @compiled_part
-def _join(said: Floats, held: Floats, bounds: Floats, first: int, count: int) -> None:
+def _join(sums: Floats, held: Floats, bounds: Floats, first: int, count: int) -> None:
     """Some bars of the rows, in place of the first of their two sums."""
     nothing, infinity, unknown = splat(0.0), splat(np.inf), splat(np.nan)
     cutout = load(bounds[0], 0)
     for i in range(count):
         k = i * LANES
         den = load(held, k)
-        joined = above(infinity, den, load(said, k) / den + nothing, nothing)
-        store(said, k, above(cutout, splat(float(first + i)), unknown, joined))
+        joined = above(infinity, den, load(sums, k) / den + nothing, nothing)
+        store(sums, k, above(cutout, splat(float(first + i)), unknown, joined))

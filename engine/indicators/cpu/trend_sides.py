@@ -207,7 +207,7 @@ def _blocks(block: int, n: int, end: int, shift: int) -> Starts:
 def _path_sums(prices: Floats, shift: int, n: int, begin: int, end: int, out: Floats) -> None:
     """Sum of the newest n steps from price to price, from bar `begin` on; as `_window`."""
     steps = np.zeros(len(prices))
-    # At the first bar that stands there, the step is 0 or read by nobody.
+    # At the first bar that stands there, the step is 0 or never read.
     for i in range(max(shift, 0) + 1, shift + end):
         steps[i] = abs(prices[i] - prices[i - 1])
     left = np.zeros(n * LANES)

@@ -29,7 +29,7 @@ from engine.indicators.trend_spec import (
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.types import Codes, Floats, Ints
-from engine.runtime.lru_cache import Kept
+from engine.runtime.lru_cache import ArrayCache
 from strategy.expressions import Call
 from strategy.kinds import KINDS
 from strategy.rows import Rows, whole
@@ -173,7 +173,7 @@ class TrendForm:
         kept: Where sides are kept.
     """
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: ArrayCache) -> None:
         self._compiled, self._kept = CompiledForm(), kept
         self._columns: dict[int, tuple[weakref.ref[Floats], int]] = {}
         self._numbers = count()
@@ -262,6 +262,6 @@ class TrendForm:
 
 def build_series_rows(series: Sequence[Bars], most_bytes: int) -> list[Rows]:
     """Rows of each series, kept up to an amount of memory; threads and devices may share them."""
-    kept = Kept(most_bytes)
+    kept = ArrayCache(most_bytes)
     run = TrendForm(kept)
     return [Rows(Series.of(bars), run, kept, (number,)) for number, bars in enumerate(series)]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from engine.backend import Form, Ints, RowRequest
+from engine.backend import Ints, RowForm, RowRequest
 from engine.indicators.coders import Coder
 from engine.indicators.cuda import tables
 from engine.indicators.cuda.market import HIGHEST_CODE, DeviceMarket, Stretch
@@ -66,7 +66,7 @@ class RowPlan(NamedTuple):
     coded: torch.Tensor
 
 
-class RowFiller:
+class DeviceRowFiller:
     """Computes rows and their codes on one device; the host never waits for it.
 
     Args:
@@ -74,7 +74,7 @@ class RowFiller:
         coders: Form to its coder, where it is compared.
     """
 
-    def __init__(self, market: DeviceMarket, coders: Mapping[Form, Coder]) -> None:
+    def __init__(self, market: DeviceMarket, coders: Mapping[RowForm, Coder]) -> None:
         self._market = market
         self._coders = {form: market.coder_numbers[coder] for form, coder in coders.items()}
         is_cuda = market.device.type == "cuda"

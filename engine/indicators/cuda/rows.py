@@ -51,7 +51,7 @@ def ema_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_before, first_bar
                n_bars, width, shortest, ROWS: tl.constexpr):  # fmt: skip
     """EMAs in segments, a lane a row; grid (segments, groups of ROWS rows, series).
 
-    The first segment of a series is seeded as the law says. Every other begins `early` bars before
+    The first segment of a series is seeded by the law. Every other begins `early` bars before
     its own first bar with the bare value found there: two such averages of the same values come to
     agree in every bit, nearly always before the segment begins. `mend_kernel` sees to the rest.
     A chain of three dependent operations a bar is what this costs. Values are read eight bars

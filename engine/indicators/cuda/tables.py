@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from engine.backend import Form, Ints, RowRequest
+from engine.backend import Ints, RowForm, RowRequest
 from engine.indicators.cuda.market import ALIGNED_BARS
 
 EARLY = 20
@@ -119,7 +119,7 @@ def lay_out_rolling(
     return [table[:, begin : begin + together] for begin in range(0, len(windows), together)]
 
 
-def lay_out_coded(requests: Sequence[RowRequest], coders: Mapping[Form, int]) -> Ints:
+def lay_out_coded(requests: Sequence[RowRequest], coders: Mapping[RowForm, int]) -> Ints:
     """Lay rows out for `code_kernel`: [2, n] slot and coder.
 
     They come in groups of `CODED_ROWS` rows of one coder; `coders` gives the number of a form's

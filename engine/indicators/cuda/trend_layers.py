@@ -67,29 +67,29 @@ def steps_kernel(p_close, p_growth, p_flat, p_cutout, p_taylor, p_steps, n_rows,
 
 
 @triton.jit
-def equities_kernel(p_said, p_steps, p_flat, p_cutout, p_floor, p_starts, p_kept, p_repeated,
+def equities_kernel(p_votes, p_steps, p_flat, p_cutout, p_floor, p_starts, p_kept, p_repeated,
                     n_lanes, n_rows, n_segments, SIDES: tl.constexpr, PER_ROW: tl.constexpr,
                     REPEATS: tl.constexpr, SEGMENT: tl.constexpr, UNROLL: tl.constexpr,
                     LANES: tl.constexpr):  # fmt: skip
     """What equities are before each segment, a lane each; grid (shares of lanes).
 
-    p_said: [T, n_lanes / SIDES], words of so many sides, or where that is 1 votes. p_steps: [T, R,
+    p_votes: [T, n_lanes / SIDES], words of so many sides, or where that is 1 votes. p_steps: [T, R,
     2], PER_ROW lanes a row. p_floor: one number. p_starts: [n_lanes]. p_kept: [n_segments,
-    n_lanes]. p_repeated: the same, the step before, which is REPEATed while nothing is said.
+    n_lanes]. p_repeated: the same, the step before, which is REPEATed where there is no vote.
     """
     o_lane = tl.minimum(tl.program_id(0) * LANES + tl.arange(0, LANES), n_lanes - 1)
     o_row, n_words = o_lane // PER_ROW, n_lanes // SIDES
     long, short = 2 << 2 * (o_lane % SIDES), 1 << 2 * (o_lane % SIDES)
-    p_up, p_said = p_steps + 2 * o_row, p_said + o_lane // SIDES
+    p_up, p_votes = p_steps + 2 * o_row, p_votes + o_lane // SIDES
     cutout = tl.load(p_cutout + o_row)
     still = tl.load(p_flat + o_row)
     floor = tl.load(p_floor)
     equity = tl.load(p_starts + o_lane)
     step = still
     # Nothing is earned at bar 0, where a long multiplies by 1.
-    said = tl.zeros([LANES], tl.int32) + long
+    vote = tl.zeros([LANES], tl.int32) + long
     ups, downs = ahead(p_up, 2 * n_rows, 0, UNROLL), ahead(p_up + 1, 2 * n_rows, 0, UNROLL)
-    words = ahead(p_said, n_words, 0, UNROLL)
+    words = ahead(p_votes, n_words, 0, UNROLL)
     for segment in range(n_segments):
         at = tl.cast(segment, tl.int64) * n_lanes + o_lane
         tl.store(p_kept + at, equity)
@@ -100,14 +100,14 @@ def equities_kernel(p_said, p_steps, p_flat, p_cutout, p_floor, p_starts, p_kept
             after = tl.minimum(first + UNROLL, n_segments * SEGMENT - UNROLL)
             ups2 = ahead(p_up, 2 * n_rows, after, UNROLL)
             downs2 = ahead(p_up + 1, 2 * n_rows, after, UNROLL)
-            words2 = ahead(p_said, n_words, after, UNROLL)
+            words2 = ahead(p_votes, n_words, after, UNROLL)
             for i in tl.static_range(UNROLL):
                 if SIDES == 1:
-                    is_long, is_short = said > 0, said < 0
+                    is_long, is_short = vote > 0, vote < 0
                 else:
-                    is_long, is_short = (said & long) != 0, (said & short) != 0
+                    is_long, is_short = (vote & long) != 0, (vote & short) != 0
                 if REPEATS:
-                    # What is said before the cutout is no step.
+                    # A vote before the cutout is no step.
                     is_later = cutout < first + i
                     step = choose_step(
                         is_later & is_long, is_later & is_short, ups[i], downs[i], step
@@ -116,7 +116,7 @@ def equities_kernel(p_said, p_steps, p_flat, p_cutout, p_floor, p_starts, p_kept
                 else:
                     taken = choose_step(is_long, is_short, ups[i], downs[i], still)
                 equity = grow_equity(equity, taken, floor)
-                said = words[i].to(tl.int32)
+                vote = words[i].to(tl.int32)
             ups, downs, words = ups2, downs2, words2
 
 
@@ -142,7 +142,7 @@ def advance_equity(equity, held, j: tl.constexpr, up, down, flat, floor):
 
 @triton.jit
 def add_vote(num, den, equity, word, j: tl.constexpr):
-    """Sums of what an average says, and of its equity."""
+    """Sums of an average's vote, and of its equity."""
     is_long, is_short = (word & (2 << 2 * j)) != 0, (word & (1 << 2 * j)) != 0
     return num + tl.where(is_long, equity, tl.where(is_short, -equity, 0.0)), den + equity
 
@@ -219,9 +219,9 @@ def follow(equity, step, vote, is_later, up, down, flat, floor, REPEATS: tl.cons
 
 @triton.jit
 def cast_vote(num, den, equity, vote, most, least):
-    """Sums of what a family says, and of its equity."""
-    said = tl.where(vote > most, 1.0, tl.where(vote < least, -1.0, 0.0))
-    return num + said * equity, den + equity
+    """Sums of a family's vote, and of its equity."""
+    side = tl.where(vote > most, 1.0, tl.where(vote < least, -1.0, 0.0))
+    return num + side * equity, den + equity
 
 
 @triton.jit

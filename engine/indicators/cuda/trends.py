@@ -142,7 +142,7 @@ class Trends:
 
     def _equities(
         self,
-        said: torch.Tensor,
+        votes: torch.Tensor,
         walked: tuple[torch.Tensor, ...],
         starts: torch.Tensor,
         sides: int,
@@ -152,8 +152,8 @@ class Trends:
         lanes, rows = len(starts), walked[0].shape[1]
         kept = torch.empty((self._segments, lanes), dtype=torch.float64, device=self._device)
         repeated = torch.empty_like(kept) if is_script else kept
-        launch(equities_kernel, (triton.cdiv(lanes, LANES),), said, *walked, starts, kept, repeated,
-               lanes, rows, self._segments, SIDES=sides, PER_ROW=lanes // rows,
+        launch(equities_kernel, (triton.cdiv(lanes, LANES),), votes, *walked, starts, kept,
+               repeated, lanes, rows, self._segments, SIDES=sides, PER_ROW=lanes // rows,
                REPEATS=is_script, SEGMENT=SEGMENT, UNROLL=UNROLL, LANES=LANES,
                warps=1)  # fmt: skip
         return kept, repeated

@@ -9,7 +9,7 @@ import numpy as np
 from engine.accounts.cpu.folding import TRADES, begin
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
 from engine.positions.cpu.block_minmax import Extremes
-from engine.positions.cpu.both_sides import Charges, Population, take_positions
+from engine.positions.cpu.both_sides import Charges, CodedPopulation, take_positions
 from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
 from engine.runtime.compiling.loops import compiled_unlocked
 from engine.runtime.cpu.simd4 import take
@@ -25,7 +25,7 @@ WHOLE, NUMBERS = 6, 6
 
 def fold_population(
     prices: Extremes,
-    population: Population,
+    population: CodedPopulation,
     charges: Charges,
     windows: Ints,
     threads: Threads,
@@ -37,7 +37,7 @@ def fold_population(
 
 
 def list_results(
-    prices: Extremes, population: Population, charges: Charges, windows: Ints, threads: Threads
+    prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, threads: Threads
 ) -> tuple[Floats, Listed]:
     """The same, with the trades of all ledgers."""
     out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
@@ -45,7 +45,7 @@ def list_results(
 
 
 def _work(
-    prices: Extremes, population: Population, charges: Charges, windows: Ints, out: Floats
+    prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, out: Floats
 ) -> Work:
     """What a thread does; all share the count of individuals that were begun."""
     shared = np.zeros(1, np.int64)
@@ -59,7 +59,7 @@ def _work(
 
 
 def list_population(
-    prices: Extremes, population: Population, charges: Charges, windows: Ints, threads: Threads
+    prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, threads: Threads
 ) -> list[tuple[Ledger, ...]]:
     """The ledgers [W] of each individual [P]; arguments as in `fold_population`."""
     folded, listed = list_results(prices, population, charges, windows, threads)
@@ -80,7 +80,7 @@ def _collect_trades(listed: Listed) -> Ledger:
 @compiled_unlocked
 def fold_each(
     prices: Extremes,
-    population: Population,
+    population: CodedPopulation,
     charges: Charges,
     windows: Ints,
     shared: Ints,

@@ -85,7 +85,7 @@ def first_touch(prices: Extremes, levels: Levels, first: int, last: int) -> int:
 
 @compiled_uncounted
 def _find_touch_bits(prices: Floats, levels: Levels, first: int) -> int:
-    """Bit k says whether the k-th of 16 bars or blocks from `first` on reaches a level."""
+    """Bits of 16 bars or blocks from `first` on: k is set where the k-th reaches a level."""
     return _eight_reached(prices, levels, first) | (
         _eight_reached(prices, levels, first + EIGHT) << EIGHT
     )

@@ -30,10 +30,10 @@ WINS_SHORT = ACCUMULATOR_INDEX["wins_short"]
 EXITS = np.array(EXIT_PLACES)
 
 STOPS, TARGETS, TRAILS, GAINS = range(4)
-"""Places of what an individual says of its stop, target and trailing stop."""
+"""Columns of an individual's stop, target and trailing stop."""
 
 
-class Population(NamedTuple):
+class CodedPopulation(NamedTuple):
     """What P individuals of one strategy ask of one series; last axes of two are long, short.
 
     Args:
@@ -107,7 +107,7 @@ def session_exits(local_ns: Ints, minute_ns: int, bar_ns: int) -> Ints:
 def first_stop(
     form: int, number: float, side: int, extreme: float, entry: float, read: float
 ) -> float:
-    """The first stop of a signal: of its bar the low or high, and what its row says there."""
+    """The first stop of a signal: of its bar the low or high, and the value of its row there."""
     away, start = read, entry
     if form == SHARE:
         away = entry * number
@@ -121,7 +121,7 @@ def first_stop(
 def compute_target(
     form: int, number: float, side: int, entry: float, risk: float, read: float
 ) -> float:
-    """The target of a trade; `read` is what its row says at the signal bar."""
+    """The target of a trade; `read` is the value of its row at the signal bar."""
     if form == R_MULTIPLE:
         away = number * risk
     elif form == SHARE:
@@ -145,7 +145,7 @@ def is_beyond(form: int, side: int, entry: float, target: float) -> bool:
 def latest_close(place: int, max_hold: int, entry_bar: int, end: int) -> tuple[int, int]:
     """The bar at whose close a position ends at the latest, and why; time before session.
 
-    `place` is what `session_exits` says of the entry bar, `NEVER` where there is no session.
+    `place` is the value of `session_exits` at the entry bar, `NEVER` where there is no session.
     """
     bar, reason = end - 1, END
     if place % 2 == 0 and place >> 1 <= bar:
@@ -158,7 +158,7 @@ def latest_close(place: int, max_hold: int, entry_bar: int, end: int) -> tuple[i
 @compiled_uncounted
 def take_positions(
     prices: Extremes,
-    asks: Population,
+    asks: CodedPopulation,
     charges: Charges,
     p: int,
     first: int,
@@ -229,7 +229,7 @@ def take_positions(
 @compiled_uncounted
 def open_position(
     prices: Extremes,
-    asks: Population,
+    asks: CodedPopulation,
     charges: Charges,
     p: int,
     side: int,
@@ -263,7 +263,9 @@ def open_position(
 
 
 @compiled_uncounted
-def read_formula(asks: Population, p: int, part: int, side: int, bar: int, stack: Floats) -> float:
+def read_formula(
+    asks: CodedPopulation, p: int, part: int, side: int, bar: int, stack: Floats
+) -> float:
     """What a stop, target or trailing stop reads at a bar; 0 where it reads nothing."""
     formula = 2 * part + side
     begin, end = load_value(asks.spans, formula, 0), load_value(asks.spans, formula, 1)
@@ -271,7 +273,7 @@ def read_formula(asks: Population, p: int, part: int, side: int, bar: int, stack
 
 
 @compiled_uncounted
-def build_follow(asks: Population, p: int, side: int, risk: float, reach: float) -> Follow:
+def build_follow(asks: CodedPopulation, p: int, side: int, risk: float, reach: float) -> Follow:
     """How the stop of a position moves."""
     form = load_value(asks.forms, TRAILS, side)
     if form == SHARE:

@@ -40,7 +40,7 @@ REJECTED = tl.constexpr(-1)
 """In place of an exit: the signal opens no position."""
 
 NOT_ASKED = tl.constexpr(-2)
-"""In place of an exit: nobody has looked for it."""
+"""In place of an exit that was not looked for."""
 
 SHORTEST = tl.constexpr(4)
 """Signals of a stretch, at least."""
@@ -164,9 +164,9 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
                    delay, end, clock_end, min_risk, mark, m, SIGNALS: tl.constexpr):  # fmt: skip
     """What a position of each signal is, where m.
 
-    Returns entry, first stop, target, risk, what the trail's formula says, whether it is taken, the
-    last bar that may touch stop or target, the last at whose close it may be left, where and why it
-    is left without a touch, and whether at an open. Arguments as in `leave_kernel`, of one
+    Returns entry, first stop, target, risk, the value of the trail's formula, whether it is taken,
+    the last bar that may touch stop or target, the last at whose close it may be left, where and
+    why it is left without a touch, and whether at an open. Arguments as in `leave_kernel`, of one
     individual; mark: its signals. hold, delay: bars. end: of the window. clock_end: likewise, or 0
     without a clock.
     """

@@ -63,7 +63,7 @@ def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
                 level,
             )
             walks = walks & ((down & at_bottom) == 0) & (j <= last)
-        # A word says that a price may have been touched, the price itself whether it was.
+        # Words find where a price may have been touched, the price itself decides.
         near = waits & (j <= last)
         p_bar = p_market + j.to(tl.int64) * 4
         lowest = tl.load(p_bar + 2, mask=near, other=float("inf"))

@@ -249,7 +249,7 @@ def grow_two(rs, equity, loss2, risk_fraction, p_equity, begin, m_keep):
     """Let two trades change each lane's equity, kept on the way, and its losses squared.
 
     Ruin is a factor of 0, so that equity waits for nothing but the products. Only 0 times infinity
-    is then NaN where the law says 0, and stays NaN: whoever reads equity takes `above_zero` of it.
+    is then NaN where the law has 0, and stays NaN: readers of equity take `above_zero` of it.
     """
     o_k = tl.arange(0, 2)[None, :]
     r0, r1 = tl.split(rs)

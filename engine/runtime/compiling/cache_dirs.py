@@ -1,7 +1,7 @@
 """Where compiled code is kept: one folder a user for each compiler, safe for many runs at once.
 
 What a person set is taken as it is. Both compilers write a file beside its place and move it there
-whole, so that nobody reads half of one.
+whole, so that no process reads half of one.
 """
 
 import os
@@ -63,7 +63,7 @@ def keep_kernels() -> None:
 
 
 def _folders_of_user(name: str) -> list[Path]:
-    """The user's cache, and for those whose home cannot be written one nobody else can write."""
+    """The user's cache, and a private folder for homes that cannot be written."""
     return [Path(user_cache_path(APP)) / name, _private_folder() / name]
 
 
@@ -76,7 +76,7 @@ def _first_usable(folders: list[Path]) -> Path | None:
 
 
 def _is_usable(folder: Path) -> bool:
-    """Whether we can write there; among everybody's files, whether nobody else can."""
+    """Whether we can write there; in a shared folder, whether only we can."""
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -89,7 +89,7 @@ def _is_usable(folder: Path) -> bool:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether a folder among everybody's is a real one, ours, and closed to others."""
+    """Whether a folder within a shared one is real, ours, and closed to others."""
     status = folder.lstat()
     is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
     return is_ours and not stat.S_IMODE(status.st_mode) & 0o022

@@ -1,4 +1,4 @@
-"""How long this process has compiled loops and kernels; light, for whoever times a search."""
+"""How long this process has compiled loops and kernels; light enough for a search's clock."""
 
 from time import perf_counter
 from typing import Any

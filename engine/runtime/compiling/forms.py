@@ -34,13 +34,13 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class NotCompiledError(Exception):
-    """A definition uses what numba cannot compile; the message says what."""
+    """A definition uses something that numba cannot compile; the message names it."""
 
 
 class CompiledForm:
     """Runs loops compiled; one that numba cannot compile runs as it reads.
 
-    `uncompiled` says which those are, by name, and why.
+    `uncompiled` has their names, and why.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ def compiled_definition(definition: Loop) -> Loop:
 
 @cache
 def _say_so(loop: Callable[..., object], words: str) -> None:
-    """Once a process, whoever else runs the loop."""
+    """Once a process, also where several threads run the loop."""
     LOG.warning(words)
 
 
@@ -114,7 +114,7 @@ def _make_callable(function: FunctionType) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The line of numba's message that says what it cannot compile."""
+    """The line of numba's message that names what it cannot compile."""
     lines = [line.strip() for line in COLOURS.sub("", str(error)).splitlines()]
-    said = [line for line in lines if line and not line.startswith("Failed in nopython mode")]
-    return said[0] if said else type(error).__name__
+    reasons = [line for line in lines if line and not line.startswith("Failed in nopython mode")]
+    return reasons[0] if reasons else type(error).__name__

@@ -7,12 +7,12 @@ import triton
 from engine.runtime.compiling.cache_dirs import keep_kernels
 from engine.runtime.compiling.compile_timer import kernel_compiled
 
-# Triton asks for its folder when it first compiles, and cannot be told later.
+# Triton asks for its folder when it first compiles, and does not look again.
 keep_kernels()
 triton.knobs.compilation.listener = kernel_compiled
 
 OPTIONS = {"enable_fp_fusion": False}
-"""Compiler options of every kernel: a product and a sum are rounded twice, as the law says."""
+"""Compiler options of every kernel: a product and a sum are rounded twice, by the law."""
 
 
 def launch(

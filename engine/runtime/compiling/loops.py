@@ -101,7 +101,7 @@ class LoopCache(_Cache):
         return str(self._folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> object:  # noqa: ANN401
-        """What is kept of a loop; without it numba compiles, and the log says so beforehand.
+        """What is kept of a loop; without it numba compiles, after a line in the log.
 
         numba's own first loads all that compiling needs, which takes half a second a process.
         """
@@ -157,7 +157,7 @@ class LoopCache(_Cache):
             file.unlink(missing_ok=True)
 
     def _place(self, sig: Any, codegen: Any) -> Path | None:  # noqa: ANN401
-        """Where its code for some types of arguments lies; None where that cannot be told."""
+        """Where its code for some types of arguments lies; None where its reach is unknown."""
         arguments, result = normalize_signature(sig)  # type: ignore[no-untyped-call]
         try:
             types = digest_reach(arguments, result, *codegen.magic_tuple())
@@ -225,7 +225,7 @@ def compiled_uncounted(loop: Loop) -> Loop:
     """The same, for loops that make no arrays and call each other often.
 
     References to arrays that they hand on are not counted: two atomic operations each, which take
-    longer than what such loops do. Whoever calls the first of them holds the arrays.
+    longer than what such loops do. The caller of the first one holds the arrays.
     """
     return _compile_loop(loop, no_cpython_wrapper=True, _nrt=False, forceinline=True)
 
@@ -241,7 +241,7 @@ def compiled_inline(loop: Loop) -> Loop:
 
 
 def _compile_loop(loop: Loop, **options: object) -> Loop:
-    # A way in for C, which nobody uses, would take long to compile.
+    # An entry for C, which has no caller, would take long to compile.
     make = cast(Any, njit)(error_model="numpy", no_cfunc_wrapper=True, **options)
     return cast(Loop, _cache_loop(make(loop)))
 

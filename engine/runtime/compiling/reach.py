@@ -5,7 +5,7 @@ it reaches by name: functions, constants, classes, operations of the compiler's 
 what is registered with the compiler for those. Libraries are known by their versions. Values are
 looked at where they are, at the moment of asking, so that what lies on disk does not matter.
 
-Where something is of no known kind, or is looked up by a name that nobody has written down, there
+Where something is of no known kind, or is looked up by a name that is not written down, there
 is no key, and no machine code is kept: each process compiles it. A key may change too often, and
 never too seldom.
 """

@@ -107,7 +107,7 @@ def where_at_least(builder, x, y, yes, no):
 
 
 def _bits_where(relation):
-    """Bit k of a whole number says whether a relation, such as ``>``, holds in lane k."""
+    """Bits of a relation, such as ``>``: bit k is set where it holds in lane k."""
 
     @instruction(types.int64, eights, eights)
     def bits(builder, x, y):
@@ -118,7 +118,7 @@ def _bits_where(relation):
 
 
 bits_above, bits_at_least, bits_at_most = (_bits_where(relation) for relation in (">", ">=", "<="))
-"""Bit k of a whole number says whether x > y, x >= y, x <= y in lane k."""
+"""Bits of x > y, x >= y and x <= y, one a lane."""
 
 
 @instruction(eights, eights, eights)

@@ -22,7 +22,7 @@ class Threads:
         It takes the number of its thread, releases Python's lock, and takes part after part until
         none is left.
         """
-        # Whoever was interrupted while waiting has left some behind.
+        # A caller that was interrupted while waiting has left some behind.
         wait(self._others)
         self._others = [self._pool.submit(work, i) for i in range(1, min(self.count, parts))]
         work(0)

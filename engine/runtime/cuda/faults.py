@@ -1,4 +1,4 @@
-"""What a device's failures become: an error that says what to do, never a wrong number."""
+"""Failures of a device as errors with a remedy, never as wrong numbers."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,7 +19,7 @@ REFUSALS = (
     "unsupported toolchain",
     "operation not supported",
 )
-"""What the driver says of a request that it would refuse in any process."""
+"""Messages of the driver about requests that it would refuse in any process."""
 
 _LOST: list[str] = []
 
@@ -50,13 +50,13 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether torch, Triton or the driver says that a device's memory is full."""
+    """Whether an error of torch, Triton or the driver means that a device's memory is full."""
     text = str(error)
     return isinstance(error, torch.OutOfMemoryError) or ("CUDA" in text and "out of memory" in text)
 
 
 def _raise_failure(error: RuntimeError) -> NoReturn:
-    """Raise an error as it is where no device failed, else what a person is told of it."""
+    """Raise an error as it is where no device failed, else with a message for a person."""
     if "CUDA" not in str(error):
         raise error
     reason = str(error).splitlines()[0]

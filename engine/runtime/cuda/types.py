@@ -55,7 +55,7 @@ class Lists(NamedTuple):
         )  # fmt: skip
 
 
-class Prices(NamedTuple):
+class TradePrices(NamedTuple):
     """What ledgers need beside R.
 
     Args:
@@ -72,7 +72,7 @@ class Prices(NamedTuple):
         return capacity * (4 * 8 + 1)
 
     @classmethod
-    def empty(cls, pairs: int, capacity: int, device: torch.device) -> "Prices":
+    def empty(cls, pairs: int, capacity: int, device: torch.device) -> "TradePrices":
         """Room for so many pairs; nothing in it is read before it is written."""
         shape = (pairs, capacity)
         prices = torch.empty((*shape, 4), dtype=torch.float64, device=device)

@@ -50,7 +50,7 @@ class Watchdog:
         self._waits: deque[float] = deque(maxlen=REMEMBERED_WAITS)
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Wait until something says that it is done, which it does at once.
+        """Wait until a test of the device succeeds, which returns at once.
 
         Raises:
             DeviceLostError: When it is not done within `limit_s`.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from engine.backend import Form, RowRequest
+from engine.backend import RowForm, RowRequest
 from engine.indicators.coders import FixedCoder, WanderingCoder, coder_maps
 from engine.indicators.cpu import row_scheduler
 from engine.indicators.cpu.codes import HIGHEST_CODE, encode
@@ -20,8 +20,8 @@ from tests.support.parity import assert_same_bits
 from tests.support.slot_rows import count_lengths, readable_row
 from tests.support.worlds import make_bars
 
-EMA, SMA, SCORE = (Form(name, "close") for name in ("ema", "sma", "zscore"))
-LEVEL = Form("level", "close")
+EMA, SMA, SCORE = (RowForm(name, "close") for name in ("ema", "sma", "zscore"))
+LEVEL = RowForm("level", "close")
 CODERS = {
     EMA: WanderingCoder("close", 50),
     LEVEL: WanderingCoder("close", 50),
@@ -150,7 +150,7 @@ def test_rolling_rows_equal_their_definition(name):
     threads=st.integers(1, 3),
     part_bars=st.sampled_from([1, 16, 100, 2**15]),
     asked=st.lists(
-        st.tuples(st.sampled_from([EMA, SMA, SCORE, LEVEL, Form("sma", "open")]),
+        st.tuples(st.sampled_from([EMA, SMA, SCORE, LEVEL, RowForm("sma", "open")]),
                   st.integers(2, 450)),
         min_size=1, max_size=SLOTS,
     ),

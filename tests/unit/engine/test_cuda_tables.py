@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from engine.backend import Form, RowRequest
+from engine.backend import RowForm, RowRequest
 from engine.indicators.cuda import tables
 
 SOURCES = {"close": 0, "volume": 1, "true_range": 2}
@@ -23,7 +23,7 @@ def requests(draw, indicators):
     for name in forms:
         lengths = draw(st.lists(st.integers(2, 3000), min_size=1, max_size=80))
         table = np.array(lengths, np.float64)[:, None]
-        found.append(RowRequest(Form(*name), table, np.arange(slot, slot + len(lengths))))
+        found.append(RowRequest(RowForm(*name), table, np.arange(slot, slot + len(lengths))))
         slot += len(lengths)
     return found
 
@@ -73,7 +73,7 @@ def test_rolling_rows_are_laid_out_once_each(asked, together):
 @given(asked=requests(["ema", "sma", "zscore"]))
 def test_compared_rows_are_laid_out_once_each(asked):
     """Rows of one coder come together; what nothing compares is left out."""
-    coders = {Form("ema", "close"): 1, Form("zscore", "volume"): 0}
+    coders = {RowForm("ema", "close"): 1, RowForm("zscore", "volume"): 0}
     slots, numbers = tables.lay_out_coded(asked, coders)
     groups = numbers.reshape(-1, tables.CODED_ROWS)
     assert (groups == groups[:, :1]).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.forecasts.training import Stack, Trainer, Training, count_weights
+from engine.forecasts.training import Trainer, Training, TrainingStack, count_weights
 from tests.support.plain_networks import trained_alone
 
 INPUTS, ROWS, MODELS = 3, 600, 3
@@ -27,7 +27,7 @@ def planted(how):
     features = rng.standard_normal((ROWS, INPUTS)).astype(np.float32)
     told = np.convolve(features[:, 0], np.ones(4) / 2)[:ROWS]
     targets = (np.sin(told) + 0.3 * rng.standard_normal(ROWS)).astype(np.float32)
-    stack = Stack(
+    stack = TrainingStack(
         uniforms=rng.random((MODELS, count_weights(how, INPUTS))).astype(np.float32),
         places=rng.integers(how.window, ROWS, (MODELS, how.steps, how.batch)),
         asked=np.tile(np.arange(how.window, ROWS), (MODELS, 1)),

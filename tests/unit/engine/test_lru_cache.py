@@ -6,7 +6,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from engine.runtime.lru_cache import Kept
+from engine.runtime.lru_cache import ArrayCache
 
 THREADS = 8
 
@@ -18,7 +18,7 @@ def row(value=0.0):
 
 def test_what_was_asked_for_longest_ago_goes_first():
     """Space for three: the fourth takes the place of the one that nobody asked for since."""
-    kept, computed = Kept(3 * 80), []
+    kept, computed = ArrayCache(3 * 80), []
 
     def get(name):
         kept.get((name,), lambda: computed.append(name) or row())
@@ -34,7 +34,7 @@ def test_what_was_asked_for_longest_ago_goes_first():
 
 def test_the_newest_is_kept_however_large_it_is():
     """One array more than is allowed is there for the next one who asks, alone."""
-    kept = Kept(100)
+    kept = ArrayCache(100)
     kept.get(("small",), row)
     first = kept.get(("large",), lambda: np.zeros(1000))
     assert kept.get(("large",), row) is first
@@ -44,12 +44,12 @@ def test_the_newest_is_kept_however_large_it_is():
 def test_nobody_can_write_into_what_is_shared():
     """Arrays are read-only."""
     with pytest.raises(ValueError, match="read-only"):
-        Kept(1000).get(("a",), row)[0] = 1.0
+        ArrayCache(1000).get(("a",), row)[0] = 1.0
 
 
 def test_what_fails_is_computed_by_the_next_one():
     """An error reaches who asked, and leaves nothing behind."""
-    kept = Kept(1000)
+    kept = ArrayCache(1000)
     with pytest.raises(ZeroDivisionError):
         kept.get(("a",), lambda: 1 / 0)
     assert kept.get(("a",), lambda: row(3.0))[0] == 3.0
@@ -59,7 +59,7 @@ def test_what_fails_is_computed_by_the_next_one():
 @pytest.mark.parametrize("most_bytes", [0, 5 * 80, 2**20])
 def test_threads_get_what_they_asked_for(most_bytes):
     """Each gets the array of its name, and the bound holds whoever comes first."""
-    kept, begin = Kept(most_bytes), Barrier(THREADS)
+    kept, begin = ArrayCache(most_bytes), Barrier(THREADS)
 
     def ask(seed):
         begin.wait()
@@ -74,7 +74,7 @@ def test_threads_get_what_they_asked_for(most_bytes):
 
 def test_threads_that_want_the_same_wait_for_one():
     """What is kept is computed once, however many ask at the same time."""
-    kept, begin, computed = Kept(2**20), Barrier(THREADS), []
+    kept, begin, computed = ArrayCache(2**20), Barrier(THREADS), []
 
     def ask(_):
         begin.wait()

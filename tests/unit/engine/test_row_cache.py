@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.backend import Form
+from engine.backend import RowForm
 from engine.fast_case import find_fast_case
 from engine.indicators.plan import RowGroup, plan_rows
 from engine.indicators.row_cache import LONGEST_LISTED, RowBank
 from tests.support.worlds import SHORT_SPECS, random_genomes
 
-EMA, SMA = Form("ema", "close"), Form("sma", "true_range")
+EMA, SMA = RowForm("ema", "close"), RowForm("sma", "true_range")
 ODD = [0.0, 0.5, 1.0, 3.0, 7.25, -2.0, -0.5, LONGEST_LISTED - 1.0, LONGEST_LISTED, 1e300, 5e-324]
 
 
@@ -106,7 +106,7 @@ def test_rows_of_two_parameters_are_told_apart():
     """The key of a row is all its parameters."""
     recorder = Recorder()
     bank = RowBank(4, recorder.fill)
-    pair = RowGroup(Form("pair", "close"), np.array([[3.0, 5.0], [5.0, 3.0]]))
+    pair = RowGroup(RowForm("pair", "close"), np.array([[3.0, 5.0], [5.0, 3.0]]))
     assert_in_place(recorder, [pair], bank.slots([pair]))
     assert bank.computed == 2
 

@@ -9,7 +9,7 @@ pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'g
 import torch
 
 from engine.conditions.cuda import specialization
-from engine.conditions.cuda.specialization import Comparing, Comparison, Read
+from engine.conditions.cuda.specialization import CodedComparison, Comparing, Read
 
 NOTHING = torch.zeros(1)
 
@@ -19,7 +19,7 @@ WORK = 4 * 100 * 3
 
 def comparison(relation=0):
     """Of two forms with two operations each."""
-    return Comparison(NOTHING, (0, 3), (0, 3), relation)
+    return CodedComparison(NOTHING, (0, 3), (0, 3), relation)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from engine.errors import EngineError
 from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
-from engine.runtime.lru_cache import Kept
+from engine.runtime.lru_cache import ArrayCache
 from engine.trends import TrendState, trends
 from strategy import words
 from strategy.indicators import adaptive_trend as law
@@ -218,7 +218,7 @@ def test_what_is_kept_goes_with_the_engine():
     """At once, without waiting for the collector of cycles."""
 
     def kept_now():
-        return [one for one in gc.get_objects() if type(one) is Kept]
+        return [one for one in gc.get_objects() if type(one) is ArrayCache]
 
     others = set(map(id, kept_now()))
     gc.disable()

@@ -12,7 +12,7 @@ import pytest
 from data import Bars, LoadOptions, load_bars
 from data.dated import DatedNumbers
 from data.timeframe import MINUTE_NS
-from engine.runtime.lru_cache import Kept
+from engine.runtime.lru_cache import ArrayCache
 from strategy.clock import zone_version
 from strategy.errors import StrategyError
 from strategy.expressions import Clock, Column
@@ -370,7 +370,7 @@ def test_the_data_of_a_zone_is_recorded():
 
 def test_rows_are_kept_where_the_engine_keeps_its_own():
     """Series that share the place do not mix."""
-    kept = Kept(2**20)
+    kept = ArrayCache(2**20)
     first, second = (Rows(Series.of(WORLD.until(n)), kept=kept, place=(n,)) for n in (90, 80))
     tree = higher(60, sma(close, 3)).tree
     whole, part = first.values(tree, {}), second.values(tree, {})
