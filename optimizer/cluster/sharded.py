@@ -52,7 +52,7 @@ from optimizer.cluster.shard import (
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals
 from optimizer.search.generation import Floats
-from optimizer.session.evaluating import Evaluation, Place, here
+from optimizer.session.evaluating import MakeEvaluator, TaskEvaluator, local_evaluator
 from optimizer.session.kept_rows import keeping_rows
 from optimizer.session.problem import EngineProblem
 from optimizer.session.task import Task
@@ -250,15 +250,17 @@ class ShardedProblem(EngineProblem):
         return table, table.column("trades").sum(axis=1)
 
 
-def on_workers(cluster: Cluster, task: Task, shards: int | None = None) -> Evaluation:
+def on_workers(cluster: Cluster, task: Task, shards: int | None = None) -> TaskEvaluator:
     """Evaluates a task on its shards; one a worker if `shards` is None."""
     markets, device = task.markets, task.config.device
     engine = ShardedEngine(cluster, task, markets.searched, markets.windows, device, shards)
     problem = ShardedProblem(task.goals, markets.spans(markets.windows), engine)
-    return Evaluation(problem, engine.certify)
+    return TaskEvaluator(problem, engine.certify)
 
 
-def on_shards(cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENERATION_S) -> Place:
+def on_shards(
+    cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENERATION_S
+) -> MakeEvaluator:
     """Evaluates on a cluster where that pays.
 
     Args:
@@ -268,7 +270,7 @@ def on_shards(cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENER
         least_s: Seconds that a generation takes on this machine, from which on it pays.
     """
 
-    def place(task: Task, device: Device) -> Evaluation:
+    def make_evaluator(task: Task, device: Device) -> TaskEvaluator:
         # Also where it is searched here: workers are to judge it.
         refuse_own_indicators(task.spec)
         why = _hinders(task, least_s)
@@ -277,9 +279,9 @@ def on_shards(cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENER
         if not is_judged:
             raise ConfigError(f"--cluster {cluster.address.text}: {why}; leave it out")
         log.info("searching on this machine: %s", why)
-        return here(task, device)
+        return local_evaluator(task, device)
 
-    return place
+    return make_evaluator
 
 
 def _hinders(task: Task, least_s: float) -> str:

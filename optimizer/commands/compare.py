@@ -14,7 +14,7 @@ from optimizer.judging.judgement import opened_result
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunHeader
-from optimizer.session.compared import Compared, compare_runs
+from optimizer.session.compared import RunComparison, compare_runs
 from optimizer.shown import format_count, fraction, metric, number
 
 
@@ -68,7 +68,7 @@ def _outcome(store: RunStore) -> dict[str, str]:
 
 
 def _table(
-    found: Sequence[Compared], outcomes: Sequence[Mapping[str, str]], objectives: Sequence[str]
+    found: Sequence[RunComparison], outcomes: Sequence[Mapping[str, str]], objectives: Sequence[str]
 ) -> Table:
     table = Table(box=None)
     table.add_column("", style="dim")
@@ -91,7 +91,7 @@ def _table(
     return table
 
 
-def _beaten_table(found: Sequence[Compared]) -> Table:
+def _beaten_table(found: Sequence[RunComparison]) -> Table:
     table = Table(box=None, title="Share of a front that another beats", title_justify="left")
     table.add_column("", style="dim")
     for run in found:

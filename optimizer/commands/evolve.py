@@ -21,7 +21,7 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.judging.judgement import Judgement, recorded_judgement, with_held_out
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunResult, refuse_red
-from optimizer.session.evaluating import Place, here
+from optimizer.session.evaluating import MakeEvaluator, local_evaluator
 from optimizer.session.header import recorded_config
 from optimizer.session.problem import JustSearched
 from optimizer.session.workflow import resume_run, start_run
@@ -101,10 +101,10 @@ def evolve_command(
     refuse_red(result.certificate)
 
 
-def _place(workers: "Cluster | None", *, is_judged: bool) -> Place:
+def _place(workers: "Cluster | None", *, is_judged: bool) -> MakeEvaluator:
     """Where individuals are evaluated: on a cluster where that pays."""
     if workers is None:
-        return here
+        return local_evaluator
     from optimizer.cluster.sharded import on_shards
 
     return on_shards(workers, is_judged=is_judged)

@@ -24,7 +24,7 @@ def apply_bounds(spec: Strategy, bounds: Mapping[str, tuple[float, float]]) -> S
     try:
         return spec.with_bounds(bounds)
     except StrategyError as error:
-        # What reads a gene knows its least.
+        # The node that reads a gene knows its least.
         raise GeneError(f"{error}{spec.place_of(*bounds)}") from None
 
 
@@ -70,15 +70,15 @@ def _largest_that_fits(gene: Gene, missing: Callable[..., int]) -> int:
 
 
 def too_few_bars(spec: Strategy, shown: str, least: int) -> str:
-    """What to say where a strategy needs more bars than there are, whatever is searched."""
+    """Message for a strategy that needs more bars than there are, whatever is searched."""
     return f"{shown}, need at least {least} (longest window {least - 1}){spec.place_of()}"
 
 
 def fewest_bars(markets: Markets) -> tuple[int, str]:
     """Bars up to the end of the window that has fewest, and the words for them."""
-    place = min(markets.places("search"), key=lambda place: markets.all_windows[place].end)
-    end = markets.all_windows[place].end
+    index = min(markets.places("search"), key=lambda index: markets.all_windows[index].end)
+    end = markets.all_windows[index].end
     shown = "1 bar" if end == 1 else f"{end:,} bars"
     if len(markets.windows) > 1:
-        shown = f"{markets.labels[place]}: {shown}"
+        shown = f"{markets.labels[index]}: {shown}"
     return end, shown

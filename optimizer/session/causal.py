@@ -41,13 +41,14 @@ def prove_shown(
     """
     if not spec.own:
         return
-    taken = [[_signals(ledger) for ledger in of_one] for of_one in ledgers]
-    places = [
-        [place for place, window in enumerate(markets.all_windows) if window.series == number]
+    by_window = [[_signals(ledger) for ledger in member] for member in ledgers]
+    windows_of = [
+        [index for index, window in enumerate(markets.all_windows) if window.series == number]
         for number in range(len(markets.series))
     ]
     signals = [
-        [np.concatenate([of_one[place] for place in own]) for of_one in taken] for own in places
+        [np.concatenate([bars[index] for index in indices]) for bars in by_window]
+        for indices in windows_of
     ]
     individuals = [spec.layout.decode(genome) for genome in genomes]
     prove_individuals(spec, markets.series, individuals, signals)
@@ -55,5 +56,5 @@ def prove_shown(
 
 def _signals(ledger: Ledger) -> Bars64:
     """Bars whose close asked for an entry, or for an exit at the next open."""
-    asked = ledger.reason == REASONS.index("signal")
-    return np.concatenate([ledger.signal_bar, ledger.exit_bar[asked] - 1])
+    by_signal = ledger.reason == REASONS.index("signal")
+    return np.concatenate([ledger.signal_bar, ledger.exit_bar[by_signal] - 1])

@@ -38,10 +38,10 @@ FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
 
 def make_column_adder(files: Sequence[str], tz: LocalZone | None = None) -> Callable[[Bars], Bars]:
-    """What adds to bars an extra column for each file: what was known at the close of each bar.
+    """Function that adds to bars a column for each file: numbers known at the close of each bar.
 
-    `tz` is the zone of times that name none. What is returned raises ConfigError where a file
-    knows nothing of a symbol.
+    `tz` is the zone of times that name none. The function raises ConfigError where a file knows
+    nothing of a symbol.
 
     Raises:
         ConfigError: When a file is not named as it should be.
@@ -63,10 +63,10 @@ def make_column_adder(files: Sequence[str], tz: LocalZone | None = None) -> Call
         for name, path, numbers, max_age in read:
             if name in bars.extra:
                 raise ConfigError(f"--column-file: two columns are named '{name}'")
-            own = numbers.of(bars.symbol)
-            if not len(own.values):
+            column = numbers.of(bars.symbol)
+            if not len(column.values):
                 raise ConfigError(f"--column-file {name}: {path} has nothing of {bars.symbol}")
-            extra = {**bars.extra, name: own.at_closes(bars, max_age)}
+            extra = {**bars.extra, name: column.at_closes(bars, max_age)}
             bars = replace(bars, extra=extra, dated=(*bars.dated, name))
         return bars
 
@@ -107,9 +107,9 @@ def _suggest_flag(name: str, bars: Bars, config: RunConfig) -> str:
     if FRAME.fullmatch(bars.source):
         # Its file holds the columns that were asked for, and no other.
         return f"{flag} to read it from the frame, if it has one and {known}, or {beside}"
-    asked = {"aligned_columns": [*config.aligned_columns, name]}
+    widened = {"aligned_columns": [*config.aligned_columns, name]}
     try:
-        load_bars(bars.source, load_options(config.model_copy(update=asked)))
+        load_bars(bars.source, load_options(config.model_copy(update=widened)))
     except (DataError, ConfigError):
         return beside
     return f"{flag} to read it from the bars' own file, if {known}"
@@ -127,24 +127,24 @@ def require_same_columns(run: str, recorded: RunConfig, present: RunConfig) -> N
     ):
         was, now = ({text.partition("=")[0] for text in texts} for texts in (old, new))
         if was != now:
-            told = [f"without {name}" for name in sorted(was - now)]
-            told += [f"with {name}" for name in sorted(now - was)]
+            terms = [f"without {name}" for name in sorted(was - now)]
+            terms += [f"with {name}" for name in sorted(now - was)]
             raise StoreError(
-                f"run '{run}' had other columns: {flag} asks for them {', '.join(told)}; leave it "
+                f"run '{run}' had other columns: {flag} asks for them {', '.join(terms)}; leave it "
                 "out, or start a new run"
             )
 
 
 def column_hashes(series: Sequence[Bars]) -> dict[str, str]:
     """SHA-256, hexadecimal, of each extra column of all series, by name."""
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for name in series[0].extra:
         digest = hashlib.sha256()
         for bars in series:
             values = bars.extra[name]
             digest.update(np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8").tobytes())
-        found[name] = digest.hexdigest()
-    return found
+        hashes[name] = digest.hexdigest()
+    return hashes
 
 
 def tell_changed_columns(store: RunStore, series: Sequence[Bars]) -> None:
@@ -169,7 +169,7 @@ def list_fits(spec: Strategy, files: Sequence[str], *, is_beside_counted: bool =
     names = spec.extra_columns
     read = [Path(path) for name, path, _ in map(_parse_column_file, files) if name in names]
     records = map(counted_record if is_beside_counted else read_record, read)
-    return sorted({one for record in records if record is not None for one in record.fitted})
+    return sorted({fit for record in records if record is not None for fit in record.fitted})
 
 
 def recorded_fits(store: RunStore) -> int:
@@ -203,17 +203,19 @@ def lacks_columns(files: Sequence[str], run: Path) -> bool:
 def kept_columns(files: Sequence[str], run: Path, *, may_read: bool = True) -> list[str]:
     """Column files of a run: as they were named while they are what they were, else its copies.
 
-    `may_read` says whether a file may be read where the record names it; else copies alone are.
+    With `may_read` a file may be read where the record names it; else copies alone are.
 
     Raises:
         StoreError: When both are gone.
     """
-    found = []
+    column_files = []
     for text in files:
         name, path, _ = _parse_column_file(text)
         copy = _copy(run, name, path)
         if not may_read:
-            found.append(text.replace(f"{name}={path}", f"{name}={_own_copy(copy, name)}", 1))
+            column_files.append(
+                text.replace(f"{name}={path}", f"{name}={_own_copy(copy, name)}", 1)
+            )
             continue
         if not copy.exists() and not Path(path).exists():
             raise StoreError(
@@ -221,12 +223,12 @@ def kept_columns(files: Sequence[str], run: Path, *, may_read: bool = True) -> l
                 f"back, or name another with --column-file {name}=FILE"
             )
         if not copy.is_file() or _is_same(Path(path), copy):
-            found.append(text)
+            column_files.append(text)
             continue
-        told = f"column '{name}': {path} is not what it was; the run's own copy is read"
-        log.info(told, extra=ONCE)
-        found.append(text.replace(f"{name}={path}", f"{name}={copy}", 1))
-    return found
+        note = f"column '{name}': {path} is not what it was; the run's own copy is read"
+        log.info(note, extra=ONCE)
+        column_files.append(text.replace(f"{name}={path}", f"{name}={copy}", 1))
+    return column_files
 
 
 def _copy(run: Path, name: str, path: str) -> Path:

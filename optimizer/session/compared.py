@@ -23,7 +23,7 @@ calculation for fair performance comparison", 2018: a little beyond the worst, s
 """
 
 WORDS = ("there", "here")
-"""What stands before the value of the first run and of another."""
+"""Words before the value of the first run and of another."""
 
 GENES = "strategy.genes."
 """How a line about a gene begins."""
@@ -32,19 +32,19 @@ NOT_RECORDED = "a version recorded one of them that did not say all that decides
 
 
 @dataclass(frozen=True)
-class Compared:
+class RunComparison:
     """One run beside others.
 
     Args:
         generations: Recorded, the initial one not included.
         best: Best value of each objective in it, in the sign that people know; empty without one.
-        hypervolume: What its front dominates, as a share of what the fronts of all dominate; None
+        hypervolume: Volume that its front dominates, as a share of that of all fronts; None
             where some run measured something else, on other bars or at other costs.
         beaten: For each run, the share of that one's front that a member of this one dominates;
             empty as well then.
         shared: For each run, how many genomes both fronts have.
-        differs: What decides results and is not as in the first run, a line each.
-        limits: What decides the last generation and is not as in the first run, a line each.
+        differs: All that decides results and is not as in the first run, a line each.
+        limits: All that decides the last generation and is not as in the first run, a line each.
         is_comparable: Whether it was asked for the same as the first run but for seed and limits,
             so that their fronts answer the same question.
         data: Symbol and duration of a bar.
@@ -69,7 +69,7 @@ class Compared:
     is_measured_alike: bool
 
 
-def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
+def compare_runs(stores: Sequence[RunStore]) -> list[RunComparison]:
     """Compare the newest fronts of two runs or more with the same objectives, open for reading.
 
     Raises:
@@ -84,15 +84,17 @@ def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
                 f"run '{stores[0].run_id}' for {', '.join(objectives)}: nothing to compare"
             )
     fronts = [newest_front(store) for store in stores]
-    found = [_compare_run(store, place, fronts, stores[0]) for place, store in enumerate(stores)]
-    if not all(run.is_measured_alike for run in found):
-        return found
+    runs = [_compare_run(store, number, fronts, stores[0]) for number, store in enumerate(stores)]
+    if not all(run.is_measured_alike for run in runs):
+        return runs
     objectives_of = [front.objectives for front in fronts]
     volumes = hypervolume_shares(objectives_of)
-    beaten = [tuple(_beaten(own, other) for other in objectives_of) for own in objectives_of]
+    beaten = [
+        tuple(_beaten(members, other) for other in objectives_of) for members in objectives_of
+    ]
     return [
         replace(run, hypervolume=volume, beaten=shares)
-        for run, volume, shares in zip(found, volumes, beaten, strict=True)
+        for run, volume, shares in zip(runs, volumes, beaten, strict=True)
     ]
 
 
@@ -103,22 +105,22 @@ def _read_identity(store: RunStore) -> Identity | None:
 
 
 def _compare_run(
-    store: RunStore, place: int, fronts: Sequence[Population], first: RunStore
-) -> Compared:
+    store: RunStore, number: int, fronts: Sequence[Population], first: RunStore
+) -> RunComparison:
     summaries = list(store.generations())
-    own = fronts[place]
-    there, here = (_read_identity(one) for one in (first, store))
-    return Compared(
+    front = fronts[number]
+    there, here = (_read_identity(opened) for opened in (first, store))
+    return RunComparison(
         run=store.run_id,
         status=store.status,
         generations=len(summaries) - 1,
         evaluated=sum(summary.evaluated for summary in summaries),
         seconds=sum(summary.seconds for summary in summaries),
-        front=len(own.objectives),
-        best=_best(store, own.objectives),
+        front=len(front.objectives),
+        best=_best(store, front.objectives),
         hypervolume=None,
         beaten=(),
-        shared=tuple(_count_shared(own.genomes, other.genomes) for other in fronts),
+        shared=tuple(_count_shared(front.genomes, other.genomes) for other in fronts),
         differs=_differences(there, here, first, store) if there and here else (NOT_RECORDED,),
         limits=different_lines(_limits(first), _limits(store), WORDS),
         is_comparable=bool(there and here and there.asks_the_same(here)),
@@ -130,9 +132,9 @@ def _compare_run(
 def _differences(
     there: Identity, here: Identity, first: RunStore, store: RunStore
 ) -> tuple[str, ...]:
-    """What decides results and is not as in the first run, a line each, in words."""
+    """Differences from the first run in all that decides results, a line each, in words."""
     parts = there.differences(here, WORDS)
-    headers = [RunHeader.read(one.header) for one in (first, store)]
+    headers = [RunHeader.read(opened.header) for opened in (first, store)]
     bars, windows = (
         f"{name}: there {was}, here {now}"
         for name, (was, now) in {
@@ -158,7 +160,7 @@ def _differs(gene: str, lines: Sequence[str]) -> bool:
 
 
 def _describe_windows(header: RunHeader) -> str:
-    """How many bars in how many windows a run was given."""
+    """Bars and windows of a run, counted."""
     searched, held = (
         (len(windows), sum(end - start for start, end in windows))
         for windows in (header.windows, header.held_out)
@@ -169,8 +171,8 @@ def _describe_windows(header: RunHeader) -> str:
 
 def _limits(store: RunStore) -> dict[str, object]:
     command = store.header.get("command")
-    asked = command if isinstance(command, dict) else {}
-    limits = {name: asked.get(name) for name in names_deciding("end")}
+    flags = command if isinstance(command, dict) else {}
+    limits = {name: flags.get(name) for name in names_deciding("end")}
     return {**limits, "generations": store.planned}
 
 
@@ -197,16 +199,17 @@ def hypervolume_shares(fronts: Sequence[Floats]) -> list[float]:
     return [volume(front) / whole for front in fronts]
 
 
-def _beaten(own: Floats, other: Floats) -> float:
+def _beaten(front: Floats, other: Floats) -> float:
     """Share of the members of another front that one of ours dominates."""
-    if not len(own) or not len(other):
+    if not len(front) or not len(other):
         return 0.0
     beaten = [
-        bool(((own <= member).all(axis=1) & (own < member).any(axis=1)).any()) for member in other
+        bool(((front <= member).all(axis=1) & (front < member).any(axis=1)).any())
+        for member in other
     ]
     return sum(beaten) / len(other)
 
 
-def _count_shared(own: Floats, other: Floats) -> int:
+def _count_shared(genomes: Floats, other: Floats) -> int:
     known = {genome.tobytes() for genome in other}
-    return sum(genome.tobytes() in known for genome in own)
+    return sum(genome.tobytes() in known for genome in genomes)

@@ -15,13 +15,13 @@ from optimizer.session.task import Task, describe_data
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """What a search has come to.
+    """End of a search.
 
     Args:
         last: Its last generation.
         front: Polished, its members by their numbers.
         polished: Individuals that were tried to polish it.
-        stopped_by: What ended it, as in `RunResult`.
+        stopped_by: Reason of its end, as in `RunResult`.
         regret: As in `RunResult`.
     """
 
@@ -40,7 +40,7 @@ def describe_result(
     certificate: Certificate,
     timing: Timing,
 ) -> RunResult:
-    """What is recorded of a search that is over, and compared when the record is verified.
+    """Result of a search that is over, to be recorded, and compared when the record is verified.
 
     Members stand in the order of the front; `engine` has the windows to search on.
     """
@@ -65,7 +65,7 @@ def describe_result(
         device=DeviceUsed(engine.device, engine.threads, engine.device_reason),
         hypervolume=last.hypervolume,
         stopped_by=ended.stopped_by,
-        evaluated=sum(one.evaluated for one in store.generations()) + ended.polished,
+        evaluated=sum(summary.evaluated for summary in store.generations()) + ended.polished,
         polished=ended.polished,
         regret=ended.regret,
         bounds={g.name: (float(g.low), float(g.high)) for g in task.spec.layout.genes},
@@ -75,6 +75,6 @@ def describe_result(
 
 def _nearest(task: Task, engine: Evaluator, population: Population) -> Member:
     """The candidate of a population that is nearest to being feasible."""
-    place = int(population.violations.argmin())
-    (member,) = describe_individuals(task.closed, engine, population.genomes[[place]])
+    nearest = int(population.violations.argmin())
+    (member,) = describe_individuals(task.closed, engine, population.genomes[[nearest]])
     return member

@@ -1,4 +1,4 @@
-"""Where the individuals of a search are evaluated: by an engine of this process, or elsewhere."""
+"""Evaluators of a search's individuals: an engine of this process, or of others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from optimizer.session.task import Task
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """What evaluates the individuals of a task, and replays them where the bars are.
+class TaskEvaluator:
+    """Evaluates the individuals of a task, and replays them where the bars are.
 
     Args:
         problem: The search's view of an engine of the windows to search on.
@@ -25,11 +25,11 @@ class Evaluation:
     certify: Callable[[Floats], Certificate]
 
 
-Place = Callable[[Task, Device], Evaluation]
-"""Makes what evaluates a task; the device is what was chosen on this machine."""
+MakeEvaluator = Callable[[Task, Device], TaskEvaluator]
+"""Makes the evaluator of a task; the device was chosen on this machine."""
 
 
-def here(task: Task, device: Device) -> Evaluation:
+def local_evaluator(task: Task, device: Device) -> TaskEvaluator:
     """Evaluate in this process."""
     engine = task.engine(device)
-    return Evaluation(task.problem(engine), partial(certify, engine))
+    return TaskEvaluator(task.problem(engine), partial(certify, engine))

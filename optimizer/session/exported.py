@@ -1,4 +1,4 @@
-"""What a run recorded, as tables: its front, its generations, and every individual with its line.
+"""Tables of a run's record: its front, its generations, and every individual with its line.
 
 Columns are plain lists, so that any kind of file can be made from them.
 """
@@ -76,14 +76,14 @@ def recorded_individuals(store: RunStore) -> Recorded:
     """Every individual that is still recorded, once: whole populations or fronts, as kept.
 
     Raises:
-        StoreError: When the run is damaged, or has recorded nobody.
+        StoreError: When the run is damaged, or has recorded no individual.
     """
     parts: list[Population] = []
     born: list[int] = []
     seen: set[bytes] = set()
     for number, population in _iter_populations(store):
         keys = [genome.tobytes() for genome in population.genomes]
-        new = [place for place, key in enumerate(keys) if key not in seen]
+        new = [index for index, key in enumerate(keys) if key not in seen]
         seen.update(keys)
         parts.append(population.take(np.array(new, dtype=np.int64)))
         born += [number] * len(new)
@@ -114,9 +114,9 @@ def newest_front(store: RunStore) -> Population:
     genomes = _table(header.gene_names, [member.genes for member in members])
     objectives = _table(header.objectives, [member.objectives for member in members])
     nothing = np.zeros(len(members))
-    found = Population(genomes, objectives, nothing, nothing.astype(np.int16))
+    polished = Population(genomes, objectives, nothing, nothing.astype(np.int16))
     # Signs are their own inverse, so the way back is the way there.
-    return replace(natural(header, found), lineage=_find_lineage(genomes, front))
+    return replace(natural(header, polished), lineage=_find_lineage(genomes, front))
 
 
 def _table(names: Sequence[str], rows: Sequence[Mapping[str, float]]) -> Floats:
@@ -176,11 +176,11 @@ def front_table(result: RunResult) -> Columns:
     return columns
 
 
-def _add(columns: Columns, place: str, described: Sequence[Member | Figures]) -> None:
+def _add(columns: Columns, field: str, described: Sequence[Member | Figures]) -> None:
     """Add a column for each name in a part of members, or of what they reached held out."""
-    parts = [getattr(one, place.removeprefix("held_out.")) for one in described]
+    parts = [getattr(member, field.removeprefix("held_out.")) for member in described]
     for name in parts[0] if parts else ():
-        columns[f"{place}.{name}"] = [part[name] for part in parts]
+        columns[f"{field}.{name}"] = [part[name] for part in parts]
 
 
 def _generations(store: RunStore) -> Columns:
@@ -198,17 +198,17 @@ def _individuals(store: RunStore) -> Columns:
     header = RunHeader.read(store.header)
     population = natural(header, recorded.population)
     columns: Columns = {"generation": list(recorded.born.tolist())}
-    for place, name in enumerate(LINEAGE[:3]):
-        numbers = population.lineage[:, place].tolist()
+    for column, name in enumerate(LINEAGE[:3]):
+        numbers = population.lineage[:, column].tolist()
         columns[name] = [None if number == UNKNOWN else number for number in numbers]
     operators = population.lineage[:, LINEAGE.index("operator")].tolist()
     columns["operator"] = [None if code == UNKNOWN else OPERATORS[code] for code in operators]
     failures = header.failure_names
     columns["failure"] = [failures[code] or None for code in population.failures.tolist()]
     columns["violation"] = list(population.violations.tolist())
-    for place, name in enumerate(header.gene_names):
-        columns[f"genes.{name}"] = list(population.genomes[:, place].tolist())
-    for place, name in enumerate(header.objectives):
-        values = population.objectives[:, place].tolist()
+    for gene, name in enumerate(header.gene_names):
+        columns[f"genes.{name}"] = list(population.genomes[:, gene].tolist())
+    for objective, name in enumerate(header.objectives):
+        values = population.objectives[:, objective].tolist()
         columns[f"objectives.{name}"] = [value if value == value else None for value in values]
     return columns

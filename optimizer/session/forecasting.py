@@ -20,14 +20,14 @@ from strategy.errors import unknown
 
 
 def forecast_by_settings(out: Path, settings: Mapping[str, object], watch: Watch) -> Forecast:
-    """As `optimizer.forecast`; `watch` is told how far it is."""
-    names = {one.name for one in fields(ForecastSettings)}
-    own = {name: value for name, value in settings.items() if name in names}
+    """As `optimizer.forecast`; `watch` hears how far it is."""
+    names = {knob.name for knob in fields(ForecastSettings)}
+    knobs = {name: value for name, value in settings.items() if name in names}
     flags = {name: value for name, value in settings.items() if name not in names}
     for name in flags:
         if name not in DataSettings.model_fields:
             raise ConfigError(unknown("setting", name, [*names, *DataSettings.model_fields]))
-    return forecast_to_file(out, flags, ForecastSettings(**own), watch)  # type: ignore[arg-type]
+    return forecast_to_file(out, flags, ForecastSettings(**knobs), watch)  # type: ignore[arg-type]
 
 
 def forecast_to_file(

@@ -17,7 +17,7 @@ from optimizer.errors import ConfigError
 TIMESTAMP, CLOSE = "timestamp", "close_time"
 
 TIMES = (TIMESTAMP, "date", "time")
-"""What a column may be said to hold in place of an index of times."""
+"""Meanings that a column may have in place of an index of times."""
 
 EARLIEST = 10**7
 """Smaller whole numbers in an index count rows; those of days are such as 20240131."""
@@ -43,17 +43,21 @@ class FrameColumns(Mapping[str, pa.Array]):
         self.doubled: set[str] = set()
         self._arrays: dict[str, pa.Array] = {}
         self._columns = {index: pd.Series(frame.index)} if index else {}
-        for place, label in enumerate(frame.columns):
+        for position, label in enumerate(frame.columns):
             name = str(label)
             if name == index:
-                name = f"{name} (column {place + 1})"
+                name = f"{name} (column {position + 1})"
             elif name in self._columns:
                 self.doubled.add(name)
-                name = f"(column {place + 1}, {name})"
-            self._columns[name] = frame.iloc[:, place]
-        own = "" if index or frame.index.name is None else str(frame.index.name)
-        if own and own not in self._columns and find_role(own) not in (*TIMES, CLOSE):
-            self._columns[own] = pd.Series(frame.index)
+                name = f"(column {position + 1}, {name})"
+            self._columns[name] = frame.iloc[:, position]
+        index_name = "" if index or frame.index.name is None else str(frame.index.name)
+        if (
+            index_name
+            and index_name not in self._columns
+            and find_role(index_name) not in (*TIMES, CLOSE)
+        ):
+            self._columns[index_name] = pd.Series(frame.index)
 
     def __getitem__(self, name: str) -> pa.Array:
         if name not in self._arrays:
@@ -97,7 +101,7 @@ def to_arrow(column: "pd.Series[Any]", where: str) -> pa.Array:
 
 
 def has_times(index: pd.Index, options: LoadOptions) -> bool:
-    """Whether an index says when bars open, rather than count or name them."""
+    """Whether an index holds opening times of bars, rather than count or name them."""
     kind = index.dtype
     if isinstance(kind, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(kind):
         return True

@@ -141,8 +141,8 @@ def _part_columns(passed: MarketFrame) -> Iterator[MarketFrame]:
             rows = frame.loc[~is_blank]
             if is_blank.any():
                 notes = (*notes, f"{is_blank.sum():,} rows are of other tickers, and left out")
-        own = (tickers == ticker) | ~tickers.isin(markets)
-        part = rows.loc[:, own].set_axis(prices[own], axis=1)
+        belongs = (tickers == ticker) | ~tickers.isin(markets)
+        part = rows.loc[:, belongs].set_axis(prices[belongs], axis=1)
         yield replace(market, frame=part, notes=notes)
 
 
@@ -210,12 +210,12 @@ def _name_markets(
                 market,
                 replace(passed, name=f"bars[{_quote(market)}]", symbol=_read_symbol(market)),
             )
-    elif passed.symbol in (own := {str(market): market for market in markets}):
-        yield own[passed.symbol], passed
+    elif passed.symbol in (by_name := {str(market): market for market in markets}):
+        yield by_name[passed.symbol], passed
     else:
         raise ConfigError(
-            f"{passed.name}: its {where} is of {next(iter(own))!r}, and its key is "
-            f"{passed.symbol!r}; name it so, as in bars={{{next(iter(own))!r}: frame}}"
+            f"{passed.name}: its {where} is of {next(iter(by_name))!r}, and its key is "
+            f"{passed.symbol!r}; name it so, as in bars={{{next(iter(by_name))!r}: frame}}"
         )
 
 

@@ -55,7 +55,7 @@ def tabulate_bars(market: MarketFrame, options: LoadOptions) -> pa.Table:
         _refuse_mixed(columns, layout, options)
     arrays = {name: columns[actual] for name, actual in names.items()}
     if layout.symbol is not None and SYMBOL in options.columns:
-        # The reader is told to look for it.
+        # The reader is asked to look for it.
         arrays[options.columns[SYMBOL]] = _repeat(symbol, len(market.frame))
     read = recognise(list(arrays), market.name, options.columns, options.aligned)
     notes = (*market.notes, *(note for note in layout.notes if note not in read.notes))
@@ -84,7 +84,7 @@ def _choose_symbol(
         if len(markets) > 1:
             raise _refuse_several(columns, name, markets)
         if symbol and markets and markets[0] != symbol:
-            # What the settings name cannot be left out.
+            # A column that the settings name cannot be left out.
             way = f"drop(columns={name!r})"
             if name == market.frame.index.name:
                 way = "reset_index(drop=True)"
@@ -120,13 +120,13 @@ def _refuse_several(columns: FrameColumns, name: str, markets: Sequence[object])
 
 def _name_in_file(layout: Layout, options: LoadOptions) -> dict[str, str]:
     """Columns that are read but for the symbol, by what the options call them."""
-    said, meanings = options.columns, dict(zip(VALUES, layout.values, strict=True))
+    named, meanings = options.columns, dict(zip(VALUES, layout.values, strict=True))
     parted = layout.times
-    if TIMESTAMP in said:
+    if TIMESTAMP in named:
         meanings[TIMESTAMP] = layout.times[0]
         parted = layout.same_times[0] if layout.same_times else ()
-    meanings |= zip([name for name in ("date", "time") if name in said], parted, strict=False)
-    texts = [(meanings[name], text) for name, text in said.items() if meanings.get(name)]
+    meanings |= zip([name for name in ("date", "time") if name in named], parted, strict=False)
+    texts = [(meanings[name], text) for name, text in named.items() if meanings.get(name)]
     texts += [(actual, options.aligned[name]) for name, actual in layout.aligned]
     texts += [(name, name) for name in layout.used if name not in dict(texts)]
     first = layout.used.index

@@ -14,37 +14,37 @@ from optimizer.session.frame_columns import CLOSE, TIMES, TIMESTAMP, FrameColumn
 def name_index(frame: pd.DataFrame, options: LoadOptions) -> str:
     """The column as which an index of times is read; empty where there is none.
 
-    It keeps its name where that says what it holds.
+    It keeps its name where that is one of a time.
     """
     names = [str(name).lower() for name in frame.columns]
     if not _is_time(frame, names, options):
         return ""
-    own = str(frame.index.name)
-    said = options.columns.get(TIMESTAMP, "")
-    if said.lower() in (own.lower(), TIMESTAMP) and said.lower() not in names:
-        return said
-    name = own if _find_role(own) else TIMESTAMP
-    # A person may say that the column of that name holds the times.
+    index_name = str(frame.index.name)
+    named = options.columns.get(TIMESTAMP, "")
+    if named.lower() in (index_name.lower(), TIMESTAMP) and named.lower() not in names:
+        return named
+    name = index_name if _find_role(index_name) else TIMESTAMP
+    # The settings may name the column of that name as the times.
     return "" if is_overruled(options) and name.lower() in names else name
 
 
 def is_overruled(options: LoadOptions) -> bool:
-    """Whether a person says which columns hold the times."""
+    """Whether settings name the columns that hold the times."""
     return not options.columns.keys().isdisjoint(TIMES)
 
 
 def list_closes(columns: FrameColumns, index: str, options: LoadOptions) -> list[str]:
-    """Columns that say when bars close, by which the reader knows an index of closes.
+    """Columns of closing times, by which the reader knows an index of closes.
 
     Days before those of the index are none.
     """
-    own = columns.find_times((index,), options)
+    opens = columns.find_times((index,), options)
     closes = []
     for name in columns:
         time_ns = columns.find_times((name,), options) if _find_role(name) == CLOSE else None
-        if time_ns is None or own is None:
+        if time_ns is None or opens is None:
             continue
-        if _has_clock(time_ns) or not ((time_ns < own) & (time_ns != NO_TIME)).any():
+        if _has_clock(time_ns) or not ((time_ns < opens) & (time_ns != NO_TIME)).any():
             closes.append(name)
     return closes
 
@@ -57,20 +57,22 @@ def refuse_other_times(columns: FrameColumns, index: str, options: LoadOptions) 
     Raises:
         ConfigError: Naming them, and how to pass either.
     """
-    own = columns.find_times((index,), options)
-    if own is None:
+    index_times = columns.find_times((index,), options)
+    if index_times is None:
         return
     times = _list_times(columns, index, options)
-    differing = [name for name, other in times.items() if _find_difference(own, other) is not None]
+    differing = [
+        name for name, other in times.items() if _find_difference(index_times, other) is not None
+    ]
     if not differing:
         return
     name = differing[0]
-    row = _find_difference(own, times[name]) or 0
+    row = _find_difference(index_times, times[name]) or 0
     rest = [other for other in times if _find_difference(times[name], times[other]) is not None]
     further = f".drop(columns={_list_labels(rest)})" if rest else ""
     raise ConfigError(
         f"{columns.where}: its index and its column {bare_name(name)!r} could both be the time of "
-        f"a bar, and differ: row {row} has {format_time(int(own[row]))} and "
+        f"a bar, and differ: row {row} has {format_time(int(index_times[row]))} and "
         f"{format_time(int(times[name][row]))}; pass {columns.code}.drop(columns="
         f"{_list_labels(differing)}) or {columns.code}.set_index({bare_name(name)!r}){further}"
     )
@@ -116,7 +118,7 @@ def _has_clock(time_ns: Ints) -> bool:
     return bool((time_ns[time_ns != NO_TIME] % DAY_NS).any())
 
 
-def _find_difference(one: Ints, other: Ints) -> int | None:
+def _find_difference(times: Ints, other: Ints) -> int | None:
     """The first row in which two columns hold different times."""
-    rows = np.flatnonzero((one != other) & (one != NO_TIME) & (other != NO_TIME))
+    rows = np.flatnonzero((times != other) & (times != NO_TIME) & (other != NO_TIME))
     return int(rows[0]) if len(rows) else None

@@ -36,8 +36,8 @@ def with_frames(settings: Mapping[str, object], folder: Path) -> dict[str, objec
         ConfigError: When ``bars`` is something else, or ``data`` is given too.
         DataError: When columns of a frame cannot be recognised.
     """
-    with frames_as_files(settings, folder) as given:
-        return given
+    with frames_as_files(settings, folder) as readable:
+        return readable
 
 
 @contextmanager
@@ -47,20 +47,20 @@ def frames_as_files(settings: Mapping[str, object], folder: Path) -> Iterator[di
     Raises:
         ConfigError: As of `with_frames`.
     """
-    given = {name: value for name, value in settings.items() if name != "bars"}
+    readable = {name: value for name, value in settings.items() if name != "bars"}
     if "bars" not in settings:
-        yield given
+        yield readable
         return
-    if "data" in given:
+    if "data" in readable:
         raise ConfigError("bars is given in place of data: leave one of them out")
-    reading = {name: given[name] for name in READING if name in given}
+    reading = {name: readable[name] for name in READING if name in readable}
     options = load_options(make_config(reading, where="bars"))
     markets = list_markets(settings["bars"], options)
     paths = [_keep(tabulate_bars(market, options), folder) for market in markets]
     names = {path.stem: market.name for path, market in zip(paths, markets, strict=True)}
-    given["data"] = [f"parquet:{path}" for path in paths]
+    readable["data"] = [f"parquet:{path}" for path in paths]
     try:
-        yield given
+        yield readable
     except SourceError:
         # It is the file that cannot be read.
         raise
@@ -72,8 +72,8 @@ def frames_as_files(settings: Mapping[str, object], folder: Path) -> Iterator[di
 @contextmanager
 def for_a_while(settings: Mapping[str, object]) -> Iterator[dict[str, object]]:
     """Settings in which frames are files, as long as these are read."""
-    with TemporaryDirectory() as folder, frames_as_files(settings, Path(folder)) as given:
-        yield given
+    with TemporaryDirectory() as folder, frames_as_files(settings, Path(folder)) as readable:
+        yield readable
 
 
 def _keep(table: pa.Table, folder: Path) -> Path:

@@ -43,18 +43,18 @@ def read_individuals(path: Path) -> list[Values]:
         if path.suffix == ".csv":
             return _rows(csv.DictReader(io.StringIO(text)))
         # Whole numbers of any length become floats here, infinite ones among them.
-        found = json.loads(text, object_pairs_hook=_without_repeats, parse_int=float)
+        content = json.loads(text, object_pairs_hook=_without_repeats, parse_int=float)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError, csv.Error) as error:
         raise ConfigError(f"{path}: holds no genes that can be read ({error})") from None
-    return [_member(path, member) for member in _members(found)]
+    return [_member(path, member) for member in _members(content)]
 
 
 def chosen_individual(path: Path, member: int | None) -> Values:
-    """One individual of a file; `member` says which, and may be None where it holds only one."""
-    found = read_individuals(path)
-    return found[chosen_member(str(path), len(found), member)]
+    """One individual of a file, number `member`, which may be None where it holds only one."""
+    individuals = read_individuals(path)
+    return individuals[chosen_member(str(path), len(individuals), member)]
 
 
 def chosen_member(where: str, count: int, member: int | None) -> int:
@@ -95,21 +95,21 @@ def _rows(table: "csv.DictReader[str]") -> list[Values]:
     """The individuals of a table, each gene in one column."""
     names = [name for name in table.fieldnames or () if name]
     _without_repeats([(name.removeprefix(PREFIX), name) for name in names if _is_gene(name)])
-    found = []
+    individuals = []
     for row in table:
         if None in row:
             raise ValueError(f"line {table.line_num} has more cells than there are columns")
-        found.append(_genes(_numbers(row)))
-    return found
+        individuals.append(_genes(_numbers(row)))
+    return individuals
 
 
-def _members(found: object) -> Sequence[object]:
+def _members(content: object) -> Sequence[object]:
     """The individuals in JSON of any form."""
-    if isinstance(found, dict) and isinstance(found.get("result"), dict):
-        found = found["result"]
-    if isinstance(found, dict) and isinstance(found.get("front"), list):
-        found = found["front"]
-    return found if isinstance(found, list) else [found]
+    if isinstance(content, dict) and isinstance(content.get("result"), dict):
+        content = content["result"]
+    if isinstance(content, dict) and isinstance(content.get("front"), list):
+        content = content["front"]
+    return content if isinstance(content, list) else [content]
 
 
 def _member(path: Path, member: object) -> Values:
@@ -123,7 +123,7 @@ def _member(path: Path, member: object) -> Values:
 
 
 def _genes(row: Mapping[str, object]) -> Values:
-    """What of a table's row are genes."""
+    """Genes in a table's row."""
     return {name.removeprefix(PREFIX): value for name, value in row.items() if _is_gene(name)}
 
 
@@ -133,18 +133,18 @@ def _is_gene(name: str) -> bool:
 
 
 def _numbers(row: Mapping[str, object]) -> dict[str, object]:
-    """The cells of a row that are not empty; what is no number is for its gene to refuse."""
-    found: dict[str, object] = {str(name): value for name, value in row.items() if value}
-    for name, value in found.items():
+    """The cells of a row that are not empty; a cell without a number is for its gene to refuse."""
+    cells: dict[str, object] = {str(name): value for name, value in row.items() if value}
+    for name, value in cells.items():
         with contextlib.suppress(ValueError):
-            found[name] = float(str(value))
-    return found
+            cells[name] = float(str(value))
+    return cells
 
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object of JSON, refused when a name stands in it twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    by_name = dict(pairs)
+    if len(by_name) != len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"'{next(n for n in names if names.count(n) > 1)}' is given twice")
-    return found
+    return by_name

@@ -1,4 +1,4 @@
-"""What a run's record says of its circumstances, and its task taken up again."""
+"""Circumstances in a run's record, and its task taken up again."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -46,7 +46,7 @@ OPENED = "opened"
 
 
 def build_run_header(task: Task, device: str, identity: Identity) -> dict[str, object]:
-    """What a run record keeps of its circumstances; only the identity decides its results."""
+    """Circumstances that a run records; only the identity among them decides its results."""
     config, markets, strategy = task.config, task.markets, identity.strategy
     file = strategy_file(task.spec)
     return {
@@ -106,13 +106,13 @@ def changed_circumstances(
 
 
 def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
-    """What a run was asked to do, with flags in it.
+    """Configuration of a recorded run, with flags in it.
 
     A knob that is no longer there is left out, and missing in the identity if it decided
     anything.
 
     Raises:
-        StoreError: When the run does not say.
+        StoreError: When the run has recorded none.
         ConfigError: When a value is wrong.
     """
     recorded = store.header.get("command")
@@ -141,18 +141,18 @@ def recorded_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Float
 
 
 def shown_task(store: RunStore, flags: Mapping[str, object]) -> Task:
-    """What may be shown of a recorded run: bars that it held out only once they were opened."""
+    """Task of a recorded run to be shown: with held-out bars only once they were opened."""
     task = recorded_task(store, flags)
     return task if is_opened(store) else task.closed
 
 
 def is_opened(store: RunStore) -> bool:
-    """Whether somebody has looked at the bars that a run held out."""
+    """Whether the bars that a run held out have been looked at."""
     return any(name == OPENED for name, _ in store.evidence)
 
 
 def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:
-    """What a recorded run was asked to do, with all of its bars.
+    """Task of a recorded run, with all of its bars.
 
     Raises:
         StoreError: When individuals would not be judged as they were then, naming what differs.
@@ -165,7 +165,7 @@ def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:
 
 
 def prepare_replay(store: RunStore, config: RunConfig, *, may_fetch: bool) -> Task:
-    """What a configuration asks for with the strategy of a run, and the rows that it recorded."""
+    """Task of a configuration with the strategy of a run, and the rows that it recorded."""
     task = prepare_recorded(store, config, may_fetch=may_fetch)
     return replace(task, spec=reading_recorded(task.spec, store))
 
@@ -173,7 +173,7 @@ def prepare_replay(store: RunStore, config: RunConfig, *, may_fetch: bool) -> Ta
 def prepare_recorded(
     store: RunStore, config: RunConfig, *, may_fetch: bool, for_search: bool = False
 ) -> Task:
-    """What a configuration asks for with the strategy of a run; see `prepare`."""
+    """Task of a configuration with the strategy of a run; see `prepare`."""
     known = recorded_strategy(store)
     published = published_strategy(store) if known is None else None
     return prepare(

@@ -1,7 +1,7 @@
-"""What a run is: everything that decides its results, in one place.
+"""Identity of a run: everything that decides its results.
 
 Two runs with the same identity find the same individuals and the same values, bit for bit, on any
-machine, as far as both have come. A knob says itself what it decides (`optimizer.config.values`);
+machine, as far as both have come. A knob itself names what it decides (`optimizer.config.values`);
 here the values of those that decide are put together with what was made of the others.
 """
 
@@ -23,7 +23,7 @@ from strategy.errors import StrategyError
 from strategy.recorded import renew_description
 
 VALUES = ("strategy", "costs", "goals", "data_hash", "windows", "engine_version")
-"""Parts that decide what an individual trades and what it is worth, whoever finds it."""
+"""Parts that decide what an individual trades and is worth, by whatever search it is found."""
 
 CHANCE = "seed"
 """The knob in which runs differ that ask the same question twice."""
@@ -43,12 +43,12 @@ ABSENT = object()
 MOST_CHARACTERS = 80
 """Of a value in a line."""
 
-Place = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What decides the results of a run, in parts that JSON can hold.
+    """All that decides the results of a run, in parts that JSON can hold.
 
     Args:
         settings: Knobs of the search, by value; the seed is one of them.
@@ -75,7 +75,7 @@ class Identity:
         return hashlib.sha256(encode(asdict(self), what="the identity")).hexdigest()
 
     def as_dict(self) -> dict[str, object]:
-        """What a run's header keeps; `recorded_identity` reads it back."""
+        """Parts as a run's header keeps them; `recorded_identity` reads them back."""
         return {"digest": self.digest, **asdict(self)}
 
     def differences(
@@ -85,14 +85,14 @@ class Identity:
 
         `words` stand before the value of this one and of the other.
         """
-        found: dict[str, tuple[str, ...]] = {}
+        differing: dict[str, tuple[str, ...]] = {}
         for part in fields(self):
-            old, new = (getattr(one, part.name) for one in (self, other))
+            old, new = (getattr(identity, part.name) for identity in (self, other))
             # Knobs are known by their own names, whatever part they are in.
-            place = () if part.name in ("settings", "goals") else (part.name,)
-            if lines := different_lines(old, new, words, place):
-                found[part.name] = lines
-        return found
+            prefix = () if part.name in ("settings", "goals") else (part.name,)
+            if lines := different_lines(old, new, words, prefix):
+                differing[part.name] = lines
+        return differing
 
     def measures_the_same(self, other: "Identity") -> bool:
         """Whether equal trades are worth the same in both, so that values can be compared."""
@@ -111,7 +111,7 @@ class Identity:
 
 
 def build_identity(task: Task, warm_start: str | None) -> Identity:
-    """What decides the results of a task; `warm_start` as `session.warm_start.hash_genomes`."""
+    """Identity of a task; `warm_start` as `session.warm_start.hash_genomes`."""
     return Identity(
         settings=task.config.deciding("search"),
         costs=task.config.deciding("costs"),
@@ -126,23 +126,23 @@ def build_identity(task: Task, warm_start: str | None) -> Identity:
 
 
 def recorded_identity(header: Mapping[str, object]) -> Identity | None:
-    """The identity in a run's header; None where a version did not say all that decides it.
+    """The identity in a run's header; None where a version did not record all that decides it.
 
     Raises:
         StoreError: When a newer version recorded the run, and something decides it that is
             unknown here.
     """
-    found = header.get("identity")
-    if not isinstance(found, dict):
+    recorded = header.get("identity")
+    if not isinstance(recorded, dict):
         return None
     names = [part.name for part in fields(Identity)]
-    unknown = sorted(found.keys() - {*names, "digest"})
+    unknown = sorted(recorded.keys() - {*names, "digest"})
     if unknown:
         raise StoreError(
             f"'{unknown[0]}' decides the results of this run and is unknown to this version: use "
             "the version that recorded it"
         )
-    parts: dict[str, Any] = {name: found.get(name) for name in names}
+    parts: dict[str, Any] = {name: recorded.get(name) for name in names}
     return Identity(**parts)
 
 
@@ -150,16 +150,16 @@ def require_identity(store: RunStore) -> Identity:
     """The identity of a run, to build on.
 
     Raises:
-        StoreError: As `recorded_identity`, and when the run does not say all that decides it.
+        StoreError: As `recorded_identity`, and when the run has not recorded all that decides it.
     """
-    found = recorded_identity(store.header)
-    if found is None:
+    identity = recorded_identity(store.header)
+    if identity is None:
         raise StoreError(
             f"run '{store.run_id}' was recorded by a version ({_versions(store.header)}) that did "
             "not record all that decides results: what it found can be shown and exported, but it "
             "cannot be resumed, nor its members judged again; start a new run"
         )
-    return renew_identity(found, f"run '{store.run_id}'")
+    return renew_identity(identity, f"run '{store.run_id}'")
 
 
 def renew_identity(identity: Identity, whose: str) -> Identity:
@@ -187,22 +187,22 @@ def require_same(
 ) -> None:
     """Refuse to build on a run whose results would be others now.
 
-    `only_values` says that individuals are only judged again, not searched for. `strategies` are
-    the names of both: of two strategies no gene and no condition is compared.
+    With `only_values` individuals are only judged again, not searched for. `strategies` are the
+    names of both: of two strategies no gene and no condition is compared.
 
     Raises:
         StoreError: Naming each value that differs, as recorded and as it is now, and what to do.
     """
     if recorded.digest == present.digest:
         return
-    found = recorded.differences(present)
-    if "strategy" in found and strategies[0] != strategies[1]:
-        found["strategy"] = different_lines(*strategies, place=("strategy",))
-    differing = [part for part in found if not only_values or part in VALUES]
+    lines_by_part = recorded.differences(present)
+    if "strategy" in lines_by_part and strategies[0] != strategies[1]:
+        lines_by_part["strategy"] = different_lines(*strategies, prefix=("strategy",))
+    differing = [part for part in lines_by_part if not only_values or part in VALUES]
     if differing:
         aim = "its members cannot be judged again" if only_values else "it cannot be resumed"
         advice = dict.fromkeys(ADVICE.get(part, "give it as recorded") for part in differing)
-        lines = "".join(f"\n  {line}" for part in differing for line in found[part])
+        lines = "".join(f"\n  {line}" for part in differing for line in lines_by_part[part])
         raise StoreError(
             f"run '{run}': {aim}, what decides its results has changed:{lines}\n"
             f"  {', '.join(advice)}, or start a new run"
@@ -210,21 +210,21 @@ def require_same(
 
 
 def different_lines(
-    old: object, new: object, words: tuple[str, str] = ("recorded", "now"), place: Place = ()
+    old: object, new: object, words: tuple[str, str] = ("recorded", "now"), prefix: KeyPath = ()
 ) -> tuple[str, ...]:
     """A line for each value that differs, such as ``seed: recorded 1, now 2``.
 
-    Both are what JSON can hold; `words` stand before either value, `place` names what both are
+    Both are what JSON can hold; `words` stand before either value, `prefix` names what both are
     a part of.
 
     >>> different_lines({"costs": {"fee_bp": 5.0}}, {"costs": {"fee_bp": 1.0}})
     ('costs.fee_bp: recorded 5.0, now 1.0',)
     """
     # As they read back from a record: tuples are lists, NumPy numbers are plain.
-    old, new = (json.loads(encode(one, what="the record")) for one in (old, new))
+    old, new = (json.loads(encode(value, what="the record")) for value in (old, new))
     return tuple(
         f"{'.'.join(path)}: {words[0]} {_format_value(was)}, {words[1]} {_format_value(now)}"
-        for path, was, now in _different(old, new, place)
+        for path, was, now in _different(old, new, prefix)
     )
 
 
@@ -244,50 +244,52 @@ def _versions(header: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {known.get(name, 'unknown')}" for name in ("engine", "search"))
 
 
-def _different(old: object, new: object, place: Place) -> Iterator[tuple[Place, object, object]]:
-    """Where two JSON values differ, and what stands there in either."""
+def _different(
+    old: object, new: object, prefix: KeyPath
+) -> Iterator[tuple[KeyPath, object, object]]:
+    """Key paths at which two JSON values differ, with the value of either."""
     if isinstance(old, dict) and isinstance(new, dict):
-        if place and old.get("name") != new.get("name"):
+        if prefix and old.get("name") != new.get("name"):
             # Another strategy differs in nearly everything.
-            yield place, old.get("name", ABSENT), new.get("name", ABSENT)
+            yield prefix, old.get("name", ABSENT), new.get("name", ABSENT)
             return
         for key in sorted(old.keys() | new.keys()):
-            yield from _different(old.get(key, ABSENT), new.get(key, ABSENT), (*place, str(key)))
+            yield from _different(old.get(key, ABSENT), new.get(key, ABSENT), (*prefix, str(key)))
     elif isinstance(old, list) and isinstance(new, list):
-        yield from _different_lists(old, new, place)
+        yield from _different_lists(old, new, prefix)
     elif repr(old) != repr(new):
         # 1 is neither 1.0 nor true, and 0.0 is not -0.0.
-        yield place, old, new
+        yield prefix, old, new
 
 
 def _different_lists(
-    old: list[object], new: list[object], place: Place
-) -> Iterator[tuple[Place, object, object]]:
-    if all(isinstance(one, str) for one in (*old, *new)):
-        yield from _different_texts([*map(str, old)], [*map(str, new)], place)
+    old: list[object], new: list[object], prefix: KeyPath
+) -> Iterator[tuple[KeyPath, object, object]]:
+    if all(isinstance(value, str) for value in (*old, *new)):
+        yield from _different_texts([*map(str, old)], [*map(str, new)], prefix)
     elif len(old) != len(new):
-        yield place, _names(old), _names(new)
+        yield prefix, _names(old), _names(new)
     else:
         for number, (left, right) in enumerate(zip(old, new, strict=True)):
             name = left.get("name") if isinstance(left, dict) else None
-            yield from _different(left, right, (*place, str(name or number)))
+            yield from _different(left, right, (*prefix, str(name or number)))
 
 
 def _different_texts(
-    old: list[str], new: list[str], place: Place
-) -> Iterator[tuple[Place, object, object]]:
-    """What only one list has; the whole lists where they differ in their order."""
+    old: list[str], new: list[str], prefix: KeyPath
+) -> Iterator[tuple[KeyPath, object, object]]:
+    """Texts that only one list has; the whole lists where they differ in their order."""
     if old == new:
         return
-    gone, come = ([one for one in a if one not in b] for a, b in ((old, new), (new, old)))
+    gone, come = ([text for text in a if text not in b] for a, b in ((old, new), (new, old)))
     if not gone and not come:
         gone, come = old, new
-    yield place, ", ".join(gone) or ABSENT, ", ".join(come) or ABSENT
+    yield prefix, ", ".join(gone) or ABSENT, ", ".join(come) or ABSENT
 
 
 def _names(values: list[object]) -> object:
     """Names of the members of a list, where they have any."""
-    return [one.get("name", one) if isinstance(one, dict) else one for one in values]
+    return [value.get("name", value) if isinstance(value, dict) else value for value in values]
 
 
 def _format_value(value: object) -> str:

@@ -65,12 +65,12 @@ def measure_run_importance(store: RunStore) -> dict[str, Importance]:
 
     Raises:
         ConfigError: When they are too few.
-        StoreError: When the run is damaged, or has recorded nobody.
+        StoreError: When the run is damaged, or has recorded no individual.
     """
-    found, header = recorded_individuals(store).population, RunHeader.read(store.header)
-    objectives = header.natural(found.objectives)
-    is_known = (found.violations == 0) & np.isfinite(objectives).all(axis=1)
-    genomes, values = found.genomes[is_known], objectives[is_known]
+    recorded, header = recorded_individuals(store).population, RunHeader.read(store.header)
+    objectives = header.natural(recorded.objectives)
+    is_known = (recorded.violations == 0) & np.isfinite(objectives).all(axis=1)
+    genomes, values = recorded.genomes[is_known], objectives[is_known]
     needed = count_needed(genomes.shape[1])
     if len(values) < needed:
         raise ConfigError(
@@ -79,28 +79,29 @@ def measure_run_importance(store: RunStore) -> dict[str, Importance]:
             "and --keep all"
         )
     return {
-        name: importance(genomes, values[:, place]) for place, name in enumerate(header.objectives)
+        name: importance(genomes, values[:, column])
+        for column, name in enumerate(header.objectives)
     }
 
 
 def count_needed(genes: int) -> int:
-    """Trials without which so many genes are not told apart."""
+    """Fewest trials by which so many genes are known apart."""
     return max(FEWEST_TRIALS, TRIALS_A_BIN * genes)
 
 
 def importance(genomes: Floats, values: Floats) -> Importance:
-    """What genes explain of values.
+    """Share of the variance of values that each gene explains.
 
     Args:
         genomes: [N, G] of distinct trials.
         values: [N], finite.
     """
     count = min(len(values), MOST_TRIALS)
-    places = np.arange(count) * len(values) // count
+    chosen = np.arange(count) * len(values) // count
     most = min(max(count // (TRIALS_A_BIN * genomes.shape[1]), 2), MOST_BINS)
-    bins = [_bins(gene, most) for gene in genomes[places].T]
+    bins = [_bins(gene, most) for gene in genomes[chosen].T]
     owner = np.repeat(np.arange(len(bins)), [columns.shape[1] for columns in bins])
-    design, shuffled = np.concatenate(bins, axis=1), _shuffle_values(values[places])
+    design, shuffled = np.concatenate(bins, axis=1), _shuffle_values(values[chosen])
     gram = design.T @ design + RIDGE * count * np.eye(len(owner))
     moments = design.T @ shuffled
     inverse = np.asarray(np.linalg.inv(gram), np.float64)
@@ -109,10 +110,10 @@ def importance(genomes: Floats, values: Floats) -> Importance:
     together = _adjust_r_squared(explained, len(owner), count)
     alone, beyond = [], []
     for gene in range(len(bins)):
-        own = owner == gene
-        least, lost = _length(gram, moments, own), _length(inverse, slopes, own)
-        others = _adjust_r_squared(explained - lost, int((~own).sum()), count)
-        alone.append(_adjust_r_squared(least, int(own.sum()), count))
+        is_own = owner == gene
+        least, lost = _length(gram, moments, is_own), _length(inverse, slopes, is_own)
+        others = _adjust_r_squared(explained - lost, int((~is_own).sum()), count)
+        alone.append(_adjust_r_squared(least, int(is_own.sum()), count))
         beyond.append(together - others)
     by_itself, added = np.array(alone), np.array(beyond)
     noise = float(by_itself[:, 1:].max()), float(added[:, 1:].max())
@@ -128,15 +129,15 @@ def _bins(gene: Floats, most: int) -> Floats:
     return centred
 
 
-def _length(matrix: Floats, vectors: Floats, own: Mask) -> Floats:
+def _length(matrix: Floats, vectors: Floats, is_own: Mask) -> Floats:
     """Of the parts v that one gene owns of vectors [K, V], v^T M^-1 v by its block M, [V].
 
     With the Gram matrix and moments it is what least squares of its bins explain; with the inverse
     and the slopes of all bins it is what they explain less without its own.
     """
-    part = vectors[own]
-    found: Floats = (part * np.linalg.solve(matrix[np.ix_(own, own)], part)).sum(axis=0)
-    return found
+    part = vectors[is_own]
+    lengths: Floats = (part * np.linalg.solve(matrix[np.ix_(is_own, is_own)], part)).sum(axis=0)
+    return lengths
 
 
 def _shuffle_values(values: Floats) -> Floats:

@@ -38,18 +38,18 @@ def describe_individuals(
         return measure(engine.on(windows), genomes, markets.spans(windows))[0]
 
     searched = over(markets.windows)
-    places = markets.places("held_out")
-    held_out = over(markets.held_out) if places else None
+    held_out_indices = markets.places("held_out")
+    held_out = over(markets.held_out) if held_out_indices else None
     reached = np.empty((len(genomes), 0))
     if held_out is not None:
         unseen = EngineProblem(goals, markets.spans(markets.held_out), engine.on(markets.held_out))
         reached = unseen.measure_objectives(genomes)
     ledgers = engine.ledgers(genomes)
     account = build_account(task, markets.places("search"))
-    unseen_account = build_account(task, places) if places else None
+    unseen_account = build_account(task, held_out_indices) if held_out_indices else None
     shown = dict.fromkeys([*(goal.metric for goal in goals.objectives), *BY_WINDOW])
     names = shown if len(markets.all_windows) > 1 else ()
-    found = []
+    members = []
     for i, (genome, taken) in enumerate(zip(genomes, ledgers, strict=True)):
         figures = with_account(compute_figures(searched, i, goals.over), account, taken)
         kept = None
@@ -59,7 +59,7 @@ def describe_individuals(
             kept = replace(compute_figures(held_out, i, goals.over), objectives=by_name)
             if unseen_account is not None:
                 kept = with_account(kept, unseen_account, taken)
-        found.append(
+        members.append(
             Member(
                 genes=task.spec.layout.decode(genome),
                 metrics=figures.metrics,
@@ -69,7 +69,7 @@ def describe_individuals(
                 by_window={name: _list_window_figures(table, i, name) for name in names},
             )
         )
-    return tuple(found)
+    return tuple(members)
 
 
 @dataclass(frozen=True)
@@ -77,24 +77,24 @@ class WindowsAccount:
     """The account of some windows of a task.
 
     Args:
-        places: Of these windows among all.
+        indices: Of these windows among all.
     """
 
     account: Account
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
 
-def build_account(task: Task, places: Sequence[int]) -> WindowsAccount:
-    """The account of those windows of a task that stand at some places."""
+def build_account(task: Task, indices: Sequence[int]) -> WindowsAccount:
+    """The account of some windows of a task, by their indices among all."""
     markets = task.markets
-    windows = tuple(markets.all_windows[place] for place in places)
-    names = tuple(markets.symbols[place] for place in places)
-    return WindowsAccount(Account(markets.series, windows, names, task.costs), tuple(places))
+    windows = tuple(markets.all_windows[index] for index in indices)
+    names = tuple(markets.symbols[index] for index in indices)
+    return WindowsAccount(Account(markets.series, windows, names, task.costs), tuple(indices))
 
 
-def with_account(figures: Figures, own: WindowsAccount, ledgers: Sequence[Ledger]) -> Figures:
-    """Figures with what an account tells beside them; `ledgers` are of all windows [W]."""
-    values, why = own.account.measure([ledgers[place] for place in own.places])
+def with_account(figures: Figures, account: WindowsAccount, ledgers: Sequence[Ledger]) -> Figures:
+    """Figures beside those of an account; `ledgers` are of all windows [W]."""
+    values, why = account.account.measure([ledgers[index] for index in account.indices])
     metrics, undefined = {**figures.metrics, **values}, {**figures.undefined, **why}
     return replace(
         figures,

@@ -63,17 +63,17 @@ class RowCache:
     _left: float = 0.0
     """Bytes to write before the size of all is taken again; below 0 where there is no room."""
 
-    def get(self, own: OwnIndicator, series: Series, values: Sequence[int]) -> Floats:
+    def get(self, indicator: OwnIndicator, series: Series, values: Sequence[int]) -> Floats:
         """The row [T] that was kept, else computed; read-only where it was kept."""
-        if len(series) <= own.count_warm_up(values):
-            return own.compute_row(series, values)
-        folder = self._folder(own) / series.content_hash
+        if len(series) <= indicator.count_warm_up(values):
+            return indicator.compute_row(series, values)
+        folder = self._folder(indicator) / series.content_hash
         file = folder / f"{'_'.join(map(str, values)) or 'row'}.row"
         if (kept := self._read(file, len(series))) is not None:
             self._note_use(folder)
             return kept
         began = perf_counter()
-        row = own.compute_row(series, values)
+        row = indicator.compute_row(series, values)
         if perf_counter() - began > WORTH_S + row.nbytes / WRITTEN_PER_S:
             self._note_use(folder)
             # Without room, or a place to write to, it is computed again the next time.
@@ -81,12 +81,12 @@ class RowCache:
                 self._keep(file, row_bytes(row))
         return row
 
-    def forget(self, own: OwnIndicator) -> None:
+    def forget(self, indicator: OwnIndicator) -> None:
         """Remove all rows of an indicator."""
-        shutil.rmtree(self._folder(own), ignore_errors=True)
+        shutil.rmtree(self._folder(indicator), ignore_errors=True)
 
-    def _folder(self, own: OwnIndicator) -> Path:
-        decides = json.dumps([_machine(), own.digest(())])
+    def _folder(self, indicator: OwnIndicator) -> Path:
+        decides = json.dumps([_machine(), indicator.digest(())])
         return self.root / hashlib.sha256(decides.encode()).hexdigest()
 
     @staticmethod
@@ -112,7 +112,7 @@ class RowCache:
             return
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with drafting(file) as draft:
-            # Not synchronised with the disk: the digest tells what a crash left.
+            # Not synchronised with the disk: the digest shows what a crash left.
             draft.write_bytes(hashlib.sha256(row).digest() + row)
 
     def _has_room(self, size: int) -> bool:
@@ -121,12 +121,12 @@ class RowCache:
         Those that this process reads stay, and with them what its proof compares.
         """
         if 0 <= self._left < size:
-            found = sorted(self.measure_folders())
-            total = sum(taken for _, _, taken in found)
-            for _, folder, taken in found:
+            folders = sorted(self.measure_folders())
+            total = sum(n_bytes for _, _, n_bytes in folders)
+            for _, folder, n_bytes in folders:
                 if total + size > MOST_BYTES and folder not in self._used:
                     shutil.rmtree(folder, ignore_errors=True)
-                    total -= taken
+                    total -= n_bytes
             is_full = total + size > MOST_BYTES
             # Other processes write too.
             self._left = -math.inf if is_full else max(size, (MOST_BYTES - total) / 16)
@@ -135,12 +135,12 @@ class RowCache:
 
     def measure_folders(self) -> list[tuple[float, Path, int]]:
         """When each folder of a series was last used, and its bytes."""
-        found = []
+        folders = []
         for folder in self.root.glob("*/*"):
             with contextlib.suppress(OSError):
-                taken = sum(file.stat().st_size for file in folder.iterdir())
-                found.append((folder.stat().st_mtime, folder, taken))
-        return found
+                n_bytes = sum(file.stat().st_size for file in folder.iterdir())
+                folders.append((folder.stat().st_mtime, folder, n_bytes))
+        return folders
 
 
 _cache_at = cache(RowCache)
@@ -153,7 +153,7 @@ def row_cache() -> RowCache:
 
 def keeping_rows(spec: Strategy, kept: RowCache | None) -> Strategy:
     """The strategy with rows of its own indicators kept there, or nowhere."""
-    return with_own(spec, lambda own: replace(own, kept=kept))
+    return with_own(spec, lambda indicator: replace(indicator, kept=kept))
 
 
 def with_own(spec: Strategy, change: Callable[[OwnIndicator], OwnIndicator]) -> Strategy:
@@ -169,8 +169,8 @@ def with_own(spec: Strategy, change: Callable[[OwnIndicator], OwnIndicator]) -> 
 
 @cache
 def _machine() -> str:
-    """What may decide the last bit of a row, beside the text of its indicator and its libraries."""
+    """All that may decide the last bit of a row, beside its indicator's text and its libraries."""
     simd = np.show_config(mode="dicts").get("SIMD Extensions")
     threads = sorted(pair for pair in os.environ.items() if pair[0].endswith("_NUM_THREADS"))
-    told = [versions(), describe_processor(), available_cores(), simd, threads]
-    return json.dumps(told, sort_keys=True)
+    parts = [versions(), describe_processor(), available_cores(), simd, threads]
+    return json.dumps(parts, sort_keys=True)

@@ -91,8 +91,8 @@ class Markets:
         return tuple(window for window in self.all_windows if window.role == "held_out")
 
     def places(self, role: Role) -> list[int]:
-        """Where the windows of a role stand among all."""
-        return [place for place, window in enumerate(self.all_windows) if window.role == role]
+        """Indices of the windows of a role among all."""
+        return [index for index, window in enumerate(self.all_windows) if window.role == role]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -100,8 +100,8 @@ class Markets:
 
         Parts of one market share its name.
         """
-        places = {(bars.symbol, bars.source) for bars in self.series}
-        count = Counter(symbol for symbol, _ in places)
+        markets = {(bars.symbol, bars.source) for bars in self.series}
+        count = Counter(symbol for symbol, _ in markets)
         return tuple(
             bars.symbol if count[bars.symbol] == 1 else f"{bars.symbol} ({bars.source})"
             for bars in self.series
@@ -114,9 +114,9 @@ class Markets:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """What to call each window, [W]: its market, with its days where that has several.
+        """Label of each window, [W]: its market, with its days where that has several.
 
-        A window to search on and one that is held out need no days to be told apart.
+        A window to search on and one that is held out are distinct without days.
         """
         count = Counter(
             (name, window.role) for name, window in zip(self.symbols, self.all_windows, strict=True)
@@ -126,23 +126,23 @@ class Markets:
 
     @cached_property
     def titles(self) -> tuple[str, ...]:
-        """What to call each series, [S]: its market, with its days where that has several parts."""
+        """Title of each series, [S]: its market, with its days where that has several parts."""
         several = {name for name, parts in Counter(self.names).items() if parts > 1}
         return self._append_dates(self.names, self.ranges, several)
 
     @cached_property
     def ranges(self) -> tuple[Window, ...]:
         """From the first bar of any window of a series to the last, [S]."""
-        found: dict[int, Window] = {}
+        ranges: dict[int, Window] = {}
         for window in self.all_windows:
-            known = found.get(window.series, window)
+            known = ranges.get(window.series, window)
             start, end = min(known.start, window.start), max(known.end, window.end)
-            found[window.series] = Window(window.series, start, end)
-        return tuple(found[number] for number in range(len(self.series)))
+            ranges[window.series] = Window(window.series, start, end)
+        return tuple(ranges[number] for number in range(len(self.series)))
 
     @cached_property
     def searched(self) -> tuple[Bars, ...]:
-        """What a search may read, [S]: series that end with what is searched on in them."""
+        """Series that a search may read, [S]: each ends with the last window to search on."""
         if not self.held_out:
             return self.series
         return tuple(
@@ -156,7 +156,7 @@ class Markets:
 
     def spans(self, windows: Sequence[Window]) -> list[Span]:
         """Lengths of windows in bars and years, and when they are."""
-        return [measure_span(self.series[one.series], one) for one in windows]
+        return [measure_span(self.series[window.series], window) for window in windows]
 
     @property
     def n_bars(self) -> int:
@@ -200,7 +200,7 @@ class Markets:
         return tuple(self._describe_window(*named) for named in names)
 
     def _describe_window(self, window: Window, symbol: str, label: str) -> WindowDescription:
-        found = quality_of(self.series[window.series], window.start, window.end)
+        quality = quality_of(self.series[window.series], window.start, window.end)
         return WindowDescription(
             symbol=symbol,
             label=label,
@@ -210,9 +210,9 @@ class Markets:
             first=self.time(window.series, window.start),
             last=self.time(window.series, window.end - 1),
             bars=len(window),
-            silent=found.silent,
-            gaps=found.gaps.count,
-            missing=found.gaps.missing_bars,
+            silent=quality.silent,
+            gaps=quality.gaps.count,
+            missing=quality.gaps.missing_bars,
         )
 
     @cached_property
@@ -227,18 +227,18 @@ class Markets:
         self, names: Sequence[str], windows: Sequence[Window], several: Collection[str]
     ) -> tuple[str, ...]:
         """Names of windows, those of `several` with their first and last day, or else minute."""
-        found = list(names)
-        chosen = [place for place, name in enumerate(names) if name in several]
+        labels = list(names)
+        chosen = [index for index, name in enumerate(names) if name in several]
         for length in (len("2024-01-31"), None):
-            for place in chosen:
-                number, last = windows[place].series, windows[place].end - 1
+            for index in chosen:
+                number, last = windows[index].series, windows[index].end - 1
                 first_time, last_time = (
-                    self.time(number, bar)[:length] for bar in (windows[place].start, last)
+                    self.time(number, bar)[:length] for bar in (windows[index].start, last)
                 )
-                found[place] = f"{names[place]} {first_time} to {last_time}"
-            if len({found[place] for place in chosen}) == len(chosen):
+                labels[index] = f"{names[index]} {first_time} to {last_time}"
+            if len({labels[index] for index in chosen}) == len(chosen):
                 break
-        return tuple(found)
+        return tuple(labels)
 
     def _whose(self, names: list[str]) -> str:
         if len(names) == len(set(self.names)):
@@ -255,21 +255,21 @@ def load_series(config: RunConfig, *, may_fetch: bool = True) -> tuple[Bars, ...
     options = load_options(config, may_fetch=may_fetch)
     with_columns = make_column_adder(config.column_file, options.zone)
     room, folder = int(HELD_SHARE * free_host_bytes()), Path(config.runs) / BARS
-    found: list[Bars] = []
-    is_told = False
+    series: list[Bars] = []
+    is_noted = False
     for spec in named_specs(config):
         bars = with_columns(load_bars(spec, options))
-        # What is searched on is copied out of a series whose end is held out.
+        # Bars to search on are copied out of a series whose end is held out.
         room -= bars.n_bytes * (1 if config.holdout is None else 2)
         if room < 0:
-            if not is_told:
+            if not is_noted:
                 log.info(
                     "bars are more than memory should hold: the rest is mapped from %s", folder
                 )
-                is_told = True
+                is_noted = True
             bars = put_down(bars, folder)
-        found.append(bars)
-    return tuple(found)
+        series.append(bars)
+    return tuple(series)
 
 
 def load_markets(
@@ -280,8 +280,8 @@ def load_markets(
 ) -> Markets:
     """Load series and cut the windows that a configuration asks for.
 
-    `least` says how many bars a part between long gaps must have to be searched on; shorter parts
-    are skipped, with a note. `may_fetch` says whether a vendor may be asked.
+    A part between long gaps needs `least` bars to be searched on; shorter parts are skipped, with
+    a note. With `may_fetch` a vendor may be asked.
 
     Raises:
         ConfigError: When bars of different durations would be scaled differently.
@@ -310,36 +310,36 @@ def _cut(
     windows: list[Window] = []
     share = Fraction(0) if holdout is None or holdout.share is None else holdout.share
     for bars, window in zip(series, whole, strict=True):
-        found = []
+        pieces = []
         for first, part in cut_at_gaps(bars, max_gap_ns):
             start, end = max(window.start - first, 0), min(window.end - first, len(part))
             if start < end:
-                found.append((part, start, end))
-        # What is held out of a part is no bar to search on.
-        held = [int((end - start) * share) for _, start, end in found]
+                pieces.append((part, start, end))
+        # A bar held out of a part is none to search on.
+        held = [int((end - start) * share) for _, start, end in pieces]
         kept = [
-            one
-            for one, out in zip(found, held, strict=True)
-            if one[2] - out >= least and (out or not share)
+            piece
+            for piece, out in zip(pieces, held, strict=True)
+            if piece[2] - out >= least and (out or not share)
         ]
-        notes = _note_skipped_parts(found, kept, config.max_gap, least)
-        for place, (part, start, end) in enumerate(kept):
+        notes = _note_skipped_parts(pieces, kept, config.max_gap, least)
+        for number, (part, start, end) in enumerate(kept):
             windows.append(Window(len(parts), start, end))
-            parts.append(part if place else replace(part, notes=(*found[0][0].notes, *notes)))
+            parts.append(part if number else replace(part, notes=(*pieces[0][0].notes, *notes)))
     return tuple(parts), tuple(windows)
 
 
 def _note_skipped_parts(
-    found: Sequence[tuple[Bars, int, int]],
+    parts: Sequence[tuple[Bars, int, int]],
     kept: Sequence[tuple[Bars, int, int]],
     max_gap: str,
     least: int,
 ) -> tuple[str, ...]:
     """The note about parts that are too short to search on; an error where all are."""
-    short = [part for part, *_ in found if all(part is not one for one, *_ in kept)]
+    short = [part for part, *_ in parts if all(part is not long_part for long_part, *_ in kept)]
     if not kept:
         raise ConfigError(
-            f"--max-gap {max_gap}: none of the {len(found)} parts of {found[0][0].symbol} has the "
+            f"--max-gap {max_gap}: none of the {len(parts)} parts of {parts[0][0].symbol} has the "
             f"{least} bars that the longest window asks for, the longest part has "
             f"{max(len(part) for part in short):,}; name a longer gap, or shorter windows with "
             "--bound"
@@ -352,7 +352,7 @@ def _note_skipped_parts(
     ]
     more = f" and {len(days) - MOST_NAMED} more" if len(days) > MOST_NAMED else ""
     return (
-        f"{len(short)} of {len(found)} parts are skipped, too short for windows of {least} bars "
+        f"{len(short)} of {len(parts)} parts are skipped, too short for windows of {least} bars "
         f"({sum(map(len, short)):,} bars): {', '.join(days[:MOST_NAMED])}{more}",
     )
 

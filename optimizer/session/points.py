@@ -61,7 +61,7 @@ def find_points(store: RunStore, task: Task, most: int | None = None) -> Floats:
 
     Args:
         store: Of the run.
-        task: What it was asked.
+        task: Of the run.
         most: Of a lattice with more points a sample of about so many, always the same.
 
     Raises:
@@ -73,8 +73,8 @@ def find_points(store: RunStore, task: Task, most: int | None = None) -> Floats:
         return recorded_individuals(store).population.genomes
     if most is not None and len(lattice) > most:
         numbers = np.random.Generator(np.random.Philox(key=0)).integers(0, len(lattice), most)
-        places = np.unravel_index(np.unique(numbers), lattice.sizes)
-        points = lattice.genomes(np.stack(places, axis=1))
+        digits = np.unravel_index(np.unique(numbers), lattice.sizes)
+        points = lattice.genomes(np.stack(digits, axis=1))
     elif len(lattice) > MOST_POINTS:
         raise ConfigError(
             f"the lattice has {len(lattice):,} points, at most {MOST_POINTS:,} are listed: "
@@ -113,7 +113,7 @@ def points_table(task: Task, points: Points) -> Columns:
 
 def build_grid(
     genomes: Floats,
-    places: tuple[int, int],
+    genes: tuple[int, int],
     values: Floats,
     *,
     maximise: bool,
@@ -123,7 +123,7 @@ def build_grid(
 
     Args:
         genomes: [N, G].
-        places: Columns of the gene from left to right, and of the one from bottom to top.
+        genes: Columns of the gene from left to right, and of the one from bottom to top.
         values: [N] of the metric; NaN where it is undefined.
         maximise: Whether more of it is better.
         most: Values of a gene that are shown each by itself; of more so many ranges.
@@ -131,7 +131,7 @@ def build_grid(
     Returns:
         The grid, its axes the values that occur, or the middles of ranges where they are many.
     """
-    (x, columns), (y, rows) = (_axis(genomes[:, place], most) for place in places)
+    (x, columns), (y, rows) = (_axis(genomes[:, gene], most) for gene in genes)
     counts = np.zeros((len(y), len(x)), np.int64)
     np.add.at(counts, (rows, columns), 1)
     sign = 1.0 if maximise else -1.0
@@ -147,10 +147,10 @@ def wants_more(metric: str) -> bool:
 
 
 def _axis(column: Floats, most: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Values that a gene [N] takes, or the middles of ranges; and the place of each among them."""
-    values, places = np.unique(column, return_inverse=True)
+    """Values that a gene [N] takes, or the middles of ranges; and the number of each among them."""
+    values, numbers = np.unique(column, return_inverse=True)
     if len(values) <= most:
-        return values, places.astype(np.int64)
+        return values, numbers.astype(np.int64)
     edges = np.linspace(values[0], values[-1], most + 1)
     inside = np.searchsorted(edges, column, side="right") - 1
     middles: Floats = (edges[1:] + edges[:-1]) / 2

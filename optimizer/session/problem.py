@@ -27,7 +27,7 @@ def trials_fit(count: int, n_genes: int) -> bool:
 
 
 class Evaluator(Protocol):
-    """What a search asks of an `engine.batch.Engine`, wherever its windows are."""
+    """Engine as a search sees it, wherever its windows are; `engine.batch.Engine` is one."""
 
     @property
     def spec(self) -> Strategy:
@@ -66,7 +66,7 @@ class Evaluator(Protocol):
         ...
 
     def memory_plan(self, individuals: int) -> object:
-        """What a population will take; its text is for people."""
+        """Memory that a population will take; its text is for people."""
         ...
 
 
@@ -81,20 +81,20 @@ class Trials:
 
     def __init__(self, genomes: Floats, trades: Floats, first: int) -> None:
         is_known = Seen(np.ascontiguousarray(genomes), 0).admit(np.arange(len(genomes)))
-        places = np.flatnonzero(~is_known)
-        self.genomes, self.trades = genomes[places], trades[places]
-        self.first = int(np.searchsorted(places, first))
+        distinct = np.flatnonzero(~is_known)
+        self.genomes, self.trades = genomes[distinct], trades[distinct]
+        self.first = int(np.searchsorted(distinct, first))
 
     def __len__(self) -> int:
         return len(self.genomes)
 
 
 class JustSearched(NamedTuple):
-    """What a search that has just ended in this process leaves for who judges it.
+    """Remains of a search that has just ended in this process, for a judge.
 
     Args:
         trials: None where they were not kept.
-        engine: What evaluated them, whose rows are there.
+        engine: That evaluated them; its rows are there.
     """
 
     trials: Trials | None = None
@@ -112,7 +112,7 @@ def measure(
     """Metrics of genomes [P, G], and their trades [P] over all windows.
 
     `spans` [W] are the lengths of the engine's windows, `names` the metrics that are wanted;
-    `pools` says whether those of all windows as one account are wanted too.
+    with `pools` those of all windows as one account too.
     """
     account = None
     if pools and len(spans) > 1:
@@ -156,7 +156,7 @@ class EngineProblem:
         return self.goals.judge(metrics, self._near(genomes))
 
     def measure_objectives(self, genomes: Floats) -> Floats:
-        """What genomes [P, G] reach in each objective, feasible or not, [P, O]; NaN if undefined.
+        """Values of genomes [P, G] in each objective, feasible or not, [P, O]; NaN if undefined.
 
         That of soft constraints is not among them.
         """
@@ -167,7 +167,7 @@ class EngineProblem:
         self._judged, self._n_bytes = [], 0
 
     def trials(self) -> Trials | None:
-        """What was kept, and no more from now on; None where it was too much or nobody asked."""
+        """Trials kept, and no more from now on; None where they were too many or not asked for."""
         judged, self._judged = self._judged, None
         if not judged:
             return None

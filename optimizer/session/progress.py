@@ -1,4 +1,4 @@
-"""How a search stands after each generation, for whoever watches it."""
+"""Progress of a search after each generation, for those that watch it."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class Progress:
         generations: Number of the last one planned.
         feasible: Share of the survivors that are feasible.
         evaluated: Individuals sent to the engine so far, by this process.
-        hypervolume: What the best compromises so far dominate, as `Generation` says.
+        hypervolume: Volume that the best compromises so far dominate, as in `Generation`.
         best: Best value of each objective in the front, in its natural sign; NaN without one.
         rejected: Failure to how many of this generation's newcomers had it.
         seconds: Since the search began in this process.
@@ -47,7 +47,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Mark:
-    """How many generations and individuals a process had found at a time of its search."""
+    """Generations and individuals of a process at a time of its search."""
 
     generations: int
     evaluated: int
@@ -63,11 +63,11 @@ def measure_progress(task: Task, generation: Generation, start: Mark | None, now
 
     `start` is when the process was warm, None before `WARMING` generations of its own.
     """
-    population, found = generation.population, generation.archive
-    natural = task.goals.natural(found.objectives)
+    population, archive = generation.population, generation.archive
+    natural = task.goals.natural(archive.objectives)
     signs = np.array(task.goals.maximised)
     best = np.full(len(signs), np.nan)
-    if len(found):
+    if len(archive):
         best = np.where(signs, natural.max(axis=0), natural.min(axis=0))
     found_since = 0 if start is None else now.generations - start.generations
     rate = pace = math.nan
@@ -81,7 +81,7 @@ def measure_progress(task: Task, generation: Generation, start: Mark | None, now
         individuals=len(population),
         evaluated=now.evaluated,
         feasible=float((population.violations == 0).mean()),
-        front=len(found),
+        front=len(archive),
         hypervolume=generation.hypervolume,
         best=tuple(best.tolist()),
         rejected=generation.rejected,

@@ -92,9 +92,9 @@ def recorded_strategy(store: RunStore) -> Strategy | None:
     file = recorded_file(store)
     if file is None and name in STRATEGIES:
         return None
-    own = _own_indicators(store, file) if file is not None and file.has_functions else {}
+    indicators = _own_indicators(store, file) if file is not None and file.has_functions else {}
     summary = "" if file is None else file.summary
-    return from_described(described, name, summary, own)
+    return from_described(described, name, summary, indicators)
 
 
 def published_strategy(store: RunStore) -> Strategy:
@@ -117,16 +117,16 @@ def changed_file(store: RunStore) -> Path | None:
     """
     is_named = is_file(_named_strategy(store)) and is_begun_here(store)
     file = recorded_file(store) if is_named else None
-    place = None if file is None else file.place
-    if file is None or place is None:
+    path = None if file is None else file.place
+    if file is None or path is None:
         return None
     try:
-        differs = first_difference(file.text, read_strategy_text(place))
+        differs = first_difference(file.text, read_strategy_text(path))
     except (OSError, UnicodeDecodeError):
         return None
     if differs is not None and file.has_functions:
         raise _changed_error(store, file.path, differs)
-    return None if differs is None else place
+    return None if differs is None else path
 
 
 def require_same_file(store: RunStore, spec: Strategy) -> None:
@@ -139,7 +139,7 @@ def require_same_file(store: RunStore, spec: Strategy) -> None:
     if recorded is None or now is None:
         return
     before = require_identity(store).strategy
-    values = different_lines(before, spec.described, place=("strategy",))
+    values = different_lines(before, spec.described, prefix=("strategy",))
     differs = first_difference(recorded.text, now.text)
     if differs is not None and (values or now.has_functions):
         raise _changed_error(store, now.path, differs, values)
@@ -167,7 +167,7 @@ def _recorded_name(store: RunStore) -> str:
 
 
 def _named_strategy(store: RunStore) -> str:
-    """What a run was asked for, a name or a file."""
+    """Strategy that a run was asked for, a name or a file."""
     command = store.header.get("command")
     return str(command.get("strategy")) if isinstance(command, dict) else ""
 
@@ -188,5 +188,5 @@ def _own_indicators(store: RunStore, file: StrategyFile) -> dict[str, OwnIndicat
         )
     made = build_strategies(file.text, file.path).values()
     # Two strategies of a file may each have an indicator of the same name.
-    named = [one for one in made if one.name == _recorded_name(store)]
-    return {name: kind for one in named or made for name, kind in one.own.items()}
+    named = [strategy for strategy in made if strategy.name == _recorded_name(store)]
+    return {name: kind for strategy in named or made for name, kind in strategy.own.items()}

@@ -29,24 +29,24 @@ def confine_places(
     Args:
         store: The run.
         values: As recorded.
-        flags: Names of what a person gave in their place.
+        flags: Names of values that a person gave instead.
 
     Raises:
         StoreError: When bars or a column would have to be read from a file that only the record
             names.
     """
     # Where the run is now: nothing is written to the folder of which it was recorded.
-    found = {**values, "runs": str(store.path.parent)}
+    confined = {**values, "runs": str(store.path.parent)}
     if not is_begun_here(store):
-        found["cache"] = None
+        confined["cache"] = None
     may_read = may_read_files(store)
     if not may_read:
-        found = {name: value for name, value in found.items() if name not in LIMITS}
+        confined = {name: value for name, value in confined.items() if name not in LIMITS}
         if "data" not in flags:
-            _refuse_files(store, found.get("data"))
-    if isinstance(files := found.get("column_file"), list) and "column_file" not in flags:
-        found["column_file"] = kept_columns(files, store.path, may_read=may_read)
-    return found
+            _refuse_files(store, confined.get("data"))
+    if isinstance(files := confined.get("column_file"), list) and "column_file" not in flags:
+        confined["column_file"] = kept_columns(files, store.path, may_read=may_read)
+    return confined
 
 
 def require_warm_start(store: RunStore, config: RunConfig, flags: Collection[str] = ()) -> None:
@@ -64,14 +64,14 @@ def require_warm_start(store: RunStore, config: RunConfig, flags: Collection[str
 def _refuse_files(store: RunStore, specs: object) -> None:
     for spec in specs if isinstance(specs, list) else [specs]:
         if str(spec).partition(":")[0] not in WITHOUT_FILE:
-            # Nobody is sent to trust a run that cannot be built on at all.
+            # No advice to trust a run that cannot be built on at all.
             require_identity(store)
             raise StoreError(_not_read(store, "bars", str(spec), "data"))
 
 
-def _not_read(store: RunStore, what: str, place: str, knob: str) -> str:
+def _not_read(store: RunStore, what: str, path: str, knob: str) -> str:
     return (
         f"run '{store.run_id}' was not begun here, so its {what} are not read from where it says "
-        f"({place}): name them with {format_flag(knob)}, or add --trust if you trust who made it "
+        f"({path}): name them with {format_flag(knob)}, or add --trust if you trust who made it "
         f"(`python -m optimizer runs show {shlex.quote(str(store.path))}` needs neither)"
     )

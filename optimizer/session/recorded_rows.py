@@ -34,8 +34,8 @@ EVIDENCE = "own_rows"
 MOST_BYTES = 256 * 2**20
 """Of a run's files; of rows beyond that the digest alone is recorded."""
 
-_TOLD: set[Path] = set()
-"""Folders of runs of which this process has said that it computes other bits."""
+_WARNED: set[Path] = set()
+"""Folders of runs that this process has warned of: it computes other bits."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class RowRecord:
 
 @dataclass(frozen=True)
 class RowList(Payload):
-    """What one row of evidence says of recorded rows."""
+    """Recorded rows that one row of evidence lists."""
 
     what: ClassVar[str] = "the list of recorded rows"
 
@@ -66,7 +66,7 @@ class RowList(Payload):
 
 @dataclass(frozen=True)
 class RecordedRows:
-    """What own indicators said when a run recorded it, for replays on any machine.
+    """Rows of own indicators as a run recorded them, for replays on any machine.
 
     Args:
         run: Its folder.
@@ -76,41 +76,41 @@ class RecordedRows:
     run: Path
     rows: Mapping[str, RowRecord]
 
-    def get(self, own: OwnIndicator, series: Series, values: Sequence[int]) -> Floats:
-        """The row [T] as it was recorded, else as this machine says it; a difference is told."""
-        here = own.here(series, values)
-        known = self.rows.get(_hash_row_name(own, series, values))
+    def get(self, indicator: OwnIndicator, series: Series, values: Sequence[int]) -> Floats:
+        """The row [T] as it was recorded, else as this machine computes it, with a warning."""
+        here = indicator.here(series, values)
+        known = self.rows.get(_hash_row_name(indicator, series, values))
         if known is None or known.sha256 == _sha256(here):
             return here
         row = self.read(known)
         if row is None or len(row) != len(here):
             why = "is damaged" if known.is_whole else "was recorded by its digest alone"
-            told = f"{known.call}, on {len(here):,} bars; that {why}, so this one is read"
+            difference = f"{known.call}, on {len(here):,} bars; that {why}, so this one is read"
             row = here
         else:
-            told = f"{known.call}, {_where(here, row)}; what the run recorded is read"
-        if self.run not in _TOLD:
+            difference = f"{known.call}, {_where(here, row)}; what the run recorded is read"
+        if self.run not in _WARNED:
             # Once a run: where one row differs, so will others.
-            _TOLD.add(self.run)
+            _WARNED.add(self.run)
             log.warning(
                 "own indicators have other bits on this machine than run '%s' recorded, first %s",
                 self.run.name,
-                told,
+                difference,
             )
         return row
 
     def list_damaged(self) -> list[str]:
         """A line for each file that is not what was recorded."""
-        kept = [one for one in self.rows.values() if one.is_whole]
-        return [f"the row {one.call} is damaged" for one in kept if self.read(one) is None]
+        kept = [row for row in self.rows.values() if row.is_whole]
+        return [f"the row {row.call} is damaged" for row in kept if self.read(row) is None]
 
     def read(self, known: RowRecord) -> Floats | None:
         """A row by its record; None where its file is gone, damaged or no plain file."""
         try:
             # Never through a link: a run may come from anywhere.
-            place = open_plain(_resolve_row_folder(self.run), f"{known.name}.row", os.O_RDONLY)
-            with open(place, "rb") as file:
-                content = file.read() if os.fstat(place).st_size <= MOST_BYTES else b""
+            descriptor = open_plain(_resolve_row_folder(self.run), f"{known.name}.row", os.O_RDONLY)
+            with open(descriptor, "rb") as file:
+                content = file.read() if os.fstat(descriptor).st_size <= MOST_BYTES else b""
         except (OSError, StoreError):
             return None
         is_sound = hashlib.sha256(content).hexdigest() == known.sha256 and len(content) % 8 == 0
@@ -124,13 +124,13 @@ def recorded_rows(store: RunStore) -> RecordedRows:
         StoreError: When their list cannot be read.
     """
     lists = [RowList.read(row) for name, row in store.evidence if name == EVIDENCE]
-    return RecordedRows(store.path, {one.name: one for told in lists for one in told.rows})
+    return RecordedRows(store.path, {row.name: row for listed in lists for row in listed.rows})
 
 
 def find_differing_rows(
     store: RunStore, spec: Strategy, series: Sequence[Bars], genomes: Floats
 ) -> list[str]:
-    """Recorded rows that this machine computes otherwise, a line each: nobody can tell why.
+    """Recorded rows that this machine computes otherwise, a line each; the cause is unknown.
 
     Args:
         store: Of the run.
@@ -141,9 +141,9 @@ def find_differing_rows(
     if not spec.own:
         return []
     recorded, lines = recorded_rows(store), {}
-    for own_series, own, values in _calls(spec, series, genomes):
-        known = recorded.rows.get(_hash_row_name(own, own_series, values))
-        here = own.here(own_series, values)
+    for own_series, indicator, values in _calls(spec, series, genomes):
+        known = recorded.rows.get(_hash_row_name(indicator, own_series, values))
+        here = indicator.here(own_series, values)
         if known is None or known.sha256 == _sha256(here):
             continue
         row = recorded.read(known)
@@ -156,8 +156,8 @@ def reading_recorded(spec: Strategy, store: RunStore) -> Strategy:
     """The strategy of a run, reading the rows that the run recorded."""
     if not spec.own:
         return spec
-    found = recorded_rows(store)
-    return with_own(spec, lambda own: replace(own, recorded=found))
+    recorded = recorded_rows(store)
+    return with_own(spec, lambda indicator: replace(indicator, recorded=recorded))
 
 
 def record_rows(store: RunStore, spec: Strategy, series: Sequence[Bars], genomes: Floats) -> None:
@@ -174,7 +174,7 @@ def record_rows(store: RunStore, spec: Strategy, series: Sequence[Bars], genomes
 def write_rows(
     store: RunStore, spec: Strategy, series: Sequence[Bars], genomes: Floats
 ) -> Mapping[str, Mapping[str, object]]:
-    """Write what own indicators say to individuals that are shown, for replays on any machine.
+    """Write rows of own indicators that shown individuals read, for replays on any machine.
 
     Args:
         store: Of a run, open for writing.
@@ -191,15 +191,15 @@ def write_rows(
     new: list[RowRecord] = []
     why, folder = "", store.path / ROW_FOLDER
     taken = sum(file.lstat().st_size for file in folder.glob("*.row") if file.stem in known)
-    for own_series, own, values in _calls(spec, series, genomes):
-        if (name := _hash_row_name(own, own_series, values)) in known:
+    for own_series, indicator, values in _calls(spec, series, genomes):
+        if (name := _hash_row_name(indicator, own_series, values)) in known:
             continue
-        row = own.row(own_series, values)
+        row = indicator.row(own_series, values)
         taken += row.nbytes
         if taken > MOST_BYTES:
             why = why or f"all take more than {MOST_BYTES / 1e6:,.0f} MB"
         why = why or _write_row(store.path, name, row)
-        known[name] = RowRecord(name, own.format_call(values), _sha256(row), is_whole=not why)
+        known[name] = RowRecord(name, indicator.format_call(values), _sha256(row), is_whole=not why)
         new.append(known[name])
     if left := sum(not row.is_whole for row in new):
         log.warning(
@@ -244,14 +244,14 @@ def _calls(spec: Strategy, series: Sequence[Bars], genomes: Floats) -> Iterator[
     individuals = [spec.layout.decode(genome) for genome in genomes]
     nothing = [np.empty(0, np.int64)] * len(individuals)
     for bars in series:
-        for own_series, own, values in collect_calls(spec, bars, individuals, nothing):
-            # No longer than its warm-up, a series says nothing anywhere.
-            if len(own_series) > own.count_warm_up(values):
-                yield own_series, own, values
+        for own_series, indicator, values in collect_calls(spec, bars, individuals, nothing):
+            # No longer than its warm-up, a row is unknown at all bars.
+            if len(own_series) > indicator.count_warm_up(values):
+                yield own_series, indicator, values
 
 
-def _hash_row_name(own: OwnIndicator, series: Series, values: Sequence[int]) -> str:
-    decides = json.dumps([series.content_hash, own.digest(values)])
+def _hash_row_name(indicator: OwnIndicator, series: Series, values: Sequence[int]) -> str:
+    decides = json.dumps([series.content_hash, indicator.digest(values)])
     return hashlib.sha256(decides.encode()).hexdigest()
 
 

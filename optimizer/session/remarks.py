@@ -1,4 +1,4 @@
-"""What a question does not mean as a person may think: lengths, stops, grids, in a line each."""
+"""Remarks on a question that means other than it seems: lengths, stops, grids, a line each."""
 
 from collections.abc import Iterator
 
@@ -43,10 +43,11 @@ def _constants(strategy: Strategy, timeframe_ns: int) -> Iterator[str]:
         fixed = [f"max_hold={format_tree(strategy.max_hold)}"]
     if fixed:
         named = ", ".join(fixed[:MOST_NAMED]) + (", ..." if len(fixed) > MOST_NAMED else "")
-        own = format_timeframe(round(strategy.timeframe_s * 1e9))
+        timeframe = format_timeframe(round(strategy.timeframe_s * 1e9))
         yield (
-            f"lengths are scaled from {own} to {format_timeframe(timeframe_ns)} bars, numbers that "
-            f"are written out are not: {named}; write length(...) for the same time in any bars"
+            f"lengths are scaled from {timeframe} to {format_timeframe(timeframe_ns)} bars, "
+            f"numbers that are written out are not: {named}; write length(...) for the same time "
+            "in any bars"
         )
 
 

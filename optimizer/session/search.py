@@ -17,14 +17,14 @@ from optimizer.session.task import Task
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found.
+class SearchOutcome:
+    """Outcome of a search.
 
     Args:
         front: Its members, by their numbers.
         last: The last generation.
         evaluated: Individuals that it judged, polish included.
-        trials: All of them, each once; None where they do not fit memory or nobody asked.
+        trials: All of them, each once; None where they do not fit memory or were not asked for.
     """
 
     front: Population
@@ -35,7 +35,7 @@ class Found:
 
 def search(
     task: Task, engine: Engine, warm_start: Floats | None = None, *, keeps_trials: bool = False
-) -> Found:
+) -> SearchOutcome:
     """Search as a run does, to the same front, and write nothing.
 
     Args:
@@ -55,7 +55,7 @@ def search(
         if last.number >= task.config.generations or stop_reason(task.config, last, 0.0):
             break
     front, polished = numbered_front(task, problem, last)
-    return Found(front, last, evaluated + polished, problem.trials())
+    return SearchOutcome(front, last, evaluated + polished, problem.trials())
 
 
 def numbered_front(task: Task, problem: EngineProblem, last: Generation) -> tuple[Population, int]:
@@ -80,7 +80,9 @@ def on_other_bars(
     """
     used = sorted({window.series for window in windows})
     ends = {s: max(window.end for window in windows if window.series == s) for s in used}
-    searched = [replace(one, series=used.index(one.series), role="search") for one in windows]
+    searched = [
+        replace(window, series=used.index(window.series), role="search") for window in windows
+    ]
     markets = Markets(
         tuple(series[s].until(ends[s]) for s in used), parts(searched, task.config.parts)
     )

@@ -31,7 +31,7 @@ def named_specs(config: RunConfig) -> tuple[str, ...]:
 def load_options(config: RunConfig, *, may_fetch: bool = True) -> LoadOptions:
     """How a configuration wants sources to be read; its knobs bear the names of the options.
 
-    `may_fetch` says whether a vendor may be asked for what no cache has.
+    With `may_fetch` a vendor may be asked for bars that no cache has.
 
     Raises:
         ConfigError: When no strategy could ask for an aligned column by its name.

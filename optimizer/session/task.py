@@ -1,4 +1,4 @@
-"""What a configuration asks for, loaded and checked before any work begins."""
+"""Task of a configuration, loaded and checked before any work begins."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ from strategy.proofs import prove_bounds
 from strategy.rows import check_spans
 
 SMALLEST_ISLAND = 8
-"""An island of fewer individuals has nobody to choose from; there are fewer islands then."""
+"""An island of fewer individuals has no choice of parents; there are fewer islands then."""
 
 WARM_START_NOTE = (
     "candidates to begin with may have been found on bars that are held out now: held-out figures "
@@ -102,11 +102,11 @@ class Task:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person must know of the bars and of what is held out from the search."""
-        found = (*self.markets.notes, *risky_pairs(self.config), *self.remarks)
+        """Notes for people on the bars and on those held out from the search."""
+        notes = (*self.markets.notes, *risky_pairs(self.config), *self.remarks)
         if self.config.warm_start is None or not self.markets.held_out:
-            return found
-        return (*found, WARM_START_NOTE)
+            return notes
+        return (*notes, WARM_START_NOTE)
 
     def polish_at_most(self, evaluated: int) -> int:
         """Neighbours that may be tried after a search of so many individuals."""
@@ -134,7 +134,7 @@ class Task:
         return EngineProblem(self.goals, self.markets.spans(self.markets.windows), engine)
 
     def workload(self, done: int = -1) -> Workload:
-        """What a search asks of its device after generation `done`, -1 before the first."""
+        """Workload of a search on its device after generation `done`, -1 before the first."""
         config, spec = self.config, self.spec
         if self.lattice is not None:
             individuals = len(self.lattice) + config.regret
@@ -206,15 +206,15 @@ def prepare(
     `for_search` asks that every genome within the bounds fits the data, and that no indicator of
     a person's own looks ahead. Where a run has recorded the strategy, `known` is it with its
     bounds, or `published` what its name stands for; what the configuration names is not looked at
-    then. `may_fetch` says whether a vendor may be asked for bars. Nothing has been written and no
-    genome evaluated then.
+    then. With `may_fetch` a vendor may be asked for bars. Nothing has been written and no genome
+    evaluated then.
 
     Raises:
         ConfigError, DataError, StrategyError, EngineError: When something does not fit.
     """
     _check_search_fits(config)
     _check_threads(config.threads)
-    found = known or published or find_strategy(config.strategy)
+    template = known or published or find_strategy(config.strategy)
     goals = parse_goals(config)
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
     bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
@@ -222,7 +222,7 @@ def prepare(
     def adapt_spec(bars: Bars) -> Strategy:
         if known is not None:
             return known
-        spec = found.for_timeframe(bars.timeframe_ns / 1e9) if config.scale_lengths else found
+        spec = template.for_timeframe(bars.timeframe_ns / 1e9) if config.scale_lengths else template
         return apply_bounds(spec, bounds)
 
     markets = load_markets(config, lambda bars: bars_needed(adapt_spec(bars)), may_fetch=may_fetch)
@@ -251,7 +251,7 @@ def prepare(
 
 
 def parse_goals(config: RunConfig) -> Goals:
-    """What a configuration strives for."""
+    """Goals of a configuration."""
     return Goals(
         parse_objectives(config.objectives),
         config.min_trades,
@@ -270,7 +270,7 @@ def check_genome_fits(task: Task, genome: Floats) -> None:
 
 
 def describe_data(task: Task) -> DataDescription:
-    """What a result says about the bars that it was found on."""
+    """Description of the bars that a result was found on."""
     markets = task.markets
     return DataDescription(
         spec=task.config.data,

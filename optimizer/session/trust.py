@@ -1,7 +1,7 @@
-"""What this user trusts, by digest, in one file of the user's own: runs begun here, and code.
+"""Trust of this user, by digest, in one file of the user's own: runs begun here, and code.
 
 A record is data that anybody may have written. Of one that was not begun here no file is read that
-it names and no code is run that it holds, until a person has said so for just these digests.
+it names and no code is run that it holds, until a person has allowed it for just these digests.
 """
 
 import hashlib
@@ -77,15 +77,15 @@ def _is_known(line: str) -> bool:
 
 
 def _remember(line: str, code: str | None) -> None:
-    """Add what is new; where the file cannot be written, this process alone remembers it."""
+    """Add new digests; where the file cannot be written, this process alone remembers it."""
     lines = [line] if code is None else [line, _line_of_code(code)]
     _SESSION.update(dict.fromkeys(lines))
     file = trust_file()
     try:
         with taking_turns(file.parent):
             known = _read_lines()
-            if not all(one in known for one in lines):
-                kept = _newest_lines([*known, *(one for one in lines if one not in known)])
+            if not all(digest in known for digest in lines):
+                kept = _newest_lines([*known, *(digest for digest in lines if digest not in known)])
                 write_whole(file, "\n".join((HEAD, *kept, "")), may_follow=False)
     except (OSError, OptimizerError) as error:
         log.info("what is trusted could not be written down for later commands (%s)", error)

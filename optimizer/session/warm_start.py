@@ -32,16 +32,16 @@ class WarmStart:
     repaired: int = 0
 
     def notes(self, population: int) -> tuple[str, ...]:
-        """What a person must know of them: how many were moved, and how many have no place."""
-        count, found = len(self.genomes), []
+        """Notes for people: how many were moved, and how many the population has no room for."""
+        count, notes = len(self.genomes), []
         if self.repaired:
-            found.append(f"{self.repaired} of {count} candidates to begin with were repaired")
+            notes.append(f"{self.repaired} of {count} candidates to begin with were repaired")
         if count >= population:
-            found.append(
+            notes.append(
                 f"of {count} candidates to begin with the first {population - 1} take part: "
                 f"--population {population} has no place for more"
             )
-        return tuple(found)
+        return tuple(notes)
 
 
 def load_warm_start(config: RunConfig, layout: GenomeLayout) -> WarmStart | None:
@@ -122,15 +122,15 @@ def _encode_members(
     if not members:
         raise ConfigError(f"{where}: holds no candidate")
     genomes = []
-    for place in range(len(members)) if member is None else (member,):
+    for number in range(len(members)) if member is None else (member,):
         try:
             read = _loose if may_repair else _strict
-            genomes.append(read(layout, members[place]))
+            genomes.append(read(layout, members[number]))
         except (GeneError, ConfigError) as error:
-            raise ConfigError(f"{where}, candidate {place}: {error}") from None
-    found = np.array(genomes)
-    legal, _ = layout.repair(found)
-    return WarmStart(legal, int((legal != found).any(axis=1).sum()))
+            raise ConfigError(f"{where}, candidate {number}: {error}") from None
+    encoded = np.array(genomes)
+    legal, _ = layout.repair(encoded)
+    return WarmStart(legal, int((legal != encoded).any(axis=1).sum()))
 
 
 def _strict(layout: GenomeLayout, values: Values) -> Floats:
@@ -152,8 +152,8 @@ def _loose(layout: GenomeLayout, values: Values) -> Floats:
     """A genome as it was written; only what is no number of a known gene is refused."""
     genome = layout.defaults.copy()
     for name, value in values.items():
-        place = layout.index(layout.gene(name).name)
+        index = layout.index(layout.gene(name).name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
             raise ConfigError(f"gene '{name}': must be a finite number, got {value!r}")
-        genome[place] = value
+        genome[index] = value
     return genome

@@ -1,7 +1,7 @@
 """Evolving, from a configuration to a certified and recorded front; prints nothing.
 
-Whoever calls watches through an `Observer` and may ask to stop. Everything that was found until
-then is on disk, and going on gives the same bits as never having stopped.
+A caller watches through an `Observer` and may ask to stop. Everything that was found until then
+is on disk, and going on gives the same bits as never having stopped.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +30,7 @@ from optimizer.search.stopping import stop_reason
 from optimizer.session.causal import prove_front
 from optimizer.session.columns import keep_columns, lacks_columns, tell_changed_columns
 from optimizer.session.ended import Ended, describe_result
-from optimizer.session.evaluating import Evaluation, Place, here
+from optimizer.session.evaluating import MakeEvaluator, TaskEvaluator, local_evaluator
 from optimizer.session.exported import resume_command
 from optimizer.session.header import (
     build_run_header,
@@ -55,13 +55,13 @@ ShouldStop = Callable[[], bool]
 
 
 class Observer:
-    """Who watches a run; this one sees nothing."""
+    """Observer of a run; this one sees nothing."""
 
     def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
         """The search is about to begin."""
 
     def is_due(self, generation: int) -> bool:
-        """Whether it wants to see this generation; what nobody sees is not worked out."""
+        """Whether it wants to see this generation; no other is worked out."""
         return False
 
     def generation(self, progress: Progress) -> None:
@@ -76,16 +76,19 @@ class Observer:
     def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
         """This process cannot use its device again; a process that is ours alone may begin anew.
 
-        The store is None before there is a run to resume. Whoever returns lets the error end it.
+        The store is None before there is a run to resume. To return lets the error end it.
         """
 
 
 def start_run(
-    config: RunConfig, observer: Observer, should_stop: ShouldStop, place: Place = here
+    config: RunConfig,
+    observer: Observer,
+    should_stop: ShouldStop,
+    make_evaluator: MakeEvaluator = local_evaluator,
 ) -> RunResult:
     """Evolve from the beginning; `should_stop` is asked after each generation.
 
-    `place` makes what evaluates individuals; it decides no result.
+    `make_evaluator` decides no result.
 
     Raises:
         StoppedError: When asked to stop; the run can be resumed.
@@ -97,12 +100,12 @@ def start_run(
     check_limit_fits(config)
     task = prepare(config, for_search=True)
     with _resumable(config, observer):
-        evaluation = place(task, task.device())
+        evaluator = make_evaluator(task, task.device())
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
     task, warm_start = _warm_start(task)
     header = build_run_header(
-        task, evaluation.problem.engine.device, build_identity(task, hash_genomes(warm_start))
+        task, evaluator.problem.engine.device, build_identity(task, hash_genomes(warm_start))
     )
     with (
         RunStore.create(
@@ -119,7 +122,7 @@ def start_run(
         keep_columns(config.column_file, store.path)
         if config.tags:
             change_labels(store.path, add=config.tags)
-        job = _Job(task, evaluation, store, warm_start)
+        job = _Job(task, evaluator, store, warm_start)
         return _search(job, None, observer, should_stop)
 
 
@@ -142,7 +145,7 @@ def resume_run(
     flags: Mapping[str, object],
     observer: Observer,
     should_stop: ShouldStop,
-    place: Place = here,
+    make_evaluator: MakeEvaluator = local_evaluator,
 ) -> RunResult:
     """Go on with a recorded run; of the configuration only what changes no result may be new.
 
@@ -160,7 +163,7 @@ def resume_run(
         config = _planned_config(store, flags, done)
         if flags.get("tags"):
             change_labels(path, add=config.tags)
-        # What follows from generations that were lost is found anew.
+        # A result that follows from lost generations is found anew.
         result = None if store.recover().warnings else recorded_result(store)
         finished = None
         is_longer = done < config.generations and flags.keys() & set(names_deciding("end"))
@@ -190,19 +193,19 @@ def resume_run(
                 f"--generations {config.generations}: run '{store.run_id}' has {done} already"
             )
         with _resumable(config, observer, store):
-            evaluation = place(task, task.device(done=done))
-        header = build_run_header(task, evaluation.problem.engine.device, identity)
+            evaluator = make_evaluator(task, task.device(done=done))
+        header = build_run_header(task, evaluator.problem.engine.device, identity)
         differences = changed_circumstances(store.header, header, flags)
         store.note_resumption(differences, task.config.generations)
         with _resumable(config, observer, store):
             if last is not None:
-                _reverify(evaluation.problem, last)
-            job = _Job(task, evaluation, store, warm_start)
+                _reverify(evaluator.problem, last)
+            job = _Job(task, evaluator, store, warm_start)
             return _search(job, last, observer, should_stop)
 
 
 def _planned_config(store: RunStore, flags: Mapping[str, object], done: int) -> RunConfig:
-    """What a run was asked to do, with as many generations as it was last asked for."""
+    """Configuration of a run, with as many generations as it was last asked for."""
     config = recorded_config(store, flags)
     if "generations" in flags:
         return config
@@ -213,34 +216,34 @@ def _planned_config(store: RunStore, flags: Mapping[str, object], done: int) -> 
 def _reverify(problem: EngineProblem, last: Generation) -> None:
     """Evaluate some recorded individuals anew; other bits here would make another run of it."""
     count = min(REVERIFIED_INDIVIDUALS, len(last.population))
-    found = problem.evaluate(last.population.genomes[:count])
+    evaluation = problem.evaluate(last.population.genomes[:count])
     expected = last.population.objectives[:count]
-    if not np.array_equal(found.objectives, expected, equal_nan=True):
-        wrong = np.flatnonzero((found.objectives != expected).any(axis=1))
+    if not np.array_equal(evaluation.objectives, expected, equal_nan=True):
+        wrong = np.flatnonzero((evaluation.objectives != expected).any(axis=1))
         raise StoreError(
             f"generation {last.number} cannot be gone on from: candidate {wrong[0]} has "
             f"objectives {expected[wrong[0]].tolist()} in the record and "
-            f"{found.objectives[wrong[0]].tolist()} here"
+            f"{evaluation.objectives[wrong[0]].tolist()} here"
         )
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What one search needs: its task, where it is judged and recorded, what it begins with."""
+    """One search: its task, evaluator and store, and the genomes to begin with."""
 
     task: Task
-    evaluation: Evaluation
+    evaluator: TaskEvaluator
     store: RunStore
     warm_start: Floats | None
 
 
 def _warm_start(task: Task) -> tuple[Task, Floats | None]:
     """The task with notes on genomes to begin with, and those; None when none were asked for."""
-    found = load_warm_start(task.config, task.spec.layout)
-    if found is None:
+    warm_start = load_warm_start(task.config, task.spec.layout)
+    if warm_start is None:
         return task, None
-    notes = (*task.remarks, *found.notes(task.config.population))
-    return replace(task, remarks=notes), found.genomes
+    notes = (*task.remarks, *warm_start.notes(task.config.population))
+    return replace(task, remarks=notes), warm_start.genomes
 
 
 def _search(
@@ -251,7 +254,7 @@ def _search(
     except KeyboardInterrupt:
         raise StoppedError(f"stopped at once; {resume_hint(job.store)}") from None
     except DisturbedError:
-        # What is left of the run, and where, it says itself.
+        # The message itself names what is left of the run, and where.
         raise
     except (StoreError, LostError) as error:
         raise type(error)(f"{error}; {resume_hint(job.store)}") from error
@@ -273,14 +276,14 @@ def _resumable(
 
 
 def resume_hint(store: RunStore) -> str:
-    """What is kept of a run, and the command that goes on with it."""
+    """Generations kept of a run, and the command that goes on with it."""
     return f"what was recorded is kept, go on with: {resume_command(store.path)}"
 
 
 def _run_search(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> RunResult:
-    task, store, problem = job.task, job.store, job.evaluation.problem
+    task, store, problem = job.task, job.store, job.evaluator.problem
     observer.on_search_start(task, problem.engine, store)
     began, compiled = perf_counter(), compile_seconds()
     if last is None and task.config.judge is not False:
@@ -292,8 +295,8 @@ def _run_search(
     regret = None if why else task.regret(problem, front.objectives)
     searched, compiling = perf_counter() - began, compile_seconds() - compiled
     observer.certifying(len(front))
-    # Neither replayed nor described where it is held out: nobody has looked there yet.
-    certificate = job.evaluation.certify(front.genomes)
+    # Neither replayed nor described where it is held out: those bars are unseen yet.
+    certificate = job.evaluator.certify(front.genomes)
     prove_front(task, front.genomes)
     evaluated += n_polished
     timing = Timing(
@@ -331,12 +334,12 @@ def _last_generation(
     task, store, began = job.task, job.store, perf_counter()
     now, warm = Mark(0, 0, 0.0), None
     why = "" if last is None else stop_reason(task.config, last, 0.0)
-    search = task.generations(job.evaluation.problem, last, job.warm_start)
+    search = task.generations(job.evaluator.problem, last, job.warm_start)
     while not why and (generation := next(search, None)) is not None:
         store.record(generation)
-        found, evaluated = now.generations + 1, now.evaluated + generation.evaluated
-        now = Mark(found, evaluated, perf_counter() - began)
-        warm = now if found == WARMING else warm
+        n_generations, evaluated = now.generations + 1, now.evaluated + generation.evaluated
+        now = Mark(n_generations, evaluated, perf_counter() - began)
+        warm = now if n_generations == WARMING else warm
         last, why = generation, stop_reason(task.config, generation, now.seconds)
         if why or observer.is_due(generation.number):
             observer.generation(measure_progress(task, generation, warm, now))

@@ -16,7 +16,7 @@ from data import Bars
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.hosts import Link
 from optimizer.search.evolution import front_hash
-from optimizer.session.evaluating import here
+from optimizer.session.evaluating import local_evaluator
 from optimizer.session.search import numbered_front
 from tests.support.evidence import planted
 from tests.support.judging import task_on
@@ -159,7 +159,7 @@ def search_on_seven(**settings):
 
 def searched(task, evaluation=None):
     """All that a search found, here if not said where, and its certificate; equal where all is."""
-    evaluation = evaluation or here(task, task.device())
+    evaluation = evaluation or local_evaluator(task, task.device())
     problem = evaluation.problem
     problem.keep_trials()
     *_, last = task.generations(problem, None, None)
