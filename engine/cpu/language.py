@@ -11,7 +11,8 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Room, RowRequest, by_series
 from engine.conditions.cpu.kernels import gather_words
-from engine.conditions.cpu.operands import Formula, Leaves, Readings
+from engine.conditions.cpu.operands import Readings
+from engine.conditions.cpu.parts import Formula, Leaves, write_formula
 from engine.cpu.backend import CpuBackend, checked_threads
 from engine.errors import EngineError
 from engine.indicators.cpu.trends import build_series_rows
@@ -273,7 +274,7 @@ class _Asked:
         """What stops, targets and trails read, first and last steps [6, 2], and leaves."""
         given = [side.read for pair in forms for side in pair]
         parts = [self._readings.part(read) for read in given if read is not None]
-        formula, ends = self._readings.formula(*parts)
+        formula, ends = write_formula(*parts)
         spans = np.zeros((len(given), 2), np.int64)
         spans[[read is not None for read in given]] = np.stack([ends[:-1], ends[1:]], 1)
         leaves = self._readings.leaves(formula, np.arange(self._count))

@@ -74,7 +74,7 @@ def decide_each(
     rows: Ints,
     numbers: Floats,
     relations: Ints,
-    n_bars: int,
+    n_bars: Ints,
     stack: Stack,
     shared: Ints,
     out: Words,
@@ -89,15 +89,15 @@ def decide_each(
         rows: [U, L] addresses of rows [T] of leaves; 0 where a leaf is a number.
         numbers: [U, L] numbers of leaves.
         relations: [Q] numbers in `engine.conditions.cpu.kernels.RELATIONS`.
-        n_bars: T.
+        n_bars: [U] bars T of each.
         stack: Of this thread, one place more than the deeper formula needs.
         shared: [1] of all threads, counts the individuals that were begun.
-        out: [Q, U, (T + 63) // 64] receives the bars at which they hold.
+        out: [Q, U, (T + 63) // 64] zeros; receives the bars at which they hold.
     """
     u = take(shared, 0)
     while u < rows.shape[0]:
-        for first in range(0, n_bars, TOGETHER):
-            count = min(TOGETHER, n_bars - first)
+        for first in range(0, n_bars[u], TOGETHER):
+            count = min(TOGETHER, n_bars[u] - first)
             compute(left, rows, numbers, u, first, count, stack, 0)
             compute(right, rows, numbers, u, first, count, stack, 1)
             for q in range(relations.size):

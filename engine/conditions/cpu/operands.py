@@ -6,20 +6,26 @@ computed once; part after part is computed for all of them together.
 
 from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
-from engine.conditions.cpu.expression_vm import LEAF, OPERATIONS, WORD, allocate_stack, decide_each
+from engine.conditions.cpu.candidates import (
+    Bounded,
+    bound_conjunction,
+    copy_candidates,
+    set_kept_bars,
+)
+from engine.conditions.cpu.expression_vm import WORD, allocate_stack, decide_each
 from engine.conditions.cpu.kernels import RELATIONS, gather_words, join_each, over_bars, shift_words
-from engine.conditions.cpu.keyed import KeyedArrays, addresses_within, list_addresses
+from engine.conditions.cpu.keyed import Array, KeyedArrays, addresses_within, list_addresses
+from engine.conditions.cpu.parts import Formula, Leaves, Part, holds_gene, write_formula
 from engine.indicators.cpu.trends import TrendForm
 from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
 from engine.indicators.trend_spec import is_trend
-from engine.runtime.cpu.bitset import LAST_BIT, Words
+from engine.runtime.cpu.bitset import LAST_BIT, Words, list_set_bars
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
@@ -33,51 +39,10 @@ from strategy.rows import Rows, bound
 Thing = TypeVar("Thing")
 Key = TypeVar("Key", bound=Hashable)
 Name = Hashable
+Made = tuple[Ints, Sequence[Array]]
 
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One node of a strategy's trees.
-
-    Args:
-        number: Equal nodes have one number.
-        node: The node.
-        below: Its parts that are computed by themselves.
-        columns: Genes that decide its values, columns of a genome.
-        is_fresh: Whether it is arithmetic with a gene that no row takes as its parameter.
-    """
-
-    number: int
-    node: Node
-    below: tuple["Part", ...]
-    columns: tuple[int, ...]
-    is_fresh: bool
-
-
-class Formula(NamedTuple):
-    """Arithmetic as instructions of `engine.conditions.cpu.expression_vm`.
-
-    Args:
-        steps: [S, 2] instruction and leaf, in turn.
-        leaves: Rows and numbers that they put on the stack.
-        depth: Places of the stack that they need.
-    """
-
-    steps: Ints
-    leaves: tuple[Part, ...]
-    depth: int
-
-
-class Leaves(NamedTuple):
-    """What some individuals read as the leaves of a formula; `Readings` holds the rows.
-
-    Args:
-        rows: [U, L] addresses of rows [T]; 0 where a leaf is a number.
-        numbers: [U, L] numbers.
-    """
-
-    rows: Ints
-    numbers: Floats
+MOST_SHARE = 1 / 4
+"""Of bars that may be candidates; where there are more, comparisons are decided at every bar."""
 
 
 class Readings:
@@ -101,6 +66,8 @@ class Readings:
         self._is_whole = layout.is_int.tolist()
         self._parts: dict[Node, Part] = {}
         self._relations: dict[tuple[int, int], set[int]] = {}
+        self._bounded: dict[int, Bounded] = {}
+        self._is_sparse: dict[int, bool] = {}
         self._kept = cast(ArrayCache, rows.kept)
         self._let_go, self._n_blocks = 0, count()
         self._row_tables: dict[int, KeyedArrays] = {}
@@ -138,7 +105,7 @@ class Readings:
         """The part of a node; equal nodes are one part."""
         if node not in self._parts:
             columns = list_gene_columns(node, self._layout)
-            is_fresh = isinstance(node, Arithmetic) and any(map(_is_fresh, node.parts))
+            is_fresh = isinstance(node, Arithmetic) and any(map(holds_gene, node.parts))
             below = node.parts if is_fresh or isinstance(node, Condition) else ()
             parts = tuple(self.part(one) for one in below)
             made = Part(len(self._parts), node, parts, columns, is_fresh)
@@ -146,23 +113,15 @@ class Readings:
                 sides = self._relations.setdefault((parts[0].number, parts[1].number), set())
                 sides.add(RELATIONS[node.relation])
             self._parts[node] = made
+            if isinstance(node, AllOf) and (bounded := bound_conjunction(node, self._layout)):
+                self._bounded[made.number] = bounded
+                for condition in (bounded.impossible, *bounded.compares, *bounded.rest):
+                    self.part(condition)
         return self._parts[node]
 
     def values(self, setting: Node) -> Floats:
         """The value [P] of a constant or a gene."""
         return resolve_values(setting, self._layout, self.individuals.here)
-
-    def formula(self, *parts: Part) -> tuple[Formula, Ints]:
-        """Formulas of several parts one after another, and the first step of each and the end."""
-        steps: list[tuple[int, int]] = []
-        leaves: dict[Part, int] = {}
-        ends = [0]
-        for part in parts:
-            _write(part, steps, leaves)
-            ends.append(len(steps))
-        depth = max((_depth(part) for part in parts), default=1)
-        written = Formula(np.array(steps, np.int64).reshape(-1, 2), tuple(leaves), depth)
-        return written, np.array(ends)
 
     def leaves(self, formula: Formula, chosen: Ints) -> Leaves:
         """What some individuals read as the leaves of a formula."""
@@ -211,9 +170,8 @@ class Readings:
         node = part.node
         if isinstance(node, Compare) and not node.bars_ago:
             return self._sides(part)[RELATIONS[node.relation]]
-        found: Ints = self._addresses(
-            part.number, part.columns, 1, partial(self._decide_words, part)
-        )[0]
+        decide = partial(self._decide_words, part)
+        found: Ints = self._word_addresses(part.number, part.columns, 1, decide)[0]
         return found
 
     def _sides(self, part: Part) -> dict[int, Ints]:
@@ -221,36 +179,48 @@ class Readings:
         sides = part.below[0].number, part.below[1].number
         relations = sorted(self._relations[sides])
         compute = partial(self._compare_sides, part, np.array(relations))
-        found = self._addresses(sides, part.columns, len(relations), compute)
+        found = self._word_addresses(sides, part.columns, len(relations), compute)
         return dict(zip(relations, found, strict=True))
 
-    def _addresses(
-        self, name: Name, columns: tuple[int, ...], kinds: int, compute: Callable[[Ints], Words]
+    def _word_addresses(
+        self, name: Name, columns: tuple[int, ...], kinds: int, decide: Callable[[Ints], Words]
     ) -> Ints:
-        """Where words [kinds, P] lie; `compute` decides them [kinds, n, N] for some individuals.
+        """Where words [kinds, P] lie; `decide` gives those [kinds, n, N] of some individuals."""
 
-        They stay for the next population where no real gene stands in them.
+        def make(fresh: Ints) -> Made:
+            block = self._keep(lambda: decide(fresh)) if self._are_whole(columns) else decide(fresh)
+            return addresses_within(block), [block]
+
+        return self._look_up(name, columns, kinds, make)
+
+    def _look_up(
+        self, name: Name, columns: tuple[int, ...], kinds: int, make: Callable[[Ints], Made]
+    ) -> Ints:
+        """Addresses [kinds, P] by the values of genes; `make` gives those of some individuals.
+
+        They stay for the next population where no real gene is among the genes.
         """
         if name in self._found:
             return self._found[name]
         table = self._word_tables.get(name) or KeyedArrays(columns, kinds)
-        is_kept = all(self._is_whole[column] for column in columns)
         with _whole(self._word_tables, name):
             fresh = table.find(self.individuals.here)
             if fresh.size:
-                block = self._kept_block(compute, fresh) if is_kept else compute(fresh)
-                table.add(addresses_within(block), [block])
-        if is_kept:
+                table.add(*make(fresh))
+        if self._are_whole(columns):
             self._word_tables[name] = table
         else:
             self._blocks.append(table.first)
         self._found[name] = table.addresses
         return self._found[name]
 
-    def _kept_block(self, compute: Callable[[Ints], Words], fresh: Ints) -> Words:
-        """Words that count as kept, as rows do."""
+    def _keep(self, compute: Callable[[], Array]) -> Array:
+        """An array that counts as kept, as rows do."""
         name = (*self._rows.place, "words", next(self._n_blocks))
-        return cast(Words, self._kept.get(name, lambda: cast(Floats, compute(fresh))))
+        return self._kept.get(name, compute)
+
+    def _are_whole(self, columns: tuple[int, ...]) -> bool:
+        return all(self._is_whole[column] for column in columns)
 
     def _together(self, node: Node, places: list[int]) -> list[list[int]]:
         """Rows that are computed together: trends four at a time, where all threads get some."""
@@ -278,6 +248,8 @@ class Readings:
         if isinstance(node, Compare):
             sides = self._sides(part)[RELATIONS[node.relation]][chosen]
             return shift_words(gather_words(sides, self.n_words), node.bars_ago, self.n_bars)[None]
+        if self._pays(part, chosen):
+            return self._decide_candidates(self._bounded[part.number], chosen)[None]
         below = [self.words(one)[chosen] for one in part.below if isinstance(one.node, Condition)]
         found = np.empty((1, len(chosen), self.n_words), np.uint64)
         if isinstance(node, OverBars):
@@ -292,20 +264,82 @@ class Readings:
         self._workers.run(lambda _: join_each(parts, is_all, shared, found[0]), len(chosen))
         return found
 
+    def _pays(self, part: Part, chosen: Ints) -> bool:
+        """Whether few bars are candidates of a conjunction, and all individuals within bounds."""
+        if part.number not in self._bounded:
+            return False
+        bounded = self._bounded[part.number]
+        if part.number not in self._is_sparse:
+            share = len(self._list_candidates(bounded, chosen[:1])[0]) / self.n_bars
+            self._is_sparse[part.number] = share <= MOST_SHARE
+        columns = list(bounded.columns)
+        values = self.individuals.here[chosen][:, columns]
+        is_within = (self._layout.low[columns] <= values) & (values <= self._layout.high[columns])
+        return self._is_sparse[part.number] and bool(is_within.all())
+
+    def _list_candidates(self, bounded: Bounded, chosen: Ints) -> list[Ints]:
+        """Bars at which a conjunction can hold, of each of some individuals."""
+        impossible = gather_words(self.words(self.part(bounded.impossible))[chosen], self.n_words)
+        return [bars[bars < self.n_bars] for bars in map(list_set_bars, ~impossible)]
+
+    def _copy_candidates(self, bounded: Bounded, chosen: Ints) -> Made:
+        """Addresses and lengths [2, n] of candidates with what is read there, and the arrays."""
+        read = [self._read_sides(self.part(one), chosen).rows for one in bounded.compares]
+        ago = [one.bars_ago for one in bounded.compares]
+        rows, bars_ago = np.hstack(read), np.repeat(ago, [some.shape[1] for some in read])
+        is_row = rows[0] != 0
+        rows, bars_ago = np.ascontiguousarray(rows[:, is_row]), bars_ago[is_row]
+        listed = self._list_candidates(bounded, chosen)
+        copies = [
+            self._keep(partial(copy_candidates, rows, u, bars, bars_ago))
+            for u, bars in enumerate(listed)
+        ]
+        return np.stack([list_addresses(copies), np.array(list(map(len, listed)))]), copies
+
+    def _decide_candidates(self, bounded: Bounded, chosen: Ints) -> Words:
+        """Words [n, N] of a conjunction for some individuals."""
+        part, make = self.part(bounded.impossible), partial(self._copy_candidates, bounded)
+        name = "candidates", part.number
+        begins, counts = self._look_up(name, part.columns, 2, make)[:, chosen]
+        read = [self._read_sides(self.part(one), chosen) for one in bounded.compares]
+        places = np.cumsum(np.hstack([leaves.rows for leaves in read]) != 0, axis=1)
+        copies = begins[:, None] + places * counts[:, None] * places.itemsize
+        kept = []
+        for compare, leaves in zip(bounded.compares, read, strict=True):
+            width = leaves.rows.shape[1]
+            asked = Leaves(np.where(leaves.rows != 0, copies[:, :width], 0), leaves.numbers)
+            relation = np.array([RELATIONS[compare.relation]])
+            kept.append(self._decide(self.part(compare), asked, relation, counts)[0])
+            copies = copies[:, width:]
+        rest = [self.words(self.part(one))[chosen] for one in bounded.rest]
+        others = np.stack([begins, *rest], axis=1)
+        joined, shared = np.bitwise_and.reduce(kept), np.zeros(1, np.int64)
+        found = np.zeros((len(chosen), self.n_words), np.uint64)
+        self._workers.run(lambda _: set_kept_bars(joined, others, shared, found), len(chosen))
+        return found
+
+    def _read_sides(self, part: Part, chosen: Ints) -> Leaves:
+        """What some individuals read on both sides of a comparison."""
+        return self.leaves(write_formula(*part.below)[0], chosen)
+
     def _compare_sides(self, part: Part, relations: Ints, chosen: Ints) -> Words:
         """Words [Q, n, N] of several relations of the same two sides."""
-        formula, ends = self.formula(*part.below)
-        rows, numbers = self.leaves(formula, chosen)
-        words = np.empty((len(relations), len(chosen), self.n_words), np.uint64)
+        n_bars = np.full(len(chosen), self.n_bars)
+        return self._decide(part, self._read_sides(part, chosen), relations, n_bars)
+
+    def _decide(self, part: Part, leaves: Leaves, relations: Ints, n_bars: Ints) -> Words:
+        """Words [Q, n, M] of relations of two sides at the bars [n] that leaves have."""
+        formula, ends = write_formula(*part.below)
+        n_words = (n_bars.max() + LAST_BIT) // WORD
+        words = np.zeros((len(relations), len(n_bars), n_words), np.uint64)
         stacks = [allocate_stack(formula.depth + 1) for _ in range(self._workers.count)]
         left, right = formula.steps[: ends[1]], formula.steps[ends[1] :]
         shared = np.zeros(1, np.int64)
 
         def compute(thread: int) -> None:
-            decide_each(left, right, rows, numbers, relations, self.n_bars, stacks[thread],
-                        shared, words)  # fmt: skip
+            decide_each(left, right, *leaves, relations, n_bars, stacks[thread], shared, words)
 
-        self._workers.run(compute, len(chosen))
+        self._workers.run(compute, len(n_bars))
         return words
 
     def _run_on_threads(self, compute: Callable[[Thing], None], things: Sequence[Thing]) -> None:
@@ -327,27 +361,3 @@ def _whole(tables: MutableMapping[Key, KeyedArrays], name: Key) -> Iterator[None
     except BaseException:
         tables.pop(name, None)
         raise
-
-
-def _is_fresh(node: Node) -> bool:
-    """Whether a gene stands in it that is no row's parameter."""
-    if isinstance(node, Arithmetic):
-        return any(map(_is_fresh, node.parts))
-    return isinstance(node, GeneValue)
-
-
-def _write(part: Part, steps: list[tuple[int, int]], leaves: dict[Part, int]) -> None:
-    """Write a formula behind other steps."""
-    if part.is_fresh:
-        for one in part.below:
-            _write(one, steps, leaves)
-        steps.append((OPERATIONS[cast(Arithmetic, part.node).operation], 0))
-    else:
-        steps.append((LEAF, leaves.setdefault(part, len(leaves))))
-
-
-def _depth(part: Part) -> int:
-    """Places of the stack that a formula needs."""
-    if not part.is_fresh:
-        return 1
-    return max(place + _depth(one) for place, one in enumerate(part.below))

@@ -1,0 +1,98 @@
+"""Parts of a strategy's trees, and arithmetic of them as instructions."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from engine.conditions.cpu.expression_vm import LEAF, OPERATIONS
+from engine.runtime.cpu.types import Floats, Ints
+from strategy.expressions import Arithmetic, GeneValue, Number
+from strategy.nodes import Node
+
+
+@dataclass(frozen=True)
+class Bound(Number):
+    """A bound in the place of a gene: arithmetic with it is computed as it is with the gene."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One node of a strategy's trees.
+
+    Args:
+        number: Equal nodes have one number.
+        node: The node.
+        below: Its parts that are computed by themselves.
+        columns: Genes that decide its values, columns of a genome.
+        is_fresh: Whether it is arithmetic with a gene that no row takes as its parameter.
+    """
+
+    number: int
+    node: Node
+    below: tuple["Part", ...]
+    columns: tuple[int, ...]
+    is_fresh: bool
+
+
+class Formula(NamedTuple):
+    """Arithmetic as instructions of `engine.conditions.cpu.expression_vm`.
+
+    Args:
+        steps: [S, 2] instruction and leaf, in turn.
+        leaves: Rows and numbers that they put on the stack.
+        depth: Places of the stack that they need.
+    """
+
+    steps: Ints
+    leaves: tuple[Part, ...]
+    depth: int
+
+
+class Leaves(NamedTuple):
+    """What some individuals read as the leaves of a formula; `Readings` holds the rows.
+
+    Args:
+        rows: [U, L] addresses of rows [T]; 0 where a leaf is a number.
+        numbers: [U, L] numbers.
+    """
+
+    rows: Ints
+    numbers: Floats
+
+
+def write_formula(*parts: Part) -> tuple[Formula, Ints]:
+    """Formulas of several parts one after another, and the first step of each and the end."""
+    steps: list[tuple[int, int]] = []
+    leaves: dict[Part, int] = {}
+    ends = [0]
+    for part in parts:
+        _write(part, steps, leaves)
+        ends.append(len(steps))
+    depth = max((_depth(part) for part in parts), default=1)
+    written = Formula(np.array(steps, np.int64).reshape(-1, 2), tuple(leaves), depth)
+    return written, np.array(ends)
+
+
+def holds_gene(node: Node) -> bool:
+    """Whether a gene stands in it that is no row's parameter, or its bound."""
+    if isinstance(node, Arithmetic):
+        return any(map(holds_gene, node.parts))
+    return isinstance(node, GeneValue | Bound)
+
+
+def _write(part: Part, steps: list[tuple[int, int]], leaves: dict[Part, int]) -> None:
+    """Write a formula behind other steps."""
+    if part.is_fresh:
+        for one in part.below:
+            _write(one, steps, leaves)
+        steps.append((OPERATIONS[cast(Arithmetic, part.node).operation], 0))
+    else:
+        steps.append((LEAF, leaves.setdefault(part, len(leaves))))
+
+
+def _depth(part: Part) -> int:
+    """Places of the stack that a formula needs."""
+    if not part.is_fresh:
+        return 1
+    return max(place + _depth(one) for place, one in enumerate(part.below))
