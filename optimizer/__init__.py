@@ -215,7 +215,7 @@ def scan(
         is_script: Whether it is the trend as the script of its author has it.
         history: Runs of each symbol to list.
         verify: How many symbols the readable definition replays: one in fifty, or all.
-        is_kept: Whether rows are kept for the next scan, and earlier ones gone on from.
+        is_kept: Whether classes are kept for the next scan, and compared with the last one.
         settings: What says which bars, such as ``data=["bars"]`` and ``dedupe=True``, or ``bars``:
             symbols with a frame each, or one frame, as of `evolve`.
 

@@ -215,7 +215,7 @@ def scan(  # noqa: PLR0913 - one argument a flag
         option("--verify", "Symbols that the readable definition replays.", "sample|all"),
     ] = "sample",
     keep: Annotated[
-        bool, option("--keep/--no-keep", "Keep rows for the next scan, go on from kept ones.")
+        bool, option("--keep/--no-keep", "Keep classes, say what changed since the last scan.")
     ] = True,
     csv: Annotated[Path | None, option("--csv", "Write whole rows, exact.", "FILE")] = None,
     parquet: Annotated[Path | None, option("--parquet", "Write whole rows, exact.", "FILE")] = None,

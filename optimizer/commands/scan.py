@@ -135,7 +135,7 @@ def _totals(found: Scan) -> list[str]:
         *lines,
         f"{format_count(found.replayed, 'symbol')} replayed by the readable definition, no bit "
         "differs",
-        f"{found.seconds:.2f} s on {found.device}; {found.went_on:,} rows went on from kept ones",
+        f"{found.seconds:.2f} s on {found.device}",
         f"rows {found.rows_hash}",
     ]
 

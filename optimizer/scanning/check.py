@@ -46,8 +46,8 @@ def check_rows(rows: Mapping[str, SymbolRow], question: Question, threads: int) 
     if wrong:
         raise ParityError(
             f"{len(wrong)} of {len(rows)} symbols differ from the readable definition, so no "
-            f"class is shown; {wrong[0]}: {found[wrong[0]]}\n"
-            "--no-keep computes all rows from nothing; where that differs too it is a defect"
+            f"class is shown; {wrong[0]}: {found[wrong[0]]}; this is a "
+            "defect"
         )
 
 

@@ -13,6 +13,6 @@ SCANNED = (
 NARROWER = {
     "start": "First bar of the rows, ISO time; a row depends on where it begins.",
     "end": "As it stood then: bars that open before this ISO time.",
-    "cache": "Folder of fetched bars and kept rows; the user's own cache if unset.",
+    "cache": "Folder of fetched bars and last classes; the user's own cache if unset.",
 }
 """Knobs that mean something narrower."""

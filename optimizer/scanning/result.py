@@ -139,7 +139,6 @@ class Scan:
         too_short: Symbols that have no class, by name.
         changes: Symbols in another class than at the last scan, by name.
         compared: Symbols that an earlier scan of the same question knew.
-        went_on: Symbols whose row went on from a kept one, or was kept whole.
         replayed: Symbols that the readable definition confirmed in every bit.
         bars: Of all rows.
         seconds: From bars to this.
@@ -154,7 +153,6 @@ class Scan:
     too_short: tuple[TooShort, ...]
     changes: tuple[Change, ...]
     compared: int
-    went_on: int
     replayed: int
     bars: int
     seconds: float
@@ -170,6 +168,11 @@ class Scan:
         rest = len(self.symbols) - MOST_ROWS
         table = self.frame().head(MOST_ROWS).to_html(index=False, float_format="{:.4g}".format)
         return f"<p>{self!r}</p>{table}" + (f"<p>and {rest:,} more</p>" if rest > 0 else "")
+
+    @property
+    def went_on(self) -> int:
+        """Always 0, since rows are no longer kept; goes with the next version."""
+        return 0
 
     @property
     def counts(self) -> dict[str, int]:

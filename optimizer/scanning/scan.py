@@ -1,4 +1,4 @@
-"""The scan: rows of all symbols, checked, kept, and put into words."""
+"""The scan: rows of all symbols, checked, and put into words."""
 
 import hashlib
 import time
@@ -40,7 +40,7 @@ from optimizer.shown import format_count
 from strategy.errors import unknown
 
 FOLDER = "trends"
-"""Of kept rows, in the cache."""
+"""Of last classes, in the cache."""
 
 LINE_EVERY_S = 1.0
 
@@ -52,7 +52,7 @@ class Ways:
     Args:
         history: Runs of each symbol to list.
         is_all_replayed: Whether the readable definition replays all symbols, not a sample.
-        folder: Of kept rows; None where none are wanted.
+        folder: Of last classes; None where none are wanted.
         threads: Cores to use; all of them if None.
         start: First bar of the rows, ISO time; None for the first there is.
         end: Bars that open before this ISO time; None for all that are closed.
@@ -99,7 +99,7 @@ def scan_sources(
         config: Which sources.
         question: What is asked of each symbol.
         ways: How it is done; folder, threads and times are those of the configuration.
-        is_kept: Whether rows are kept, and earlier ones gone on from.
+        is_kept: Whether classes are kept, and compared with those of earlier scans.
         say: Is told how far loading is.
         source: What the next scan knows these series by; None for where they were read.
 
@@ -143,7 +143,8 @@ def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
     short = {name: bars for name, bars in short.items() if bars < question.least_bars}
     memory = Memory(ways.folder, question, ways.start)
     known = [memory.recall(n, bars) for n, bars in asked.items() if bars and n not in short]
-    computed = _compute_trends(known, question, threads)
+    closes, parameters = [one.bars.close for one in known], question.parameters
+    computed = trends(closes, parameters, is_script=question.is_script, threads=threads)
     rows = {
         one.name: _build_row(one, trend, question)
         for one, trend in zip(known, computed, strict=True)
@@ -151,8 +152,8 @@ def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
     chosen = list(rows) if ways.is_all_replayed else draw_sample(list(rows), _data_hash(known))
     check_rows({name: rows[name] for name in chosen}, question, threads)
     stands = {name: summarise_symbol(row, ways.history) for name, row in rows.items()}
-    for one, trend in zip(known, computed, strict=True):
-        memory.keep(one, *trend, stands[one.name].class_)
+    for one in known:
+        memory.keep(one, stands[one.name].class_)
     memory.tidy()
     return Scan(
         question=question,
@@ -160,7 +161,6 @@ def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
         too_short=tuple(TooShort(n, short[n], question.least_bars) for n in sorted(short)),
         changes=_changes(known, stands),
         compared=sum(one.told is not None for one in known),
-        went_on=sum(one.kept is not None for one in known),
         replayed=len(chosen),
         bars=sum(len(row.trend) for row in rows.values()),
         seconds=time.perf_counter() - began,
@@ -193,32 +193,6 @@ def _select_bars(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
     if first == 0 and end == len(bars):
         return bars
     return bars.cut(int(first), int(end)) if first < end else None
-
-
-def _compute_trends(known: Sequence[Recalled], question: Question, threads: int) -> list[Trend]:
-    """Whole rows, what is kept of them taken over."""
-    new = [one for one in known if one.state is None or one.state.bars < len(one.bars)]
-    added = trends(
-        [one.bars.close for one in new],
-        question.parameters,
-        is_script=question.is_script,
-        states=[one.state for one in new],
-        threads=threads,
-    )
-    by_name = {one.name: trend for one, trend in zip(new, added, strict=True)}
-    return [_whole(one, by_name.get(one.name)) for one in known]
-
-
-def _whole(known: Recalled, added: Trend | None) -> Trend:
-    """A row from its first bar on."""
-    kept = known.kept
-    if added is None:
-        assert kept is not None, "a row is kept or computed"
-        return Trend(kept.row, kept.votes, kept.state)
-    if kept is None:
-        return added
-    row = np.concatenate((kept.row, added.row))
-    return Trend(row, np.concatenate((kept.votes, added.votes), axis=1), added.state)
 
 
 def _build_row(known: Recalled, trend: Trend, question: Question) -> SymbolRow:

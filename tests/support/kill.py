@@ -12,8 +12,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-
+from data.store import write_sealed
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
 from tests.support.recording import HEADER, made
@@ -78,18 +77,11 @@ def child_own(path):
 
 
 def child_keep(folder):
-    """Keep rows of many lengths under two names, without an end; a line once both are there."""
-    # Other children begin sooner without them.
-    from engine.trends import TrendState
-    from optimizer.scanning.kept import KeptTrend, KeptTrends
-
-    store = KeptTrends(Path(folder))
+    """Keep content of many lengths under two names, without an end; a line once both are there."""
     for number in range(ENDLESS):
-        bars = number % 50_000
-        state = TrendState(bars, np.zeros(3))
-        row, votes = np.zeros(bars), np.zeros((6, bars), np.int8)
-        for key in ("one", "two"):
-            store.write(key, KeptTrend("", 0, row, votes, state, {}))
+        content = bytes([number % 256]) * (number % 50_000)
+        for name in ("one", "two"):
+            write_sealed(Path(folder) / name, content)
         if number == 0:
             say("kept")
 

@@ -204,19 +204,6 @@ def test_a_single_wrong_bit_shows_nothing_and_keeps_nothing(wrong, monkeypatch, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_row_that_was_kept_is_found(monkeypatch, tmp_path):
-    """What an earlier version computed wrongly is checked like what is new."""
-    right = scan_module.trends
-    monkeypatch.setattr(scan_module, "check_rows", lambda *args: None)
-    monkeypatch.setattr(
-        scan_module, "trends", lambda *a, **k: [wrong_row(one) for one in right(*a, **k)]
-    )
-    scanned(symbol(), folder=tmp_path)
-    monkeypatch.undo()
-    with pytest.raises(ParityError, match="--no-keep"):
-        scanned(symbol().cut(0, 400), folder=tmp_path)
-
-
 @pytest.mark.parametrize(
     ("settings", "thresholds", "said"),
     [

@@ -1,0 +1,103 @@
+"""Files of caches on disk: content behind its SHA-256, and what was used longest ago let go first.
+
+Any number of processes may share a folder: a file appears whole or not at all.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from data.files import drafting, open_ordinary
+
+DIGEST_BYTES = 32
+
+
+class DamagedError(Exception):
+    """A file of a cache is not what was written."""
+
+
+class Entry(NamedTuple):
+    """A file of a cache, or a folder of files that are removed together.
+
+    Args:
+        used: When it was last used, seconds since 1970.
+        size: Bytes of all its files.
+    """
+
+    used: float
+    path: Path
+    size: int
+
+
+def read_sealed(path: Path) -> bytes | None:
+    """Content that `write_sealed` put into a file; None where there is no file.
+
+    Raises:
+        DamagedError: When its bytes are not those that were written.
+        OSError: When it cannot be read.
+    """
+    try:
+        with open_ordinary(path) as file:
+            digest, content = file.read(DIGEST_BYTES), file.read()
+    except FileNotFoundError:
+        return None
+    if hashlib.sha256(content).digest() != digest:
+        raise DamagedError(f"{path} is damaged")
+    return content
+
+
+def write_sealed(path: Path, content: bytes) -> None:
+    """Put content behind its digest into a file of a folder that is there.
+
+    Raises:
+        OSError: When that fails; a file that was there is left as it was.
+    """
+    with drafting(path) as draft:
+        # Not synchronised with the disk: the digest tells what a crash left.
+        draft.write_bytes(hashlib.sha256(content).digest() + content)
+
+
+def note_use(path: Path) -> None:
+    """Note that a file or a folder is used: others are let go before it."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
+
+
+def list_entries(folder: Path, pattern: str) -> list[Entry]:
+    """Files and folders of a cache that have such names, the one used longest ago first."""
+    return sorted(_measure_entries(folder, pattern))
+
+
+def remove_oldest(folder: Path, pattern: str, most_bytes: int, keep: Collection[Path] = ()) -> int:
+    """Remove what was used longest ago, down to so many bytes; the bytes that are left.
+
+    What is to be kept stays, even if that is more.
+    """
+    entries = list_entries(folder, pattern)
+    left = sum(entry.size for entry in entries)
+    for entry in entries:
+        if left > most_bytes and entry.path not in keep:
+            remove_entry(entry.path)
+            left -= entry.size
+    return left
+
+
+def remove_entry(path: Path) -> None:
+    """Remove a file or a folder; another process may have been quicker."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def _measure_entries(folder: Path, pattern: str) -> Iterator[Entry]:
+    for path in folder.glob(pattern):
+        with contextlib.suppress(OSError):
+            files = path.iterdir() if path.is_dir() else [path]
+            size = sum(file.stat().st_size for file in files)
+            yield Entry(path.stat().st_mtime, path, size)

@@ -1,0 +1,115 @@
+"""Files of caches: read back as written or not at all, never too many."""
+
+import os
+
+import pytest
+
+from data.store import (
+    DamagedError,
+    list_entries,
+    note_use,
+    read_sealed,
+    remove_oldest,
+    write_sealed,
+)
+from tests.support.kill import child, child_keep, kill_after
+
+
+def test_content_reads_back(tmp_path):
+    """Empty content too; what is not there is None."""
+    for content in (b"", b"content"):
+        write_sealed(tmp_path / "one", content)
+        assert read_sealed(tmp_path / "one") == content
+    assert read_sealed(tmp_path / "other") is None
+
+
+@pytest.mark.parametrize(
+    "place", [0, 31, 32, -1, None], ids=["hash", "its end", "body", "end", "cut"]
+)
+def test_a_damaged_file_is_noticed(place, tmp_path):
+    """One bit anywhere, or a part missing."""
+    path = tmp_path / "one"
+    write_sealed(path, b"content")
+    sealed = bytearray(path.read_bytes())
+    if place is None:
+        sealed = sealed[:-1]
+    else:
+        sealed[place] ^= 1
+    path.write_bytes(sealed)
+    with pytest.raises(DamagedError, match="one is damaged"):
+        read_sealed(path)
+
+
+def test_a_file_shorter_than_its_digest_is_damaged(tmp_path):
+    """Nothing at all is no empty content."""
+    (tmp_path / "one").write_bytes(b"")
+    with pytest.raises(DamagedError):
+        read_sealed(tmp_path / "one")
+
+
+def test_a_pipe_holds_nobody_up(tmp_path):
+    """It is refused at once, and replaced by a file when that is written."""
+    os.mkfifo(tmp_path / "one")
+    with pytest.raises(OSError, match="is no file"):
+        read_sealed(tmp_path / "one")
+    write_sealed(tmp_path / "one", b"content")
+    assert read_sealed(tmp_path / "one") == b"content"
+
+
+def test_a_link_is_replaced_and_not_written_through(tmp_path):
+    """What it names stays as it is."""
+    (tmp_path / "other").write_text("mine")
+    (tmp_path / "one").symlink_to(tmp_path / "other")
+    write_sealed(tmp_path / "one", b"content")
+    assert (tmp_path / "other").read_text() == "mine"
+    assert not (tmp_path / "one").is_symlink()
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
+    """The old file, and no draft."""
+    write_sealed(tmp_path / "one", b"old")
+    monkeypatch.setattr(os, "replace", lambda *args: (_ for _ in ()).throw(OSError(28, "full")))
+    with pytest.raises(OSError, match="full"):
+        write_sealed(tmp_path / "one", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
+    assert read_sealed(tmp_path / "one") == b"old"
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path):
+    """Files, and folders with all that is in them; those to be kept stay, and other names."""
+    for number in range(5):
+        (tmp_path / f"{number}.kept").mkdir()
+        write_sealed(tmp_path / f"{number}.kept" / "file", b"12345678")
+        os.utime(tmp_path / f"{number}.kept", (number, number))
+    write_sealed(tmp_path / "5.kept", b"12345678")
+    os.utime(tmp_path / "5.kept", (5, 5))
+    (tmp_path / "other").write_text("mine")
+    os.utime(tmp_path / "other", (0, 0))
+    note_use(tmp_path / "0.kept")
+    assert [entry.path.name for entry in list_entries(tmp_path, "*.kept")][::5] == [
+        "1.kept",
+        "0.kept",
+    ]
+    assert remove_oldest(tmp_path, "*.kept", 3 * 40, {tmp_path / "2.kept"}) == 3 * 40
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "0.kept",
+        "2.kept",
+        "5.kept",
+        "other",
+    ]
+    assert remove_oldest(tmp_path, "*.kept", 39, {tmp_path / "2.kept"}) == 40
+
+
+@pytest.mark.slow
+def test_kill_while_keeping_leaves_whole_files(tmp_path, kills):
+    """Two processes write the same names; whoever is killed, each file is one that was written."""
+    for number in range(kills):
+        with child(child_keep, tmp_path) as other, child(child_keep, tmp_path) as process:
+            assert other.stdout.readline()
+            kill_after(process, 1, 0.05 * (number + 1))
+        for name in ("one", "two"):
+            content = read_sealed(tmp_path / name)
+            assert content == content[:1] * len(content)
+    for name in ("one", "two"):
+        write_sealed(tmp_path / name, b"last")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
