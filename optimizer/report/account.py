@@ -97,10 +97,10 @@ def buy_and_hold(
     names, owner = factorize_names(accounts)
     values = np.ones((len(names), points))
     for window in ranges:
-        own = series[window.series]
-        last = np.searchsorted(own.timestamp, time_ns, side="right") - 1
+        bars = series[window.series]
+        last = np.searchsorted(bars.timestamp, time_ns, side="right") - 1
         known = np.clip(last, window.start, window.end - 1)
-        value = hold_values(own, window, known, costs)
+        value = hold_values(bars, window, known, costs)
         values[owner[window.series]] *= np.where(last < window.start, 1.0, value)
     return Curve(time_ns, values.sum(axis=0) / len(names))
 
@@ -111,10 +111,13 @@ def match_volatility(hold: Curve, curve: Curve) -> Curve:
     Steps of `hold` are scaled by the ratio of both standard deviations at its times; as it is where
     one of them does not vary.
     """
-    place = np.searchsorted(curve.time_ns, hold.time_ns, side="right") - 1
-    own = curve.value[np.maximum(place, 0)]
+    last_point = np.searchsorted(curve.time_ns, hold.time_ns, side="right") - 1
+    equity_there = curve.value[np.maximum(last_point, 0)]
     with np.errstate(divide="ignore", invalid="ignore"):
-        steps, own_steps = np.diff(hold.value) / hold.value[:-1], np.diff(own) / own[:-1]
+        steps, own_steps = (
+            np.diff(hold.value) / hold.value[:-1],
+            np.diff(equity_there) / equity_there[:-1],
+        )
     is_known = np.isfinite(steps) & np.isfinite(own_steps)
     spread, own_spread = (
         np.std(each[is_known]) if is_known.any() else 0.0 for each in (steps, own_steps)
@@ -134,36 +137,36 @@ def worst_drawdowns(curve: Curve, bar_times: Ints) -> list[Drawdown]:
     is_below = np.concatenate([[False], fallen < 0.0, [False]])
     begins, ends = np.flatnonzero(np.diff(is_below)).reshape(-1, 2).T
     lowest = [a + int(fallen[a:b].argmin()) for a, b in zip(begins, ends, strict=True)]
-    found = []
-    for place in np.argsort(fallen[lowest], kind="stable")[:MOST_DRAWDOWNS].tolist():
-        peak, end = int(begins[place]) - 1, int(ends[place])
+    drawdowns = []
+    for fall in np.argsort(fallen[lowest], kind="stable")[:MOST_DRAWDOWNS].tolist():
+        peak, end = int(begins[fall]) - 1, int(ends[fall])
         is_over = end < len(fallen)
         last = int(curve.time_ns[end]) if is_over else int(bar_times[-1])
         from_ns = int(curve.time_ns[peak])
         first_bar, last_bar = np.searchsorted(bar_times, [from_ns, last], side="right").tolist()
-        found.append(
+        drawdowns.append(
             Drawdown(
-                -float(fallen[lowest[place]]),
+                -float(fallen[lowest[fall]]),
                 from_ns,
-                int(curve.time_ns[lowest[place]]),
+                int(curve.time_ns[lowest[fall]]),
                 last if is_over else None,
                 last_bar - first_bar,
             )
         )
-    return found
+    return drawdowns
 
 
 def describe_drawdowns(drawdowns: Sequence[Drawdown]) -> list[list[str]]:
     """Drawdowns as people read them, a row each."""
     return [
         [
-            fraction(one.depth),
-            minute(one.from_ns),
-            minute(one.to_ns),
-            "not yet" if one.recovered_ns is None else minute(one.recovered_ns),
-            number(one.bars),
+            fraction(drawdown.depth),
+            minute(drawdown.from_ns),
+            minute(drawdown.to_ns),
+            "not yet" if drawdown.recovered_ns is None else minute(drawdown.recovered_ns),
+            number(drawdown.bars),
         ]
-        for one in drawdowns
+        for drawdown in drawdowns
     ]
 
 
@@ -183,8 +186,8 @@ def monthly_returns(curve: Curve, end_ns: int) -> tuple[Ints, Floats]:
         for time in (curve.time_ns[0], end_ns)
     )
     edges = np.arange(first + 1, last + 2).astype("datetime64[M]").astype("datetime64[ns]")
-    place = np.searchsorted(curve.time_ns, edges.astype(np.int64), side="left") - 1
-    value = np.concatenate([[1.0], curve.value[place]])  # [months + 1]
+    last_point = np.searchsorted(curve.time_ns, edges.astype(np.int64), side="left") - 1
+    value = np.concatenate([[1.0], curve.value[last_point]])  # [months + 1]
     years = np.arange(first // 12, last // 12 + 1)
     table = np.full((len(years), 13), np.nan)
     months = np.arange(first, last + 1)

@@ -60,11 +60,11 @@ class Apart:
         """
         index = self.rows().index
         kept = slice(self.window.start, self.window.end)
-        found = pd.DataFrame({"bar": np.arange(kept.start, kept.stop)}, index=index)
+        frame = pd.DataFrame({"bar": np.arange(kept.start, kept.stop)}, index=index)
         for text, holds in self._reference.conditions(self.genes, self.window.series).items():
-            found[text] = holds[kept]
-        found["signal"] = found["bar"].isin(self.signals())
-        return found
+            frame[text] = holds[kept]
+        frame["signal"] = frame["bar"].isin(self.signals())
+        return frame
 
     def signals(self) -> list[int]:
         """Bars that signal, whatever the position, as the reference finds them."""
@@ -88,9 +88,9 @@ class Apart:
 
     def _frame(self, ledger: Ledger) -> pd.DataFrame:
         markets = self.task.markets
-        found = collect_trades([ledger], [self.window], markets.series, self.task.costs)
+        trades = collect_trades([ledger], [self.window], markets.series, self.task.costs)
         symbols = [markets.symbols[self._number]]
-        return trades_frame(found, symbols, [self.window]).drop(columns=["window", "sample"])
+        return trades_frame(trades, symbols, [self.window]).drop(columns=["window", "sample"])
 
 
 def _trades_as_bytes(ledger: Ledger) -> list[bytes]:

@@ -94,32 +94,32 @@ def certificate_words(run: Tables) -> str:
     """What the comparison with the reference found; it is about engines only."""
     if run.result is None:
         return "none: the run is not finished"
-    found = run.result.certificate
-    agree = "disagree" if found.mismatches else "agree"
-    return f"{describe_certificate(found)}: the engines {agree}, which says nothing of luck"
+    certificate = run.result.certificate
+    agree = "disagree" if certificate.mismatches else "agree"
+    return f"{describe_certificate(certificate)}: the engines {agree}, which says nothing of luck"
 
 
 def cautions(run: Tables) -> list[Caution]:
     """Everything that speaks against believing a run, the gravest first."""
-    found = _grave(run)
+    listed = _grave(run)
     if run.is_search:
-        found += [*_held_out(run), *_bounds(run), *_list_rejections(run)]
-    found += [Caution("quirk", note) for note in run.header.notes]
-    return sorted(found, key=lambda warning: not warning.is_grave)
+        listed += [*_held_out(run), *_bounds(run), *_list_rejections(run)]
+    listed += [Caution("quirk", note) for note in run.header.notes]
+    return sorted(listed, key=lambda warning: not warning.is_grave)
 
 
 def _grave(run: Tables) -> list[Caution]:
-    found = []
+    listed = []
     if run.header.is_simulated:
         text = "The market is simulated. Nothing here says anything about a real one."
-        found.append(Caution("simulated", text, is_grave=True))
+        listed.append(Caution("simulated", text, is_grave=True))
     if run.status != "finished":
         text = f"The run is {run.status}: this is its newest generation, not its result."
-        found.append(Caution("unfinished", text, is_grave=True))
+        listed.append(Caution("unfinished", text, is_grave=True))
     if run.bars_problem:
         text = f"The bars could not be loaded, so trades are left out: {run.bars_problem}"
-        found.append(Caution("bars", text, is_grave=True))
-    return found
+        listed.append(Caution("bars", text, is_grave=True))
+    return listed
 
 
 def _held_out(run: Tables) -> list[Caution]:
@@ -128,12 +128,12 @@ def _held_out(run: Tables) -> list[Caution]:
         return []
     held, count = run.front[f"{HELD_OUT}mean_r"].to_numpy(), len(run.front)
     losing, silent = int((held <= 0).sum()), int(np.isnan(held).sum())
-    found = []
+    listed = []
     if losing or silent:
         text = f"Held out, {number(losing)} of {format_count(count, 'member')} lost"
         text += f" and {number(silent)} did not trade." if silent else "."
-        found.append(Caution("held out", text, is_grave=losing + silent == count))
-    return found
+        listed.append(Caution("held out", text, is_grave=losing + silent == count))
+    return listed
 
 
 def _bounds(run: Tables) -> list[Caution]:

@@ -30,24 +30,24 @@ def stitched_curve(run: Tables) -> Curve | None:
     markets, costs = run.task.markets, run.task.costs
     rows = run.judgement.folds.rows
     tested = [(row, list_windows(markets, row.test)) for row in rows if row.trades]
-    windows = [window for _, own in tested for window in own]
+    windows = [window for _, fold_windows in tested for window in fold_windows]
     if not windows:
         return None
     genomes = np.array([run.task.spec.layout.encode(row.genes) for row, _ in tested])
     # All folds at once: an engine whose series memory does not hold together reads them anew.
     every = list(run.engine.on(windows).ledgers(genomes))
     ledgers: list[Ledger] = []
-    for (_, own), traded in zip(tested, every, strict=True):
-        ledgers += traded[len(ledgers) : len(ledgers) + len(own)]
+    for (_, fold_windows), traded in zip(tested, every, strict=True):
+        ledgers += traded[len(ledgers) : len(ledgers) + len(fold_windows)]
     accounts = [markets.names[window.series] for window in windows]
-    start_ns = min(parse_ns(one.first) for row in rows for one in row.test)
+    start_ns = min(parse_ns(span.first) for row in rows for span in row.test)
     trades = collect_trades(ledgers, windows, markets.series, costs)
     return equity_curve(trades, accounts, costs.risk_fraction, start_ns)
 
 
 def list_windows(markets: Markets, ranges: Sequence[Range]) -> list[Window]:
     """Windows of recorded ranges; those whose bars are not there are left out."""
-    return [window for one in ranges for window in _find_windows(markets, one)]
+    return [window for span in ranges for window in _find_windows(markets, span)]
 
 
 def parse_ns(text: str) -> int:

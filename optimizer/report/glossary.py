@@ -60,13 +60,13 @@ OF_EVIDENCE = {
 def terms(run: Tables) -> dict[str, str]:
     """Every term of a run's page and what it means, in the order of the alphabet."""
     names = [str(name).removeprefix(HELD_OUT) for name in run.front.columns] if run.members else []
-    found: Mapping[str, str] = {
+    definitions: Mapping[str, str] = {
         **{words(name): MEANINGS[name] for name in names if name in MEANINGS},
         **TERMS,
         **(OF_A_SEARCH if run.is_search else {}),
         **({} if run.judgement is None else OF_EVIDENCE),
     }
-    return dict(sorted(found.items(), key=lambda term: term[0].lower()))
+    return dict(sorted(definitions.items(), key=lambda term: term[0].lower()))
 
 
 def anchor(term: str) -> str:

@@ -46,22 +46,26 @@ def read_history(path: Path, n_objectives: int) -> History:
     with RunStore.open(path) as store:
         summaries = list(store.generations())
         kept = [
-            one for one in summaries if one.kept == "whole" or (one.kept == "front" and one.front)
+            summary
+            for summary in summaries
+            if summary.kept == "whole" or (summary.kept == "front" and summary.front)
         ]
-        chosen = [kept[place] for place in evenly(len(kept), MOST_GENERATIONS)]
-        found = [_load_population(store, summary) for summary in chosen]
+        chosen = [kept[number] for number in evenly(len(kept), MOST_GENERATIONS)]
+        populations = [_load_population(store, summary) for summary in chosen]
         header = RunHeader.read(store.header)
-    for population, _ in found:
+    for population, _ in populations:
         header.check_genes(population.genomes)
-    feasible = [one.objectives[one.violations == 0] for one, _ in found]
+    feasible = [population.objectives[population.violations == 0] for population, _ in populations]
     nothing = np.full(n_objectives, np.nan)
-    shown = [summaries[place] for place in evenly(len(summaries), MOST_GENERATIONS)]
+    shown = [summaries[number] for number in evenly(len(summaries), MOST_GENERATIONS)]
     volume = np.array([summary.hypervolume for summary in shown])
     return History(
         generations=np.array([summary.number for summary in chosen], np.int64),
-        best=_stack_rows([one.min(axis=0) if len(one) else nothing for _, one in found]),
-        median=_stack_rows([_median(one) if len(one) else nothing for one in feasible]),
-        quantiles=_stack_rows([np.quantile(one.genomes, LEVELS, axis=0).T for one, _ in found]),
+        best=_stack_rows([best.min(axis=0) if len(best) else nothing for _, best in populations]),
+        median=_stack_rows([_median(values) if len(values) else nothing for values in feasible]),
+        quantiles=_stack_rows(
+            [np.quantile(population.genomes, LEVELS, axis=0).T for population, _ in populations]
+        ),
         volume_generations=np.array([summary.number for summary in shown], np.int64),
         volume=volume / volume[-1] if len(volume) and volume[-1] > 0 else volume,
         left_out=len(summaries) - len(chosen),

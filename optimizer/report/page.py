@@ -161,10 +161,10 @@ class _Arrays:
         """Append an array; what stands for it in the JSON."""
         dtype = "<f4" if array.dtype == np.float32 else DTYPES[array.dtype.kind]
         content = _pad_content(np.ascontiguousarray(array).astype(dtype).tobytes())
-        place = {"$": dtype[1:], "at": self.size, "shape": list(array.shape)}
+        reference = {"$": dtype[1:], "at": self.size, "shape": list(array.shape)}
         self.parts.append(content)
         self.size += len(content)
-        return place
+        return reference
 
 
 def _static(run: Tables) -> Mapping[str, object]:

@@ -36,10 +36,10 @@ def parse_weights(objectives: tuple[str, ...], weights: Mapping[str, float]) -> 
     unknown = sorted(set(weights) - set(objectives))
     if unknown:
         raise ConfigError(f"'{unknown[0]}' is no objective of the run: {', '.join(objectives)}")
-    found = np.array([float(weights.get(name, 0.0)) for name in objectives])
-    if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
+    values = np.array([float(weights.get(name, 0.0)) for name in objectives])
+    if not (np.isfinite(values).all() and (values >= 0).all() and values.any()):
         raise ConfigError(f"weights must be at least 0, one of them above 0, got {dict(weights)}")
-    return found
+    return values
 
 
 def compare(fronts: Mapping[str, Floats]) -> pd.DataFrame:

@@ -71,5 +71,5 @@ def _classify(bars: Bars, window: Window) -> Ints:
 def _thirds(values: Floats, chosen: slice) -> Ints:
     """Third in which each value lies, 0 to 2, of those that are chosen."""
     borders = np.quantile(values[chosen], [1 / 3, 2 / 3])
-    places: Ints = np.searchsorted(borders, values, side="left").astype(np.int64)
-    return places
+    thirds: Ints = np.searchsorted(borders, values, side="left").astype(np.int64)
+    return thirds

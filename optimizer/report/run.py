@@ -96,10 +96,10 @@ class Run(Tables):
         """
         with RunStore.open(self.path) as store:
             genomes = find_points(store, self.task)
-        found = measure_points(self.task, genomes)
-        genes = dict(zip(self.genes, found.genomes.T, strict=True))
-        metrics = dict(zip(METRICS, found.values.T, strict=True))
-        return pd.DataFrame({**genes, **metrics, "infeasible": found.failures})
+        points = measure_points(self.task, genomes)
+        genes = dict(zip(self.genes, points.genomes.T, strict=True))
+        metrics = dict(zip(METRICS, points.values.T, strict=True))
+        return pd.DataFrame({**genes, **metrics, "infeasible": points.failures})
 
     def grid(self, x: str, y: str, metric: str = "strength") -> pd.DataFrame:
         """A metric over two genes, of all feasible candidates in a cell the best.
@@ -123,8 +123,8 @@ class Run(Tables):
         >>> load_run(example).grid("ema_fast", "reward_r").shape[0] > 1
         True
         """
-        places = self.number_of_gene(x), self.number_of_gene(y)
-        cells = find_candidates(self, metric).grid(places, maximise=wants_more(metric))
+        numbers = self.number_of_gene(x), self.number_of_gene(y)
+        cells = find_candidates(self, metric).grid(numbers, maximise=wants_more(metric))
         rows, columns = pd.Index(cells.y, name=y), pd.Index(cells.x, name=x)
         return pd.DataFrame(cells.values, index=rows, columns=columns)
 
@@ -172,8 +172,8 @@ def evolve(settings: Mapping[str, object]) -> Run:
     >>> evolve({"population": 8, "generations": 1, "runs": tempfile.mkdtemp()}).status
     'finished'
     """
-    with _as_configured(settings) as given:
-        config, line = make_config(given, where="evolve"), LiveLine()
+    with _as_configured(settings) as configured:
+        config, line = make_config(configured, where="evolve"), LiveLine()
         watcher = LineWatcher(line)
         result = start_run(config, watcher, lambda: False)
         refuse_red(result.certificate)
@@ -208,14 +208,14 @@ def judge(
 
 def backtest(settings: Mapping[str, object], genes: Mapping[str, float]) -> "Single":
     """Backtest one individual; see `optimizer.backtest`."""
-    with _as_configured(settings) as given:
-        task = prepare(make_config(given, where="backtest"))
+    with _as_configured(settings) as configured:
+        task = prepare(make_config(configured, where="backtest"))
         genome = encode_genome(task.spec.layout, genes)
         check_genome_fits(task, genome)
         prove_one(task, genome)
-        found = Single(task, genome)
-        prove_shown(task.spec, task.markets, genome[None], found.engine.ledgers(genome[None]))
-        return found
+        single = Single(task, genome)
+        prove_shown(task.spec, task.markets, genome[None], single.engine.ledgers(genome[None]))
+        return single
 
 
 class Single(Run):
@@ -311,8 +311,8 @@ def compare_runs(**runs: Run) -> pd.DataFrame:
     if len(objectives) != 1:
         raise ConfigError(f"fronts of different objectives cannot be compared: {objectives}")
     headers = [run.header for run in runs.values()]
-    measured = [(one.data, one.windows, one.costs) for one in headers]
-    if any(one != measured[0] for one in measured):
+    measured = [(header.data, header.windows, header.costs) for header in headers]
+    if any(measurement != measured[0] for measurement in measured):
         raise ConfigError(
             "fronts measured on other bars or at other costs cannot be compared: hold verdicts and "
             "held-out results against each other"
@@ -326,15 +326,17 @@ def check_strategy(spec: Strategy, individuals: int = 20, **settings: object) ->
     The strategy is known by its name afterwards; `settings` are fields of `RunConfig`. Returns
     individuals, their trades, mismatches (there must be none), and the first of them in words.
     """
-    with _as_configured({**settings, "strategy": spec}) as given:
-        task = prepare(make_config(given, where="check_strategy"), for_search=True)
-        found = certify(task.engine(device="cpu"), task.random_individuals(individuals), threads=1)
+    with _as_configured({**settings, "strategy": spec}) as configured:
+        task = prepare(make_config(configured, where="check_strategy"), for_search=True)
+        certificate = certify(
+            task.engine(device="cpu"), task.random_individuals(individuals), threads=1
+        )
     return pd.Series(
         {
-            "individuals": found.individuals,
-            "trades": found.trades,
-            "mismatches": found.mismatches,
-            "first mismatch": found.first_mismatch or "none",
+            "individuals": certificate.individuals,
+            "trades": certificate.trades,
+            "mismatches": certificate.mismatches,
+            "first mismatch": certificate.first_mismatch or "none",
         },
         name=spec.name,
     )

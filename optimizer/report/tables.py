@@ -66,8 +66,8 @@ class Tables:
         self._flags = build_data_flags(data)
         with RunStore.open(path) as store:
             self.header = RunHeader.read(store.header)
-            found, self.judgement = opened_result(store)
-            self.result: RunResult | None = found
+            recorded, self.judgement = opened_result(store)
+            self.result: RunResult | None = recorded
             self.status: str = store.status
             self.summaries: tuple[GenerationSummary, ...] = tuple(store.generations())
             last = store.last_generation()
@@ -137,13 +137,13 @@ class Tables:
         if self.result is not None:
             return self.result.front
         front = final_front(self._last)
-        found = describe_individuals(self.task, self.engine, front.genomes, front.objectives)
-        return best_first(found, self.objectives)
+        members = describe_individuals(self.task, self.engine, front.genomes, front.objectives)
+        return best_first(members, self.objectives)
 
     @cached_property
     def genomes(self) -> Floats:
         """Genomes of the members, [F, G]."""
-        rows = [[one.genes[name] for name in self.genes] for one in self.members]
+        rows = [[member.genes[name] for name in self.genes] for member in self.members]
         return np.array(rows, np.float64).reshape(len(rows), len(self.genes))
 
     @cached_property
@@ -160,10 +160,10 @@ class Tables:
         (['ema_fast', 'ema_slow', 'z_window'], 'member')
         """
         rows = []
-        for one in self.members:
-            kept = {} if one.held_out is None else _flatten_figures(one.held_out)
+        for member in self.members:
+            kept = {} if member.held_out is None else _flatten_figures(member.held_out)
             held_out = {f"{HELD_OUT}{name}": value for name, value in kept.items()}
-            rows.append({**one.genes, **_flatten_figures(one), **held_out})
+            rows.append({**member.genes, **_flatten_figures(member), **held_out})
         others = [name for name in FIGURES if name not in self.objectives]
         columns = list(rows[0]) if rows else [*self.genes, *self.objectives, *others]
         frame = pd.DataFrame(rows, columns=columns)
@@ -211,7 +211,7 @@ class Tables:
     @property
     def has_held_out(self) -> bool:
         """Whether members were also tried on bars that the search has not seen."""
-        return any(one.held_out is not None for one in self.members)
+        return any(member.held_out is not None for member in self.members)
 
     @cached_property
     def engine(self) -> Engine:
@@ -235,8 +235,8 @@ class Tables:
 
     def trade_columns(self, member: int) -> Trades:
         """Trades of a member as plain columns; `trades` gives them as a frame."""
-        (found,) = self.trades_of([member])
-        return found
+        (columns,) = self.trades_of([member])
+        return columns
 
     def trades_of(self, members: Sequence[int]) -> Iterator[Trades]:
         """The same of several members, whose bars are read but once."""
@@ -295,12 +295,12 @@ class Tables:
         `bars` are those from the peak to the recovery, or else to the last bar, of several symbols
         the times at which one has a bar.
         """
-        found = self.worst_drawdowns(self.trade_columns(member))
+        falls = self.worst_drawdowns(self.trade_columns(member))
         times = {
-            name: pd.to_datetime([getattr(one, f"{name}_ns") for one in found], unit="ns", utc=True)
+            name: pd.to_datetime([getattr(one, f"{name}_ns") for one in falls], unit="ns", utc=True)
             for name in ("from", "to", "recovered")
         }
-        depths, bars = [one.depth for one in found], [one.bars for one in found]
+        depths, bars = [fall.depth for fall in falls], [fall.bars for fall in falls]
         return pd.DataFrame({"depth": depths, **times, "bars": bars})
 
     def worst_drawdowns(self, trades: Trades) -> list[Drawdown]:
@@ -311,8 +311,8 @@ class Tables:
     def bar_times(self) -> Ints:
         """When bars in some window open, nanoseconds UTC, each time once."""
         markets = self.task.markets
-        own = (markets.series[one.series].timestamp[one.start : one.end] for one in markets.ranges)
-        return np.unique(np.concatenate(list(own)))
+        times = (markets.series[w.series].timestamp[w.start : w.end] for w in markets.ranges)
+        return np.unique(np.concatenate(list(times)))
 
     @cached_property
     def days(self) -> Ints:
@@ -326,13 +326,13 @@ class Tables:
             StoreError: When that generation was not recorded, or only its front was kept.
         """
         with RunStore.open(self.path) as store:
-            found = store.generation(generation).population
-        self.header.check_genes(found.genomes)
-        frame = pd.DataFrame(found.genomes, columns=list(self.genes))
-        natural = self.header.natural(found.objectives)
+            population = store.generation(generation).population
+        self.header.check_genes(population.genomes)
+        frame = pd.DataFrame(population.genomes, columns=list(self.genes))
+        natural = self.header.natural(population.objectives)
         for column, name in enumerate(self.objectives):
             frame[name] = natural[:, column]
-        frame["is_feasible"] = found.violations == 0
+        frame["is_feasible"] = population.violations == 0
         return frame
 
     @cached_property
@@ -374,9 +374,9 @@ class Tables:
         if name not in self.objectives:
             raise ConfigError(unknown("objective", name, list(self.objectives)))
         with RunStore.open(self.path) as store:
-            found = measure_run_importance(store)[name]
-        shares = {"alone": found.alone, "beyond": found.beyond}
-        noise = zip(("alone_noise", "beyond_noise"), found.noise, strict=True)
+            importance = measure_run_importance(store)[name]
+        shares = {"alone": importance.alone, "beyond": importance.beyond}
+        noise = zip(("alone_noise", "beyond_noise"), importance.noise, strict=True)
         return pd.DataFrame({**shares, **dict(noise)}, index=pd.Index(self.genes, name="gene"))
 
     def number_of_gene(self, gene: str) -> int:

@@ -98,8 +98,8 @@ def _leverage(member: Member) -> Tile | None:
 
 
 def _against_hold(member: Member) -> Tile | None:
-    own, hold = _value(member, "total_return"), _value(member, "buy_and_hold")
-    if own is None or hold is None:
+    total_return, hold = _value(member, "total_return"), _value(member, "buy_and_hold")
+    if total_return is None or hold is None:
         return None
-    points, made = f"{100 * (own - hold):+,.1f}", f"points; holding made {fraction(hold)}"
-    return Tile("Against buy and hold", points, made, _sign(own - hold))
+    points, made = f"{100 * (total_return - hold):+,.1f}", f"points; holding made {fraction(hold)}"
+    return Tile("Against buy and hold", points, made, _sign(total_return - hold))

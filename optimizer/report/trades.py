@@ -110,7 +110,10 @@ def collect_trades(
     number = np.repeat(np.arange(len(windows)), [len(ledger) for ledger in ledgers])
     owner = np.array([window.series for window in windows], np.int64)
     is_held_out = np.array([window.role == "held_out" for window in windows], np.bool_)
-    columns = {name: _join_columns(getattr(one, name) for one in ledgers) for name in Trade._fields}
+    columns = {
+        name: _join_columns(getattr(ledger_columns, name) for ledger_columns in ledgers)
+        for name in Trade._fields
+    }
 
     def read_open_times(bar: str) -> Ints:
         return np.concatenate(
@@ -137,8 +140,8 @@ def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Windo
     """Trades as a frame, as `Tables.trades` describes it."""
     samples = [SAMPLES[window.role] for window in windows]
     symbol, sample = (
-        pd.Categorical.from_codes(places[trades.window], categories=pd.Index(names))
-        for names, places in (factorize_names(symbols), factorize_names(samples))
+        pd.Categorical.from_codes(codes[trades.window], categories=pd.Index(names))
+        for names, codes in (factorize_names(symbols), factorize_names(samples))
     )
     return pd.DataFrame(
         {
@@ -191,26 +194,26 @@ def by_weekday(trades: Trades, chosen: Bools) -> Groups:
 
 def by_label(trades: Trades, chosen: Bools, labels: Sequence[str]) -> Groups:
     """The chosen [K] trades by the label of their window [W]; labels without a trade too."""
-    names, places = factorize_names(labels)
-    return _group_trades(trades, chosen, places[trades.window], names)
+    names, codes = factorize_names(labels)
+    return _group_trades(trades, chosen, codes[trades.window], names)
 
 
 def factorize_names(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     """Each different name once, in order, and where each of the names [N] stands among them."""
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    return tuple(places), np.array([places[name] for name in names], np.int64)
+    code_of = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    return tuple(code_of), np.array([code_of[name] for name in names], np.int64)
 
 
 def _group_trades(trades: Trades, chosen: Bools, keys: Ints, labels: tuple[str, ...]) -> Groups:
-    n, own = len(labels), keys[chosen]
+    n, chosen_keys = len(labels), keys[chosen]
     return Groups(
         labels=labels,
-        trades=np.bincount(own, minlength=n).astype(np.int64),
-        sum_r=np.bincount(own, weights=trades.r[chosen], minlength=n).astype(np.float64),
+        trades=np.bincount(chosen_keys, minlength=n).astype(np.int64),
+        sum_r=np.bincount(chosen_keys, weights=trades.r[chosen], minlength=n).astype(np.float64),
     )
 
 
 def _join_columns(parts: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Columns of ledgers as one; places, sides and reasons are int64."""
-    found = np.concatenate(list(parts))
-    return found.astype(np.int64) if found.dtype.kind == "i" else found
+    joined = np.concatenate(list(parts))
+    return joined.astype(np.int64) if joined.dtype.kind == "i" else joined
