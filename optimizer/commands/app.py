@@ -1,14 +1,16 @@
 """The commands and their flags; what a command needs is imported when it runs, not before."""
 
+from collections import UserDict
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from optimizer.cluster.address import Address
 from optimizer.commands.clusters import cluster_flags
 from optimizer.commands.flags import config_flags, option, parse_settings, run_names, trust_flag
-from optimizer.commands.groups import GROUPS
 from optimizer.commands.help import Sectioned
 from optimizer.commands.shared import (
     ALL,
@@ -27,8 +29,30 @@ from optimizer.commands.shared import (
 from optimizer.errors import ConfigError
 from optimizer.scanning.knobs import NARROWER, SCANNED
 
+GROUPS = ("runs", "data", "strategies", "objectives", "forecast")
+"""Words with commands under them: each is the `app` of the file of its name."""
+
+
+class _Commands(UserDict[str, Any]):
+    """Commands by name, and groups, of which one is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - the library's own
+        if super().__getitem__(name) is None:
+            self[name] = typer.main.get_group(import_module(f"optimizer.commands.{name}").app)
+        return super().__getitem__(name)
+
+
+class _Program(TyperGroup):
+    """The program, whose groups nobody imports who does not name them."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - the library's own
+        super().__init__(**attributes)
+        self.commands = _Commands({**self.commands, **dict.fromkeys(GROUPS)})
+
+
 app = typer.Typer(
     name="optimizer",
+    cls=_Program,
     help="Find trading parameters by a genetic search, every trade checked against a reference.",
     epilog="Any command takes --debug, which shows the traceback of an error; --version says which "
     "version this is. The command is also installed as `optimizer`, whose words, flags, runs and "
@@ -37,10 +61,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
-for _name, _group in GROUPS.items():
-    app.add_typer(_group, name=_name)
 
 
 @app.command(cls=Sectioned)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 
@@ -12,24 +11,19 @@ from engine.fast_case import find_fast_case
 from engine.reference import Reference
 from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
-from optimizer.commands.console import Lines, plain_table, stdout
-from optimizer.commands.data import price_chart
-from optimizer.commands.notes import COMPILES, note, telling
-from optimizer.commands.strategies import print_genes
+from optimizer.commands.console import Lines, plain_table
+from optimizer.commands.data_tables import price_chart
+from optimizer.commands.strategy_texts import print_genes
 from optimizer.commands.tables import certificate_line, describe_exits
-from optimizer.config.run_config import resolve_config
-from optimizer.errors import ConfigError
 from optimizer.runs.result import refuse_red
 from optimizer.session.causal import prove_front
-from optimizer.session.task import Task, prepare
+from optimizer.session.task import Task
 from optimizer.shown import format_count, number
 from strategy.conditions import Condition, split_conjunction
 from strategy.expressions import GeneValue
-from strategy.files import load_strategy
 from strategy.model import PARTS, Strategy
 from strategy.nodes import walk
 from strategy.rows import count_warm_up, first_value
-from strategy.rules import is_file
 from strategy.wording import format_tree
 
 SIDES = ("long", "short", "exit_long", "exit_short")
@@ -39,20 +33,13 @@ MOST_CORNERED = 6
 """Genes of a condition that are tried at both bounds, all with all."""
 
 
-@telling((COMPILES,), note)
-def check_command(address: str, flags: Mapping[str, object]) -> None:
-    """Say what a strategy does on some bars with its default genes, by both engines.
+def print_strategy(console: Lines, task: Task) -> None:
+    """Print what a strategy does on some bars with its default genes, by both engines.
 
     Raises:
-        StrategyError, IndicatorError: Naming the place in the file; also a look-ahead.
         ParityError: When the engines disagree.
     """
-    if not is_file(address):
-        such = f"{address}.py" if Path(f"{address}.py").is_file() else "mine.py"
-        raise ConfigError(f"'{address}' is no file of a strategy: name one, such as {such}")
-    load_strategy(address)
-    task = prepare(resolve_config(None, {**flags, "strategy": address}), for_search=True)
-    strategy, console = task.spec, stdout()
+    strategy = task.spec
     console.say(f"{strategy.name}: {strategy.summary}")
     is_fast = find_fast_case(strategy).is_covered
     how = "kernels of its own" if is_fast else "kernels that read it as data"

@@ -1,36 +1,22 @@
-"""runs compare: recorded runs side by side."""
+"""Tables of recorded runs side by side."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict
-from pathlib import Path
 
 from rich.table import Table
 
-from optimizer.commands.console import print_json, stdout
-from optimizer.errors import ConfigError
+from optimizer.commands.console import stdout
 from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import opened_result
 from optimizer.judging.verdict import derive_verdict, find_pick
-from optimizer.runs import RunStore, find_run
-from optimizer.runs.result import RunHeader
-from optimizer.session.compared import RunComparison, compare_runs
+from optimizer.runs import RunStore
+from optimizer.session.compared import RunComparison
 from optimizer.shown import format_count, fraction, metric, number
 
 
-def compare_command(names: Sequence[str], runs: Path, *, as_json: bool) -> None:
+def print_comparison(
+    found: Sequence[RunComparison], outcomes: Sequence[Mapping[str, str]], objectives: Sequence[str]
+) -> None:
     """Print what differs and how much of the common front each run has found."""
-    paths = [find_run(runs, name) for name in names]
-    if len(paths) < 2 or len({path.resolve() for path in paths}) < len(paths):
-        raise ConfigError("name two runs or more, each once")
-    with ExitStack() as opened:
-        stores = [opened.enter_context(RunStore.open(path)) for path in paths]
-        objectives = RunHeader.read(stores[0].header).objectives
-        found = compare_runs(stores)
-        outcomes = [_outcome(store) for store in stores]
-    if as_json:
-        print_json({"objectives": objectives, "runs": [asdict(run) for run in found]})
-        return
     console = stdout()
     console.print(_table(found, outcomes, objectives))
     for run in found[1:]:
@@ -50,7 +36,7 @@ def compare_command(names: Sequence[str], runs: Path, *, as_json: bool) -> None:
         )
 
 
-def _outcome(store: RunStore) -> dict[str, str]:
+def describe_outcome(store: RunStore) -> dict[str, str]:
     """Verdict, pick and held-out bars of a run, as far as it has come."""
     result, judgement = opened_result(store)
     if result is None:

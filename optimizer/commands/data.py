@@ -1,219 +1,46 @@
 """data: what bars hold, whether they are fit for use, fetching, and files in one form."""
 
-import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-import numpy as np
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+import typer
 
-from data import (
-    PROVIDERS,
-    Bars,
-    inspect_source,
-    join_bars,
-    keep_bars,
-    load_bars,
-    longest_gaps,
-    quirks_of,
-)
-from data.bars import check_symbol
-from data.cache import CachedSeries, list_cached
-from data.providers import find_provider
-from data.table import LoadOptions
-from optimizer.commands.console import facts_table, plain_table, print_json, stderr, stdout
-from optimizer.config.run_config import resolve_config
+from optimizer.commands.flags import config_flags, option
+from optimizer.commands.shared import DATA, FETCH, RANGE, READ, AnyJson, Specs, command_group
 from optimizer.errors import ConfigError
-from optimizer.session.markets import load_series
-from optimizer.session.sources import load_options, named_specs
-from optimizer.shown import format_count, minute, number
 
-if TYPE_CHECKING:
-    from data.vendor.series import FetchStep
-
-NS_PER_S = 10**9
-
-WIDTH, HEIGHT = 72, 10
+app = command_group("Look at bars, check and keep them.")
 
 
-def list_command(flags: Mapping[str, object], *, as_json: bool) -> None:
-    """Print the sources of bars, and the series that were fetched and kept."""
-    cache = resolve_config(None, flags).cache
-    kept = list_cached(None if cache is None else Path(cache))
-    if as_json:
-        sources = [
-            {"source": one.name, "form": one.form, "summary": one.summary}
-            for one in PROVIDERS.values()
-        ]
-        print_json({"sources": sources, "fetched": [_cached_to_dict(one) for one in kept]})
-        return
-    table = plain_table("source", "how to name it", "what it is", is_folded=True)
-    for provider in PROVIDERS.values():
-        table.add_row(provider.name, provider.form, provider.summary)
-    stdout().print(table)
-    if not kept:
-        return
-    headings = ("series", "bars", "from", "to", "parts", "MB", "fetched")
-    table = plain_table(*headings, right=("bars", "parts", "MB"), title="Fetched and kept")
-    for one in kept:
-        size, parts = f"{one.size_bytes / 1e6:.1f}", number(one.parts)
-        damaged = f" ({format_count(one.unreadable, 'damaged file')})" if one.unreadable else ""
-        times = (_utc(one.start_ns), _utc(one.end_ns))
-        name = f"{one.name or one.folder}{damaged}"
-        table.add_row(name, number(one.bars), *times, parts, size, one.fetched_at[:16])
-    stdout().print()
-    stdout().print(table)
+@app.command("show")
+@config_flags(*DATA)
+def show_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """What bars hold: their range, gaps, quirks, a small chart and their hash."""
+    from optimizer.commands.data_tables import print_series
+    from optimizer.config.run_config import resolve_config
+    from optimizer.session.markets import load_series
+
+    print_series(load_series(resolve_config(None, _merge_specs(specs, flags))), as_json=as_json)
 
 
-def show_command(flags: Mapping[str, object], *, as_json: bool) -> None:
-    """Print what bars hold: an object for one series, a list for several."""
-    print_series(load_series(resolve_config(None, flags)), as_json=as_json)
-
-
-def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
-    """Print series: their facts, a chart, quirks and notes, or the same as JSON."""
-    if as_json:
-        told = [_bars_to_dict(bars) for bars in series]
-        print_json(told[0] if len(told) == 1 else told)
-        return
-    console = stdout()
-    mark = "\u2503" if "utf" in (sys.stdout.encoding or "").lower() else "|"
-    for bars in series:
-        console.print(facts_table(collect_facts(bars)))
-        console.print()
-        for line in price_chart(bars, mark=mark):
-            console.say(line)
-        for quirk in quirks_of(bars):
-            console.say(f"quirk: {quirk}")
-        for note in bars.notes:
-            console.say(f"note: {note}")
-
-
-def collect_facts(bars: Bars) -> dict[str, object]:
-    """What a series holds: names in words to values."""
-    gaps = bars.gaps_in_open_hours()
-    first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
-    facts: dict[str, object] = {
-        "symbol": bars.symbol,
-        "simulated": "yes, a program invented it" if bars.is_simulated else "no",
-        "timeframe": bars.timeframe,
-        "bars": len(bars),
-        "first bar opens": first,
-        "last bar opens": last,
-        "lowest low": float(bars.low.min()),
-        "highest high": float(bars.high.max()),
-        "bars without volume": int((bars.volume == 0).sum()),
-        "gaps": gaps.count,
-        "bars missing in gaps": gaps.missing_bars,
-        "hash": bars.content_hash,
-    }
-    if bars.open_gaps is not None:
-        facts["pauses in closed hours"] = bars.open_gaps.pauses
-    if bars.extra:
-        facts["further columns"] = ", ".join(bars.extra)
-    if gaps.count:
-        hours = gaps.longest_ns / NS_PER_S / 3600
-        ends = _utc(int(bars.timestamp[gaps.longest_at]))
-        facts["longest gap"] = f"{hours:g} h, ends {ends}"
-    return facts
-
-
-def check_command(flags: Mapping[str, object], *, as_json: bool) -> None:
-    """Look at every source, and refuse at the end when one cannot be used."""
-    config = resolve_config(None, flags)
-    options = load_options(config)
-    specs = named_specs(config)
-    found = [inspect_source(spec, options) for spec in _track_sources(specs, "checking")]
-    refused = sum(one.bars is None for one in found)
-    if as_json:
-        print_json(
-            [
-                {"source": one.spec, "problems": list(one.problems)}
-                | ({} if one.bars is None else _bars_to_dict(one.bars))
-                for one in found
-            ]
-        )
-    else:
-        for one in found:
-            stdout().say(f"{one.spec}: {'refused' if one.bars is None else _summary(one.bars)}")
-            notes = () if one.bars is None else (*quirks_of(one.bars), *one.bars.notes)
-            for line in (*one.problems, *notes):
-                stdout().say(f"  {line}")
-    if refused:
-        raise ConfigError(
-            f"{refused} of {format_count(len(specs), 'source')} cannot be used as they are"
-        )
-
-
-def import_command(
-    flags: Mapping[str, object], folder: Path, *, join: str | None, may_replace: bool, as_json: bool
+@app.command("fetch")
+@config_flags(*FETCH, descriptions=RANGE)
+def fetch_bars(
+    specs: Annotated[list[str], typer.Argument(help="Series to fetch.", metavar="SPEC")],
+    *,
+    flags: dict[str, object],
+    refetch: Annotated[
+        bool, option("--refetch", "Set what is cached aside, fetch it all anew.")
+    ] = False,
+    as_json: AnyJson = False,
 ) -> None:
-    """Read sources and keep each as a Parquet file, or all as one; the first that fails ends it."""
-    config = resolve_config(None, flags)
-    options = load_options(config)
-    rows = []
-    loaded = (load_bars(spec, options) for spec in _track_sources(named_specs(config), "importing"))
-    for bars in loaded if join is None else [join_bars(list(loaded), check_symbol(join))]:
-        for note in bars.notes:
-            stderr().say(f"note: {bars.symbol}: {note}")
-        path, written = keep_bars(bars, folder, may_replace=may_replace)
-        rows.append({**_bars_to_dict(bars), "file": str(path), "written": written})
-    if as_json:
-        print_json(rows)
-        return
-    headings = ("symbol", "bars", "", "first bar opens", "last bar opens", "hash", "file")
-    table = plain_table(*headings, right=("bars",))
-    for row in rows:
-        kept = f"{row['file']}{'' if row['written'] else ' (as it was)'}"
-        hash_ = str(row["hash"])[:12]
-        times = (str(row["first bar opens"]), str(row["last bar opens"]))
-        name, frame = str(row["symbol"]), str(row["timeframe"])
-        table.add_row(name, number(row["bars"]), frame, *times, hash_, kept)
-    stdout().print(table)
-    beside = "".join(f" --aligned-column {name}" for name in options.aligned)
-    stdout().say(f"use them with --data {folder}{beside}")
+    """Bring a vendor's bars into the cache: polygon:SYMBOL, --from and --to."""
+    from data import load_bars
+    from data.providers import find_provider
+    from optimizer.commands.data_tables import FetchShow, print_series
+    from optimizer.config.run_config import resolve_config
+    from optimizer.session.sources import load_options
 
-
-def price_chart(bars: Bars, *, mark: str = "|") -> list[str]:
-    """Draw the range of prices over time, in lines from the highest high to the lowest low.
-
-    Each column covers a like number of bars, from their lowest low to their highest high.
-    """
-    edges = np.linspace(0, len(bars), min(WIDTH, len(bars)) + 1).round().astype(int)[:-1]
-    low, high = np.minimum.reduceat(bars.low, edges), np.maximum.reduceat(bars.high, edges)
-    bottom, top = float(low.min()), float(high.max())
-    step = (top - bottom) / HEIGHT or 1.0
-    first = np.clip(((low - bottom) / step).astype(int), 0, HEIGHT - 1)
-    last = np.clip(np.ceil((high - bottom) / step).astype(int) - 1, first, HEIGHT - 1)
-    labels = {HEIGHT - 1: number(top), 0: number(bottom)}
-    margin = max(map(len, labels.values()))
-    return [
-        f"{labels.get(row, ''):>{margin}} "
-        + "".join(
-            mark if a <= row <= b else " "
-            for a, b in zip(first.tolist(), last.tolist(), strict=True)
-        ).rstrip()
-        for row in reversed(range(HEIGHT))
-    ]
-
-
-def fetch_command(
-    flags: Mapping[str, object], specs: Sequence[str], *, refetch: bool, as_json: bool
-) -> None:
-    """Fetch, then print what the cache holds now: an object for one series, a list for many."""
     options = load_options(resolve_config(None, flags))
     for spec in specs:
         if find_provider(spec)[0].name != "polygon":
@@ -226,89 +53,73 @@ def fetch_command(
     print_series(fetched, as_json=as_json)
 
 
-class _TimeLeft(ProgressColumn):
-    """Counts down to the end that the plan's calls a minute allow."""
+@app.command("check")
+@config_flags(*DATA)
+def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """Whether bars are fit for use: everything that is wrong with every source, at once."""
+    from data import inspect_source
+    from optimizer.commands.data_tables import print_inspected, track_sources
+    from optimizer.config.run_config import resolve_config
+    from optimizer.session.sources import load_options, named_specs
+    from optimizer.shown import format_count
 
-    def render(self, task: Task) -> Text:
-        """The time left, in minutes and seconds."""
-        left_s = 0 if task.finished else max(round(task.fields["ends_s"] - time.monotonic()), 0)
-        return Text(f"{left_s // 60}:{left_s % 60:02}")
-
-
-class FetchShow(Progress):
-    """Progress of fetches on stderr: a bar in a terminal, lines elsewhere."""
-
-    def __init__(self) -> None:
-        self._lines = stderr()
-        super().__init__(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[bars]:,} bars"),
-            TimeElapsedColumn(),
-            TextColumn("ETA"),
-            _TimeLeft(),
-            console=self._lines,
-            disable=not self._lines.is_terminal,
+    config = resolve_config(None, _merge_specs(specs, flags))
+    options = load_options(config)
+    sources = named_specs(config)
+    inspected = [inspect_source(spec, options) for spec in track_sources(sources, "checking")]
+    print_inspected(inspected, as_json=as_json)
+    if refused := sum(one.bars is None for one in inspected):
+        raise ConfigError(
+            f"{refused} of {format_count(len(sources), 'source')} cannot be used as they are"
         )
-        self._shown = self.add_task("", total=None, bars=0, ends_s=0.0)
-
-    def fetch(self, spec: str, options: LoadOptions, *, refetch: bool) -> None:
-        """Fetch one series."""
-        # The vendor's client takes a while to import, and few commands need it.
-        from data.providers import polygon_api
-
-        address = find_provider(spec)[1]
-        self.reset(self._shown, total=None, bars=0)
-        polygon_api.fetch(address, options, self.show, refetch=refetch)
-
-    def show(self, step: "FetchStep") -> None:
-        """Show one step."""
-        self.update(
-            self._shown,
-            description=step.series,
-            completed=step.done,
-            total=step.pieces or None,
-            bars=step.bars,
-            ends_s=time.monotonic() + step.left_s,
-        )
-        if step.note:
-            self._lines.say(f"note: {step.series}: {step.note}")
 
 
-def _cached_to_dict(one: CachedSeries) -> dict[str, object]:
-    told = asdict(one)
-    times = {"start": _utc(one.start_ns), "end": _utc(one.end_ns)}
-    return {**told, "folder": str(one.folder), **times}
+@app.command("import")
+@config_flags(*READ)
+def import_files(
+    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns.", metavar="FILE")],
+    *,
+    flags: dict[str, object],
+    into: Annotated[Path, option("--into", "Folder to keep them in.", "FOLDER")] = Path("bars"),
+    replace: Annotated[bool, option("--replace", "Replace files that hold other bars.")] = False,
+    join: Annotated[
+        str | None, option("--join", "All files are parts of one market.", "SYMBOL")
+    ] = None,
+    as_json: AnyJson = False,
+) -> None:
+    """Read files of any layout and keep each as a Parquet file of one form."""
+    from data import join_bars, keep_bars, load_bars
+    from data.bars import check_symbol
+    from optimizer.commands.console import stderr
+    from optimizer.commands.data_tables import describe_bars, print_imported, track_sources
+    from optimizer.config.run_config import resolve_config
+    from optimizer.session.sources import load_options, named_specs
+
+    config = resolve_config(None, {**flags, "data": files})
+    options, rows = load_options(config), []
+    loaded = (load_bars(spec, options) for spec in track_sources(named_specs(config), "importing"))
+    for bars in loaded if join is None else [join_bars(list(loaded), check_symbol(join))]:
+        for note in bars.notes:
+            stderr().say(f"note: {bars.symbol}: {note}")
+        path, written = keep_bars(bars, into, may_replace=replace)
+        rows.append({**describe_bars(bars), "file": str(path), "written": written})
+    print_imported(rows, into, options.aligned, as_json=as_json)
 
 
-def _bars_to_dict(bars: Bars) -> dict[str, object]:
-    return {
-        **collect_facts(bars),
-        "quirks": list(quirks_of(bars)),
-        "longest_gaps": longest_gaps(bars),
-        "notes": list(bars.notes),
-    }
+@app.command("list")
+@config_flags("cache")
+def list_sources(*, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """Sources of bars, and the series that were fetched and kept."""
+    from data.cache import list_cached
+    from optimizer.commands.data_tables import print_sources
+    from optimizer.config.run_config import resolve_config
+
+    cache = resolve_config(None, flags).cache
+    print_sources(list_cached(None if cache is None else Path(cache)), as_json=as_json)
 
 
-def _summary(bars: Bars) -> str:
-    first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
-    return f"{format_count(len(bars), 'bar')} of {bars.timeframe}, {first} to {last}"
-
-
-def _track_sources(specs: Sequence[str], doing: str) -> Iterator[str]:
-    """The sources one by one; on a terminal with progress and the time left."""
-    console = stderr()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    is_shown = console.is_terminal and len(specs) > 1
-    with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
-        yield from progress.track(specs, description=doing)
-
-
-def _utc(time_ns: int) -> str:
-    return f"{minute(time_ns)} UTC"
+def _merge_specs(specs: list[str] | None, flags: dict[str, object]) -> dict[str, object]:
+    """The flags with the sources that were named, in either way but not in both."""
+    if specs and "data" in flags:
+        raise ConfigError(f"'{specs[0]}' and --data: name the bars once")
+    return {**flags, "data": specs} if specs else flags

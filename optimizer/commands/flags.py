@@ -5,7 +5,6 @@ Also what a shell may complete after a flag: runs, strategies, and the choices o
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -15,8 +14,6 @@ import typer
 from optimizer.config.run_config import RunConfig, find_value_type, find_words, format_flag
 from optimizer.config.values import AMOUNT, format_bytes, read_schema_extra
 from optimizer.errors import ConfigError
-from optimizer.forecasts.settings import ForecastSettings
-from optimizer.forecasts.settings import format_flag as format_forecast_flag
 
 Command = Callable[..., None]
 
@@ -107,26 +104,6 @@ def config_flags(
     narrower = descriptions or {}
     parameters = [_parameter(name, narrower.get(name)) for name in names]
     return taking("flags", parameters, lambda **given: given_fields(given))
-
-
-def forecast_flags(function: Command) -> Command:
-    """Give a command the flags of `ForecastSettings`; it receives them as ``settings``."""
-    parameters = [
-        inspect.Parameter(
-            one.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=typer.Option(
-                one.default,
-                format_forecast_flag(one.name),
-                help=one.metadata["text"],
-                metavar=one.metadata["form"] or None,
-                show_default=not isinstance(one.default, bool),
-            ),
-            annotation=type(one.default),
-        )
-        for one in fields(ForecastSettings)
-    ]
-    return taking("settings", parameters, ForecastSettings)(function)
 
 
 def given_fields(flags: Mapping[str, object]) -> dict[str, object]:

@@ -1,154 +1,93 @@
 """forecast: fit a model walk-forward, keep what it forecasts as a file, and say how good it was."""
 
-import math
-from collections.abc import Mapping
-from dataclasses import replace
+import inspect
+from dataclasses import fields, replace
 from pathlib import Path
-from time import monotonic
+from typing import Annotated
 
-from rich.table import Table
+import typer
 
-from optimizer.commands.console import Lines, plain_table, print_json, stderr, stdout
-from optimizer.forecasts.column import (
-    Forecast,
-    ForecastRecord,
-    counted_record,
-    list_records,
-    read_forecast,
-)
-from optimizer.forecasts.fit import Watch
-from optimizer.forecasts.settings import ForecastSettings
-from optimizer.forecasts.skill import RIVALS, Figures
-from optimizer.session.forecasting import forecast_to_file
-from optimizer.shown import format_count, fraction, number
+from optimizer.commands.flags import Command, config_flags, option, taking
+from optimizer.commands.shared import DATA, AsJson, Quiet, command_group
+from optimizer.forecasts.settings import ForecastSettings, format_flag
 
-LINE_EVERY_S = 1.0
+app = command_group("Forecasts as columns of bars: fit, show, list.")
 
 
-def fit_command(
-    flags: Mapping[str, object],
-    settings: ForecastSettings,
-    out: Path,
+def forecast_flags(function: Command) -> Command:
+    """Give a command the flags of `ForecastSettings`; it receives them as ``settings``."""
+    parameters = [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=typer.Option(
+                one.default,
+                format_flag(one.name),
+                help=one.metadata["text"],
+                metavar=one.metadata["form"] or None,
+                show_default=not isinstance(one.default, bool),
+            ),
+            annotation=type(one.default),
+        )
+        for one in fields(ForecastSettings)
+    ]
+    return taking("settings", parameters, ForecastSettings)(function)
+
+
+@app.command("fit")
+@config_flags(*DATA)
+@forecast_flags
+def fit_forecast(
     *,
-    as_json: bool,
-    quiet: bool,
+    flags: dict[str, object],
+    settings: ForecastSettings,
+    out: Annotated[
+        Path | None, option("--out", "File to write, of forecasts if unset.", "FILE.parquet")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Fit a forecast, write it, and print how good it was; `flags` say which bars."""
-    forecast = forecast_to_file(out, flags, settings, _watch(quiet=quiet))
-    _show(forecast, out, as_json=as_json)
+    """Train a model walk-forward, write its forecasts, and say how good they were."""
+    from optimizer.commands.forecast_tables import print_forecast, watch_training
+    from optimizer.session.forecasting import forecast_to_file
+
+    target = out or Path("forecasts") / f"{settings.model}.parquet"
+    forecast = forecast_to_file(target, flags, settings, watch_training(quiet=quiet))
+    print_forecast(forecast, target, as_json=as_json)
 
 
-def show_command(path: Path, *, as_json: bool) -> None:
-    """Print how a forecast was made and how good it was; it is checked against its hash."""
-    forecast = read_forecast(path)
-    record = counted_record(path) or forecast.record
-    _show(replace(forecast, record=record), path, as_json=as_json)
+@app.command("show")
+def show_forecast(
+    file: Annotated[Path, typer.Argument(help="A forecast.", metavar="FILE")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """How a forecast was made, and how good it was."""
+    from optimizer.commands.forecast_tables import print_forecast
+    from optimizer.forecasts.column import counted_record, read_forecast
+
+    forecast = read_forecast(file)
+    record = counted_record(file) or forecast.record
+    print_forecast(replace(forecast, record=record), file, as_json=as_json)
 
 
-def list_command(folder: Path, *, as_json: bool) -> None:
-    """Print the forecasts of a folder, a line each."""
-    found = list_records(folder)
+@app.command("list")
+def list_forecasts(
+    folder: Annotated[Path, typer.Argument(help="Of forecasts.", metavar="FOLDER")] = Path(
+        "forecasts"
+    ),
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """The forecasts of a folder."""
+    from optimizer.commands.console import print_json, stdout
+    from optimizer.commands.forecast_tables import records_table
+    from optimizer.forecasts.column import list_records
+
+    records = list_records(folder)
     if as_json:
-        print_json([{"file": str(path), **one.payload()} for path, one in found.items()])
-        return
-    headings = ("file", "model", "horizon", "symbols", "gain", "p", "skill")
-    table = plain_table(*headings, right=("horizon", "symbols", "gain", "p"))
-    for path, one in found.items():
-        against = one.skill.whole.against
-        best = against.get(RIVALS[1]) or against[RIVALS[0]]
-        table.add_row(
-            path.name,
-            str(one.settings["model"]),
-            number(one.settings["horizon"]),
-            number(len(one.data)),
-            fraction(best.gain),
-            _p(best.p),
-            "skill" if one.skill.has_skill else "no skill",
-        )
-    console = stdout()
-    if found:
-        console.print(table)
+        print_json([{"file": str(path), **one.payload()} for path, one in records.items()])
+    elif records:
+        stdout().print(records_table(records))
     else:
-        console.say(f"no forecast in {folder}; make one: python -m optimizer forecast fit")
-
-
-def _show(forecast: Forecast, path: Path, *, as_json: bool) -> None:
-    record = forecast.record
-    if as_json:
-        print_json({"file": str(path), **record.payload()})
-        return
-    console = stdout()
-    console.say(record.sentence, "cyan" if record.skill.has_skill else "red")
-    console.print()
-    console.print(_skill_table(record))
-    console.print()
-    _say_whole(console, record)
-    digests = {
-        "record": record.digest,
-        "column": record.column,
-        "weights": record.weights,
-        "code": record.code,
-    }
-    console.say(", ".join(f"{name} {one[:12] or 'none'}" for name, one in digests.items()))
-    console.say(f'read it in a strategy as column("forecast"), with --column-file forecast={path}')
-
-
-def _skill_table(record: ForecastRecord) -> Table:
-    """Gains over each rival with their p, refit by refit and in all; 80 columns wide at most."""
-    rivals = list(record.skill.whole.against)
-    headings = ["refit", "bars"]
-    for name in rivals:
-        # Headings are names: those of p are told apart by blanks that nobody sees.
-        headings += [f"over\n{name.removeprefix('the ')}", "p" + " " * rivals.index(name)]
-    headings += ["hits", "slope"]
-    table = plain_table(*headings, right=headings[1:], title="Gain in squared error")
-    for name, figures in (*record.skill.folds, ("all", record.skill.whole)):
-        cells = [name[:10], number(figures.bars)]
-        for rival in rivals:
-            one = figures.against[rival]
-            cells += [fraction(one.gain), _p(one.p)]
-        hits = "-" if figures.hits is None else f"{figures.hits:.1%}"
-        slope = "-" if figures.slope is None else f"{figures.slope:.2f}"
-        table.add_row(*cells, hits, slope)
-    return table
-
-
-def _say_whole(console: Lines, record: ForecastRecord) -> None:
-    whole: Figures = record.skill.whole
-    settings = record.settings
-    if whole.hits is not None and whole.hits_error is not None and whole.ups is not None:
-        console.say(
-            f"hits {whole.hits:.1%} +- {whole.hits_error:.1%} of signs ({whole.ups:.1%} went up)"
-        )
-    if whole.slope is not None and whole.slope_error is not None:
-        console.say(
-            f"calibration: target = {whole.intercept:.3g} + {whole.slope:.2f} +- "
-            f"{whole.slope_error:.2f} times the forecast (0 and 1 are best)"
-        )
-    console.say(
-        f"{settings['model']}, {format_count(settings['horizon'], 'bar')} ahead, window "
-        f"{settings['window']}, {len(record.skill.folds)} refits on {settings['train']:,} bars, "
-        f"target: {settings['target']} return"
-    )
-    console.say(f"features: {'; '.join(record.features)}")
-    if record.fits > 1:
-        console.say(f"{record.fits} different forecasts were fitted on these bars; each is a trial")
-
-
-def _p(value: float | None) -> str:
-    if value is None or math.isnan(value):
-        return "-"
-    return "<.001" if value < 0.001 else f"{value:.3f}"[1:] if value < 1 else "1"
-
-
-def _watch(*, quiet: bool) -> Watch:
-    """What says how many stacks are trained, once a second at most."""
-    console, shown = stderr(), [0.0]
-
-    def watch(done: int, planned: int) -> None:
-        now = monotonic()
-        if done and not quiet and (now - shown[0] >= LINE_EVERY_S or done == planned):
-            shown[0] = now
-            console.say(f"training: {done} of {format_count(planned, 'stack')}")
-
-    return watch
+        stdout().say(f"no forecast in {folder}; make one: python -m optimizer forecast fit")

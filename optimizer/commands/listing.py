@@ -1,14 +1,12 @@
-"""runs list: a line a run, at once: nothing is imported that searches or computes."""
+"""A line a run, at once: nothing is imported that searches or computes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
 
-from optimizer.commands.console import plain_table, print_json, stdout
+from optimizer.commands.console import plain_table, stdout
 from optimizer.commands.shared import Order
-from optimizer.grades import GRADE_WORDS, GRADES
+from optimizer.grades import GRADE_WORDS, GRADES, Grade
 from optimizer.runs.labels import Labels
-from optimizer.runs.listing import RunSummary, list_runs
+from optimizer.runs.listing import RunSummary
 from optimizer.shown import fraction, number
 
 DATED, WIDE = 100, 140
@@ -30,48 +28,30 @@ ORDERS: dict[Order, Callable[[RunSummary], float | None]] = {
 RIGHT = ("strength", "return", "trades", "done", "front")
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which runs are listed; None and empty for all.
-
-    Args:
-        grade: Of finished ones.
-        symbol: That they search or searched on, in whatever case.
-        tags: All of which they have.
-    """
-
-    grade: str | None = None
-    symbol: str | None = None
-    tags: tuple[str, ...] = ()
-
-    def is_met(self, run: RunSummary) -> bool:
-        """Whether a run is one of them."""
-        names = [name.casefold() for name in run.symbols]
-        return (
-            self.grade in (None, _grade(run))
-            and (self.symbol is None or self.symbol.casefold() in names)
-            and all(Labels(run.tags).has(tag) for tag in self.tags)
-        )
+def choose_runs(
+    runs: Sequence[RunSummary],
+    grade: Grade | None,
+    symbol: str | None,
+    tags: Sequence[str],
+    *,
+    order: Order,
+) -> list[RunSummary]:
+    """Runs of a grade, on a symbol in whatever case, with all tags; None and empty for all."""
+    chosen = [
+        run
+        for run in runs
+        if grade in (None, _grade(run))
+        and (symbol is None or symbol.casefold() in (name.casefold() for name in run.symbols))
+        and all(Labels(run.tags).has(tag) for tag in tags)
+    ]
+    return _in_order(chosen, order)
 
 
-def list_command(runs: Path, wanted: Wanted, *, order: Order, as_json: bool) -> None:
-    """Print runs: those that are wanted, in an order."""
-    known = list_runs(runs)
-    chosen = _in_order([run for run in known if wanted.is_met(run)], order)
-    if as_json:
-        print_json([asdict(run) | {"path": str(run.path)} for run in chosen])
-        return
-    if not known:
-        stdout().say(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
-        return
-    if not chosen:
-        stdout().say(
-            f"of {len(known):,} in {runs} there is no such run: see them all with runs list"
-        )
-        return
-    _print_table(chosen)
-    _print_labels(chosen)
-    for run in chosen:
+def print_runs(runs: Sequence[RunSummary]) -> None:
+    """Print runs, a line each, then their labels and what is damaged."""
+    _print_table(runs)
+    _print_labels(runs)
+    for run in runs:
         if run.damaged:
             stdout().say(f"{run.id}: {run.damaged}")
 

@@ -1,13 +1,18 @@
 """objectives: everything that a search can strive for."""
 
-from engine.accounts.metrics import METRICS
-from optimizer.commands.console import plain_table, stdout
-from optimizer.goals.objectives import OBJECTIVES
-from optimizer.shown import MEANINGS
+from optimizer.commands.shared import command_group
+
+app = command_group("What a search can strive for.")
 
 
-def objectives_command() -> None:
-    """Print objectives, what each is, and the metrics that only constraints may name."""
+@app.command("list")
+def list_objectives() -> None:
+    """Every objective."""
+    from engine.accounts.metrics import METRICS
+    from optimizer.commands.console import plain_table, stdout
+    from optimizer.goals.objectives import OBJECTIVES
+    from optimizer.shown import MEANINGS
+
     console = stdout()
     table = plain_table("objective", "wanted", "what it is")
     for objective in OBJECTIVES.values():

@@ -1,257 +1,297 @@
-"""runs: show, export and delete what was recorded."""
+"""runs: list, show, label, export, compare, check and delete what was recorded."""
 
-import io
-import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated, Literal, get_args
 
-from optimizer.commands.console import csv_text, facts_table, json_text, print_json, stdout
-from optimizer.commands.labels import print_labels
-from optimizer.commands.notes import note
-from optimizer.commands.result import print_answer, print_result, result_json
-from optimizer.commands.tables import genes_table, importance_tables, metrics_table
-from optimizer.errors import ConfigError
-from optimizer.judging.judgement import Judgement, opened_result
-from optimizer.judging.verdict import find_pick
-from optimizer.printable import clean_text
-from optimizer.runs import RunStore, delete_run, find_run, list_foreign, list_own
-from optimizer.runs.labels import read_labels
-from optimizer.runs.result import RunHeader, RunResult
-from optimizer.runs.windows import describe_windows, searched_windows, taken_together
-from optimizer.session.exported import (
-    Columns,
-    What,
-    build_run_table,
-    front_table,
-    require_result,
-    resume_command,
+import typer
+
+from optimizer.commands.flags import config_flags, option, trust_flag
+from optimizer.commands.notes import COMPILES, note, telling
+from optimizer.commands.shared import AsJson, Front, Member, Order, RunName, Runs, command_group
+from optimizer.errors import ConfigError, StoreError
+from optimizer.grades import GRADES, Grade
+
+app = command_group(
+    "Recorded runs: list, show, tag, note, export, compare, verify, source, delete."
 )
-from optimizer.session.genes_file import chosen_member
-from optimizer.session.importance import METHOD, measure_run_importance
-from optimizer.shown import format_count, number
-from optimizer.written import write_whole
-
-STUDY = ".journal"
-"""Ending of a file that is to be an Optuna study."""
 
 
-def show_command(name: str, runs: Path, *, is_whole: bool, as_json: bool) -> None:
-    """Print a run's result, or how far it got."""
-    with RunStore.open(find_run(runs, name)) as store:
-        result, judgement = opened_result(store)
-        labels = read_labels(store.path)
-        if as_json:
-            found = result and result_json(result, judgement)
-            known = {"header": store.header, "result": found, "status": store.status}
-            print_json(known | asdict(labels))
-            return
-        if result is not None:
-            print_result(result, judgement, is_whole=is_whole)
-            print_labels(stdout(), labels)
-            print_answer(result, judgement)
-            return
-        summaries = list(store.generations())
-        facts = {
-            "run": store.run_id,
-            "status": store.status,
-            "strategy": store.header.get("strategy"),
-            "data": store.header.get("data"),
-            "generations": f"{number(max(len(summaries) - 1, 0))} of {number(store.planned)}",
-            "front": summaries[-1].front if summaries else 0,
-            "go on with": resume_command(store.path),
-        }
-        console = stdout()
-        console.print(facts_table(facts))
-        print_labels(console, labels)
+@app.command("list")
+def list_recorded(
+    *,
+    runs: Runs = Path("runs"),
+    sort: Annotated[
+        Order,
+        option(
+            "--sort",
+            "Oldest first, or greatest first by verdict or a number of the pick.",
+            "|".join(get_args(Order)),
+        ),
+    ] = "created",
+    verdict: Annotated[
+        Grade | None,
+        option("--verdict", "Only finished runs of this grade.", "|".join(GRADES)),
+    ] = None,
+    symbol: Annotated[
+        str | None, option("--symbol", "Only runs that search or searched on it.", "NAME")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, option("--tag", "Only runs with this tag; of several, all.", "WORD")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recorded runs with verdict, pick, tags and note, oldest first."""
+    from optimizer.commands.console import print_json, stdout
+    from optimizer.commands.listing import choose_runs, print_runs
+    from optimizer.runs.listing import list_runs
 
-
-def member_command(name: str, runs: Path, member: int, *, as_json: bool) -> None:
-    """Print one member of a run's front in full."""
-    with RunStore.open(find_run(runs, name)) as store:
-        result, judgement = _load_judged_result(store)
-    place = chosen_member(f"run '{result.run}'", len(result.front), member)
-    one, pick, data = result.front[place], find_pick(result, judgement), result.data
-    is_pick = pick is not None and pick.member == place
+    known = list_runs(runs)
+    chosen = choose_runs(known, verdict, symbol, tag or (), order=sort)
     if as_json:
-        print_json({"run": result.run, "member": place, "is_pick": is_pick, **one.payload()})
-        return
-    console = stdout()
-    console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {place}")
-    if one.genes:
-        console.print()
-        console.print(genes_table(one.genes))
-    console.print()
-    if told := describe_windows(searched_windows(data.windows), taken_together(result)):
-        console.say(f"{told[0].upper()}{told[1:]}.")
-    console.print(metrics_table(one, data.windows, taken_together(result)))
-    console.print()
-    backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {place}"
-    console.say(f"Its trades: {backtest}")
-    console.say(f"On other bars: {backtest} --data OTHER")
-    if pick is not None and not is_pick:
-        console.print()
-        console.say("This member is not the pick, of which the verdict speaks:")
-    print_answer(result, judgement)
+        print_json([asdict(run) | {"path": str(run.path)} for run in chosen])
+    elif not known:
+        stdout().say(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
+    elif not chosen:
+        stdout().say(
+            f"of {len(known):,} in {runs} there is no such run: see them all with runs list"
+        )
+    else:
+        print_runs(chosen)
 
 
-def importance_command(name: str, runs: Path, *, as_json: bool) -> None:
-    """Print how much of each objective each gene explains, over the trials of a run."""
-    with RunStore.open(find_run(runs, name)) as store:
-        found, genes = measure_run_importance(store), RunHeader.read(store.header).gene_names
-        run = store.run_id
-    trials = next(iter(found.values())).trials
+@app.command("tag")
+def tag_run(
+    run: RunName,
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Tags to add, one word each.", metavar="WORD")
+    ] = None,
+    *,
+    remove: Annotated[
+        list[str] | None, option("--remove", "A tag to take away; the flag repeats.", "WORD")
+    ] = None,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Give a run tags, by which runs list --tag finds it, or take some away."""
+    from optimizer.commands.console import stdout
+    from optimizer.runs import find_run
+    from optimizer.runs.labels import change_labels, read_labels
+
+    path = find_run(runs, run)
+    labels = change_labels(path, add=words or (), remove=remove or ()) if words or remove else None
+    labels = labels or read_labels(path)
+    tags = ", ".join(labels.tags) or f"none; add some with: runs tag {path.name} WORD"
+    stdout().say(f"{path.name}: tags {tags}")
+
+
+@app.command("note")
+def write_note(
+    run: RunName,
+    text: Annotated[
+        str | None,
+        typer.Argument(help='The note, in quotes; "" removes it.', metavar="TEXT"),
+    ] = None,
+    *,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Set the note of a run, one line that runs list and runs show print; or print it."""
+    from optimizer.commands.console import stdout
+    from optimizer.runs import find_run
+    from optimizer.runs.labels import change_labels, read_labels
+
+    path = find_run(runs, run)
+    labels = read_labels(path) if text is None else change_labels(path, note=text)
+    stdout().say(f"{path.name}: {labels.note or 'no note'}")
+
+
+@app.command("show")
+def show_run(
+    run: RunName,
+    *,
+    runs: Runs = Path("runs"),
+    member: Member = None,
+    front: Front = "few",
+    importance: Annotated[
+        bool, option("--importance", "How much of each objective each gene explains.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """What a run found; or one member of its front in full, or what its genes explain."""
+    from optimizer.commands.run_texts import print_importance, print_member, print_run
+    from optimizer.runs import find_run
+
+    if importance and member is not None:
+        raise ConfigError("--importance is of all trials, --member of one: leave one out")
+    path = find_run(runs, run)
+    if importance:
+        print_importance(path, as_json=as_json)
+    elif member is not None:
+        print_member(path, member, as_json=as_json)
+    else:
+        print_run(path, is_whole=front == "all", as_json=as_json)
+
+
+@app.command("export")
+@trust_flag("run")
+@config_flags("data")
+def export_run(
+    run: RunName,
+    to: Annotated[
+        Path,
+        typer.Argument(
+            help="File to write: .csv, .json, .parquet, .journal (Optuna); .py, .pine with --as.",
+            metavar="FILE",
+        ),
+    ],
+    *,
+    flags: dict[str, object],
+    runs: Runs = Path("runs"),
+    what: Annotated[
+        Literal["front", "generations", "individuals", "points"],
+        option(
+            "--what",
+            "Which table; points are those of a lattice, with all metrics.",
+            "front|generations|individuals|points",
+        ),
+    ] = "front",
+    sample: Annotated[
+        int, option("--sample", "Candidates beside the front in a .journal.", "COUNT", min=0)
+    ] = 500,
+    member: Member = None,
+    platform: Annotated[
+        Literal["backtesting.py", "vectorbt", "pine"] | None,
+        option("--as", "A member as a program of this platform.", "backtesting.py|vectorbt|pine"),
+    ] = None,
+) -> None:
+    """Write what a run recorded to a file, exactly; or a member as another platform's program."""
+    from optimizer.commands.console import stdout
+    from optimizer.commands.run_texts import write_program, write_table
+
+    if platform is not None:
+        stdout().say(write_program(run, to, runs, member, platform, flags))
+    elif member is not None:
+        raise ConfigError("--member chooses one to write as a program: add --as")
+    else:
+        stdout().say(write_table(run, to, runs, what=what, sample=sample))
+
+
+@app.command("compare")
+def compare_recorded(
+    names: Annotated[list[str], typer.Argument(help="Two runs or more.", metavar="RUN")],
+    *,
+    runs: Runs = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """Say how runs differ, and whose front is better."""
+    from optimizer.commands.compare import describe_outcome, print_comparison
+    from optimizer.commands.console import print_json
+    from optimizer.runs import RunStore, find_run
+    from optimizer.runs.result import RunHeader
+    from optimizer.session.compared import compare_runs
+
+    paths = [find_run(runs, name) for name in names]
+    if len(paths) < 2 or len({path.resolve() for path in paths}) < len(paths):
+        raise ConfigError("name two runs or more, each once")
+    with ExitStack() as opened:
+        stores = [opened.enter_context(RunStore.open(path)) for path in paths]
+        objectives = RunHeader.read(stores[0].header).objectives
+        found = compare_runs(stores)
+        outcomes = [describe_outcome(store) for store in stores]
     if as_json:
-        told = {
-            objective: {
-                "together": one.together,
-                "noise": dict(zip(("alone", "beyond"), one.noise, strict=True)),
-                "genes": {
-                    gene: {"alone": float(one.alone[place]), "beyond": float(one.beyond[place])}
-                    for place, gene in enumerate(genes)
-                },
-            }
-            for objective, one in found.items()
-        }
-        print_json({"run": run, "trials": trials, "method": METHOD, "objectives": told})
-        return
-    console = stdout()
-    console.say(
-        f"What genes explain, of the variance over {format_count(trials, 'feasible trial')}"
-    )
-    console.say("It describes where this search went, and says nothing of the market.", "dim")
-    console.print()
-    for table in importance_tables(found, genes, console.width):
-        console.print(table)
-    console.print()
-    console.say(
-        f"{METHOD}; a dash: no more than shuffled values reach. A gene that is high alone "
-        "and nothing beyond came along with others.",
-        "dim",
-    )
+        print_json({"objectives": objectives, "runs": [asdict(run) for run in found]})
+    else:
+        print_comparison(found, outcomes, objectives)
 
 
-def delete_command(name: str, runs: Path, *, is_meant: bool) -> None:
-    """Remove a run; without `is_meant` only say what would be removed, which is an error."""
-    path = find_run(runs, name)
+@app.command("delete")
+def remove_run(
+    run: RunName,
+    *,
+    runs: Runs = Path("runs"),
+    yes: Annotated[bool, option("--yes", "Do it; there is no way back.")] = False,
+) -> None:
+    """Remove a run from the disk; only with --yes, and never one that is being recorded."""
+    from optimizer.commands.console import stdout
+    from optimizer.runs import delete_run, find_run, list_foreign, list_own
+
+    path = find_run(runs, run)
     size = sum(file.lstat().st_size for file in list_own(path))
     target = f"run '{path.resolve().name}' in {path}, {size / 1e6:,.1f} MB"
     foreign = [str(file.relative_to(path)) for file in list_foreign(path)]
     rest = f"; what is not of the run stays: {_name_some(foreign)}" if foreign else ""
-    if not is_meant:
+    if not yes:
         raise ConfigError(f"{target}, would be removed for ever{rest}; if that is meant, add --yes")
     delete_run(path)
     stdout().say(f"removed {target}{rest}")
 
 
-def _name_some(names: Sequence[str], at_most: int = 3) -> str:
-    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
-    return f"{', '.join(names[:at_most])}{more}"
-
-
-def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) -> None:
-    """Write what a run recorded to a file, of the kind that its name says."""
-    if to.suffix != STUDY and to.suffix not in WRITERS:
-        known = ", ".join([*WRITERS, STUDY])
-        raise ConfigError(f"{to}: unknown kind of file; name it {known}; or .py, .pine with --as")
-    with RunStore.open(find_run(runs, name)) as store:
-        if to.suffix == STUDY:
-            from optimizer.commands.study import write_study
-
-            line = write_study(store, to, sample)
-        elif to.suffix == ".json" and what == "front":
-            line = _write_output(to, json_text(result_json(*_load_judged_result(store))))
-        else:
-            line = _write_output(to, WRITERS[to.suffix](_table(store, what)))
-    stdout().say(line)
-
-
-def _table(store: RunStore, what: What) -> Columns:
-    """One table of a run."""
-    if what == "front":
-        return front_table(_load_judged_result(store)[0])
-    if what != "points":
-        return build_run_table(store, what)
-    # Imported only here: it evaluates, which no other table needs.
-    from optimizer.session.header import shown_task
-    from optimizer.session.points import find_points, measure_points, points_table
-
-    task = shown_task(store, {})
-    return points_table(task, measure_points(task, find_points(store, task)))
-
-
-def program_command(
-    name: str,
-    to: Path,
-    runs: Path,
-    member: int | None,
-    platform: str,
-    flags: Mapping[str, object],
+@app.command("verify")
+@trust_flag("run")
+@config_flags("data")
+@telling((COMPILES,), note)
+def verify_run(
+    run: RunName,
+    *,
+    flags: dict[str, object],
+    runs: Runs = Path("runs"),
+    individuals: Annotated[int, option("--individuals", "Members to replay.", "COUNT", min=0)] = 5,
+    as_json: AsJson = False,
 ) -> None:
-    """Write a member of a run's front as a program of another platform."""
-    # Imported only here: they search and compile, which showing a run does not need.
-    from optimizer.exporting.programs import ENDINGS, build_program
-    from optimizer.session.header import recorded_front
+    """Check a run's record, and find anew what follows; --data says where its bars are now."""
+    from optimizer.commands.console import print_json
+    from optimizer.commands.verify import join_lines, print_checked
+    from optimizer.runs import RunStore, find_run
+    from optimizer.verifying.check import check_run
 
-    wanted = ENDINGS[platform]
-    if to.suffix != wanted:
-        raise ConfigError(f"{to}: a program for {platform} is named *{wanted}")
-    path = find_run(runs, name)
-    task, front = recorded_front(path, flags)
-    place = chosen_member(f"run '{path.name}'", len(front), member)
-    program = build_program(task, front[place], f"Member {place} of run {path.name}.", platform)
-    stdout().say(_write_output(to, program))
-
-
-def _load_judged_result(store: RunStore) -> tuple[RunResult, Judgement | None]:
-    """The result of a run that has one, with what was opened of it, and its judgement."""
-    result, judgement = opened_result(store)
-    return result or require_result(store), judgement
-
-
-def _write_output(to: Path, content: str | bytes) -> str:
-    write_whole(to, content)
-    return f"written to {to}"
-
-
-def _csv(columns: Columns) -> str:
-    return csv_text(list(columns), zip(*columns.values(), strict=True))
-
-
-def _rows_json(columns: Columns) -> str:
-    rows = zip(*columns.values(), strict=True)
-    return json_text([dict(zip(columns, row, strict=True)) for row in rows])
-
-
-def _parquet(columns: Columns) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    file = io.BytesIO()
-    pq.write_table(pa.table(columns), file, compression="zstd")
-    return file.getvalue()
+    with RunStore.open(find_run(runs, run)) as store:
+        run_id, found = store.run_id, check_run(store, flags, individuals)
+        is_empty = not store.generations()
+    if as_json:
+        print_json(
+            {
+                "run": run_id,
+                "is_whole": found.is_whole,
+                "problems": found.problems,
+                "unchecked": found.unchecked,
+                "unfinished": found.unfinished,
+                "certificate": found.certificate and found.certificate.as_dict(),
+                "not_recomputed": found.not_recomputed,
+            }
+        )
+    else:
+        print_checked(run_id, found, is_empty=is_empty)
+    if found.problems:
+        raise StoreError(f"run '{run_id}' is damaged: {join_lines(found.problems)}")
+    if found.unchecked:
+        raise StoreError(
+            f"run '{run_id}' is not whole here: {join_lines(found.unchecked)}; --individuals 0 "
+            "checks the record alone"
+        )
+    if found.unfinished:
+        raise StoreError(f"run '{run_id}' is not judged to the end: {join_lines(found.unfinished)}")
 
 
-WRITERS: Mapping[str, Callable[[Columns], str | bytes]] = {
-    ".csv": _csv,
-    ".json": _rows_json,
-    ".parquet": _parquet,
-}
-"""Kinds of files by the ending of their name."""
+@app.command("source")
+def print_source(run: RunName, *, runs: Runs = Path("runs")) -> None:
+    """Print the text of the file that a run's strategy came from."""
+    from optimizer.printable import clean_text
+    from optimizer.runs import RunStore, find_run
 
-
-def source_command(name: str, runs: Path) -> None:
-    """Print the text of the file that a run's strategy came from.
-
-    Signs that command a terminal are not printed: the text may come from anywhere.
-    """
-    with RunStore.open(find_run(runs, name)) as store:
+    with RunStore.open(find_run(runs, run)) as store:
         file = store.header.get("strategy_file")
     if not isinstance(file, dict):
-        raise ConfigError(f"run '{name}' has a strategy that came from no file")
+        raise ConfigError(f"run '{run}' has a strategy that came from no file")
     text = str(file.get("text", ""))
+    # The text may come from anywhere: signs that command a terminal are not printed.
     shown = clean_text(text)
     if shown != text:
         note("signs that command a terminal are shown as ?; `runs show --json` has the exact text")
     sys.stdout.write(shown)
+
+
+def _name_some(names: Sequence[str], at_most: int = 3) -> str:
+    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return f"{', '.join(names[:at_most])}{more}"

@@ -66,3 +66,8 @@ RANGE = {
 
 MOST = 10_000_000
 """Individuals that a command takes at once, as many as a population may have."""
+
+
+def command_group(text: str) -> typer.Typer:
+    """Commands under one word, of which `text` is the help."""
+    return typer.Typer(help=text, rich_markup_mode=None)

@@ -1,56 +1,26 @@
 """strategies: list those that ship, all words of the language, and begin one of your own."""
 
-import inspect
-import os
 import shlex
-import sys
-from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Annotated
 
-from optimizer.commands.console import Lines, plain_table, stdout
+import typer
+
+from optimizer.commands.flags import config_flags
+from optimizer.commands.notes import COMPILES, note, telling
+from optimizer.commands.shared import TRADES, command_group
 from optimizer.errors import ConfigError
-from optimizer.processes import ROOT
-from optimizer.shown import number
-from optimizer.written import write_whole
-from strategy import STRATEGIES, words
-from strategy.kinds import COLUMNS, KINDS
-from strategy.model import Strategy
 
-BEGINNING = '''"""{title}: say here in a sentence what it waits for.
-
-Check it:   python -m optimizer strategies check {path}
-Search it:  python -m optimizer evolve --strategy {path} --judge
-All words:  python -m optimizer strategies words
-"""
-
-from strategy.words import *
-
-# A row is a number at every bar. length(...) counts bars and may be searched: default, low, high.
-trend = sma(close, length("slow", 200, 50, 400))
-strength = rsi(close, 14)
-
-{variable} = strategy(
-    "Buys a dip in an uptrend.",
-    # Conditions are joined by & and |, turned by ~; each comparison stands in brackets.
-    long=(close > trend) & crosses_above(strength, gene("oversold", 35, 15, 45)),
-    exit_long=strength > 65,
-    # A stop is needed: it says what R, the risk of a trade, is.
-    stop=beyond_bar(gene("stop", 1.5, 0.3, 4) * rma(true_range, 14)),
-    target=r_multiple(gene("reward", 2, 0.5, 5)),
-    max_hold=length("hold", 48, 5, 200),
-)
-'''
-
-HEADINGS = {
-    "Term": "Other numbers and genes",
-    "Claim": "Conditions",
-    "Strategy": "The strategy itself",
-}
-"""By what a word makes."""
+app = command_group("Strategies: list, words, new, check.")
 
 
-def list_command() -> None:
-    """Print the strategies that ship, and their genes."""
+@app.command("list")
+def list_strategies() -> None:
+    """Every strategy with its genes."""
+    from optimizer.commands.console import stdout
+    from optimizer.commands.strategy_texts import print_genes
+    from strategy import STRATEGIES
+
     console = stdout()
     for spec in STRATEGIES.values():
         console.say(f"{spec.name}: {spec.summary}")
@@ -59,8 +29,12 @@ def list_command() -> None:
     console.say("one of your own: python -m optimizer strategies new NAME")
 
 
-def words_command() -> None:
-    """Print every word."""
+@app.command("words")
+def list_words() -> None:
+    """Every word that a strategy's file may say."""
+    from optimizer.commands.console import stdout
+    from optimizer.commands.strategy_texts import told_words
+
     console = stdout()
     for heading, told in told_words().items():
         console.say(heading)
@@ -74,24 +48,15 @@ def words_command() -> None:
     console.say("A file to begin from: python -m optimizer strategies new NAME")
 
 
-def told_words() -> dict[str, dict[str, str]]:
-    """Every word as it is called and what it is, by what it makes; columns need no words."""
-    found: dict[str, dict[str, str]] = {"Columns": {}, "Indicators": {}}
-    for name in words.__all__:
-        word = getattr(words, name)
-        if name in COLUMNS:
-            found["Columns"][name] = ""
-            continue
-        heading = "Indicators"
-        if name not in KINDS:
-            made = getattr(inspect.signature(word).return_annotation, "__name__", "")
-            heading = HEADINGS.get(made, "Stops, targets, exits and the rest")
-        found.setdefault(heading, {})[_format_signature(name)] = _meaning(name)
-    return found
+@app.command("new")
+def write_beginning(
+    name: Annotated[str, typer.Argument(help="Of the strategy and its file.", metavar="NAME")],
+) -> None:
+    """Write a commented file to begin a strategy of your own from."""
+    from optimizer.commands.console import stdout
+    from optimizer.commands.strategy_texts import BEGINNING, is_module
+    from optimizer.written import write_whole
 
-
-def new_command(name: str) -> None:
-    """Write a file to begin a strategy from; never over another file."""
     path = Path(name if name.endswith(".py") else f"{name}.py")
     if not path.stem.isidentifier():
         raise ConfigError(f"'{path.stem}' is no name of a strategy: use letters, digits and _")
@@ -108,35 +73,27 @@ def new_command(name: str) -> None:
     stdout().say(f"wrote {path}; check it: python -m optimizer strategies check {said}")
 
 
-def is_module(name: str) -> bool:
-    """Whether Python, a library or this project has a module of that name."""
-    here = ("", os.getcwd())
-    folders = [ROOT, *(folder for folder in sys.path if folder not in here)]
-    known = {*sys.stdlib_module_names, *sys.builtin_module_names}
-    return name in known or PathFinder.find_spec(name, folders) is not None
+@app.command("check")
+@config_flags(*(name for name in TRADES if name != "strategy"))
+@telling((COMPILES,), note)
+def check_strategy(
+    file: Annotated[
+        str, typer.Argument(help="The file, with :NAME if it has several.", metavar="FILE.py")
+    ],
+    *,
+    flags: dict[str, object],
+) -> None:
+    """Say what is wrong with a strategy, or what it does with its default genes."""
+    from optimizer.commands.check import print_strategy
+    from optimizer.commands.console import stdout
+    from optimizer.config.run_config import resolve_config
+    from optimizer.session.task import prepare
+    from strategy.files import load_strategy
+    from strategy.rules import is_file
 
-
-def print_genes(console: Lines, spec: Strategy) -> None:
-    """Print the genes of a strategy and their bounds."""
-    bounds = ("low", "default", "high")
-    table = plain_table("  gene", *bounds, "unit", right=bounds)
-    for gene in spec.layout.genes:
-        values = (number(getattr(gene, name)) for name in bounds)
-        unit = "" if gene.unit == "1" else gene.unit
-        table.add_row(f"  {gene.name}", *values, unit)
-    console.print(table)
-
-
-def _format_signature(name: str) -> str:
-    """A word with its arguments, without their types."""
-    signature = inspect.signature(getattr(words, name))
-    bare = [
-        one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
-    ]
-    return name + str(inspect.Signature(bare))
-
-
-def _meaning(name: str) -> str:
-    reads = KINDS[name].columns if name in KINDS else ()
-    text = str(getattr(words, name).__doc__).splitlines()[0]
-    return f"{text} It reads {', '.join(reads)}." if reads else text
+    if not is_file(file):
+        such = f"{file}.py" if Path(f"{file}.py").is_file() else "mine.py"
+        raise ConfigError(f"'{file}' is no file of a strategy: name one, such as {such}")
+    load_strategy(file)
+    config = resolve_config(None, {**flags, "strategy": file})
+    print_strategy(stdout(), prepare(config, for_search=True))

@@ -1,56 +1,15 @@
-"""runs verify: the record read in full, and what follows from the rest of it found anew."""
+"""What a check of a recorded run found, in words."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
-from optimizer.commands.console import print_json, stdout
-from optimizer.commands.notes import COMPILES, note, telling
-from optimizer.errors import StoreError
-from optimizer.runs import RunStore, find_run
+from optimizer.commands.console import stdout
 from optimizer.runs.result import describe_certificate
-from optimizer.verifying.check import Checked, check_run
+from optimizer.verifying.check import Checked
 
 MOST_LINES = 5
 """Of an error; the JSON has them all."""
 
 
-@telling((COMPILES,), note)
-def verify_command(
-    name: str, runs: Path, flags: Mapping[str, object], individuals: int, *, as_json: bool
-) -> None:
-    """Check a run, and say what was checked; what is wrong or cannot be told is an error.
-
-    `flags` say where the data is now, if it has moved.
-    """
-    with RunStore.open(find_run(runs, name)) as store:
-        run, found = store.run_id, check_run(store, flags, individuals)
-        is_empty = not store.generations()
-    if as_json:
-        print_json(
-            {
-                "run": run,
-                "is_whole": found.is_whole,
-                "problems": found.problems,
-                "unchecked": found.unchecked,
-                "unfinished": found.unfinished,
-                "certificate": found.certificate and found.certificate.as_dict(),
-                "not_recomputed": found.not_recomputed,
-            }
-        )
-    else:
-        _say(run, found, is_empty=is_empty)
-    if found.problems:
-        raise StoreError(f"run '{run}' is damaged: {_join_lines(found.problems)}")
-    if found.unchecked:
-        raise StoreError(
-            f"run '{run}' is not whole here: {_join_lines(found.unchecked)}; --individuals 0 "
-            "checks the record alone"
-        )
-    if found.unfinished:
-        raise StoreError(f"run '{run}' is not judged to the end: {_join_lines(found.unfinished)}")
-
-
-def _say(run: str, found: Checked, *, is_empty: bool) -> None:
+def print_checked(run: str, found: Checked, *, is_empty: bool) -> None:
+    """Print what was checked of a run in which nothing is wrong."""
     console = stdout()
     if found.problems:
         return
@@ -68,6 +27,7 @@ def _say(run: str, found: Checked, *, is_empty: bool) -> None:
     console.say(f"not computed anew: {'; '.join(found.not_recomputed)}")
 
 
-def _join_lines(lines: tuple[str, ...]) -> str:
+def join_lines(lines: tuple[str, ...]) -> str:
+    """The first lines as one, and how many more there are."""
     left = len(lines) - MOST_LINES
     return "; ".join(lines[:MOST_LINES]) + (f"; and {left} more" if left > 0 else "")

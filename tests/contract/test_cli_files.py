@@ -7,7 +7,7 @@ import pytest
 from data import PROVIDERS, load_bars
 from data.cache import PartBars, SeriesCache, SeriesKey
 from data.providers import ccxt_exchange
-from optimizer.commands import data as data_module
+from optimizer.commands import data_tables as data_module
 from optimizer.commands.console import Lines
 from tests.support.commands import SMALL, write_market
 from tests.support.exchange import FakeExchange, served
@@ -143,7 +143,7 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
         stream.isatty = lambda is_terminal=is_terminal: is_terminal
         console = Lines(stream)
         monkeypatch.setattr(data_module, "stderr", lambda console=console: console)
-        assert list(data_module._track_sources(["a", "b", "c"], "importing")) == ["a", "b", "c"]
+        assert list(data_module.track_sources(["a", "b", "c"], "importing")) == ["a", "b", "c"]
         assert ("importing" in stream.getvalue()) == is_terminal
         assert ("3/3" in stream.getvalue()) == is_terminal
 

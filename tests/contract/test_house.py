@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 
 import data
 import engine
@@ -109,8 +110,7 @@ def test_files_stay_readable():
 def test_readme_names_every_command_and_every_package():
     """What exists can be found from the first page."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    commands = {command.name or command.callback.__name__ for command in app.registered_commands}
-    commands |= {group.name for group in app.registered_groups}
+    commands = typer.main.get_command(app).commands
     assert [name for name in sorted(commands) if f"`{name}" not in text] == []
     assert [p.__name__ for p in PACKAGES if f"{p.__name__}/" not in text] == []
 
