@@ -16,12 +16,12 @@ from optimizer.commands.tables import (
     held_out_table,
     windows_table,
 )
-from optimizer.evidence.verdict import NEXT
+from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective
-from optimizer.judging.judgement import Judgement, VerdictRecord
+from optimizer.judging.judgement import Judgement
 from optimizer.judging.verdict import derive_verdict, find_pick
-from optimizer.judging.words import suggest_next, words_of_count, words_of_pick
+from optimizer.judging.words import suggest_next, words_of_count
 from optimizer.runs.result import RunResult, choose_noun, quality_lines
 from optimizer.runs.windows import describe_windows, searched_windows, taken_together
 from optimizer.search.generation import Regret
@@ -115,11 +115,11 @@ def print_answer(result: RunResult, judgement: Judgement | None) -> None:
     print_verdict(console, verdict)
     pick = find_pick(result, judgement)
     if pick is not None:
-        console.say(f"Pick: {words_of_pick(pick)}")
+        console.say(f"Pick: {pick.describe()}")
     console.say(f"Next: {suggest_next(result, verdict, judgement)}")
 
 
-def print_verdict(console: Lines, verdict: VerdictRecord) -> None:
+def print_verdict(console: Lines, verdict: Verdict) -> None:
     """Print verdict and reasons; the next step, where the sentence names it, stands apart."""
     console.say(verdict.sentence.partition(NEXT)[0], style=f"bold {COLOURS[verdict.grade]}")
     for reason in verdict.reasons:

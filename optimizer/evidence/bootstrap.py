@@ -9,17 +9,20 @@ predictive ability", Journal of Business and Economic Statistics 23, 2005 (SPA);
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from data.checks import Flags, Floats, Ints
-from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.figures import Figure, Number, Why, make_undefined, numbers
 from optimizer.evidence.returns import varies
+from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
 from optimizer.evidence.words import places, units, words
 
 FEWEST_DAYS = 20
 DEFAULT_RESAMPLES = 999
+
+CHANCES = ("rc_p", "spa_lower", "spa_p", "spa_upper")
 
 EQUAL = 1e-12
 """A resample that falls short by this share reaches what is observed: equal numbers that were added
@@ -30,30 +33,37 @@ CHUNK_NUMBERS = 2**21
 
 
 @dataclass(frozen=True)
-class Bootstrap:
-    """Three answers to one question, were the trials chosen blindly.
+class BootstrapRecord(Statistic):
+    """Tests of all trials against an account that does nothing, had they been chosen blindly.
 
     Args:
         resamples: B.
         block: Mean length of a run of days.
-        rc: Greatest mean, times the root of the days.
-        rc_p: Its p (White).
-        spa: Greatest studentised mean, at least 0.
-        spa_lower: Its p where hopeless trials count least (Hansen).
+        rc_p: Of the greatest mean (White).
+        spa_lower: Of the greatest studentised mean, where hopeless trials count least (Hansen).
         spa_p: The consistent p, the one that is shown.
-        spa_upper: Its p where hopeless trials count like others.
-        better: Columns that StepM names at 5 %, ascending; none where the tests are undefined.
+        spa_upper: Where hopeless trials count like others.
+        better: How many StepM names at 5 %.
     """
 
     resamples: int
-    block: Figure
-    rc: Figure
-    rc_p: Figure
-    spa: Figure
-    spa_lower: Figure
-    spa_p: Figure
-    spa_upper: Figure
-    better: tuple[int, ...]
+    block: Number
+    rc_p: Number
+    spa_lower: Number
+    spa_p: Number
+    spa_upper: Number
+    better: int
+    why: Why = field(default_factory=dict)
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """The consistent p, for or against at 1 in 20."""
+        speaks = "" if self.spa_p is None else choose_side(self.spa_p <= MOST_DOUBT)
+        yield Weighed(
+            "all trials",
+            f"p = {self.format('spa_p')} that no trial beats doing nothing, had they been chosen "
+            "blindly (SPA).",
+            speaks,
+        )
 
 
 def block_length(columns: Floats) -> Figure:
@@ -89,7 +99,7 @@ def resample(seed: int, index: int, days: int, block: float) -> Ints:
 
 def against_nothing(
     columns: Floats, block: Figure, seed: int, resamples: int = DEFAULT_RESAMPLES
-) -> Bootstrap:
+) -> BootstrapRecord:
     """Test columns of days against an account that does nothing.
 
     Args:
@@ -99,19 +109,22 @@ def against_nothing(
         resamples: B, at least 1.
 
     Returns:
-        Undefined figures below 20 days, without a block, and where no column varies.
+        Undefined numbers below 20 days, without a block, and where no column varies.
     """
     days = len(columns)
     why = f"fewer than {FEWEST_DAYS} days" if days < FEWEST_DAYS else block.why
-    spread = np.zeros(0) if why else long_run_deviations(columns, block.value)
-    kept = np.flatnonzero(spread > 0)
-    if not len(kept):
-        none = make_undefined(why or "no trial varies")
-        return Bootstrap(resamples, block, none, none, none, none, none, none, ())
-    drawn = _days_drawn(seed, resamples, days, block.value)
-    tests = _Against(columns[:, kept], spread[kept], drawn)
-    better = tuple(kept[list(tests.better)].tolist())
-    return Bootstrap(resamples, block, *tests.reality_check, *tests.superior, better)
+    spread = np.zeros(columns.shape[1]) if why else long_run_deviations(columns, block.value)
+    is_kept = spread > 0
+    if not is_kept.any():
+        none = dict.fromkeys(CHANCES, make_undefined(why or "no trial varies"))
+        return BootstrapRecord(resamples=resamples, better=0, **numbers(block=block, **none))
+    drawn = draw_days(seed, resamples, days, block.value)
+    against = Against(columns[:, is_kept], spread[is_kept], drawn)
+    chances = against.reality_check[1], *against.superior[1:]
+    by_name = dict(zip(CHANCES, chances, strict=True))
+    return BootstrapRecord(
+        resamples=resamples, better=len(against.better), **numbers(block=block, **by_name)
+    )
 
 
 def long_run_deviations(columns: Floats, block: float) -> Floats:
@@ -139,13 +152,13 @@ def long_run_deviations(columns: Floats, block: float) -> Floats:
     return found
 
 
-class _Against:
+class Against:
     """The tests of columns that vary.
 
     Args:
         columns: [D, K].
         spread: [K] of `long_run_deviations`, above 0.
-        drawn: [B, D] how often each resample drew each day.
+        drawn: [B, D] of `draw_days`.
     """
 
     def __init__(self, columns: Floats, spread: Floats, drawn: Floats) -> None:
@@ -219,7 +232,8 @@ def _share(observed: float, resampled: Floats) -> Figure:
     return Figure((1 + int(reaching)) / (len(resampled) + 1))
 
 
-def _days_drawn(seed: int, resamples: int, days: int, block: float) -> Floats:
+def draw_days(seed: int, resamples: int, days: int, block: float) -> Floats:
+    """How often each resample draws each day, [B, D]."""
     drawn = np.empty((resamples, days))
     for row in range(resamples):
         drawn[row] = np.bincount(resample(seed, row + 1, days, block), minlength=days)

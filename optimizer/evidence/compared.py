@@ -6,17 +6,27 @@ Smyth, "Permutation p-values should never be zero", SAGMB 9(1), 2010, for p; Bes
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import median
+from typing import Annotated
 
 import numpy as np
 
 from data.checks import Floats
 from engine.accounts.ledger import Ledger
-from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.figures import Figure, Number, make_undefined
+from optimizer.evidence.statistic import Around, Statistic, Weighed, choose_side, shorten
+from optimizer.runs.payload import OPTIONAL, Payload
 
 DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
+
+
+MOST_P, MOST_P_OF_ALL = Fraction(1, 100), Fraction(1, 20)
+
+FEWEST_FOR_TWO = 199
+"""Null searches of which one may do as well: p is (1 + 1) / (199 + 1) then, its limit."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,89 @@ class Tally:
         if self.is_stopped:
             return Fraction(self.at_least, self.searches)
         return Fraction(self.at_least + 1, self.searches + 1)
+
+
+@dataclass(frozen=True)
+class Compared(Payload):
+    """A number of the run, how many null searches did at least as well, and p."""
+
+    value: Number
+    at_least: int
+    p: float
+
+
+@dataclass(frozen=True)
+class NullKind(Payload):
+    """Null searches on one kind of market.
+
+    Args:
+        run: How many count.
+        stopped: Whether so many did as well that the rest was left.
+        strength: Of the pick; it alone decides.
+        objectives: The best of each over the front.
+        hypervolume: Of the front; None where it is undefined.
+        strengths: Of each search that counts, None of an empty front.
+    """
+
+    run: int
+    stopped: bool
+    strength: Compared
+    objectives: Mapping[str, Compared]
+    hypervolume: Compared | None
+    strengths: tuple[Number, ...]
+
+    @property
+    def tally(self) -> Tally:
+        """What is counted of them, by strength."""
+        return Tally(self.run, self.strength.at_least, self.stopped)
+
+    def describe(self) -> str:
+        """Strengths of null searches beside the pick's, and p beside its limit."""
+        strengths = [-math.inf if value is None else value for value in self.strengths]
+        p = self.tally.p
+        limit = "at most" if p <= MOST_P else "and more than luck needs at most"
+        sentence = (
+            f"Their strength: median {shorten(median(strengths))}, greatest "
+            f"{shorten(max(strengths))}; here {shorten(self.strength.value)}. "
+            f"{self.strength.at_least} of {self.run} reached it: "
+            f"p = {float(p):.3g}, {limit} {float(MOST_P):g}"
+        )
+        if self.stopped:
+            sentence += "; the rest was left"
+        elif self.run < FEWEST_FOR_TWO:
+            sentence += f"; with {self.run} searches a single one decides"
+        return f"{sentence}."
+
+
+@dataclass(frozen=True)
+class NullRecord(Statistic):
+    """The same search on markets without an edge; ``mirrored`` where shuffled ones say no luck.
+
+    Args:
+        stop_after: As in `EvidenceSettings`; 0 where a version did not record it.
+    """
+
+    planned: int
+    keep: str
+    shuffled: NullKind
+    mirrored: NullKind | None = None
+    stop_after: Annotated[int, OPTIONAL] = 0
+
+    @property
+    def kinds(self) -> Mapping[str, NullKind]:
+        """Those that were made, by name."""
+        kinds = {"shuffled": self.shuffled, "mirrored": self.mirrored}
+        return {name: kind for name, kind in kinds.items() if kind is not None}
+
+    @property
+    def p(self) -> Fraction:
+        """The greater one, which decides."""
+        return max(kind.tally.p for kind in self.kinds.values())
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """Each kind of market, as the verdict takes it."""
+        for name, kind in self.kinds.items():
+            yield Weighed(f"{name} bars", kind.describe(), choose_side(kind.tally.p <= MOST_P))
 
 
 def tally(

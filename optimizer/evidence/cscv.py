@@ -7,7 +7,7 @@ It decides nothing: on noise alone the share lies anywhere from 0.1 to 0.8.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
@@ -15,9 +15,12 @@ import numpy as np
 
 from data.checks import Floats
 from optimizer.errors import ConfigError
-from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.figures import Figure, Number, Why, make_undefined, numbers
+from optimizer.evidence.statistic import Around, Statistic, Weighed
 
 MOST_BLOCKS = 16
+
+FIGURES = ("pbo", "loss", "slope", "intercept", "median_logit")
 
 TOGETHER = 4096
 """Trials whose totals are added together, as many as fit a core's own cache."""
@@ -30,11 +33,10 @@ NOISE_RANGE = {(32, 10): (0.25, 0.75), (96, 40): (0.13, 0.81)}
 
 
 @dataclass(frozen=True)
-class Overfitting:
-    """What became of the best of one half in the other half, over all splits.
+class CscvRecord(Statistic):
+    """What became of the best of one half of the blocks in the other half, over all splits.
 
     Args:
-        splits: How many.
         pbo: Share in which the best of one half was not above the middle in the other.
         loss: Share in which its Sharpe ratio was below 0 there.
         slope: Of the least-squares line of its ratio there on its ratio here.
@@ -42,12 +44,24 @@ class Overfitting:
         median_logit: Of ``ln(w / (1 - w))`` over the splits, w its relative rank there.
     """
 
-    splits: int
-    pbo: Figure
-    loss: Figure
-    slope: Figure
-    intercept: Figure
-    median_logit: Figure
+    blocks: int
+    pbo: Number
+    loss: Number
+    slope: Number
+    intercept: Number
+    median_logit: Number
+    why: Why = field(default_factory=dict)
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """PBO beside its range on noise, for the measured search that is nearest in size."""
+        size = min(NOISE_RANGE, key=lambda one: abs(math.log(one[0] * one[1] / around.evaluated)))
+        low, high = NOISE_RANGE[size]
+        yield Weighed(
+            "halves",
+            f"The best of one half of the bars was below the middle in the other in "
+            f"{self.format('pbo')} of splits (PBO; {low} to {high} on noise searched with "
+            f"{size[0]} x {size[1]}).",
+        )
 
 
 class _Seen(NamedTuple):
@@ -58,7 +72,7 @@ class _Seen(NamedTuple):
     rank: float
 
 
-def overfitting(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Overfitting:
+def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats) -> CscvRecord:
     """Split blocks into halves in every way, and judge the best of each half in the other.
 
     Args:
@@ -77,7 +91,8 @@ def overfitting(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Overfitting:
         raise ConfigError(f"blocks must be an even number from 2 to {MOST_BLOCKS}, got {blocks}")
     splits = math.comb(blocks, blocks // 2)
     if count < 2:
-        return Overfitting(splits, *[make_undefined("fewer than two trials")] * 5)
+        none = make_undefined("fewer than two trials")
+        return CscvRecord(blocks, **numbers(**dict.fromkeys(FIGURES, none)))
     choices = list(combinations(range(blocks), blocks // 2))
     seen: list[_Seen] = [_Seen(0.0, 0.0, 0.0)] * splits
     parts = [slice(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
@@ -91,7 +106,7 @@ def overfitting(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Overfitting:
             _fill(total, [choices[-1 - i] for i in ones], ratios[1, :, part])
         for i, one, other in zip(ones, *ratios, strict=False):
             seen[i], seen[-1 - i] = _judge(one, other), _judge(other, one)
-    return _summarise_splits(seen, count)
+    return CscvRecord(blocks, **numbers(**_summarise_splits(seen, count)))
 
 
 def _totals(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Floats:
@@ -134,19 +149,14 @@ def _judge(here: Floats, there: Floats) -> _Seen:
     return _Seen(float(here[best]), float(value), below + (equal + 1) / 2)
 
 
-def _summarise_splits(seen: list[_Seen], count: int) -> Overfitting:
+def _summarise_splits(seen: list[_Seen], count: int) -> dict[str, Figure]:
     ranks = np.array([split.rank for split in seen])
     w = ranks / (count + 1)
-    slope, intercept = _line(seen)
-    return Overfitting(
-        splits=len(seen),
-        # A logit is at most 0 where the rank is at most the middle one, which is free of rounding.
-        pbo=Figure(float(np.mean(2 * ranks <= count + 1))),
-        loss=Figure(float(np.mean([split.other < 0 for split in seen]))),
-        slope=slope,
-        intercept=intercept,
-        median_logit=Figure(float(np.median(np.log(w / (1 - w))))),
-    )
+    # A logit is at most 0 where the rank is at most the middle one, which is free of rounding.
+    pbo = Figure(float(np.mean(2 * ranks <= count + 1)))
+    loss = Figure(float(np.mean([split.other < 0 for split in seen])))
+    median_logit = Figure(float(np.median(np.log(w / (1 - w)))))
+    return dict(zip(FIGURES, (pbo, loss, *_line(seen), median_logit), strict=True))
 
 
 def _line(seen: list[_Seen]) -> tuple[Figure, Figure]:

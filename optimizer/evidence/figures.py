@@ -1,7 +1,17 @@
 """A number of evidence that may be undefined, and then says why."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any
+
+from optimizer.runs.payload import OPTIONAL
+
+Number = float | None
+"""A figure as it is recorded."""
+
+Why = Annotated[Mapping[str, str], OPTIONAL]
+"""Of a record, by name why a number is None."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +52,14 @@ def make_undefined(why: str) -> Figure:
 def first_reason(*figures: Figure) -> str:
     """Why the first undefined one is so; empty where all are defined."""
     return next((figure.why for figure in figures if figure.why), "")
+
+
+def encode_figure(figure: Figure) -> Number:
+    """A figure as JSON holds it."""
+    return figure.value if figure.is_defined else None
+
+
+def numbers(**figures: Figure) -> dict[str, Any]:
+    """Figures as fields of a record: their values, and the reasons of those without one."""
+    values = {name: encode_figure(figure) for name, figure in figures.items()}
+    return {**values, "why": {name: figure.why for name, figure in figures.items() if figure.why}}

@@ -5,33 +5,60 @@ Financial Machine Learning", 2018, ch. 12, for paths through combinatorial split
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from data.bars import Window
 from data.checks import Floats
 from optimizer.evidence.compared import strength_of_sums
-from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.figures import Figure, Number, Why, make_undefined, numbers
 from optimizer.evidence.splits import Split
+from optimizer.evidence.statistic import Around, Statistic, Weighed, shorten
 
 Places = Mapping[tuple[int, int, int], int]
 
 
 @dataclass(frozen=True)
-class PathStrengths:
-    """Strength of the paths through combinatorial splits, those of undefined strength left out.
+class PathsRecord(Statistic):
+    """Combinatorial splits, each searched again, and the strengths of their paths."""
 
-    Args:
-        least: Of all paths.
-        low: The ceil(0.05 n)-th smallest of n.
-        median: Of all paths.
+    splits: int
+    paths: tuple[Number, ...]
+    least: Number
+    low: Number
+    median: Number
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """The spread of the paths."""
+        yield Weighed(
+            "paths",
+            f"{self.splits} splits searched again: strength of {len(self.paths)} paths from "
+            f"{shorten(self.least)}, median {shorten(self.median)}.",
+        )
+
+
+@dataclass(frozen=True)
+class StabilityRecord(Statistic):
+    """Combinatorial splits of which each picks anew among the trials of the one search.
+
+    In-sample, for that search saw all bars.
     """
 
-    least: Figure
-    low: Figure
-    median: Figure
+    splits: int
+    least: Number
+    low: Number
+    median: Number
+    why: Why = field(default_factory=dict)
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """The middle and the worst path."""
+        yield Weighed(
+            "same trials",
+            f"Best settings of {self.splits} other time splits: median strength "
+            f"{self.format('median')}, worst {self.format('least')} (in-sample).",
+        )
 
 
 def fixed_paths(
@@ -39,7 +66,7 @@ def fixed_paths(
     windows: Sequence[Window],
     splits: Sequence[Split],
     of_paths: Sequence[Sequence[int]],
-) -> PathStrengths:
+) -> StabilityRecord:
     """Each split takes the trial of greatest strength in its training; paths join its tests.
 
     Args:
@@ -57,17 +84,17 @@ def fixed_paths(
         strength_of_sums(*np.sum([tested[s][group] for group, s in enumerate(path)], axis=0))
         for path in of_paths
     ]
-    return summarise_strengths(strengths)
+    return StabilityRecord(len(splits), **numbers(**summarise_strengths(strengths)))
 
 
-def summarise_strengths(strengths: Sequence[Figure]) -> PathStrengths:
-    """The least, the low and the median of the strengths of paths; undefined where none traded."""
+def summarise_strengths(strengths: Sequence[Figure]) -> dict[str, Figure]:
+    """Least, ceil(0.05 n)-th smallest and median of n paths; undefined where none traded."""
     known = np.sort([strength.value for strength in strengths if strength.is_defined])
     if not len(known):
-        none = make_undefined("no path traded")
-        return PathStrengths(none, none, none)
+        return dict.fromkeys(("least", "low", "median"), make_undefined("no path traded"))
     low = known[math.ceil(0.05 * len(known)) - 1]
-    return PathStrengths(*(Figure(float(value)) for value in (known[0], low, np.median(known))))
+    spread = {"least": known[0], "low": low, "median": np.median(known)}
+    return {name: Figure(float(value)) for name, value in spread.items()}
 
 
 def _sum_test_groups(sums: Floats, split: Split, places: Places) -> dict[int, Floats]:

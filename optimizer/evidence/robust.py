@@ -4,8 +4,8 @@ All of it is on searched bars. House rules throughout; the plateau is what trade
 in a heat map of parameters (Pardo, "The Evaluation and Optimization of Trading Strategies", 2008).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -16,9 +16,12 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.positions.intrabar import COARSE_SHARE
 from optimizer.evidence.compared import compute_strength, sum_r_and_squares
-from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.figures import Figure, Number, Why, encode_figure, make_undefined
+from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
 from optimizer.evidence.words import places, units, words
 from optimizer.goals.near import axis_moves, compute_reach
+from optimizer.runs.payload import Payload
+from optimizer.shown import fraction
 from strategy.genes import GenomeLayout
 
 CLOUD = 32
@@ -29,6 +32,15 @@ QUANTILES_PERCENT = (50, 95, 99)
 
 CHECKS = ("plateau", "costs", "delay", "within_bar", "left_out")
 """C1 to C5."""
+
+CHECKED = {
+    "neighbours": "plateau",
+    "costs": "costs",
+    "late entries": "delay",
+    "within a bar": "within_bar",
+    "left out": "left_out",
+}
+"""Rows to the checks of `CHECKS`."""
 
 PLATEAU_LEAST = 0.5
 BREAK_EVEN_LEAST = 2.0
@@ -41,18 +53,80 @@ CHUNK_DRAWS = 2**20
 
 
 @dataclass(frozen=True)
-class CostPoint:
-    """One point of the cost line.
-
-    Args:
-        times: Multiple of the charge.
-        strength: Of the same trades at these costs.
-        sum_r: Likewise.
-    """
+class CostRecord(Payload):
+    """The pick's trades at a multiple of what was charged."""
 
     times: float
-    strength: Figure
+    strength: Number
     sum_r: float
+
+
+@dataclass(frozen=True)
+class RobustRecord(Statistic):
+    """What little changes do to the pick, on searched bars.
+
+    Args:
+        plateau: Share of near neighbours that keep half of its strength.
+        neighbours: How many there are.
+        costs: Its trades at other costs.
+        break_even_bp: Costs a side at which nothing is left.
+        charged_bp: Those that were charged.
+        delay: Strength when each entry comes a bar later.
+        undecided: Share of trades that touched stop and target in one bar.
+        target_first: Strength had the target come first in them.
+        left_out: Mean R without each symbol or group of bars, by name.
+        drawdowns: Deepest falls of the middle account, and of the worst 5 and 1 % of orders.
+        checks: Of C1 to C5, whether it passed.
+    """
+
+    plateau: Number
+    neighbours: int
+    costs: tuple[CostRecord, ...]
+    break_even_bp: Number
+    charged_bp: float
+    delay: Number
+    undecided: Number
+    target_first: Number
+    left_out: Mapping[str, Number]
+    drawdowns: tuple[Number, ...]
+    checks: Mapping[str, bool]
+    why: Why = field(default_factory=dict)
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """A check that passes says that a result is sturdy, which luck may be too."""
+        for about, sentence in self._sentences():
+            is_passed = self.checks.get(CHECKED.get(about, ""), True)
+            yield Weighed(about, sentence, "" if is_passed else AGAINST)
+
+    def _sentences(self) -> Iterator[tuple[str, str]]:
+        if self.plateau is None:
+            yield "neighbours", f"Undefined: {self.why.get('plateau', '')}."
+        else:
+            kept = round(self.plateau * self.neighbours)
+            share = "half" if KEPT_FRAC == 1 / 2 else fraction(KEPT_FRAC)
+            yield (
+                "neighbours",
+                f"{kept} of {self.neighbours} near neighbours keep {share} of its strength.",
+            )
+        if self.break_even_bp is not None and self.break_even_bp < 0:
+            yield "costs", "It loses before costs."
+        else:
+            even = self.format("break_even_bp")
+            yield "costs", f"Breaks even at {even} bp a side; you pay {self.charged_bp:g}."
+        late, undecided = self.format("delay"), self.format("undecided")
+        yield "late entries", f"Strength {late} with every entry a bar later."
+        yield (
+            "within a bar",
+            f"Stop and target in one bar: {undecided} of trades, the stop is taken.",
+        )
+        lost = [name for name, mean in self.left_out.items() if mean is None or mean <= 0]
+        if lost:
+            yield "left out", f"Loses without {', '.join(lost)}."
+        else:
+            yield "left out", "Still gains when any one symbol or quarter is left out."
+        if len(self.drawdowns) > 1 and self.drawdowns[1] is not None:
+            fall = fraction(self.drawdowns[1])
+            yield "other orders", f"One account in twenty would have fallen by more than {fall}."
 
 
 def neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> Floats:
@@ -99,7 +173,7 @@ def keeps_half(own: Figure, others: Floats) -> Flags:
     return kept
 
 
-def cost_line(ledgers: Sequence[Ledger], costs: Costs) -> tuple[CostPoint, ...]:
+def cost_line(ledgers: Sequence[Ledger], costs: Costs) -> tuple[CostRecord, ...]:
     """A member's trades [W] at multiples of what was charged; none of them depends on costs."""
     return tuple(_cost_point(ledgers, costs, times) for times in COST_TIMES)
 
@@ -215,9 +289,9 @@ def evaluate_checks(
     return dict(zip(CHECKS, found, strict=True))
 
 
-def _cost_point(ledgers: Sequence[Ledger], costs: Costs, times: float) -> CostPoint:
+def _cost_point(ledgers: Sequence[Ledger], costs: Costs, times: float) -> CostRecord:
     parts = [_recompute_r(ledger, times * costs.per_side) for ledger in ledgers]
-    return CostPoint(times, compute_strength(parts), sum_r_and_squares(parts)[0])
+    return CostRecord(times, encode_figure(compute_strength(parts)), sum_r_and_squares(parts)[0])
 
 
 def _recompute_r(ledger: Ledger, per_side: float) -> Floats:

@@ -8,14 +8,15 @@ measure of the effective number of tests", Genetic Epidemiology 33(7), 2009.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from statistics import NormalDist
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from data.checks import Floats
-from optimizer.evidence.figures import Figure, first_reason, make_undefined
+from optimizer.evidence.figures import Figure, Number, Why, first_reason, make_undefined, numbers
 from optimizer.evidence.returns import (
     FEWEST_DAYS,
     Daily,
@@ -24,6 +25,8 @@ from optimizer.evidence.returns import (
     sharpe_ratios,
     varies,
 )
+from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
+from optimizer.shown import format_count
 
 EULER_GAMMA = 0.5772156649015329
 
@@ -40,18 +43,54 @@ NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
-class Deflated:
-    """A Sharpe ratio held against the best that so many tries would show without an edge.
+class SharpeRecord(Statistic):
+    """The pick's Sharpe ratio per day, and how sure it is after so many tries."""
 
-    Args:
-        variance: Of Sharpe ratios over the trials of generation 0.
-        hurdle: What the best of the tries is expected to show.
-        psr: Probabilistic Sharpe ratio above that hurdle.
-    """
+    daily: Number
+    skew: Number
+    kurtosis: Number
+    days: int
+    psr: Number
+    min_trl: Number
+    dsr_effective: Number
+    dsr_all: Number
+    why: Why = field(default_factory=dict)
 
-    variance: Figure
-    hurdle: Figure
-    psr: Figure
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """How sure it is, alone and after so many tries; that with effective ones decides."""
+        dsr = self.dsr_effective
+        yield Weighed(
+            "sharpe a day",
+            f"Sharpe ratio {self.format('daily')} a day; PSR {self.format_chance('psr')}, were it "
+            f"the only one tried; DSR {self.format_chance('dsr_effective')} after as many "
+            f"different tries, {self.format_chance('dsr_all')} after all of them. A record of "
+            f"{self.format('min_trl', digits=0)} days is needed, it has {self.days:,}.",
+            "" if dsr is None else choose_side(dsr >= 1 - MOST_DOUBT),
+        )
+
+
+@dataclass(frozen=True)
+class TrialsRecord(Statistic):
+    """How many individuals the search evaluated, could be judged, and were used in a matrix."""
+
+    evaluated: int
+    judged: int
+    used: int
+    effective: Number
+    why: Why = field(default_factory=dict)
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """How many there were, and as how many they count."""
+        if not self.evaluated:
+            return
+        compared = min(self.used, self.judged, MOST_COMPARED)
+        tried = f"{format_count(self.evaluated, 'setting')} tried"
+        if self.judged < self.evaluated:
+            tried += f", {self.judged:,} with enough trades"
+        if compared < self.judged:
+            tried += f", {compared:,} of them compared"
+        effective = self.format("effective", digits=0)
+        yield Weighed("trials", f"{tried}, about as many as {effective} independent ones.")
 
 
 def probabilistic(column: Daily, hurdle: float = 0.0) -> Figure:
@@ -144,19 +183,46 @@ def variance_of_trials(columns: Floats) -> Figure:
     return Figure(max(float(np.var(ratios, ddof=1)), 1 / (len(columns) - 1)))
 
 
-def deflate_sharpe(column: Daily, variance: Figure, tries: Figure) -> Deflated:
-    """The PSR of a trial above what the best of so many tries would show (DSR).
+def expect_best(variance: Figure, tries: Figure) -> Figure:
+    """Sharpe ratio that the best of so many tries would show without an edge.
 
     Args:
-        column: Of the trial.
         variance: From `variance_of_trials`.
         tries: All trials, or effective ones.
     """
-    why = first_reason(variance, tries)
-    if why:
-        return Deflated(variance, make_undefined(why), make_undefined(why))
-    hurdle = math.sqrt(variance.value) * expected_maximum(tries.value)
-    return Deflated(variance, Figure(hurdle), probabilistic(column, hurdle))
+    if why := first_reason(variance, tries):
+        return make_undefined(why)
+    return Figure(math.sqrt(variance.value) * expected_maximum(tries.value))
+
+
+def deflate_sharpe(column: Daily, variance: Figure, tries: Figure) -> Figure:
+    """The PSR of a trial above what the best of so many tries would show (DSR)."""
+    hurdle = expect_best(variance, tries)
+    return probabilistic(column, hurdle.value) if hurdle.is_defined else hurdle
+
+
+def measure_sharpe(pick: Floats, first: Floats, judged: int, effective: Figure) -> SharpeRecord:
+    """The Sharpe ratio of the pick, alone and after so many tries.
+
+    Args:
+        pick: [D] of its days.
+        first: [D, N] of judged trials of generation 0.
+        judged: Trials that could be judged.
+        effective: From `effective_trials`.
+    """
+    daily, variance = moments(pick), variance_of_trials(first)
+    return SharpeRecord(
+        days=daily.days,
+        **numbers(
+            daily=daily.sharpe,
+            skew=daily.skew,
+            kurtosis=daily.kurtosis,
+            psr=probabilistic(daily),
+            min_trl=least_record(daily),
+            dsr_effective=deflate_sharpe(daily, variance, effective),
+            dsr_all=deflate_sharpe(daily, variance, Figure(float(judged))),
+        ),
+    )
 
 
 def compute_psr(column: Floats) -> Figure:

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 
-from optimizer.evidence.compared import Tally
+from optimizer.evidence.compared import MOST_P, MOST_P_OF_ALL, Tally
 from optimizer.evidence.robust import CHECKS
 from optimizer.evidence.unseen import FEWEST_TRADES, Unseen
+from optimizer.grades import GRADES
+from optimizer.runs.payload import Payload
 
 RULES_VERSION = 1
 """Goes up whenever the same facts get another grade, or other words."""
 
 FEWEST_SEARCHES = 99
-MOST_P, MOST_P_OF_ALL = Fraction(1, 100), Fraction(1, 20)
 
 SIMULATED = "On a simulated market: "
 SEARCHING = "Searching this way held"
@@ -99,7 +100,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Payload):
     """What to believe.
 
     Args:
@@ -111,6 +112,10 @@ class Verdict:
     grade: str
     sentence: str
     reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.grade not in GRADES:
+            raise ValueError("there is no such grade")
 
 
 def decide(facts: Facts) -> Verdict:

@@ -13,13 +13,13 @@ from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.evidence.causality import (
     MOST_MEMBERS,
+    CausalRecord,
     begins,
     cuts,
     poison_bars,
     same_bits,
     signals_taken,
 )
-from optimizer.judging.judgement import CausalRecord
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
 

@@ -12,20 +12,12 @@ from data import Bars, Window
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from optimizer.evidence.compared import compute_strength, strength
-from optimizer.evidence.figures import Figure, make_undefined
-from optimizer.evidence.fixed import summarise_strengths
+from optimizer.evidence.figures import Figure, encode_figure, make_undefined, numbers
+from optimizer.evidence.fixed import PathsRecord, summarise_strengths
 from optimizer.evidence.returns import daily_returns, efficiency, list_days
 from optimizer.evidence.robust import drift
 from optimizer.evidence.splits import Split, paths, scaled_trades
-from optimizer.evidence.unseen import Unseen, measure_out_of_sample
-from optimizer.judging.judgement import (
-    FoldRow,
-    FoldsRecord,
-    PathsRecord,
-    Range,
-    encode_figure,
-    numbers,
-)
+from optimizer.evidence.unseen import FoldRow, FoldsRecord, Range, Unseen, measure_out_of_sample
 from optimizer.judging.kept import Kept, Numbered
 from optimizer.judging.pick import select_pick
 from optimizer.judging.verdict import INDIVIDUAL_S
@@ -180,8 +172,7 @@ def paths_record(
             parts.get((split, group), ()) for group, split in enumerate(path)
         )
         strengths.append(compute_strength([ledger.r for ledger in seen]))
-    spread = summarise_strengths(strengths)
-    ends = map(encode_figure, (spread.least, spread.low, spread.median))
+    ends = map(encode_figure, summarise_strengths(strengths).values())
     return PathsRecord(len(splits), tuple(map(encode_figure, strengths)), *ends)
 
 

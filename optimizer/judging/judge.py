@@ -9,9 +9,13 @@ from data.bars import Bars
 from engine.batch import Engine
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.causality import causality_seconds
-from optimizer.evidence.figures import make_undefined
-from optimizer.evidence.sharpe import effective_trials
+from optimizer.evidence.compared import MOST_P, NullKind, NullRecord
+from optimizer.evidence.figures import make_undefined, numbers
+from optimizer.evidence.fixed import PathsRecord, StabilityRecord
+from optimizer.evidence.pick import PickRecord
+from optimizer.evidence.sharpe import TrialsRecord, effective_trials, measure_sharpe
 from optimizer.evidence.splits import (
     Split,
     combinatorial,
@@ -19,21 +23,13 @@ from optimizer.evidence.splits import (
     default_purge,
     walk_forward,
 )
-from optimizer.evidence.verdict import MOST_P
+from optimizer.evidence.unseen import FoldsRecord
+from optimizer.evidence.verdict import Verdict
 from optimizer.judging.causal import causal_record
 from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_record, paths_record
 from optimizer.judging.judgement import (
     JUDGEMENT,
-    FoldsRecord,
     Judgement,
-    NullKind,
-    NullRecord,
-    PathsRecord,
-    PickRecord,
-    StabilityRecord,
-    TrialsRecord,
-    VerdictRecord,
-    numbers,
     recorded_judgement,
     recorded_judgements,
 )
@@ -60,10 +56,8 @@ from optimizer.judging.robust import robust_record
 from optimizer.judging.trials import (
     TOO_MANY,
     JudgedTrials,
-    bootstrap_record,
     build_daily_columns,
     cscv_record,
-    sharpe_record,
     stability_record,
     trials_record,
 )
@@ -133,7 +127,7 @@ class _Judge:
         self._task = searched_task(self._whole, self._result)
         self._again = as_asked(self._task, self._whole, store, self._result)
         self._front: Floats = newest_front(store).genomes
-        self._found = Judgement(verdict=VerdictRecord("not_judged", ""))
+        self._found = Judgement(verdict=Verdict("not_judged", ""))
 
     def judgement(self) -> Judgement:
         """Every part that is asked for, and the verdict."""
@@ -228,10 +222,12 @@ class _Judge:
         effective = effective_trials(columns.used)
         return {
             "trials": trials_record(judged, columns, effective),
-            "sharpe": sharpe_record(columns, judged, effective),
+            "sharpe": measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective),
             "cscv": cscv_record(engine, judged, plan.blocks),
             "stability": self._stability(engine, judged),
-            "bootstrap": bootstrap_record(columns, task.config.seed, plan.resamples),
+            "bootstrap": against_nothing(
+                columns.used, block_length(columns.front), task.config.seed, plan.resamples
+            ),
         }
 
     def _stability(self, engine: Engine, judged: JudgedTrials) -> StabilityRecord | None:

@@ -8,11 +8,10 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from optimizer.evidence.compared import Tally, tally
-from optimizer.evidence.figures import Figure
+from optimizer.evidence.compared import Compared, NullKind, Tally, tally
+from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Keep, NullMarkets
-from optimizer.judging.judgement import Compared, NullKind, encode_figure
 from optimizer.judging.kept import Kept, Numbered, Watch
 from optimizer.judging.pick import select_pick
 from optimizer.judging.workers import Executor

@@ -13,8 +13,9 @@ from engine.batch import Engine
 from engine.certificate import data_hash
 from engine.replay.certificate import certify
 from optimizer.errors import ConfigError, StoreError
-from optimizer.evidence.unseen import measure_out_of_sample
-from optimizer.judging.judgement import JUDGEMENT, HeldOutRecord, Judgement, numbers
+from optimizer.evidence.figures import numbers
+from optimizer.evidence.unseen import HeldOutRecord, measure_out_of_sample
+from optimizer.judging.judgement import JUDGEMENT, Judgement
 from optimizer.judging.pick import Pick
 from optimizer.runs import RunStore
 from optimizer.runs.listing import run_folders

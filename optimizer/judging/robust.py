@@ -9,10 +9,11 @@ from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.positions.intrabar import target_first
 from optimizer.evidence.compared import compute_strength
-from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.figures import Figure, encode_figure, make_undefined, numbers
 from optimizer.evidence.robust import (
     DELAY_BARS,
     LEFT_OUT_GROUPS,
+    RobustRecord,
     break_even_bp,
     cost_line,
     evaluate_checks,
@@ -22,7 +23,6 @@ from optimizer.evidence.robust import (
     share_that_keeps_half,
 )
 from optimizer.evidence.splits import combinatorial
-from optimizer.judging.judgement import CostRecord, RobustRecord, encode_figure, numbers
 from optimizer.judging.pick import SUM_R, TRADES, Pick, strengths
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
@@ -52,10 +52,7 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     )
     return RobustRecord(
         neighbours=len(near),
-        costs=tuple(
-            CostRecord(point.times, encode_figure(point.strength), point.sum_r)
-            for point in cost_line(ledgers, task.costs)
-        ),
+        costs=cost_line(ledgers, task.costs),
         charged_bp=task.costs.per_side * 10_000,
         left_out={name: encode_figure(one) for name, one in left_out.items()},
         drawdowns=tuple(encode_figure(one) for one in falls),

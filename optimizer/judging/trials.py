@@ -9,26 +9,14 @@ import numpy as np
 from data import joined
 from engine.batch import Engine
 from engine.replay.threads import sharing_order
-from optimizer.evidence.bootstrap import against_nothing, block_length
-from optimizer.evidence.cscv import overfitting
-from optimizer.evidence.figures import Figure
-from optimizer.evidence.fixed import fixed_paths
-from optimizer.evidence.returns import chosen_trials, daily_returns, list_days, moments
+from optimizer.evidence.cscv import CscvRecord, compare_halves
+from optimizer.evidence.figures import Figure, numbers
+from optimizer.evidence.fixed import StabilityRecord, fixed_paths
+from optimizer.evidence.returns import chosen_trials, daily_returns, list_days
 from optimizer.evidence.sharpe import (
-    deflate_sharpe,
-    least_record,
-    probabilistic,
-    variance_of_trials,
+    TrialsRecord,
 )
 from optimizer.evidence.splits import combinatorial, distinct, paths
-from optimizer.judging.judgement import (
-    BootstrapRecord,
-    CscvRecord,
-    SharpeRecord,
-    StabilityRecord,
-    TrialsRecord,
-    numbers,
-)
 from optimizer.judging.pick import SUMS, Pick
 from optimizer.search.generation import Floats
 from optimizer.session.problem import Trials
@@ -111,24 +99,6 @@ def trials_record(judged: JudgedTrials, columns: Columns, effective: Figure) -> 
     return TrialsRecord(*counts, **numbers(effective=effective))
 
 
-def sharpe_record(columns: Columns, judged: JudgedTrials, effective: Figure) -> SharpeRecord:
-    """The pick's Sharpe ratio per day, alone and after so many tries."""
-    daily = moments(columns.pick)
-    variance = variance_of_trials(columns.first)
-    return SharpeRecord(
-        days=daily.days,
-        **numbers(
-            daily=daily.sharpe,
-            skew=daily.skew,
-            kurtosis=daily.kurtosis,
-            psr=probabilistic(daily),
-            min_trl=least_record(daily),
-            dsr_effective=deflate_sharpe(daily, variance, effective).psr,
-            dsr_all=deflate_sharpe(daily, variance, Figure(float(len(judged.genomes)))).psr,
-        ),
-    )
-
-
 def cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord:
     """The best of one half of the blocks in the other half, over all halves."""
     splits = combinatorial(engine.series, joined(engine.windows), count=blocks, tests=1)
@@ -139,17 +109,7 @@ def cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord
     for part, sums in _sums(engine.on(windows), genomes):
         for place, block in enumerate(of_block):
             totals[:, part, block] += sums[:, place].T
-    found = overfitting(*totals)
-    return CscvRecord(
-        blocks=blocks,
-        **numbers(
-            pbo=found.pbo,
-            loss=found.loss,
-            slope=found.slope,
-            intercept=found.intercept,
-            median_logit=found.median_logit,
-        ),
-    )
+    return compare_halves(*totals)
 
 
 def stability_record(
@@ -165,26 +125,7 @@ def stability_record(
     windows = distinct(splits)
     genomes = judged.genomes[chosen_trials(len(judged.genomes), most)]
     sums = [part[:, :, 1:] for _, part in _sums(engine.on(windows), genomes)]
-    found = fixed_paths(np.concatenate(sums), windows, splits, paths())
-    return StabilityRecord(
-        splits=len(splits), **numbers(least=found.least, low=found.low, median=found.median)
-    )
-
-
-def bootstrap_record(columns: Columns, seed: int, resamples: int) -> BootstrapRecord:
-    """All trials against an account that does nothing."""
-    found = against_nothing(columns.used, block_length(columns.front), seed, resamples)
-    return BootstrapRecord(
-        resamples=resamples,
-        better=len(found.better),
-        **numbers(
-            block=found.block,
-            rc_p=found.rc_p,
-            spa_lower=found.spa_lower,
-            spa_p=found.spa_p,
-            spa_upper=found.spa_upper,
-        ),
-    )
+    return fixed_paths(np.concatenate(sums), windows, splits, paths())
 
 
 def _sums(engine: Engine, genomes: Floats) -> Iterator[tuple[slice, Floats]]:

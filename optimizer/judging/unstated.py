@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import comb
 
-from optimizer.evidence.compared import DEFAULT_SEARCHES
-from optimizer.judging.judgement import Judgement, NullKind
+from optimizer.evidence.compared import DEFAULT_SEARCHES, NullKind
+from optimizer.judging.judgement import Judgement
 from optimizer.judging.kept import Rows
 from optimizer.session.header import OPENED
 from optimizer.shown import format_count, number

@@ -13,20 +13,12 @@ import numpy as np
 from engine.workload import CORE_RATE, Workload
 from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
 from optimizer.evidence.causality import causality_seconds
-from optimizer.evidence.compared import DEFAULT_SEARCHES, Tally, find_strongest
-from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.compared import DEFAULT_SEARCHES, find_strongest
+from optimizer.evidence.figures import Number
+from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.returns import MOST_TRIALS
-from optimizer.evidence.unseen import Unseen
-from optimizer.evidence.verdict import NOT_TESTED, RULES_VERSION, SIMULATED, Facts, decide
-from optimizer.judging.judgement import (
-    FoldsRecord,
-    HeldOutRecord,
-    Judgement,
-    NullKind,
-    Number,
-    PickRecord,
-    VerdictRecord,
-)
+from optimizer.evidence.verdict import NOT_TESTED, RULES_VERSION, SIMULATED, Facts, Verdict, decide
+from optimizer.judging.judgement import Judgement
 from optimizer.runs.result import RunResult, WindowDescription
 from optimizer.session.exported import resume_command
 
@@ -75,10 +67,10 @@ def with_verdict(
             mean_r=nan_if_none(None if found.pick is None else found.pick.mean_r),
             command=f"{command} --null {DEFAULT_SEARCHES}",
             seconds=seconds,
-            shuffled=None if null is None else read_tally(null.shuffled),
-            mirrored=None if null is None or null.mirrored is None else read_tally(null.mirrored),
-            folds=read_out_of_sample(found.folds),
-            held_out=read_out_of_sample(found.held_out),
+            shuffled=None if null is None else null.shuffled.tally,
+            mirrored=None if null is None or null.mirrored is None else null.mirrored.tally,
+            folds=None if found.folds is None else found.folds.unseen,
+            held_out=None if found.held_out is None else found.held_out.unseen,
             untested=list_untested(found),
             looks=1 if found.held_out is None else found.held_out.looks,
             searches=found.tries,
@@ -88,11 +80,10 @@ def with_verdict(
             is_simulated=result.data.is_simulated,
         )
     )
-    record = VerdictRecord(verdict.grade, verdict.sentence, verdict.reasons)
-    return replace(found, verdict=record, rules=RULES_VERSION)
+    return replace(found, verdict=verdict, rules=RULES_VERSION)
 
 
-def derive_verdict(result: RunResult, found: Judgement | None) -> VerdictRecord:
+def derive_verdict(result: RunResult, found: Judgement | None) -> Verdict:
     """What comes first wherever a front is shown: the verdict, or that there is none yet.
 
     Args:
@@ -101,7 +92,7 @@ def derive_verdict(result: RunResult, found: Judgement | None) -> VerdictRecord:
     """
     if found is not None:
         return found.verdict
-    empty, path = Judgement(verdict=VerdictRecord("not_judged", "")), Path(result.path)
+    empty, path = Judgement(verdict=Verdict("not_judged", "")), Path(result.path)
     individuals, bars = result.evaluated, result.data.bars
     rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
     work = Workload(individuals * bars, rows * bars)
@@ -123,11 +114,11 @@ def find_pick(result: RunResult, found: Judgement | None) -> PickRecord | None:
     return found.pick if found is not None and found.pick is not None else _strongest(result)
 
 
-def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> VerdictRecord:
+def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> Verdict:
     """What comes first where a search is not over, so that there is nothing to judge yet."""
     command = resume_command(path)
     sentence = f"{NOT_TESTED}: the run is not finished, {command} goes on with it."
-    return VerdictRecord("not_judged", (SIMULATED if is_simulated else "") + sentence)
+    return Verdict("not_judged", (SIMULATED if is_simulated else "") + sentence)
 
 
 def null_seconds(work: Workload, individuals: int, cores: int) -> float:
@@ -199,19 +190,3 @@ def list_untested(found: Judgement) -> tuple[str, ...]:
 def nan_if_none(value: Number) -> float:
     """A recorded number; NaN where it is undefined or an older version did not record it."""
     return math.nan if value is None else value
-
-
-def read_tally(kind: NullKind) -> Tally:
-    """What a record says of null searches, as the rules of the verdict take it."""
-    return Tally(kind.run, kind.strength.at_least, kind.stopped)
-
-
-def read_out_of_sample(record: FoldsRecord | HeldOutRecord | None) -> Unseen | None:
-    """What a record says of unseen trades, as the rules of the verdict take it."""
-    if record is None:
-        return None
-    mean_r, psr = (
-        Figure(value) if value is not None else make_undefined(record.why.get(name) or "unknown")
-        for name, value in (("mean_r", record.mean_r), ("psr", record.psr))
-    )
-    return Unseen(record.trades, record.closing_days, mean_r, psr)

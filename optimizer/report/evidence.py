@@ -4,10 +4,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from optimizer.evidence.verdict import NEXT, SIMULATED
+from optimizer.evidence.figures import Number
+from optimizer.evidence.statistic import Weighed
+from optimizer.evidence.unseen import FoldRow, Range
+from optimizer.evidence.verdict import NEXT, SIMULATED, Verdict
 from optimizer.grades import GRADE_WORDS
-from optimizer.judging.judgement import FoldRow, Judgement, Number, Range, VerdictRecord
-from optimizer.judging.words import Weighed, suggest_next, weigh_evidence, words_of_pick
+from optimizer.judging.judgement import Judgement
+from optimizer.judging.words import suggest_next, weigh_evidence
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.shown import number
@@ -57,7 +60,7 @@ def answer(run: Tables) -> Answer:
         _shorten(verdict),
         "" if run.result is None else suggest_next(run.result, verdict, found),
         verdict.reasons,
-        "" if run.pick is None else words_of_pick(run.pick),
+        "" if run.pick is None else run.pick.describe(),
         () if found is None else (*weigh_evidence(found), *_missing(run, found)),
         _folds(rows),
         tuple(words(name) for name in run.genes),
@@ -65,12 +68,12 @@ def answer(run: Tables) -> Answer:
     )
 
 
-def alone(is_simulated: bool) -> VerdictRecord:
+def alone(is_simulated: bool) -> Verdict:
     """What is said of an individual that no search led to."""
-    return VerdictRecord("not_judged", (SIMULATED if is_simulated else "") + ALONE)
+    return Verdict("not_judged", (SIMULATED if is_simulated else "") + ALONE)
 
 
-def _shorten(verdict: VerdictRecord) -> str:
+def _shorten(verdict: Verdict) -> str:
     """The sentence of a verdict without what stands around it: the grade, and the next step."""
     sentence = verdict.sentence.removeprefix(SIMULATED).partition(NEXT)[0]
     head, colon, rest = sentence.partition(": ")

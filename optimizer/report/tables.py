@@ -13,9 +13,11 @@ from data.errors import DataError
 from engine.batch import Engine
 from engine.errors import EngineError
 from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.returns import list_days
+from optimizer.evidence.verdict import Verdict
 from optimizer.exporting.programs import build_program
-from optimizer.judging.judgement import PickRecord, VerdictRecord, opened_result
+from optimizer.judging.judgement import opened_result
 from optimizer.judging.verdict import build_unfinished_verdict, derive_verdict, find_pick
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history
@@ -36,9 +38,7 @@ Specs = str | Sequence[str]
 
 def build_data_flags(data: Specs | None) -> dict[str, object]:
     """The flags that say where bars are now; none where they have not moved."""
-    if data is None:
-        return {}
-    return {"data": [data] if isinstance(data, str) else list(data)}
+    return {} if data is None else {"data": [data] if isinstance(data, str) else list(data)}
 
 
 class Tables:
@@ -80,7 +80,7 @@ class Tables:
         return f"{self.verdict.sentence}\n{known}"
 
     @cached_property
-    def verdict(self) -> VerdictRecord:
+    def verdict(self) -> Verdict:
         """Grade, sentence and reasons; of a run that was never judged, how to judge it.
 
         >>> from optimizer import load_run

@@ -8,21 +8,15 @@ from data.errors import DataError
 from engine.batch import Engine
 from engine.errors import EngineError
 from optimizer.errors import OptimizerError, StoreError
-from optimizer.evidence.compared import tally
+from optimizer.evidence.compared import MOST_P, NullKind, NullRecord, tally
+from optimizer.evidence.fixed import PathsRecord
 from optimizer.evidence.splits import combinatorial, walk_forward
-from optimizer.evidence.verdict import MOST_P, NEXT
+from optimizer.evidence.unseen import FoldsRecord, HeldOutRecord
+from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.judging.causal import causal_record
 from optimizer.judging.folds import FoldPick, folds_record, paths_record
 from optimizer.judging.judge import pick_record
-from optimizer.judging.judgement import (
-    FoldsRecord,
-    HeldOutRecord,
-    Judgement,
-    NullKind,
-    NullRecord,
-    PathsRecord,
-    VerdictRecord,
-)
+from optimizer.judging.judgement import Judgement
 from optimizer.judging.kept import Kept
 from optimizer.judging.null import KINDS, NullSearch, list_strengths, null_kind
 from optimizer.judging.opened import Opened, held_out_figures, opened_looks
@@ -69,7 +63,7 @@ def _look_problems(store: RunStore, result: RunResult, found: Judgement) -> Iter
             yield from find_differences("opened.member", row.member, found.pick.member)
 
 
-def _plain(verdict: VerdictRecord) -> dict[str, object]:
+def _plain(verdict: Verdict) -> dict[str, object]:
     """A verdict without the command that goes on, which hangs on where it was given."""
     return replace(verdict, sentence=verdict.sentence.partition(NEXT)[0]).payload()
 

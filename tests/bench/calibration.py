@@ -20,9 +20,9 @@ from pathlib import Path
 
 from data import Bars, LoadOptions, Window, load_bars
 from engine.runtime.machine import available_cores
-from optimizer.evidence.compared import tally
+from optimizer.evidence.compared import MOST_P, tally
 from optimizer.evidence.null import NullMarkets
-from optimizer.evidence.verdict import FEWEST_SEARCHES, MOST_P
+from optimizer.evidence.verdict import FEWEST_SEARCHES
 from optimizer.judging.null import KINDS, NullJob, NullSetup
 from optimizer.judging.pick import select_pick
 from optimizer.session.search import search

@@ -9,8 +9,9 @@ import pytest
 
 from optimizer import load_run
 from optimizer.commands import console
+from optimizer.evidence.pick import PickRecord
 from optimizer.grades import GRADE_WORDS
-from optimizer.judging.judgement import PickRecord, opened_result
+from optimizer.judging.judgement import opened_result
 from optimizer.judging.verdict import find_pick
 from optimizer.runs import RunStore, list_runs
 from optimizer.shown import fraction

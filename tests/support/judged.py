@@ -2,27 +2,16 @@
 
 from dataclasses import replace
 
-from optimizer.evidence.robust import CHECKS, COST_TIMES
-from optimizer.judging.judgement import (
-    JUDGEMENT,
-    BootstrapRecord,
-    CausalRecord,
-    Compared,
-    CostRecord,
-    CscvRecord,
-    FoldRow,
-    FoldsRecord,
-    Judgement,
-    NullKind,
-    NullRecord,
-    PickRecord,
-    Range,
-    RobustRecord,
-    SharpeRecord,
-    TrialsRecord,
-    VerdictRecord,
-    opened_result,
-)
+from optimizer.evidence.bootstrap import BootstrapRecord
+from optimizer.evidence.causality import CausalRecord
+from optimizer.evidence.compared import Compared, NullKind, NullRecord
+from optimizer.evidence.cscv import CscvRecord
+from optimizer.evidence.pick import PickRecord
+from optimizer.evidence.robust import CHECKS, COST_TIMES, CostRecord, RobustRecord
+from optimizer.evidence.sharpe import SharpeRecord, TrialsRecord
+from optimizer.evidence.unseen import FoldRow, FoldsRecord, Range
+from optimizer.evidence.verdict import Verdict
+from optimizer.judging.judgement import JUDGEMENT, Judgement, opened_result
 from optimizer.judging.verdict import with_verdict
 from optimizer.runs import RunStore
 
@@ -64,7 +53,7 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
         why={"delay": why},
     )
     found = Judgement(
-        verdict=VerdictRecord("not_judged", ""),
+        verdict=Verdict("not_judged", ""),
         pick=PickRecord(member, {"ema_fast": 20}, 3.0, 60, mean_r=0.31),
         null=NullRecord(199, "day", null_kind(0), null_kind(1)),
         folds=FoldsRecord(

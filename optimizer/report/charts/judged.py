@@ -4,7 +4,9 @@ from math import nan
 
 import numpy as np
 
-from optimizer.judging.judgement import NullKind, NullRecord, Number, RobustRecord
+from optimizer.evidence.compared import NullKind, NullRecord
+from optimizer.evidence.figures import Number
+from optimizer.evidence.robust import RobustRecord
 from optimizer.report.charts.chart import (
     BLUE,
     LEGEND,

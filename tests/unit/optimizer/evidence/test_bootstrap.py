@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from optimizer.evidence import bootstrap
 from optimizer.evidence.bootstrap import (
+    Against,
     against_nothing,
     block_length,
+    draw_days,
     long_run_deviations,
     resample,
 )
@@ -67,18 +69,28 @@ def test_resamples_equal_the_letter(seed, index, days, block):
 
 def count_of(p, resamples=499):
     """How many of the resamples, and one, a p stands for."""
-    return round(p.value * (resamples + 1), 9)
+    return round(p * (resamples + 1), 9)
+
+
+def apply_tests(table, seed, resamples, block=10.0):
+    """The tests of the columns that vary, and their numbers among all."""
+    spread = long_run_deviations(table, block)
+    kept = np.flatnonzero(spread > 0)
+    drawn = draw_days(seed, resamples, len(table), block)
+    tests = Against(table[:, kept], spread[kept], drawn)
+    return tests, tuple(kept[list(tests.better)].tolist())
 
 
 def test_tests_of_the_table_without_an_edge():
     """The law's numbers: nothing is found."""
     found = against_nothing(daily_noise(), BLOCK, seed=1, resamples=499)
-    assert found.rc.value == pytest.approx(0.009348736300520336, rel=REL)
-    assert found.spa.value == pytest.approx(1.784956969787604, rel=REL)
+    tests, better = apply_tests(daily_noise(), 1, 499)
+    assert tests.reality_check[0].value == pytest.approx(0.009348736300520336, rel=REL)
+    assert tests.superior[0].value == pytest.approx(1.784956969787604, rel=REL)
     ps = (found.rc_p, found.spa_lower, found.spa_p, found.spa_upper)
     assert [count_of(p) for p in ps] == [464, 375, 410, 410]
-    assert found.better == ()
-    assert (found.resamples, found.block) == (499, BLOCK)
+    assert (found.better, better) == (0, ())
+    assert (found.resamples, found.block) == (499, BLOCK.value)
     deviation = long_run_deviations(daily_noise(), 10.0)[0]
     assert deviation == pytest.approx(0.0052020910269099715, rel=REL)
 
@@ -86,10 +98,11 @@ def test_tests_of_the_table_without_an_edge():
 def test_tests_of_the_table_with_an_edge():
     """The law's numbers: column 7 is found, and named."""
     found = against_nothing(daily_edge(), BLOCK, seed=1, resamples=499)
-    assert found.rc.value == pytest.approx(0.024600867466497287, rel=REL)
-    assert found.spa.value == pytest.approx(4.165205032287021, rel=REL)
+    tests, better = apply_tests(daily_edge(), 1, 499)
+    assert tests.reality_check[0].value == pytest.approx(0.024600867466497287, rel=REL)
+    assert tests.superior[0].value == pytest.approx(4.165205032287021, rel=REL)
     assert [count_of(p) for p in (found.rc_p, found.spa_p)] == [2, 1]
-    assert found.better == (7,)
+    assert (found.better, better) == (1, (7,))
 
 
 class Drawn:
@@ -137,8 +150,8 @@ def test_named_columns_equal_those_of_arch():
     table = rng.normal(0, 1, (400, 20))
     table[:, [2, 5, 11]] += [1.0, 0.5, 0.4]
     test, _ = judged_by_arch("StepM", table)
-    found = against_nothing(table, Figure(5.0), seed=9, resamples=199)
-    assert (2, 5, 11) == tuple(test.superior_models) == found.better
+    _, better = apply_tests(table, 9, 199, block=5.0)
+    assert (2, 5, 11) == tuple(test.superior_models) == better
 
 
 @given(st.integers(0, 2**32), st.integers(20, 60), st.floats(1.0, 20.0))
@@ -164,8 +177,10 @@ def test_columns_that_do_not_vary_take_no_part(monkeypatch):
     wider = np.insert(table, [0, 4], 0.1, axis=1)
     monkeypatch.setattr(bootstrap, "CHUNK_NUMBERS", 3000)
     found = against_nothing(wider, BLOCK, seed=1, resamples=99)
-    assert found.better == (9,)
-    assert found.spa.value == pytest.approx(whole.spa.value, rel=1e-12)
+    tests, better = apply_tests(wider, 1, 99)
+    assert (found.better, better) == (1, (9,))
+    spa = apply_tests(table, 1, 99)[0].superior[0].value
+    assert tests.superior[0].value == pytest.approx(spa, rel=1e-12)
     assert (found.rc_p, found.spa_p, found.spa_upper) == (whole.rc_p, whole.spa_p, whole.spa_upper)
 
 
@@ -183,8 +198,10 @@ def test_equal_numbers_reach_each_other():
 def test_a_table_below_zero_reaches_nothing():
     """Hansen's statistic is 0 then, which every resample reaches."""
     rng = np.random.Generator(np.random.PCG64(2))
-    found = against_nothing(rng.normal(-1, 1, (50, 5)), Figure(2.0), seed=1, resamples=19)
-    assert (found.spa.value, found.spa_p.value, found.better) == (0.0, 1.0, ())
+    table = rng.normal(-1, 1, (50, 5))
+    found = against_nothing(table, Figure(2.0), seed=1, resamples=19)
+    assert (found.spa_p, found.better) == (1.0, 0)
+    assert apply_tests(table, 1, 19, block=2.0)[0].superior[0].value == 0.0
 
 
 def test_what_is_undefined_says_why():
@@ -192,9 +209,10 @@ def test_what_is_undefined_says_why():
     short, flat = np.eye(19), np.full((30, 3), 0.1)
     assert (
         block_length(short).why
-        == against_nothing(short, BLOCK, 1).spa_p.why
+        == against_nothing(short, BLOCK, 1).why["spa_p"]
         == "fewer than 20 days"
     )
-    assert block_length(flat).why == against_nothing(flat, BLOCK, 1).rc.why == "no trial varies"
+    of_flat = against_nothing(flat, BLOCK, 1)
+    assert block_length(flat).why == of_flat.why["rc_p"] == "no trial varies"
     found = against_nothing(daily_noise(), make_undefined("no block"), 1)
-    assert (found.spa.why, found.better) == ("no block", ())
+    assert (found.why["spa_upper"], found.better) == ("no block", 0)

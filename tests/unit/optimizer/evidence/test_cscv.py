@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from optimizer.errors import ConfigError
 from optimizer.evidence import cscv
-from optimizer.evidence.cscv import overfitting
+from optimizer.evidence.cscv import compare_halves
 from tests.support.evidence import daily_noise
 
 
@@ -52,12 +52,11 @@ def _ratio(trades, sum_r, sum_r2, trial, half):
 
 def test_overfitting_of_the_law():
     """The table without an edge in four blocks."""
-    found = overfitting(*blocks_of(daily_noise(), 4))
-    assert found.splits == 6
-    assert (found.pbo.value, found.loss.value) == (0.5, 0.5)
-    assert found.slope.value == pytest.approx(-1.0316734867545831, rel=1e-9)
-    assert found.intercept.value == pytest.approx(0.08963014501560367, rel=1e-9)
-    assert found.median_logit.value == pytest.approx(0.03946362929483549, rel=1e-9)
+    found = compare_halves(*blocks_of(daily_noise(), 4))
+    assert (found.pbo, found.loss) == (0.5, 0.5)
+    assert found.slope == pytest.approx(-1.0316734867545831, rel=1e-9)
+    assert found.intercept == pytest.approx(0.08963014501560367, rel=1e-9)
+    assert found.median_logit == pytest.approx(0.03946362929483549, rel=1e-9)
 
 
 @given(st.integers(0, 2**32), st.integers(2, 9), st.sampled_from([2, 4, 6]), st.booleans())
@@ -67,19 +66,20 @@ def test_overfitting_equals_the_letter(seed, count, blocks, is_sparse):
     trades = rng.integers(0, 3 if is_sparse else 9, (count, blocks)).astype(float)
     sum_r = rng.integers(-3, 4, (count, blocks)) * np.minimum(trades, 1.0)
     sum_r2 = sum_r**2 + rng.integers(0, 2 if is_sparse else 9, (count, blocks)) * trades
-    found = overfitting(trades, sum_r, sum_r2)
+    found = compare_halves(trades, sum_r, sum_r2)
     logits, pairs = plainly(trades, sum_r, sum_r2)
-    assert found.splits == len(logits)
-    assert found.pbo.value == np.mean([logit <= 1e-12 for logit in logits])
-    assert found.loss.value == np.mean([other < 0 for _, other in pairs])
-    assert found.median_logit.value == pytest.approx(np.median(logits), abs=1e-9)
+    assert found.pbo == np.mean([logit <= 1e-12 for logit in logits])
+    assert found.loss == np.mean([other < 0 for _, other in pairs])
+    assert found.median_logit == pytest.approx(np.median(logits), abs=1e-9)
     finite = np.array([pair for pair in pairs if np.isfinite(pair).all()]).reshape(-1, 2)
     if len(finite) < 2 or np.ptp(finite[:, 0]) == 0:
-        assert found.slope.why == found.intercept.why == "no two splits differ in the best ratio"
+        assert (
+            found.why["slope"] == found.why["intercept"] == "no two splits differ in the best ratio"
+        )
     elif np.ptp(finite[:, 0]) > 1e-3:
         slope, intercept = np.polyfit(*finite.T, 1)
-        assert found.slope.value == pytest.approx(slope, rel=1e-6, abs=1e-6)
-        assert found.intercept.value == pytest.approx(intercept, rel=1e-6, abs=1e-6)
+        assert found.slope == pytest.approx(slope, rel=1e-6, abs=1e-6)
+        assert found.intercept == pytest.approx(intercept, rel=1e-6, abs=1e-6)
 
 
 def test_how_trials_are_taken_together_changes_nothing(monkeypatch):
@@ -88,10 +88,10 @@ def test_how_trials_are_taken_together_changes_nothing(monkeypatch):
     trades = rng.integers(1, 9, (23, 6)).astype(float)
     sum_r = rng.normal(0, 1, (23, 6))
     sums = trades, sum_r, sum_r**2 + trades
-    whole = overfitting(*sums)
+    whole = compare_halves(*sums)
     monkeypatch.setattr(cscv, "TOGETHER", 5)
     monkeypatch.setattr(cscv, "AT_ONCE", 3)
-    assert overfitting(*sums) == whole
+    assert compare_halves(*sums) == whole
 
 
 def test_a_trial_that_is_best_everywhere_is_not_overfitted():
@@ -99,19 +99,19 @@ def test_a_trial_that_is_best_everywhere_is_not_overfitted():
     rng = np.random.Generator(np.random.PCG64(1))
     table = rng.normal(0, 1, (400, 5))
     table[:, 3] += 5
-    found = overfitting(*blocks_of(table, 4))
-    assert (found.pbo.value, found.loss.value) == (0.0, 0.0)
-    assert found.median_logit.value == pytest.approx(math.log(5))
+    found = compare_halves(*blocks_of(table, 4))
+    assert (found.pbo, found.loss) == (0.0, 0.0)
+    assert found.median_logit == pytest.approx(math.log(5))
 
 
 def test_one_trial_has_nobody_to_be_compared_with():
     """Nothing is defined then."""
-    found = overfitting(*(part[:1] for part in blocks_of(daily_noise(), 4)))
-    assert found.pbo.why == found.slope.why == "fewer than two trials"
+    found = compare_halves(*(part[:1] for part in blocks_of(daily_noise(), 4)))
+    assert found.why["pbo"] == found.why["slope"] == "fewer than two trials"
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 5, 18])
 def test_other_numbers_of_blocks_are_refused(blocks):
     """They must be even, and the splits countable."""
     with pytest.raises(ConfigError, match=f"even number from 2 to 16, got {blocks}"):
-        overfitting(*np.ones((3, 4, blocks)))
+        compare_halves(*np.ones((3, 4, blocks)))

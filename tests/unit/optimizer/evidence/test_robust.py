@@ -156,7 +156,7 @@ def test_the_cost_line_is_what_an_engine_would_find(traded):
         found = Engine(spec, [bars], windows, costs, device="cpu").evaluate(genome[None])[0]
         sum_r, sum_r2 = found[:, 2].sum(), found[:, 3].sum()
         assert point.sum_r == pytest.approx(sum_r, rel=1e-9, abs=1e-9)
-        assert point.strength.value == pytest.approx(sum_r / math.sqrt(sum_r2), rel=1e-9, abs=1e-9)
+        assert point.strength == pytest.approx(sum_r / math.sqrt(sum_r2), rel=1e-9, abs=1e-9)
 
 
 def test_the_charge_itself_has_the_bits_of_the_accumulators(traded):

@@ -21,7 +21,7 @@ from optimizer.judging.folds import (
 from optimizer.judging.kept import Kept
 from optimizer.judging.places import ThisMachine
 from optimizer.judging.verdict import list_untested
-from optimizer.judging.words import sentences
+from optimizer.judging.words import weigh_evidence
 from optimizer.judging.workers import Pool, Workers
 from optimizer.runs import RunStore
 from optimizer.session.search import on_other_bars, search
@@ -306,6 +306,6 @@ def test_a_fold_names_the_symbols_that_it_does_not_test():
     assert list_untested(found) == ("B",)
     few = replace(found.pick, trades_by_symbol={"A": 181, "B": 20})
     assert list_untested(replace(found, pick=few)) == ()
-    sentence = dict(sentences(found))["folds"]
+    sentence = {row.about: row.sentence for row in weigh_evidence(found)}["folds"]
     assert "B is tested in 0 of them." in sentence
     assert "C is tested in 1 of them." in sentence

@@ -2,20 +2,20 @@
 
 import pytest
 
+from optimizer.evidence.verdict import Verdict
 from optimizer.grades import GRADE_WORDS, GRADES
-from optimizer.judging.judgement import VerdictRecord
 
 
 def test_an_unknown_grade_is_refused() -> None:
     """A record naming a grade of its own would be shown without colour and words."""
     with pytest.raises(ValueError, match="no such grade"):
-        VerdictRecord("latest", "")
+        Verdict("latest", "")
 
 
 @pytest.mark.parametrize("grade", GRADE_WORDS)
 def test_a_known_grade_is_read(grade: str) -> None:
     """Every grade that has words is one that a record may hold."""
-    assert VerdictRecord(grade, "").grade == grade
+    assert Verdict(grade, "").grade == grade
 
 
 def test_every_grade_has_words_in_its_order() -> None:

@@ -7,9 +7,8 @@ import pytest
 
 from engine.workload import Workload
 from optimizer.evidence.causality import causality_seconds
-from optimizer.evidence.compared import tally
+from optimizer.evidence.compared import NullKind, tally
 from optimizer.evidence.null import NullMarkets
-from optimizer.judging.judgement import NullKind
 from optimizer.judging.kept import Kept
 from optimizer.judging.null import (
     NullJob,

@@ -8,17 +8,14 @@ import pytest
 
 from data.bars import Window
 from engine.batch import Engine
-from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.figures import Figure
-from optimizer.evidence.sharpe import effective_trials
+from optimizer.evidence.sharpe import effective_trials, measure_sharpe
 from optimizer.evidence.splits import combinatorial, paths
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.trials import (
     JudgedTrials,
-    bootstrap_record,
     build_daily_columns,
     cscv_record,
-    sharpe_record,
     stability_record,
     trials_record,
 )
@@ -139,7 +136,7 @@ def test_without_judged_trials_the_front_is_left(found):
     columns = build_daily_columns(task, engine, nobody, front, select_pick(engine, front), 5)
     assert columns.used.tolist() == columns.front.tolist()
     assert columns.first.shape == (len(columns.used), 0)
-    record = sharpe_record(columns, nobody, effective_trials(columns.used))
+    record = measure_sharpe(columns.pick, columns.first, 0, effective_trials(columns.used))
     assert record.dsr_all is None
     assert record.why["dsr_all"]
     cscv = cscv_record(engine, nobody, 4)
@@ -151,7 +148,7 @@ def test_sharpe_is_that_of_the_picks_days(found, judged):
     task, engine, _, front = found
     columns = build_daily_columns(task, engine, judged, front, select_pick(engine, front), 4096)
     effective = effective_trials(columns.used)
-    record = sharpe_record(columns, judged, effective)
+    record = measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective)
     days = columns.pick.tolist()
     mean = sum(days) / len(days)
     m2, m3, m4 = (sum((x - mean) ** k for x in days) / len(days) for k in (2, 3, 4))
@@ -214,20 +211,6 @@ def sharpe_of(sums):
         return -math.inf
     variance = (squares - total * total / n) / (n - 1)
     return total / n / math.sqrt(variance) if variance > 0 else -math.inf
-
-
-def test_bootstrap_is_that_of_the_used_columns(found, judged):
-    """With blocks as long as the front wants them."""
-    task, engine, _, front = found
-    columns = build_daily_columns(task, engine, judged, front, select_pick(engine, front), 40)
-    record = bootstrap_record(columns, 1, 99)
-    expected = against_nothing(columns.used, block_length(columns.front), 1, 99)
-    assert record.block == expected.block.value
-    figures = [record.rc_p, record.spa_lower, record.spa_p, record.spa_upper]
-    assert figures == [
-        one.value for one in (expected.rc_p, expected.spa_lower, expected.spa_p, expected.spa_upper)
-    ]
-    assert (record.resamples, record.better) == (99, len(expected.better))
 
 
 def test_a_search_of_one_trial_has_a_column_and_little_else(found):

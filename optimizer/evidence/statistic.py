@@ -1,0 +1,79 @@
+"""A statistic as it is recorded, and what it says: for or against more than luck, in a sentence.
+
+Nothing here promises anything: a p belongs to a named test, and what is undefined says why.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from optimizer.evidence.figures import Number
+from optimizer.runs.payload import Payload
+
+FOR, AGAINST = "for", "against"
+"""More than luck; where evidence says neither, nothing."""
+
+MOST_DOUBT = 0.05
+SMALLEST_CHANCE = 0.001
+
+
+class Around(NamedTuple):
+    """The rest of a judgement, as far as a sentence on one statistic depends on it.
+
+    Args:
+        tries: How often something was tried on these bars.
+        evaluated: Trials of the search, as far as they are known.
+    """
+
+    tries: int = 1
+    evaluated: int = 1
+
+
+class Weighed(NamedTuple):
+    """A row of evidence.
+
+    Args:
+        speaks: ``for`` or ``against`` more than luck, empty for neither.
+    """
+
+    about: str
+    sentence: str
+    speaks: str = ""
+
+
+class Numbers(Payload):
+    """Recorded numbers, and in ``why`` by name why one of them is None."""
+
+    def format(self, name: str, digits: int = 3) -> str:
+        """A number of it, or why there is none."""
+        fields = vars(self)
+        value: Number = fields[name]
+        if value is None:
+            return f"undefined ({fields['why'].get(name, 'unknown')})"
+        return f"{value:,.0f}" if not digits else shorten(value)
+
+    def format_chance(self, name: str) -> str:
+        """A probability of it, which is never quite 0 or 1."""
+        value: Number = vars(self)[name]
+        if value is None:
+            return self.format(name)
+        if not SMALLEST_CHANCE <= value <= 1 - SMALLEST_CHANCE:
+            return f"below {SMALLEST_CHANCE}" if value < 1 / 2 else f"above {1 - SMALLEST_CHANCE}"
+        return f"{value:.3f}"
+
+
+class Statistic(Numbers):
+    """A part of a judgement that speaks for or against more than luck."""
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """What it says, a sentence a row."""
+        raise NotImplementedError
+
+
+def shorten(value: Number) -> str:
+    """A number in three digits."""
+    return "-" if value is None else f"{value:.3g}"
+
+
+def choose_side(is_for: bool) -> str:
+    """Which side decided evidence is on."""
+    return FOR if is_for else AGAINST
