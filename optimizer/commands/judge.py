@@ -21,11 +21,11 @@ from optimizer.commands.view import JudgeView
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import format_flag, make_config
 from optimizer.errors import LostError, StoppedError, WriteError
-from optimizer.evidence.compared import DEFAULT_SEARCHES
+from optimizer.evidence.null import DEFAULT_SEARCHES
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.judging.plan import build_plan
-from optimizer.judging.words import weigh_evidence
+from optimizer.judging.sentences import weigh_evidence
 from optimizer.runs import RunStore, find_run
 from optimizer.session.exported import require_result
 from optimizer.session.problem import JustSearched

@@ -20,8 +20,8 @@ from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement
+from optimizer.judging.sentences import suggest_next, words_of_count
 from optimizer.judging.verdict import derive_verdict, find_pick
-from optimizer.judging.words import suggest_next, words_of_count
 from optimizer.runs.result import RunResult, choose_noun, quality_lines
 from optimizer.runs.windows import describe_windows, searched_windows, taken_together
 from optimizer.search.generation import Regret

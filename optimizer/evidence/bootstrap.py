@@ -15,9 +15,9 @@ import numpy as np
 
 from data.checks import Flags, Floats, Ints
 from optimizer.evidence.figures import Figure, Number, Why, make_undefined, numbers
+from optimizer.evidence.philox import places, units, words
 from optimizer.evidence.returns import varies
 from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
-from optimizer.evidence.words import places, units, words
 
 FEWEST_DAYS = 20
 DEFAULT_RESAMPLES = 999

@@ -1,289 +1,153 @@
-"""Markets without an edge, made of the searched bars: shuffled, or turned about their mean.
+"""A search held against the same search on null markets: p, with early stop.
 
-On a shuffled market the order of bars carries nothing; a body (high, low and close over the open,
-with its volume and aligned columns) and the gap before it move apart, each within its class. On a
-mirrored market volatility, volume, extra columns and times stay where they are, and only directions
-are drawn anew. Dated columns stay where they are on both. Prices are
-rebuilt by * and / alone, whose rounding is monotone: the bars are legal without any repair.
-
-Sources: Masters, "Monte-Carlo Evaluation of Trading Systems", 2006, and "Permutation and
-Randomization Tests for Trading System Development", 2020, for permuted bars; classes and the
-mirrored market are house rules.
+Sources: Phipson and Smyth, "Permutation p-values should never be zero", SAGMB 9(1), 2010, for p;
+Besag and Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991, for the early stop.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median
+from typing import Annotated
 
-import numpy as np
+from optimizer.evidence.figures import Number
+from optimizer.evidence.statistic import Around, Statistic, Weighed, choose_side, shorten
+from optimizer.runs.payload import OPTIONAL, Payload
 
-from data.bars import Bars, Window
-from data.checks import Flags, Floats, Ints
-from data.timeframe import UNITS_NS
-from optimizer.errors import ConfigError
-from optimizer.evidence.words import Words, words
-
-Keep = Literal["none", "day", "week"]
-"""The rhythm that shuffled bodies and gaps keep: none, the minute of the day, or of the week."""
-
-FEWEST_IN_SLOT = 20
-"""Below so many bars a slot holds too few to shuffle among."""
-
-PERIODS_NS: dict[str, int] = {"none": 1, "day": UNITS_NS["d"], "week": UNITS_NS["w"]}
+DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
 
 
-class Origins(NamedTuple):
-    """Where a shuffled series has its parts from.
+MOST_P, MOST_P_OF_ALL = Fraction(1, 100), Fraction(1, 20)
 
-    Args:
-        bodies: [T] number of the bar whose body and volume stand at each bar; columns that are
-            aligned to bars move with it.
-        gaps: [T] number of the bar whose gap stands before each bar.
-    """
-
-    bodies: Ints
-    gaps: Ints
-
-
-class _Ratios(NamedTuple):
-    """Bars [m] as ratios: the open over the close before, and the others over the open."""
-
-    gap: Floats
-    high: Floats
-    low: Floats
-    close: Floats
+FEWEST_FOR_TWO = 199
+"""Null searches of which one may do as well: p is (1 + 1) / (199 + 1) then, its limit."""
 
 
 @dataclass(frozen=True)
-class _Series:
-    """One searched series up to the end of its window.
+class Tally:
+    """How many null searches did at least as well.
 
     Args:
-        bars: [T].
-        moving: [m] numbers of the bars that may move: those of the window, but for bar 0.
-        number: [m] of their times among the times of all series.
-        bodies: Classes of bodies that may stand for each other.
-        gaps: Classes of gaps.
-        ratios: Of the bars as they are.
-        turned: The same after each was turned.
-        may_turn: [m], whether a bar's ratios stay above 0 then.
+        searches: Those that count, in the order of their numbers.
+        at_least: Those of them that were at least as good.
+        is_stopped: Whether so many were that the rest was left.
     """
 
-    bars: Bars
-    moving: Ints
-    number: Ints
-    bodies: "_Classes"
-    gaps: "_Classes"
-    ratios: _Ratios
-    turned: _Ratios
-    may_turn: Flags
+    searches: int
+    at_least: int
+    is_stopped: bool
+
+    @property
+    def p(self) -> Fraction:
+        """Share of searches at least as good, the one on the real market among them; exact.
+
+        A tally that was stopped has its last search in place of the real one.
+        """
+        if self.is_stopped:
+            return Fraction(self.at_least, self.searches)
+        return Fraction(self.at_least + 1, self.searches + 1)
 
 
-class _Classes:
-    """Places [m] in classes, within which things are shuffled.
+@dataclass(frozen=True)
+class Compared(Payload):
+    """A number of the run, how many null searches did at least as well, and p."""
+
+    value: Number
+    at_least: int
+    p: float
+
+
+@dataclass(frozen=True)
+class NullKind(Payload):
+    """Null searches on one kind of market.
 
     Args:
-        names: [m] of the class of each place.
+        run: How many count.
+        stopped: Whether so many did as well that the rest was left.
+        strength: Of the pick; it alone decides.
+        objectives: The best of each over the front.
+        hypervolume: Of the front; None where it is undefined.
+        strengths: Of each search that counts, None of an empty front.
     """
 
-    def __init__(self, names: Ints) -> None:
-        _, dense = np.unique(names, return_inverse=True)
-        # Sorting 16 bits takes a tenth of the time.
-        self._dense = dense.astype(np.uint16 if dense.max(initial=0) < 2**16 else np.int64)
-        self._places = np.argsort(self._dense, kind="stable")
+    run: int
+    stopped: bool
+    strength: Compared
+    objectives: Mapping[str, Compared]
+    hypervolume: Compared | None
+    strengths: tuple[Number, ...]
 
-    def shuffle(self, drawn: Words) -> Ints:
-        """Which place [m] each place takes its thing from: of its class, in the order of words."""
-        by_word = np.argsort(drawn)
-        ordered = drawn[by_word]
-        if (ordered[1:] == ordered[:-1]).any():
-            by_word = np.argsort(drawn, kind="stable")
-        taken = np.empty_like(self._places)
-        taken[self._places] = by_word[np.argsort(self._dense[by_word], kind="stable")]
-        return taken
+    @property
+    def tally(self) -> Tally:
+        """What is counted of them, by strength."""
+        return Tally(self.run, self.strength.at_least, self.stopped)
 
-
-class NullMarkets:
-    """Null markets of one or several series that were searched together.
-
-    Args:
-        series: [S], each once.
-        windows: The searched windows of them; a series' bars from the end of its last one on are
-            left out, and those before its first one stay.
-        seed: Seed of the run.
-        keep: Rhythm to keep; ``"auto"`` is ``"day"`` where each minute of the day that occurs has
-            20 bars or more in every series, else ``"none"``.
-
-    Raises:
-        ConfigError: When `keep` is unknown, or a series has no window.
-    """
-
-    def __init__(
-        self,
-        series: Sequence[Bars],
-        windows: Sequence[Window],
-        seed: int,
-        keep: Keep | Literal["auto"] = "auto",
-    ) -> None:
-        if keep not in ("auto", *PERIODS_NS):
-            raise ConfigError(f"keep must be auto, none, day or week, got {keep!r}")
-        ranges = [_find_range(number, windows) for number in range(len(series))]
-        ended = [bars.until(end) for bars, (_, end) in zip(series, ranges, strict=True)]
-        moving = [np.arange(max(start, 1), end) for start, end in ranges]
-        self.keep: Keep = _chosen_keep(ended, moving) if keep == "auto" else keep
-        self._seed = seed
-        self._times = np.unique(np.concatenate([bars.timestamp for bars in ended]))
-        is_common = _is_common(self._times, ended)
-        self._series = [
-            _taken_apart(bars, own, self._times, is_common, PERIODS_NS[self.keep])
-            for bars, own in zip(ended, moving, strict=True)
-        ]
-
-    def origins(self, index: int) -> tuple[Origins, ...]:
-        """Where shuffled market `index`, from 1 on, has the bodies and gaps of each series from."""
-        bodies, gaps = (self._words(index, purpose) for purpose in ("null_body", "null_gap"))
-        return tuple(
-            Origins(
-                _among_all(one, one.bodies.shuffle(bodies[one.number])),
-                _among_all(one, one.gaps.shuffle(gaps[one.number])),
-            )
-            for one in self._series
+    def describe(self) -> str:
+        """Strengths of null searches beside the pick's, and p beside its limit."""
+        strengths = [-math.inf if value is None else value for value in self.strengths]
+        p = self.tally.p
+        limit = "at most" if p <= MOST_P else "and more than luck needs at most"
+        sentence = (
+            f"Their strength: median {shorten(median(strengths))}, greatest "
+            f"{shorten(max(strengths))}; here {shorten(self.strength.value)}. "
+            f"{self.strength.at_least} of {self.run} reached it: "
+            f"p = {float(p):.3g}, {limit} {float(MOST_P):g}"
         )
-
-    def shuffle_market(self, index: int) -> tuple[Bars, ...]:
-        """Shuffled market `index`, from 1 on: [S] series that end with their windows."""
-        return tuple(
-            _shuffle_series(one, origins)
-            for one, origins in zip(self._series, self.origins(index), strict=True)
-        )
-
-    def list_mirrored_bars(self, index: int) -> tuple[Ints, ...]:
-        """Numbers of the bars of each series that mirrored market `index` turns, ascending."""
-        tops = self._tops(index)
-        return tuple(one.moving[one.may_turn & tops[one.number]] for one in self._series)
-
-    def mirror_market(self, index: int) -> tuple[Bars, ...]:
-        """Mirrored market `index`, from 1 on: [S] series that end with their windows."""
-        tops = self._tops(index)
-        return tuple(_mirror_series(one, one.may_turn & tops[one.number]) for one in self._series)
-
-    def _words(self, index: int, purpose: str) -> Words:
-        return words(self._seed, index, purpose, len(self._times))
-
-    def _tops(self, index: int) -> Flags:
-        """Whether the top bit of each time's word is 1."""
-        tops: Flags = self._words(index, "null_mirror") >> np.uint64(63) == 1
-        return tops
+        if self.stopped:
+            sentence += "; the rest was left"
+        elif self.run < FEWEST_FOR_TWO:
+            sentence += f"; with {self.run} searches a single one decides"
+        return f"{sentence}."
 
 
-def _find_range(number: int, windows: Sequence[Window]) -> tuple[int, int]:
-    own = [window for window in windows if window.series == number]
-    if not own:
-        raise ConfigError(f"series {number} has no window that was searched")
-    return min(window.start for window in own), max(window.end for window in own)
+@dataclass(frozen=True)
+class NullRecord(Statistic):
+    """The same search on markets without an edge; ``mirrored`` where shuffled ones say no luck.
+
+    Args:
+        stop_after: As in `EvidenceSettings`; 0 where a version did not record it.
+    """
+
+    planned: int
+    keep: str
+    shuffled: NullKind
+    mirrored: NullKind | None = None
+    stop_after: Annotated[int, OPTIONAL] = 0
+
+    @property
+    def kinds(self) -> Mapping[str, NullKind]:
+        """Those that were made, by name."""
+        kinds = {"shuffled": self.shuffled, "mirrored": self.mirrored}
+        return {name: kind for name, kind in kinds.items() if kind is not None}
+
+    @property
+    def p(self) -> Fraction:
+        """The greater one, which decides."""
+        return max(kind.tally.p for kind in self.kinds.values())
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """Each kind of market, as the verdict takes it."""
+        for name, kind in self.kinds.items():
+            yield Weighed(f"{name} bars", kind.describe(), choose_side(kind.tally.p <= MOST_P))
 
 
-def _chosen_keep(series: Sequence[Bars], moving: Sequence[Ints]) -> Keep:
-    for bars, own in zip(series, moving, strict=True):
-        _, counts = np.unique(_slots(bars.timestamp[own], PERIODS_NS["day"]), return_counts=True)
-        if (counts < FEWEST_IN_SLOT).any():
-            return "none"
-    return "day"
+def tally(
+    value: float, null_values: Sequence[float], stop_after: int = DEFAULT_STOP_AFTER
+) -> Tally:
+    """Count null searches that did at least as well, up to the one at which they are enough.
 
+    Args:
+        value: Of the real search; more is better. Minus infinity where its front is empty.
+        null_values: Of searches 1, 2, ... as far as they are known; NaN is never as good.
+        stop_after: Searches at least as good after which the rest does not count.
 
-def _slots(times: Ints, period_ns: int) -> Ints:
-    """Minute of each time within its period."""
-    minutes: Ints = times % period_ns // UNITS_NS["m"]
-    return minutes
-
-
-def _is_common(times: Ints, series: Sequence[Bars]) -> Flags:
-    """Whether all series have a bar at each of the times of any, in time linear in the bars."""
-    counts = np.zeros(len(times), np.int64)
-    for bars in series:
-        counts[np.searchsorted(times, bars.timestamp)] += 1
-    flags: Flags = counts == len(series)
-    return flags
-
-
-def _taken_apart(
-    bars: Bars, moving: Ints, times: Ints, is_common: Flags, period_ns: int
-) -> _Series:
-    own = bars.timestamp[moving]
-    number = np.searchsorted(times, own)
-    is_opener = own - bars.timestamp[moving - 1] > bars.timeframe_ns
-    body_class = 2 * _slots(own, period_ns) + is_common[number]
-    opening = bars.open[moving]
-    ratios = _Ratios(
-        opening / bars.close[moving - 1],
-        bars.high[moving] / opening,
-        bars.low[moving] / opening,
-        bars.close[moving] / opening,
-    )
-    turned = _mirror_ratios(ratios, is_opener)
-    return _Series(
-        bars,
-        moving,
-        number,
-        _Classes(body_class),
-        _Classes(2 * body_class + is_opener),
-        ratios,
-        turned,
-        (turned.gap > 0) & (turned.low > 0),
-    )
-
-
-def _among_all(one: _Series, taken: Ints) -> Ints:
-    """Places among the bars that move as numbers of bars [T]."""
-    return np.concatenate([np.arange(len(one.bars) - len(taken)), one.moving[taken]])
-
-
-def _shuffle_series(one: _Series, origins: Origins) -> Bars:
-    kept = len(one.bars) - len(one.moving)
-    bodies, gaps = (found[kept:] - kept for found in origins)
-    gap, *body = one.ratios
-    ratios = _Ratios(gap[gaps], *(column[bodies] for column in body))
-    bars = one.bars
-    extra = {
-        name: column if name in bars.dated else column[origins.bodies]
-        for name, column in bars.extra.items()
-    }
-    return _rebuilt(one, ratios, bars.volume[origins.bodies], extra)
-
-
-def _mirror_series(one: _Series, turns: Flags) -> Bars:
-    chosen = (np.where(turns, *pair) for pair in zip(one.turned, one.ratios, strict=True))
-    return _rebuilt(one, _Ratios(*chosen), one.bars.volume, one.bars.extra)
-
-
-def _mirror_ratios(ratios: _Ratios, is_opener: Flags) -> _Ratios:
-    """Each bar turned about the mean body, and about the mean gap of its kind."""
-    mean = _mean(ratios.close)
-    around = np.where(is_opener, _mean(ratios.gap[is_opener]), _mean(ratios.gap[~is_opener]))
-    close = 2 * mean - ratios.close
-    high = np.maximum(np.maximum(2 * mean - ratios.low, close), 1.0)
-    low = np.minimum(np.minimum(2 * mean - ratios.high, close), 1.0)
-    return _Ratios(2 * around - ratios.gap, high, low, close)
-
-
-def _mean(values: Floats) -> float:
-    """Mean of [m], summed in order; NaN of none."""
-    return float(np.add.accumulate(values)[-1]) / len(values) if len(values) else float("nan")
-
-
-def _rebuilt(one: _Series, ratios: _Ratios, volume: Floats, extra: Mapping[str, Floats]) -> Bars:
-    """The series with other bars in its window, prices multiplied forwards from the last kept."""
-    kept = len(one.bars) - len(one.moving)
-    steps = np.empty(2 * len(one.moving) + 1)
-    steps[0], steps[1::2], steps[2::2] = one.bars.close[kept - 1], ratios.gap, ratios.close
-    prices = np.multiply.accumulate(steps)
-    opening = prices[1::2]
-    return replace(
-        one.bars,
-        open=np.concatenate([one.bars.open[:kept], opening]),
-        high=np.concatenate([one.bars.high[:kept], opening * ratios.high]),
-        low=np.concatenate([one.bars.low[:kept], opening * ratios.low]),
-        close=np.concatenate([one.bars.close[:kept], prices[2::2]]),
-        volume=volume,
-        extra=extra,
-    )
+    >>> tally(2, [1, 3, 1, 2, 0, 5, 1, 1, 1], stop_after=3).p
+    Fraction(1, 2)
+    """
+    at_least = 0
+    for place, found in enumerate(null_values):
+        at_least += found >= value
+        if at_least == stop_after:
+            return Tally(place + 1, at_least, is_stopped=True)
+    return Tally(len(null_values), at_least, is_stopped=False)

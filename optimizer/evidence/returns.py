@@ -18,9 +18,6 @@ from optimizer.evidence.figures import Figure, make_undefined
 FEWEST_DAYS = 3
 """Below so many days there is no Sharpe ratio."""
 
-MOST_TRIALS = 4096
-"""Most trials that statistics over columns of days use."""
-
 
 @dataclass(frozen=True)
 class Daily:
@@ -82,13 +79,6 @@ def closing_days(
     pairs = zip(ledgers, windows, strict=True)
     closed = [_dates(series[window.series].timestamp[ledger.exit_bar]) for ledger, window in pairs]
     return len(np.unique(np.concatenate(closed)))
-
-
-def chosen_trials(count: int, most: int = MOST_TRIALS) -> Ints:
-    """Which of `count` judged trials are used where at most `most` can be, ascending places."""
-    used = min(count, most)
-    chosen: Ints = np.arange(used, dtype=np.int64) * count // max(used, 1)
-    return chosen
 
 
 def varies(columns: Floats) -> Flags:

@@ -15,10 +15,10 @@ from engine.accounts.account import side_and_risk
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.positions.intrabar import COARSE_SHARE
-from optimizer.evidence.compared import compute_strength, sum_r_and_squares
 from optimizer.evidence.figures import Figure, Number, Why, encode_figure, make_undefined
+from optimizer.evidence.philox import places, units, words
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
-from optimizer.evidence.words import places, units, words
+from optimizer.evidence.strength import compute_strength, sum_r_and_squares
 from optimizer.goals.near import axis_moves, compute_reach
 from optimizer.runs.payload import Payload
 from optimizer.shown import fraction

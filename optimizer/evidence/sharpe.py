@@ -3,8 +3,7 @@
 All ratios are per day. Sources: Bailey and Lopez de Prado, "The Sharpe ratio efficient frontier",
 Journal of Risk 15(2), 2012, for PSR and MinTRL; the same, "The deflated Sharpe ratio", Journal of
 Portfolio Management 40(5), 2014; Bailey, Borwein, Lopez de Prado and Zhu, "Pseudo-mathematics and
-financial charlatanism", Notices of the AMS 61(5), 2014, for the expected maximum; Galwey, "A new
-measure of the effective number of tests", Genetic Epidemiology 33(7), 2009.
+financial charlatanism", Notices of the AMS 61(5), 2014, for the expected maximum.
 """
 
 import math
@@ -13,31 +12,15 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from data.checks import Floats
 from optimizer.evidence.figures import Figure, Number, Why, first_reason, make_undefined, numbers
-from optimizer.evidence.returns import (
-    FEWEST_DAYS,
-    Daily,
-    chosen_trials,
-    moments,
-    sharpe_ratios,
-    varies,
-)
+from optimizer.evidence.returns import Daily, moments, sharpe_ratios
 from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
-from optimizer.shown import format_count
 
 EULER_GAMMA = 0.5772156649015329
 
 CONFIDENCE = 0.95
-
-LEAST_EIGENVALUE = 1e-10
-"""Eigenvalues below this share of the largest are rounding."""
-
-MOST_COMPARED = 1024
-"""Trials whose correlations are compared: 162, 221 and 273 were as different as 512, 1,024 and
-2,048 of one search, which moves the expected maximum by 0.07, and time grows with the cube."""
 
 NORMAL = NormalDist()
 
@@ -67,30 +50,6 @@ class SharpeRecord(Statistic):
             f"{self.format('min_trl', digits=0)} days is needed, it has {self.days:,}.",
             "" if dsr is None else choose_side(dsr >= 1 - MOST_DOUBT),
         )
-
-
-@dataclass(frozen=True)
-class TrialsRecord(Statistic):
-    """How many individuals the search evaluated, could be judged, and were used in a matrix."""
-
-    evaluated: int
-    judged: int
-    used: int
-    effective: Number
-    why: Why = field(default_factory=dict)
-
-    def list_rows(self, around: Around) -> Iterator[Weighed]:
-        """How many there were, and as how many they count."""
-        if not self.evaluated:
-            return
-        compared = min(self.used, self.judged, MOST_COMPARED)
-        tried = f"{format_count(self.evaluated, 'setting')} tried"
-        if self.judged < self.evaluated:
-            tried += f", {self.judged:,} with enough trades"
-        if compared < self.judged:
-            tried += f", {compared:,} of them compared"
-        effective = self.format("effective", digits=0)
-        yield Weighed("trials", f"{tried}, about as many as {effective} independent ones.")
 
 
 def probabilistic(column: Daily, hurdle: float = 0.0) -> Figure:
@@ -130,45 +89,6 @@ def expected_maximum(tries: float) -> float:
     # The lower tail keeps its digits where 1 - 1 / tries has lost them.
     first, second = -NORMAL.inv_cdf(1 / tries), -NORMAL.inv_cdf(1 / (tries * math.e))
     return max(0.0, (1 - EULER_GAMMA) * first + EULER_GAMMA * second)
-
-
-def effective_trials(columns: Floats) -> Figure:
-    """How many independent trials would be as different as these: a lower bound.
-
-    Days on which no trade closed are equal rows: one of them, times the root of their number,
-    leaves the correlations as they are.
-
-    Args:
-        columns: [D, N]; columns that do not vary are left out, and of more than `MOST_COMPARED`
-            those at even places are taken.
-
-    Returns:
-        From 1 to N; undefined below three days and where no column varies.
-    """
-    columns = columns[:, chosen_trials(columns.shape[1], MOST_COMPARED)]
-    if len(columns) < FEWEST_DAYS:
-        return make_undefined(f"fewer than {FEWEST_DAYS} days")
-    around = columns - columns.mean(axis=0)
-    length = np.sqrt((around**2).sum(axis=0))
-    is_kept = varies(columns) & (length > 0)
-    if not is_kept.any():
-        return make_undefined("no trial varies")
-    around = _merge_quiet_days(columns, around[:, is_kept] / length[is_kept])
-    is_tall = around.shape[0] > around.shape[1]
-    with threadpool_limits(1, user_api="blas"):
-        eigenvalues = np.linalg.eigvalsh(around.T @ around if is_tall else around @ around.T)
-    eigenvalues = eigenvalues[eigenvalues >= LEAST_EIGENVALUE * eigenvalues.max()]
-    return Figure(float(np.sqrt(eigenvalues).sum() ** 2 / eigenvalues.sum()))
-
-
-def _merge_quiet_days(columns: Floats, around: Floats) -> Floats:
-    """Deviations [D, M] of columns [D, N], with one row for all days without a closed trade."""
-    is_quiet = ~columns.any(axis=1)
-    if not is_quiet.any():
-        return around
-    quiet = around[is_quiet]
-    merged: Floats = np.concatenate([around[~is_quiet], quiet[:1] * math.sqrt(len(quiet))])
-    return merged
 
 
 def variance_of_trials(columns: Floats) -> Figure:

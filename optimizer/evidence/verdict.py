@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 
-from optimizer.evidence.compared import MOST_P, MOST_P_OF_ALL, Tally
+from optimizer.evidence.null import MOST_P, MOST_P_OF_ALL, Tally
+from optimizer.evidence.out_of_sample import FEWEST_TRADES, Unseen
 from optimizer.evidence.robust import CHECKS
-from optimizer.evidence.unseen import FEWEST_TRADES, Unseen
 from optimizer.grades import GRADES
 from optimizer.runs.payload import Payload
 

@@ -11,7 +11,7 @@ from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
-from optimizer.evidence.causality import (
+from optimizer.evidence.lookahead import (
     MOST_MEMBERS,
     CausalRecord,
     begins,

@@ -11,13 +11,14 @@ import numpy as np
 from data import Bars, Window
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
-from optimizer.evidence.compared import compute_strength, strength
+from optimizer.evidence.cpcv_paths import summarise_strengths
 from optimizer.evidence.figures import Figure, encode_figure, make_undefined, numbers
-from optimizer.evidence.fixed import PathsRecord, summarise_strengths
+from optimizer.evidence.folds import FoldRow, FoldsRecord, PathsRecord, Range
+from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
 from optimizer.evidence.returns import daily_returns, efficiency, list_days
 from optimizer.evidence.robust import drift
 from optimizer.evidence.splits import Split, paths, scaled_trades
-from optimizer.evidence.unseen import FoldRow, FoldsRecord, Range, Unseen, measure_out_of_sample
+from optimizer.evidence.strength import compute_strength, strength
 from optimizer.judging.kept import Kept, Numbered
 from optimizer.judging.pick import select_pick
 from optimizer.judging.verdict import INDIVIDUAL_S

@@ -10,12 +10,13 @@ from engine.batch import Engine
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.bootstrap import against_nothing, block_length
-from optimizer.evidence.causality import causality_seconds
-from optimizer.evidence.compared import MOST_P, NullKind, NullRecord
+from optimizer.evidence.cpcv_paths import StabilityRecord
 from optimizer.evidence.figures import make_undefined, numbers
-from optimizer.evidence.fixed import PathsRecord, StabilityRecord
+from optimizer.evidence.folds import FoldsRecord, PathsRecord
+from optimizer.evidence.lookahead import causality_seconds
+from optimizer.evidence.null import MOST_P, NullKind, NullRecord
 from optimizer.evidence.pick import PickRecord
-from optimizer.evidence.sharpe import TrialsRecord, effective_trials, measure_sharpe
+from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import (
     Split,
     combinatorial,
@@ -23,7 +24,7 @@ from optimizer.evidence.splits import (
     default_purge,
     walk_forward,
 )
-from optimizer.evidence.unseen import FoldsRecord
+from optimizer.evidence.trials import TrialsRecord, effective_trials
 from optimizer.evidence.verdict import Verdict
 from optimizer.judging.causal import causal_record
 from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_record, paths_record
@@ -46,12 +47,7 @@ from optimizer.judging.opened import check_open, count_searches, held_out_record
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.places import Place, ThisMachine
 from optimizer.judging.plan import Plan
-from optimizer.judging.repeated import (
-    as_asked,
-    require_finished,
-    require_start,
-    searched_task,
-)
+from optimizer.judging.repeated import as_asked, require_finished, require_start, searched_task
 from optimizer.judging.robust import robust_record
 from optimizer.judging.trials import (
     TOO_MANY,

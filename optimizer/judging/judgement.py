@@ -4,19 +4,21 @@ A number that is undefined is None, and ``why`` says by its name why.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, ClassVar
 
 from optimizer.evidence.bootstrap import BootstrapRecord
-from optimizer.evidence.causality import CausalRecord
-from optimizer.evidence.compared import NullRecord
+from optimizer.evidence.cpcv_paths import StabilityRecord
 from optimizer.evidence.cscv import CscvRecord
-from optimizer.evidence.fixed import PathsRecord, StabilityRecord
+from optimizer.evidence.folds import FoldsRecord, PathsRecord
+from optimizer.evidence.holdout import HeldOutRecord
+from optimizer.evidence.lookahead import CausalRecord
+from optimizer.evidence.null import NullRecord
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.robust import RobustRecord
-from optimizer.evidence.sharpe import SharpeRecord, TrialsRecord
+from optimizer.evidence.sharpe import SharpeRecord
 from optimizer.evidence.statistic import Statistic
-from optimizer.evidence.unseen import FoldsRecord, HeldOutRecord
+from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
 from optimizer.runs.payload import OPTIONAL, Payload
 from optimizer.runs.result import RunResult, recorded_result
@@ -24,6 +26,9 @@ from optimizer.runs.store import RunStore
 
 JUDGEMENT = "judgement"
 """Name of the rows of evidence that hold judgements; the last one counts."""
+
+READ_FIRST = ("null", "folds", "cpcv", "held_out")
+"""Statistics that decide; the others follow as they are recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +70,9 @@ class Judgement(Payload):
     @property
     def parts(self) -> Iterator[Statistic]:
         """Statistics that were made, in the order in which they are read."""
-        order = (
-            *(self.null, self.folds, self.cpcv, self.held_out, self.trials, self.sharpe),
-            *(self.cscv, self.stability, self.bootstrap, self.robust, self.causal),
-        )
-        return (part for part in order if part is not None)
+        order = dict.fromkeys((*READ_FIRST, *(part.name for part in fields(self))))
+        parts = (getattr(self, name) for name in order)
+        return (part for part in parts if isinstance(part, Statistic))
 
 
 def opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from optimizer.evidence.compared import Compared, NullKind, Tally, tally
 from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
-from optimizer.evidence.null import Keep, NullMarkets
+from optimizer.evidence.null import Compared, NullKind, Tally, tally
+from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.kept import Kept, Numbered, Watch
 from optimizer.judging.pick import select_pick
 from optimizer.judging.workers import Executor

@@ -14,7 +14,9 @@ from engine.certificate import data_hash
 from engine.replay.certificate import certify
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.figures import numbers
-from optimizer.evidence.unseen import HeldOutRecord, measure_out_of_sample
+from optimizer.evidence.folds import Range
+from optimizer.evidence.holdout import HeldOutRecord
+from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.judging.judgement import JUDGEMENT, Judgement
 from optimizer.judging.pick import Pick
 from optimizer.runs import RunStore
@@ -36,15 +38,6 @@ LARGEST_BYTES = 100_000_000
 """Of that list; a look at a thousand symbols takes a thousandth of it."""
 
 
-@dataclass(frozen=True)
-class BarsRange(Payload):
-    """Bars of a symbol, by the ISO times of the first and the last."""
-
-    symbol: str
-    first: str
-    last: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class NotedLook(Payload):
     """A look in the list of a folder.
@@ -60,7 +53,7 @@ class NotedLook(Payload):
     what: ClassVar[str] = "a look"
 
     content: str = ""
-    bars: tuple[BarsRange, ...]
+    bars: tuple[Range, ...]
     front: str
     when: str = ""
     member: int | None = None
@@ -277,12 +270,12 @@ def _count_sibling_searches(path: Path, result: RunResult) -> int:
     return len(fronts)
 
 
-def list_bar_ranges(windows: Iterable[WindowDescription]) -> tuple[BarsRange, ...]:
+def list_bar_ranges(windows: Iterable[WindowDescription]) -> tuple[Range, ...]:
     """Which bars windows have, as looks are noted and `overlap` takes them."""
-    return tuple(BarsRange(one.symbol, one.first, one.last) for one in windows)
+    return tuple(Range(one.symbol, one.first, one.last) for one in windows)
 
 
-def overlap(some: Sequence[BarsRange], others: Sequence[BarsRange]) -> bool:
+def overlap(some: Sequence[Range], others: Sequence[Range]) -> bool:
     """Whether ranges of bars of one symbol share a time; ISO times are in order as texts."""
     return any(
         one.symbol == other.symbol and one.first <= other.last and other.first <= one.last
@@ -291,11 +284,11 @@ def overlap(some: Sequence[BarsRange], others: Sequence[BarsRange]) -> bool:
     )
 
 
-def _list_searched_ranges(result: RunResult) -> tuple[BarsRange, ...]:
+def _list_searched_ranges(result: RunResult) -> tuple[Range, ...]:
     return list_bar_ranges(one for one in result.data.windows if not one.is_held_out)
 
 
-def _list_held_out_ranges(result: RunResult) -> tuple[BarsRange, ...]:
+def _list_held_out_ranges(result: RunResult) -> tuple[Range, ...]:
     return list_bar_ranges(one for one in result.data.windows if one.is_held_out)
 
 

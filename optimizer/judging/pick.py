@@ -9,8 +9,8 @@ import numpy as np
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from optimizer.errors import ConfigError
-from optimizer.evidence.compared import find_strongest, strength_of_sums
 from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.strength import find_strongest, strength_of_sums
 from optimizer.search.generation import Floats
 
 SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pydantic import ConfigDict
 
 from optimizer.config.evidence import EvidenceSettings
-from optimizer.evidence.compared import DEFAULT_SEARCHES
+from optimizer.evidence.null import DEFAULT_SEARCHES
 from optimizer.judging.judgement import Judgement
 
 OF_FOLDS = ("folds", "train", "anchored", "purge")

@@ -8,7 +8,6 @@ import numpy as np
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.positions.intrabar import target_first
-from optimizer.evidence.compared import compute_strength
 from optimizer.evidence.figures import Figure, encode_figure, make_undefined, numbers
 from optimizer.evidence.robust import (
     DELAY_BARS,
@@ -23,6 +22,7 @@ from optimizer.evidence.robust import (
     share_that_keeps_half,
 )
 from optimizer.evidence.splits import combinatorial
+from optimizer.evidence.strength import compute_strength
 from optimizer.judging.pick import SUM_R, TRADES, Pick, strengths
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task

@@ -9,14 +9,12 @@ import numpy as np
 from data import joined
 from engine.batch import Engine
 from engine.replay.threads import sharing_order
+from optimizer.evidence.cpcv_paths import StabilityRecord, fixed_paths
 from optimizer.evidence.cscv import CscvRecord, compare_halves
 from optimizer.evidence.figures import Figure, numbers
-from optimizer.evidence.fixed import StabilityRecord, fixed_paths
-from optimizer.evidence.returns import chosen_trials, daily_returns, list_days
-from optimizer.evidence.sharpe import (
-    TrialsRecord,
-)
+from optimizer.evidence.returns import daily_returns, list_days
 from optimizer.evidence.splits import combinatorial, distinct, paths
+from optimizer.evidence.trials import TrialsRecord, chosen_trials
 from optimizer.judging.pick import SUMS, Pick
 from optimizer.search.generation import Floats
 from optimizer.session.problem import Trials

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import comb
 
-from optimizer.evidence.compared import DEFAULT_SEARCHES, NullKind
+from optimizer.evidence.null import DEFAULT_SEARCHES, NullKind
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.kept import Rows
 from optimizer.session.header import OPENED

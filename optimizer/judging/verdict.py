@@ -12,11 +12,12 @@ import numpy as np
 
 from engine.workload import CORE_RATE, Workload
 from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
-from optimizer.evidence.causality import causality_seconds
-from optimizer.evidence.compared import DEFAULT_SEARCHES, find_strongest
 from optimizer.evidence.figures import Number
+from optimizer.evidence.lookahead import causality_seconds
+from optimizer.evidence.null import DEFAULT_SEARCHES
 from optimizer.evidence.pick import PickRecord
-from optimizer.evidence.returns import MOST_TRIALS
+from optimizer.evidence.strength import find_strongest
+from optimizer.evidence.trials import MOST_TRIALS
 from optimizer.evidence.verdict import NOT_TESTED, RULES_VERSION, SIMULATED, Facts, Verdict, decide
 from optimizer.judging.judgement import Judgement
 from optimizer.runs.result import RunResult, WindowDescription

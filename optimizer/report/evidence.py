@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from optimizer.evidence.figures import Number
+from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.statistic import Weighed
-from optimizer.evidence.unseen import FoldRow, Range
 from optimizer.evidence.verdict import NEXT, SIMULATED, Verdict
 from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import Judgement
-from optimizer.judging.words import suggest_next, weigh_evidence
+from optimizer.judging.sentences import suggest_next, weigh_evidence
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.shown import number

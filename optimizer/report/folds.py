@@ -7,7 +7,7 @@ import numpy as np
 from data.bars import Window
 from engine.accounts.ledger import Ledger
 from optimizer.errors import ConfigError
-from optimizer.evidence.unseen import Range
+from optimizer.evidence.folds import Range
 from optimizer.report.account import Curve, equity_curve
 from optimizer.report.tables import Tables
 from optimizer.report.trades import collect_trades

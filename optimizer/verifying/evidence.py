@@ -8,10 +8,10 @@ from data.errors import DataError
 from engine.batch import Engine
 from engine.errors import EngineError
 from optimizer.errors import OptimizerError, StoreError
-from optimizer.evidence.compared import MOST_P, NullKind, NullRecord, tally
-from optimizer.evidence.fixed import PathsRecord
+from optimizer.evidence.folds import FoldsRecord, PathsRecord
+from optimizer.evidence.holdout import HeldOutRecord
+from optimizer.evidence.null import MOST_P, NullKind, NullRecord, tally
 from optimizer.evidence.splits import combinatorial, walk_forward
-from optimizer.evidence.unseen import FoldsRecord, HeldOutRecord
 from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.judging.causal import causal_record
 from optimizer.judging.folds import FoldPick, folds_record, paths_record

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from optimizer.evidence.compared import DEFAULT_STOP_AFTER, MOST_P, NullKind, NullRecord, tally
+from optimizer.evidence.null import DEFAULT_STOP_AFTER, MOST_P, NullKind, NullRecord, tally
 from optimizer.judging.judgement import JUDGEMENT, Judgement
 from optimizer.judging.kept import Rows, read_numbered
 from optimizer.judging.null import KINDS, NullSearch, list_strengths

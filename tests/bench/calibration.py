@@ -20,8 +20,8 @@ from pathlib import Path
 
 from data import Bars, LoadOptions, Window, load_bars
 from engine.runtime.machine import available_cores
-from optimizer.evidence.compared import MOST_P, tally
-from optimizer.evidence.null import NullMarkets
+from optimizer.evidence.null import MOST_P, tally
+from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.verdict import FEWEST_SEARCHES
 from optimizer.judging.null import KINDS, NullJob, NullSetup
 from optimizer.judging.pick import select_pick

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 from optimizer.evidence.bootstrap import BootstrapRecord
-from optimizer.evidence.causality import CausalRecord
-from optimizer.evidence.compared import Compared, NullKind, NullRecord
 from optimizer.evidence.cscv import CscvRecord
+from optimizer.evidence.folds import FoldRow, FoldsRecord, Range
+from optimizer.evidence.lookahead import CausalRecord
+from optimizer.evidence.null import Compared, NullKind, NullRecord
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.robust import CHECKS, COST_TIMES, CostRecord, RobustRecord
-from optimizer.evidence.sharpe import SharpeRecord, TrialsRecord
-from optimizer.evidence.unseen import FoldRow, FoldsRecord, Range
+from optimizer.evidence.sharpe import SharpeRecord
+from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
 from optimizer.judging.judgement import JUDGEMENT, Judgement, opened_result
 from optimizer.judging.verdict import with_verdict

@@ -4,8 +4,8 @@ from math import nan
 
 import numpy as np
 
-from optimizer.evidence.compared import NullKind, NullRecord
 from optimizer.evidence.figures import Number
+from optimizer.evidence.null import NullKind, NullRecord
 from optimizer.evidence.robust import RobustRecord
 from optimizer.report.charts.chart import (
     BLUE,

@@ -11,7 +11,7 @@ from optimizer.evidence.robust import CHECKED
 from optimizer.grades import GRADES
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
-from optimizer.judging.words import suggest_next
+from optimizer.judging.sentences import suggest_next
 from optimizer.report import gallery
 from optimizer.report.account import Curve, match_volatility
 from optimizer.report.evidence import answer

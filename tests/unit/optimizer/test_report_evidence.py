@@ -8,9 +8,9 @@ import pytest
 
 from optimizer import load_run
 from optimizer.errors import ConfigError
-from optimizer.evidence.compared import NullRecord
+from optimizer.evidence.null import NullRecord
 from optimizer.grades import GRADES
-from optimizer.judging.words import weigh_evidence
+from optimizer.judging.sentences import weigh_evidence
 from optimizer.report.charts.judged import null_strengths, strength_at_costs
 from optimizer.report.evidence import answer
 from tests.support.judged import judgement, null_kind, record_judgement

@@ -17,7 +17,7 @@ from optimizer.evidence.bootstrap import (
     resample,
 )
 from optimizer.evidence.figures import Figure, make_undefined
-from optimizer.evidence.words import places, units, words
+from optimizer.evidence.philox import places, units, words
 from tests.support.evidence import daily_edge, daily_noise
 
 REL = 1e-9

@@ -1,6 +1,6 @@
-"""Null markets keep what is not an edge: legal bars, their bodies and gaps, their history."""
+"""A search is counted among the same search on null markets."""
 
-from dataclasses import replace
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,305 +8,106 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.bars import Bars, Window
-from optimizer.errors import ConfigError
-from optimizer.evidence.null import NullMarkets
-from optimizer.evidence.words import words
-from tests.support.evidence import HOUR_NS, START_NS, counted_bars, planted, planted_climaxes
-from tests.support.worlds import make_bars
+from engine.accounts.metrics import METRICS
+from optimizer.evidence.hypervolume import hypervolume
+from optimizer.evidence.null import Tally, tally
 
-COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
-PRICES = COLUMNS[1:5]
+FOUND = [1, 3, 1, 2, 0, 5, 1, 1, 1]
 
 
-def markets_of(bars, seed=1, window=None, keep="none"):
-    """Null markets of one series."""
-    return NullMarkets([bars], [window or Window.whole(bars)], seed, keep)
+def test_p_of_the_law():
+    """With an early stop, and without reaching it."""
+    assert tally(2, FOUND, stop_after=3) == Tally(6, 3, is_stopped=True)
+    assert tally(2, FOUND, stop_after=3).p == Fraction(3, 6)
+    assert tally(2, FOUND, stop_after=10).p == Fraction(4, 10)
 
 
-def body_of(bars, t):
-    """High, low, close and volume of a bar, by its open."""
-    opening = bars.open[t]
-    return bars.high[t] / opening, bars.low[t] / opening, bars.close[t] / opening, bars.volume[t]
+def test_nobody_as_good_leaves_the_search_itself():
+    """A p is never 0."""
+    assert tally(9, FOUND).p == Fraction(1, 10)
+    assert tally(9, []).p == 1
+    assert float(tally(9, [0.0] * 99).p) == 0.01
 
 
-def test_the_shuffled_market_of_the_law():
-    """Twelve bars with two gaps, in a new order."""
-    bars = counted_bars(12, {5, 9})
-    markets = markets_of(bars)
-    (origins,) = markets.origins(1)
-    assert origins.bodies.tolist() == [0, 4, 7, 5, 1, 2, 8, 10, 9, 6, 11, 3]
-    assert origins.gaps.tolist() == [0, 10, 1, 7, 3, 9, 11, 2, 6, 5, 4, 8]
-    close = markets.shuffle_market(1)[0].close
-    assert close[:3] == pytest.approx([97.9, 96.9577844402927, 95.05210812902666], rel=1e-15)
-    assert close[-1] == 101.95000000000002
+def test_the_last_search_may_be_the_one_that_stops():
+    """Then p is what was counted, without the search itself."""
+    assert tally(1, [1, 1], stop_after=2) == Tally(2, 2, is_stopped=True)
+    assert tally(1, [1, 1], stop_after=2).p == 1
 
 
-def test_the_mirrored_market_of_the_law():
-    """Four of twelve bars are turned."""
-    markets = markets_of(counted_bars(12, {5, 9}))
-    assert markets.list_mirrored_bars(1)[0].tolist() == [3, 4, 8, 9]
-    close = markets.mirror_market(1)[0].close
-    assert close[:2].tolist() == [97.9, 99.13000000000001]
-    assert close[-1] == pytest.approx(96.04091728277822, rel=1e-15)
+def test_an_empty_front_is_minus_infinity():
+    """Every null search is at least as good then, and an empty null front only as good as it."""
+    assert tally(-math.inf, [-math.inf, 1.0]).at_least == 2
+    assert tally(0.5, [-math.inf, math.nan]).at_least == 0
 
 
-def test_the_planted_market_of_the_law():
-    """A market with an edge has its climaxes and prices where the law has them."""
-    assert planted_climaxes(1, 1000, 3)[:5] == [149, 228, 279, 320, 591]
-    assert len(planted_climaxes(1, 1000, 3)) == 11
-    assert planted(1, 1000, 3).low[149] == pytest.approx(86.59556934992777, rel=1e-9)
-    assert planted(1, 1000, 3).close[-1] == pytest.approx(64.43564514779544, rel=1e-9)
-    assert planted(1, 1000, 0).close[-1] == pytest.approx(64.43295096034306, rel=1e-9)
-    assert planted(1, 1000, 3).timestamp[1] == START_NS + HOUR_NS
-
-
-@st.composite
-def worlds(draw):
-    """A market with gaps, ties and jumps, and a window of it."""
-    length = draw(st.integers(2, 150))
-    bars = make_bars(
-        draw(st.integers(0, 2**32)),
-        length,
-        tick=draw(st.sampled_from([1e-6, 0.5])),
-        gaps=draw(st.sampled_from([0.0, 0.2, 1.0])),
-        jump=draw(st.sampled_from([0.0, 0.3])),
-        flat=draw(st.sampled_from([0.0, 0.4])),
-    )
-    start = draw(st.integers(0, length - 1))
-    return bars, Window(0, start, draw(st.integers(start + 1, length)))
-
-
-def test_aligned_columns_move_with_their_bodies():
-    """What the law says; dated ones stay, as both do where directions alone are drawn anew."""
-    plain = counted_bars(12, {5, 9})
-    extra = {"mood": np.arange(12.0), "rate": np.where(np.arange(12) == 3, np.nan, 7.0 + plain.low)}
-    bars = replace(plain, extra=extra, dated=("rate",))
-    markets = markets_of(bars, window=Window(0, 4, 12))
-    (origins,), (shuffled,), (mirrored,) = (
-        made(1) for made in (markets.origins, markets.shuffle_market, markets.mirror_market)
-    )
-    assert shuffled.extra["mood"].tolist() == origins.bodies.tolist() != list(range(12))
-    assert shuffled.volume.tolist() == plain.volume[origins.bodies].tolist()
-    assert shuffled.extra["mood"][:4].tolist() == [0, 1, 2, 3]
-    assert np.array_equal(shuffled.extra["rate"], extra["rate"], equal_nan=True)
-    assert mirrored.extra["mood"].tolist() == list(range(12))
-    assert np.array_equal(mirrored.extra["rate"], extra["rate"], equal_nan=True)
-    (without,) = markets_of(plain, window=Window(0, 4, 12)).shuffle_market(1)
-    assert shuffled.close.tolist() == without.close.tolist()
-
-
-keeps = st.sampled_from(["none", "day", "week"])
-indices = st.integers(1, 2**40)
-
-
-@given(worlds(), keeps, indices)
-def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
-    """Within their classes, multiplied forwards and nothing else; history stays."""
-    bars, window = world
-    markets = markets_of(bars, 3, window, keep)
-    (found,), (origins,) = markets.shuffle_market(index), markets.origins(index)
-    first = max(window.start, 1)
-    assert len(found) == window.end
-    for name in COLUMNS:
-        assert getattr(found, name)[:first].tolist() == getattr(bars, name)[:first].tolist()
-    assert found.timestamp.tolist() == bars.timestamp[: window.end].tolist()
-    minute = bars.timestamp // (60 * 10**9) % {"none": 1, "day": 1440, "week": 10080}[keep]
-    is_opener = np.diff(bars.timestamp, prepend=bars.timestamp[0]) > bars.timeframe_ns
-    for t in range(first, window.end):
-        body, gap = origins.bodies[t], origins.gaps[t]
-        assert minute[body] == minute[gap] == minute[t]
-        assert is_opener[gap] == is_opener[t]
-        opening = found.close[t - 1] * (bars.open[gap] / bars.close[gap - 1])
-        high, low, close, volume = body_of(bars, body)
-        expected = (opening, opening * high, opening * low, opening * close, volume)
-        assert expected == tuple(getattr(found, name)[t] for name in COLUMNS[1:])
-    moved = sorted(range(first, window.end))
-    assert sorted(origins.bodies[first:]) == sorted(origins.gaps[first:]) == moved
-
-
-@given(worlds(), keeps, indices)
-def test_the_last_close_stays_up_to_rounding(world, keep, index):
-    """So the trend as a whole proves nothing."""
-    bars, window = world
-    (found,) = markets_of(bars, 3, window, keep).shuffle_market(index)
-    assert found.close[-1] == pytest.approx(bars.close[window.end - 1], rel=1e-12)
-
-
-@given(worlds(), indices)
-def test_mirrored_bars_keep_volume_and_times(world, index):
-    """Those that are not turned keep their ratios, and history stays."""
-    bars, window = world
-    markets = markets_of(bars, 3, window)
-    (found,), (turned,) = markets.mirror_market(index), markets.list_mirrored_bars(index)
-    first = max(window.start, 1)
-    for name in ("timestamp", "volume"):
-        assert getattr(found, name).tolist() == getattr(bars, name)[: window.end].tolist()
-    for name in PRICES:
-        assert getattr(found, name)[:first].tolist() == getattr(bars, name)[:first].tolist()
-    for t in sorted(set(range(first, window.end)) - set(turned.tolist())):
-        opening = found.close[t - 1] * (bars.open[t] / bars.close[t - 1])
-        expected = (opening, *(opening * ratio for ratio in body_of(bars, t)[:3]))
-        assert expected == tuple(getattr(found, name)[t] for name in PRICES)
-
-
-@given(worlds(), st.integers(1, 999))
-def test_mirrored_bars_equal_the_letter(world, index):
-    """Each turned bar about the mean body, and about the mean gap of its kind."""
-    bars, window = world
-    (found,) = markets_of(bars, 3, window).mirror_market(index)
-    first = max(window.start, 1)
-    moving = range(first, window.end)
-    opens = np.diff(bars.timestamp, prepend=0) > bars.timeframe_ns
-    gaps = {t: bars.open[t] / bars.close[t - 1] for t in moving}
-    mean = float(sum((Fraction(body_of(bars, t)[2]) for t in moving), Fraction(0))) / max(
-        len(moving), 1
-    )
-    drawn = words(3, index, "null_mirror", window.end)
-    last = bars.close[first - 1]
-    for t in moving:
-        alike = [gaps[u] for u in moving if opens[u] == opens[t]]
-        high, low, close, _ = body_of(bars, t)
-        gap = gaps[t]
-        if drawn[t] >> np.uint64(63):
-            q = 2 * mean - close
-            turned = 2 * sum(alike) / len(alike) - gap
-            lowest = min(2 * mean - high, q, 1.0)
-            if turned > 1e-9 and lowest > 1e-9:
-                gap, high, low, close = turned, max(2 * mean - low, q, 1.0), lowest, q
-        opening = last * gap
-        expected = [opening, opening * high, opening * low, opening * close]
-        actual = [getattr(found, name)[t] for name in PRICES]
-        assert expected == pytest.approx(actual, rel=1e-9)
-        last = found.close[t]
-
-
-def test_a_bar_that_would_fall_to_zero_is_left_as_it_was():
-    """Turning a bar that more than doubled would take its low below 0."""
-    bars = counted_bars(40)
-    columns = {name: getattr(bars, name).copy() for name in PRICES}
-    columns["high"][7] = 3 * columns["open"][7]
-    wild = Bars(bars.timestamp, **columns, volume=bars.volume, symbol="WILD", timeframe_ns=HOUR_NS)
-    markets = markets_of(wild)
-    turning = [set(markets.list_mirrored_bars(index)[0].tolist()) for index in range(1, 30)]
-    assert not any(7 in turned for turned in turning)
-    assert any(8 in turned for turned in turning)
-    for index in range(1, 30):
-        markets.mirror_market(index)
-
-
-@given(st.integers(0, 2**32), keeps, st.integers(1, 999))
-def test_series_with_the_same_times_are_shuffled_alike(seed, keep, index):
-    """They stay correlated: the same bars come after each other on both."""
-    pair = [make_bars(seed + number, 90) for number in range(2)]
-    times = pair[0].timestamp
-    pair[1] = Bars(
-        times, *(getattr(pair[1], name) for name in COLUMNS[1:]), "B", pair[0].timeframe_ns
-    )
-    markets = NullMarkets(pair, [Window(0, 5, 80), Window(1, 5, 80)], 3, keep)
-    one, two = markets.origins(index)
-    assert one.bodies.tolist() == two.bodies.tolist()
-    assert one.gaps.tolist() == two.gaps.tolist()
-    alone = NullMarkets(pair[:1], [Window(0, 5, 80)], 3, keep).origins(index)[0]
-    assert alone.bodies.tolist() == one.bodies.tolist()
-
-
-def test_times_that_only_one_series_has_are_a_class_of_their_own():
-    """What both have is shuffled alike, and the rest among itself, history counted too."""
-    long = counted_bars(60)
-    kept = np.flatnonzero(np.arange(60) % 3 > 0)
-    short = Bars(*(getattr(long, name)[kept] for name in COLUMNS), "B", HOUR_NS)
-    markets = NullMarkets([long, short], [Window(0, 10, 60), Window.whole(short, 1)], 1, "none")
-    one, two = markets.origins(4)
-    common = np.arange(60) % 3 > 0
-    assert (common[one.bodies[10:]] == common[10:]).all()
-    assert (common[one.gaps[10:]] == common[10:]).all()
-    # Of the short series bars from its own second on move, so places differ, words do not.
-    order = np.searchsorted(long.timestamp, short.timestamp)
-    drawn = words(1, 4, "null_body", 60)
-    for origins, number, first in ((one, np.arange(60), 10), (two, order, 1)):
-        places = [t for t in range(first, len(number)) if common[number[t]]]
-        by_word = sorted(places, key=lambda t: drawn[number[t]])
-        assert origins.bodies[places].tolist() == by_word
-
-
-def test_gaps_over_night_stay_over_night():
-    """Openers take gaps of openers, and nobody else does."""
-    bars = counted_bars(200, gaps=set(range(10, 200, 10)))
-    (origins,) = markets_of(bars).origins(1)
-    is_opener = np.isin(np.arange(200), range(10, 200, 10))
-    assert (is_opener[origins.gaps] == is_opener).all()
-    assert not (is_opener[origins.bodies] == is_opener).all()
-
-
-@pytest.mark.parametrize(
-    ("hours", "expected"), [(24 * 20 + 1, "day"), (24 * 20, "none"), (24 * 40, "day")]
+@given(
+    st.integers(0, 5),
+    st.lists(st.integers(0, 5), max_size=60),
+    st.integers(1, 12),
+    st.integers(0, 60),
 )
-def test_the_rhythm_of_the_day_is_kept_where_slots_are_full(hours, expected):
-    """Twenty bars that may move for each hour of the day; bar 0 never moves."""
-    assert markets_of(counted_bars(hours), keep="auto").keep == expected
+def test_batches_and_interruptions_do_not_change_p(value, found, stop_after, known):
+    """Searches count in the order of their numbers; what comes after a stop does not."""
+    whole = tally(value, found, stop_after)
+    part = tally(value, found[:known], stop_after)
+    assert 0 < whole.p <= 1
+    if part.is_stopped:
+        assert whole == part
+    assert tally(value, found[: whole.searches], stop_after) == whole
+    assert whole.at_least == sum(one >= value for one in found[: whole.searches])
+    assert whole.is_stopped == (sum(one >= value for one in found) >= stop_after)
 
 
-def test_one_sparse_series_gives_up_the_rhythm_of_all():
-    """All series are shuffled in one way."""
-    series = [counted_bars(24 * 40), counted_bars(50)]
-    windows = [Window.whole(series[0]), Window.whole(series[1], 1)]
-    assert NullMarkets(series, windows, 1).keep == "none"
+def test_p_equals_that_of_scipy():
+    """Without a stop it is the Monte Carlo p of an established library."""
+    stats = pytest.importorskip("scipy.stats")
+    drawn = np.random.Generator(np.random.PCG64(1)).integers(0, 9, 199).astype(float)
+    waiting = iter(drawn.tolist())
+
+    def statistic(sample, axis=-1):
+        return sample[0] if sample.shape == (1,) else sample[..., 0]
+
+    expected = stats.monte_carlo_test(
+        [6.0],
+        lambda size: np.array([next(waiting) for _ in range(size[0])])[:, None],
+        statistic,
+        vectorized=True,
+        n_resamples=199,
+        batch=199,
+        alternative="greater",
+    ).pvalue
+    assert float(tally(6.0, drawn.tolist(), stop_after=1000).p) == expected
 
 
-def test_markets_are_told_apart_by_seed_and_number():
-    """The same address gives the same bits, in any order of asking."""
-    bars = counted_bars(200)
-    markets = markets_of(bars)
-    found = {i: markets.shuffle_market(i)[0].content_hash for i in (1, 2, 3)}
-    assert len({*found.values(), markets_of(bars, 2).shuffle_market(1)[0].content_hash}) == 4
-    assert markets_of(bars).shuffle_market(2)[0].content_hash == found[2]
-    assert markets.mirror_market(2)[0].content_hash not in found.values()
+def test_p_on_null_data_is_not_too_small():
+    """With an early stop too, p at most x has a chance of at most about x."""
+    rng = np.random.Generator(np.random.PCG64(5))
+    ps = [float(tally(row[0], row[1:], 10).p) for row in rng.random((2000, 100)).tolist()]
+    for level in (0.01, 0.05, 0.2, 0.5):
+        assert np.mean(np.array(ps) <= level) <= level + 3 * math.sqrt(level / 2000)
 
 
-def test_an_edge_in_the_order_of_bars_is_gone():
-    """Returns that follow each other no longer do, and their spread is the same."""
-    bars = planted(3, 4000, 8)
-    moves = np.diff(np.log(bars.close))
-    shuffled = np.diff(np.log(markets_of(bars, keep="day").shuffle_market(1)[0].close))
-    assert np.std(shuffled) == pytest.approx(np.std(moves), rel=0.02)
-    autocorrelation = np.corrcoef(np.abs(moves[1:]), np.abs(moves[:-1]))[0, 1]
-    assert (
-        autocorrelation > 0.1 > abs(np.corrcoef(np.abs(shuffled[1:]), np.abs(shuffled[:-1]))[0, 1])
-    )
+def test_hypervolume_starts_from_an_account_that_does_nothing():
+    """Two boxes that overlap, of strength above 0 and drawdown below 1."""
+    values = np.array([[2.0, 0.5], [1.0, 0.2], [3.0, 1.0], [-1.0, 0.1]])
+    found = hypervolume(values, ["strength", "max_drawdown"], [True, False])
+    assert found.value == pytest.approx(2 * 0.5 + 1 * 0.8 - 1 * 0.5)
+    factor = hypervolume(np.array([[1.5], [1.25]]), ["profit_factor"], [True])
+    assert factor.value == 0.5
+    small = hypervolume(np.array([[1e-12, 0.5]]), ["total_return", "exposure"], [True, False])
+    assert small.value == pytest.approx(5e-13, rel=1e-9)
 
 
-def test_windows_that_are_parts_of_one_range_are_one():
-    """Bars between the first start and the last end move together."""
-    bars = counted_bars(60)
-    parts = NullMarkets([bars], [Window(0, 10, 30), Window(0, 30, 50)], 1, "none")
-    whole = NullMarkets([bars], [Window(0, 10, 50)], 1, "none")
-    assert parts.shuffle_market(1)[0].content_hash == whole.shuffle_market(1)[0].content_hash
+def test_an_empty_front_has_no_volume():
+    """Nor has one that nothing beats."""
+    assert hypervolume(np.empty((0, 2)), ["strength", "calmar"], [True, True]).value == 0.0
+    assert hypervolume(np.array([[-1.0, 5.0]]), ["strength", "calmar"], [True, True]).value == 0.0
 
 
-def test_wrong_use_is_refused():
-    """An unknown rhythm, and a series that was not searched."""
-    bars = counted_bars(10)
-    with pytest.raises(ConfigError, match="keep must be auto, none, day or week, got 'month'"):
-        markets_of(bars, keep="month")
-    with pytest.raises(ConfigError, match="series 1 has no window"):
-        NullMarkets([bars, bars], [Window.whole(bars)], 1)
-
-
-def test_work_grows_with_bars_and_not_with_pairs_of_series(monkeypatch):
-    """A thousand symbols are taken apart one by one: none is compared with each other one."""
-    search, calls = np.searchsorted, []
-
-    def count_search(*arguments):
-        calls.append(1)
-        return search(*arguments)
-
-    monkeypatch.setattr(np, "searchsorted", count_search)
-    monkeypatch.setattr(np, "isin", lambda *_: pytest.fail("series are compared in pairs"))
-    a_series = []
-    for count in (5, 30):
-        calls.clear()
-        series = [counted_bars(40, symbol=f"S{number}") for number in range(count)]
-        NullMarkets(series, [Window(number, 0, 40) for number in range(count)], 1, "none")
-        a_series.append(len(calls) / count)
-    assert a_series[0] == a_series[1]
+def test_an_objective_that_doing_nothing_has_no_place_in_leaves_it_undefined():
+    """Such as a fall in R, which is minimised and has no worst."""
+    assert "max_drawdown_r" in METRICS
+    found = hypervolume(np.ones((1, 2)), ["strength", "max_drawdown_r"], [True, False])
+    assert found.why == "an account that does nothing has no max_drawdown_r"
+    assert "more than 4" in hypervolume(np.ones((1, 5)), ["strength"] * 5, [True] * 5).why

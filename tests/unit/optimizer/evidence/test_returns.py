@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from data.bars import Window
 from optimizer.evidence.returns import (
-    chosen_trials,
     closing_days,
     daily_returns,
     efficiency,
@@ -86,14 +85,6 @@ def test_columns_without_a_ratio_say_why(column, why):
     found = moments(np.array(column))
     assert (found.sharpe.why, found.skew.why, found.kurtosis.why) == (why,) * 3
     assert np.isnan(sharpe_ratios(np.array(column)[:, None])).all()
-
-
-def test_of_many_trials_evenly_spaced_ones_are_used():
-    """Those at places floor(j N / M), and all where they are few."""
-    assert chosen_trials(5, most=8).tolist() == [0, 1, 2, 3, 4]
-    assert chosen_trials(10, most=4).tolist() == [0, 2, 5, 7]
-    assert chosen_trials(0).tolist() == []
-    assert len(chosen_trials(100_000)) == 4096
 
 
 def test_efficiency_is_what_a_day_of_the_test_gives_of_one_in_training():

@@ -11,6 +11,7 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
 from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.philox import places, units, words
 from optimizer.evidence.robust import (
     CHECKS,
     CLOUD,
@@ -24,7 +25,6 @@ from optimizer.evidence.robust import (
     neighbours,
     share_that_keeps_half,
 )
-from optimizer.evidence.words import places, units, words
 from optimizer.goals.near import axis_moves, compute_reach
 from strategy import Gene, GenomeLayout, LessThan
 from tests.support.evidence import ledger_of

@@ -12,13 +12,13 @@ from optimizer.evidence.returns import Daily, moments
 from optimizer.evidence.sharpe import (
     compute_psr,
     deflate_sharpe,
-    effective_trials,
     expect_best,
     expected_maximum,
     least_record,
     probabilistic,
     variance_of_trials,
 )
+from optimizer.evidence.trials import effective_trials
 from tests.support.evidence import daily_edge
 
 REL = 1e-9
@@ -92,28 +92,6 @@ def test_trials_of_the_law():
     assert least_record(moments(table[:, 7])).value == pytest.approx(139.59704808567275, rel=REL)
 
 
-@given(st.integers(0, 2**32), st.integers(3, 40), st.integers(1, 40))
-def test_effective_trials_lie_between_one_and_all(seed, days, trials):
-    """Either Gram matrix gives the same, and copies add nothing."""
-    rng = np.random.Generator(np.random.PCG64(seed))
-    table = rng.normal(0, 1, (days, trials))
-    found = effective_trials(table).value
-    assert 1 - 1e-9 <= found <= min(trials, days - 1) + 1e-6
-    correlations = np.atleast_2d(np.corrcoef(table.T))
-    roots = np.linalg.eigvalsh(correlations)
-    roots = roots[roots >= 1e-10 * roots.max()]
-    assert found == pytest.approx(np.sqrt(roots).sum() ** 2 / roots.sum(), rel=1e-6)
-    doubled = np.concatenate([table, table, np.full((days, 1), 0.1)], axis=1)
-    assert effective_trials(doubled).value == pytest.approx(found, rel=1e-6)
-
-
-def test_alike_trials_are_one():
-    """Scaled and shifted copies, and their opposites, are one trial."""
-    column = np.arange(9.0)[:, None]
-    table = np.concatenate([column, 3 * column + 1, -column], axis=1)
-    assert effective_trials(table).value == pytest.approx(1.0)
-
-
 def test_variance_is_not_below_that_of_a_fair_game():
     """1 over one less than the days, where trials are more alike than chance makes them."""
     column = np.sin(np.arange(50.0))[:, None]
@@ -143,16 +121,3 @@ def test_what_is_undefined_says_why():
     found = deflate_sharpe(flat, make_undefined("none"), Figure(3.0))
     assert (expect_best(make_undefined("none"), Figure(3.0)).why, found.why) == ("none", "none")
     assert deflate_sharpe(flat, Figure(0.1), Figure(3.0)).why == "all days are equal"
-
-
-def test_effective_trials_of_many_are_those_at_even_places():
-    """At most 1,024 are compared; quiet days count as often as there are."""
-    rng = np.random.Generator(np.random.PCG64(5))
-    columns = rng.normal(size=(60, 12)) @ rng.normal(size=(12, 3000))
-    columns[rng.random(60) < 0.4] = 0.0
-    few = columns[:, np.arange(1024) * 3000 // 1024]
-    correlations = np.corrcoef(few.T)
-    eigenvalues = np.linalg.eigvalsh(correlations)
-    eigenvalues = eigenvalues[eigenvalues >= 1e-10 * eigenvalues.max()]
-    expected = np.sqrt(eigenvalues).sum() ** 2 / eigenvalues.sum()
-    assert effective_trials(columns).value == pytest.approx(expected, rel=1e-9)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.evidence.compared import Tally
 from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.null import Tally
+from optimizer.evidence.out_of_sample import Unseen
 from optimizer.evidence.robust import CHECKS
-from optimizer.evidence.unseen import Unseen
 from optimizer.evidence.verdict import Facts, decide
 from optimizer.grades import GRADES
 

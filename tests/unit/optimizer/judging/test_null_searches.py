@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from engine.workload import Workload
-from optimizer.evidence.causality import causality_seconds
-from optimizer.evidence.compared import NullKind, tally
-from optimizer.evidence.null import NullMarkets
+from optimizer.evidence.lookahead import causality_seconds
+from optimizer.evidence.null import NullKind, tally
+from optimizer.evidence.null_markets import NullMarkets
 from optimizer.judging.kept import Kept
 from optimizer.judging.null import (
     NullJob,

@@ -9,8 +9,9 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from optimizer.evidence.figures import Figure
-from optimizer.evidence.sharpe import effective_trials, measure_sharpe
+from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import combinatorial, paths
+from optimizer.evidence.trials import effective_trials
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.trials import (
     JudgedTrials,

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator
 
-from optimizer.evidence.compared import MOST_P_OF_ALL
+from optimizer.evidence.null import MOST_P_OF_ALL
 from optimizer.evidence.robust import CHECKED
 from optimizer.evidence.statistic import AGAINST, FOR, Around, Weighed
 from optimizer.evidence.verdict import NEXT, Verdict

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from data.bars import Window
 from engine.accounts.ledger import ACCUMULATORS, REASONS
 from engine.batch import Engine
-from optimizer.evidence.causality import (
+from optimizer.evidence.lookahead import (
     begins,
     causality_seconds,
     cuts,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.returns import daily_returns, list_days
 from optimizer.evidence.sharpe import compute_psr
-from optimizer.evidence.unseen import measure_out_of_sample
 from tests.support.evidence import counted_bars, ledger_of
 
 

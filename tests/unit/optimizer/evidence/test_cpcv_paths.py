@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from optimizer.evidence.fixed import fixed_paths
+from optimizer.evidence.cpcv_paths import fixed_paths
 from optimizer.evidence.splits import combinatorial, distinct, paths
 from tests.support.series import make_bars
 

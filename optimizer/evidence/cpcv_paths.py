@@ -12,31 +12,12 @@ import numpy as np
 
 from data.bars import Window
 from data.checks import Floats
-from optimizer.evidence.compared import strength_of_sums
 from optimizer.evidence.figures import Figure, Number, Why, make_undefined, numbers
 from optimizer.evidence.splits import Split
-from optimizer.evidence.statistic import Around, Statistic, Weighed, shorten
+from optimizer.evidence.statistic import Around, Statistic, Weighed
+from optimizer.evidence.strength import strength_of_sums
 
 Places = Mapping[tuple[int, int, int], int]
-
-
-@dataclass(frozen=True)
-class PathsRecord(Statistic):
-    """Combinatorial splits, each searched again, and the strengths of their paths."""
-
-    splits: int
-    paths: tuple[Number, ...]
-    least: Number
-    low: Number
-    median: Number
-
-    def list_rows(self, around: Around) -> Iterator[Weighed]:
-        """The spread of the paths."""
-        yield Weighed(
-            "paths",
-            f"{self.splits} splits searched again: strength of {len(self.paths)} paths from "
-            f"{shorten(self.least)}, median {shorten(self.median)}.",
-        )
 
 
 @dataclass(frozen=True)

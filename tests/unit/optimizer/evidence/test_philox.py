@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.evidence.words import places, units, words
+from optimizer.evidence.philox import places, units, words
 from optimizer.search.randomness import PURPOSES
 
 

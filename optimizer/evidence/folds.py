@@ -1,0 +1,100 @@
+"""Parts of the bars that were searched again, each judged on the bars after it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from optimizer.evidence.figures import Number, Why
+from optimizer.evidence.out_of_sample import OutOfSample
+from optimizer.evidence.statistic import Around, Statistic, Weighed, shorten
+from optimizer.runs.payload import OPTIONAL, Payload
+from optimizer.shown import format_count
+
+
+@dataclass(frozen=True)
+class Range(Payload):
+    """Bars of a symbol, by the times of the first and the last."""
+
+    symbol: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True)
+class FoldRow(Payload):
+    """One fold: searched on `train`, its pick judged on `test`; no genes of an empty front.
+
+    Args:
+        untested: Symbols of the run without a bar in `test`.
+    """
+
+    what: ClassVar[str] = "a fold"
+
+    train: tuple[Range, ...]
+    test: tuple[Range, ...]
+    genes: Mapping[str, int | float]
+    trades: int
+    mean_r: Number
+    efficiency: Number
+    why: Why = field(default_factory=dict)
+    untested: Annotated[tuple[str, ...], OPTIONAL] = ()
+
+
+@dataclass(frozen=True)
+class FoldsRecord(OutOfSample):
+    """Folds that were searched again, one after another in time; not the pick is judged by them.
+
+    Args:
+        kind: ``rolling`` or ``anchored``.
+        train: Groups that each is trained on.
+        purge: Bars cut from the end of training.
+    """
+
+    kind: str
+    train: int
+    purge: int
+    rows: tuple[FoldRow, ...]
+    trades: int
+    closing_days: int
+    mean_r: Number
+    strength: Number
+    psr: Number
+    drift: Number
+    embargo: int = 0
+    why: Why = field(default_factory=dict)
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """All folds together, how many gained, and symbols that some do not test."""
+        gained = sum(row.mean_r is not None and row.mean_r > 0 for row in self.rows)
+        left_out = Counter(name for row in self.rows for name in row.untested)
+        untested = "".join(
+            f" {name} is tested in {len(self.rows) - count} of them."
+            for name, count in left_out.items()
+        )
+        yield Weighed(
+            "folds",
+            f"Searched again on {len(self.rows)} parts, judged on the bars after each: "
+            f"{self.format('mean_r')} R a trade over {format_count(self.trades, 'trade')}; "
+            f"{gained} gained.{untested}",
+            self.find_side(around.tries),
+        )
+
+
+@dataclass(frozen=True)
+class PathsRecord(Statistic):
+    """Combinatorial splits, each searched again, and the strengths of their paths."""
+
+    splits: int
+    paths: tuple[Number, ...]
+    least: Number
+    low: Number
+    median: Number
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """The spread of the paths."""
+        yield Weighed(
+            "paths",
+            f"{self.splits} splits searched again: strength of {len(self.paths)} paths from "
+            f"{shorten(self.least)}, median {shorten(self.median)}.",
+        )

@@ -1,0 +1,39 @@
+"""The pick on bars that the search had not seen."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from optimizer.evidence.figures import Number, Why
+from optimizer.evidence.out_of_sample import OutOfSample
+from optimizer.evidence.statistic import Around, Weighed
+from optimizer.runs.result import Figures
+from optimizer.shown import format_count
+
+
+@dataclass(frozen=True)
+class HeldOutRecord(OutOfSample):
+    """The pick on bars that the search had not seen, and how often such bars were looked at.
+
+    Args:
+        members: Figures there of every member, by number.
+        by_window: Some metrics of each member in all windows, searched on and held out.
+    """
+
+    looks: int
+    trades: int
+    closing_days: int
+    mean_r: Number
+    psr: Number
+    members: tuple[Figures, ...] = ()
+    by_window: tuple[Mapping[str, tuple[Number, ...]], ...] = ()
+    why: Why = field(default_factory=dict)
+
+    def list_rows(self, around: Around) -> Iterator[Weighed]:
+        """The pick there, and how many fronts looked at such bars."""
+        yield Weighed(
+            "held-out bars",
+            f"{self.format('mean_r')} R a trade over {format_count(self.trades, 'trade')}; "
+            f"PSR {self.format_chance('psr')}; {format_count(self.looks, 'front')} looked at on "
+            "such bars.",
+            self.find_side(self.looks),
+        )

@@ -1,0 +1,289 @@
+"""Markets without an edge, made of the searched bars: shuffled, or turned about their mean.
+
+On a shuffled market the order of bars carries nothing; a body (high, low and close over the open,
+with its volume and aligned columns) and the gap before it move apart, each within its class. On a
+mirrored market volatility, volume, extra columns and times stay where they are, and only directions
+are drawn anew. Dated columns stay where they are on both. Prices are
+rebuilt by * and / alone, whose rounding is monotone: the bars are legal without any repair.
+
+Sources: Masters, "Monte-Carlo Evaluation of Trading Systems", 2006, and "Permutation and
+Randomization Tests for Trading System Development", 2020, for permuted bars; classes and the
+mirrored market are house rules.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from data.bars import Bars, Window
+from data.checks import Flags, Floats, Ints
+from data.timeframe import UNITS_NS
+from optimizer.errors import ConfigError
+from optimizer.evidence.philox import Words, words
+
+Keep = Literal["none", "day", "week"]
+"""The rhythm that shuffled bodies and gaps keep: none, the minute of the day, or of the week."""
+
+FEWEST_IN_SLOT = 20
+"""Below so many bars a slot holds too few to shuffle among."""
+
+PERIODS_NS: dict[str, int] = {"none": 1, "day": UNITS_NS["d"], "week": UNITS_NS["w"]}
+
+
+class Origins(NamedTuple):
+    """Where a shuffled series has its parts from.
+
+    Args:
+        bodies: [T] number of the bar whose body and volume stand at each bar; columns that are
+            aligned to bars move with it.
+        gaps: [T] number of the bar whose gap stands before each bar.
+    """
+
+    bodies: Ints
+    gaps: Ints
+
+
+class _Ratios(NamedTuple):
+    """Bars [m] as ratios: the open over the close before, and the others over the open."""
+
+    gap: Floats
+    high: Floats
+    low: Floats
+    close: Floats
+
+
+@dataclass(frozen=True)
+class _Series:
+    """One searched series up to the end of its window.
+
+    Args:
+        bars: [T].
+        moving: [m] numbers of the bars that may move: those of the window, but for bar 0.
+        number: [m] of their times among the times of all series.
+        bodies: Classes of bodies that may stand for each other.
+        gaps: Classes of gaps.
+        ratios: Of the bars as they are.
+        turned: The same after each was turned.
+        may_turn: [m], whether a bar's ratios stay above 0 then.
+    """
+
+    bars: Bars
+    moving: Ints
+    number: Ints
+    bodies: "_Classes"
+    gaps: "_Classes"
+    ratios: _Ratios
+    turned: _Ratios
+    may_turn: Flags
+
+
+class _Classes:
+    """Places [m] in classes, within which things are shuffled.
+
+    Args:
+        names: [m] of the class of each place.
+    """
+
+    def __init__(self, names: Ints) -> None:
+        _, dense = np.unique(names, return_inverse=True)
+        # Sorting 16 bits takes a tenth of the time.
+        self._dense = dense.astype(np.uint16 if dense.max(initial=0) < 2**16 else np.int64)
+        self._places = np.argsort(self._dense, kind="stable")
+
+    def shuffle(self, drawn: Words) -> Ints:
+        """Which place [m] each place takes its thing from: of its class, in the order of words."""
+        by_word = np.argsort(drawn)
+        ordered = drawn[by_word]
+        if (ordered[1:] == ordered[:-1]).any():
+            by_word = np.argsort(drawn, kind="stable")
+        taken = np.empty_like(self._places)
+        taken[self._places] = by_word[np.argsort(self._dense[by_word], kind="stable")]
+        return taken
+
+
+class NullMarkets:
+    """Null markets of one or several series that were searched together.
+
+    Args:
+        series: [S], each once.
+        windows: The searched windows of them; a series' bars from the end of its last one on are
+            left out, and those before its first one stay.
+        seed: Seed of the run.
+        keep: Rhythm to keep; ``"auto"`` is ``"day"`` where each minute of the day that occurs has
+            20 bars or more in every series, else ``"none"``.
+
+    Raises:
+        ConfigError: When `keep` is unknown, or a series has no window.
+    """
+
+    def __init__(
+        self,
+        series: Sequence[Bars],
+        windows: Sequence[Window],
+        seed: int,
+        keep: Keep | Literal["auto"] = "auto",
+    ) -> None:
+        if keep not in ("auto", *PERIODS_NS):
+            raise ConfigError(f"keep must be auto, none, day or week, got {keep!r}")
+        ranges = [_find_range(number, windows) for number in range(len(series))]
+        ended = [bars.until(end) for bars, (_, end) in zip(series, ranges, strict=True)]
+        moving = [np.arange(max(start, 1), end) for start, end in ranges]
+        self.keep: Keep = _chosen_keep(ended, moving) if keep == "auto" else keep
+        self._seed = seed
+        self._times = np.unique(np.concatenate([bars.timestamp for bars in ended]))
+        is_common = _is_common(self._times, ended)
+        self._series = [
+            _taken_apart(bars, own, self._times, is_common, PERIODS_NS[self.keep])
+            for bars, own in zip(ended, moving, strict=True)
+        ]
+
+    def origins(self, index: int) -> tuple[Origins, ...]:
+        """Where shuffled market `index`, from 1 on, has the bodies and gaps of each series from."""
+        bodies, gaps = (self._words(index, purpose) for purpose in ("null_body", "null_gap"))
+        return tuple(
+            Origins(
+                _among_all(one, one.bodies.shuffle(bodies[one.number])),
+                _among_all(one, one.gaps.shuffle(gaps[one.number])),
+            )
+            for one in self._series
+        )
+
+    def shuffle_market(self, index: int) -> tuple[Bars, ...]:
+        """Shuffled market `index`, from 1 on: [S] series that end with their windows."""
+        return tuple(
+            _shuffle_series(one, origins)
+            for one, origins in zip(self._series, self.origins(index), strict=True)
+        )
+
+    def list_mirrored_bars(self, index: int) -> tuple[Ints, ...]:
+        """Numbers of the bars of each series that mirrored market `index` turns, ascending."""
+        tops = self._tops(index)
+        return tuple(one.moving[one.may_turn & tops[one.number]] for one in self._series)
+
+    def mirror_market(self, index: int) -> tuple[Bars, ...]:
+        """Mirrored market `index`, from 1 on: [S] series that end with their windows."""
+        tops = self._tops(index)
+        return tuple(_mirror_series(one, one.may_turn & tops[one.number]) for one in self._series)
+
+    def _words(self, index: int, purpose: str) -> Words:
+        return words(self._seed, index, purpose, len(self._times))
+
+    def _tops(self, index: int) -> Flags:
+        """Whether the top bit of each time's word is 1."""
+        tops: Flags = self._words(index, "null_mirror") >> np.uint64(63) == 1
+        return tops
+
+
+def _find_range(number: int, windows: Sequence[Window]) -> tuple[int, int]:
+    own = [window for window in windows if window.series == number]
+    if not own:
+        raise ConfigError(f"series {number} has no window that was searched")
+    return min(window.start for window in own), max(window.end for window in own)
+
+
+def _chosen_keep(series: Sequence[Bars], moving: Sequence[Ints]) -> Keep:
+    for bars, own in zip(series, moving, strict=True):
+        _, counts = np.unique(_slots(bars.timestamp[own], PERIODS_NS["day"]), return_counts=True)
+        if (counts < FEWEST_IN_SLOT).any():
+            return "none"
+    return "day"
+
+
+def _slots(times: Ints, period_ns: int) -> Ints:
+    """Minute of each time within its period."""
+    minutes: Ints = times % period_ns // UNITS_NS["m"]
+    return minutes
+
+
+def _is_common(times: Ints, series: Sequence[Bars]) -> Flags:
+    """Whether all series have a bar at each of the times of any, in time linear in the bars."""
+    counts = np.zeros(len(times), np.int64)
+    for bars in series:
+        counts[np.searchsorted(times, bars.timestamp)] += 1
+    flags: Flags = counts == len(series)
+    return flags
+
+
+def _taken_apart(
+    bars: Bars, moving: Ints, times: Ints, is_common: Flags, period_ns: int
+) -> _Series:
+    own = bars.timestamp[moving]
+    number = np.searchsorted(times, own)
+    is_opener = own - bars.timestamp[moving - 1] > bars.timeframe_ns
+    body_class = 2 * _slots(own, period_ns) + is_common[number]
+    opening = bars.open[moving]
+    ratios = _Ratios(
+        opening / bars.close[moving - 1],
+        bars.high[moving] / opening,
+        bars.low[moving] / opening,
+        bars.close[moving] / opening,
+    )
+    turned = _mirror_ratios(ratios, is_opener)
+    return _Series(
+        bars,
+        moving,
+        number,
+        _Classes(body_class),
+        _Classes(2 * body_class + is_opener),
+        ratios,
+        turned,
+        (turned.gap > 0) & (turned.low > 0),
+    )
+
+
+def _among_all(one: _Series, taken: Ints) -> Ints:
+    """Places among the bars that move as numbers of bars [T]."""
+    return np.concatenate([np.arange(len(one.bars) - len(taken)), one.moving[taken]])
+
+
+def _shuffle_series(one: _Series, origins: Origins) -> Bars:
+    kept = len(one.bars) - len(one.moving)
+    bodies, gaps = (found[kept:] - kept for found in origins)
+    gap, *body = one.ratios
+    ratios = _Ratios(gap[gaps], *(column[bodies] for column in body))
+    bars = one.bars
+    extra = {
+        name: column if name in bars.dated else column[origins.bodies]
+        for name, column in bars.extra.items()
+    }
+    return _rebuilt(one, ratios, bars.volume[origins.bodies], extra)
+
+
+def _mirror_series(one: _Series, turns: Flags) -> Bars:
+    chosen = (np.where(turns, *pair) for pair in zip(one.turned, one.ratios, strict=True))
+    return _rebuilt(one, _Ratios(*chosen), one.bars.volume, one.bars.extra)
+
+
+def _mirror_ratios(ratios: _Ratios, is_opener: Flags) -> _Ratios:
+    """Each bar turned about the mean body, and about the mean gap of its kind."""
+    mean = _mean(ratios.close)
+    around = np.where(is_opener, _mean(ratios.gap[is_opener]), _mean(ratios.gap[~is_opener]))
+    close = 2 * mean - ratios.close
+    high = np.maximum(np.maximum(2 * mean - ratios.low, close), 1.0)
+    low = np.minimum(np.minimum(2 * mean - ratios.high, close), 1.0)
+    return _Ratios(2 * around - ratios.gap, high, low, close)
+
+
+def _mean(values: Floats) -> float:
+    """Mean of [m], summed in order; NaN of none."""
+    return float(np.add.accumulate(values)[-1]) / len(values) if len(values) else float("nan")
+
+
+def _rebuilt(one: _Series, ratios: _Ratios, volume: Floats, extra: Mapping[str, Floats]) -> Bars:
+    """The series with other bars in its window, prices multiplied forwards from the last kept."""
+    kept = len(one.bars) - len(one.moving)
+    steps = np.empty(2 * len(one.moving) + 1)
+    steps[0], steps[1::2], steps[2::2] = one.bars.close[kept - 1], ratios.gap, ratios.close
+    prices = np.multiply.accumulate(steps)
+    opening = prices[1::2]
+    return replace(
+        one.bars,
+        open=np.concatenate([one.bars.open[:kept], opening]),
+        high=np.concatenate([one.bars.high[:kept], opening * ratios.high]),
+        low=np.concatenate([one.bars.low[:kept], opening * ratios.low]),
+        close=np.concatenate([one.bars.close[:kept], prices[2::2]]),
+        volume=volume,
+        extra=extra,
+    )

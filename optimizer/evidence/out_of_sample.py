@@ -1,0 +1,90 @@
+"""Trades on bars that a search had not seen, and whether they confirm what it found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from data.bars import Bars, Window
+from engine.accounts.ledger import Ledger
+from optimizer.evidence.figures import Figure, Number, Why, make_undefined
+from optimizer.evidence.returns import closing_days, daily_returns, list_days
+from optimizer.evidence.sharpe import compute_psr
+from optimizer.evidence.statistic import MOST_DOUBT, Statistic, choose_side
+from optimizer.evidence.strength import sum_r_and_squares
+
+FEWEST_TRADES, FEWEST_CLOSING_DAYS = 30, 20
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Trades on bars that a search had not seen: folds together, or held-out bars.
+
+    Args:
+        trades: How many.
+        closing_days: On how many different UTC days they were closed.
+        mean_r: Undefined without trades.
+        psr: Probabilistic Sharpe ratio above 0 of the days.
+    """
+
+    trades: int
+    closing_days: int
+    mean_r: Figure
+    psr: Figure
+
+    def confirms(self, times: int) -> bool:
+        """Whether it speaks for an edge, after so many looks or searches."""
+        return (
+            self.trades >= FEWEST_TRADES
+            and self.closing_days >= FEWEST_CLOSING_DAYS
+            and self.mean_r.value > 0
+            and self.psr.value >= 1 - MOST_DOUBT / times
+        )
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether it traded, and did not gain."""
+        return self.trades > 0 and self.mean_r.value <= 0
+
+
+class OutOfSample(Statistic):
+    """A record of trades on unseen bars."""
+
+    trades: int
+    closing_days: int
+    mean_r: Number
+    psr: Number
+    why: Why
+
+    @property
+    def unseen(self) -> Unseen:
+        """The same as the rules of the verdict take it."""
+        mean_r, psr = (
+            Figure(value) if value is not None else make_undefined(self.why.get(name) or "unknown")
+            for name, value in (("mean_r", self.mean_r), ("psr", self.psr))
+        )
+        return Unseen(self.trades, self.closing_days, mean_r, psr)
+
+    def find_side(self, times: int) -> str:
+        """What they say after so many looks or searches, which may be neither."""
+        is_for = self.unseen.confirms(times)
+        return choose_side(is_for) if is_for or self.unseen.contradicts else ""
+
+
+def measure_out_of_sample(
+    ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window]
+) -> Unseen:
+    """What was traded in windows that a search had not seen.
+
+    Args:
+        ledgers: [W], of the pick on held-out bars, or of each fold's own pick in its test.
+        series: [S] that windows refer to.
+        windows: [W], at least one.
+    """
+    trades = sum(map(len, ledgers))
+    sum_r, _ = sum_r_and_squares([ledger.r for ledger in ledgers])
+    column = daily_returns([ledgers], series, windows, list_days(series, windows))[:, 0]
+    return Unseen(
+        trades,
+        closing_days(ledgers, series, windows),
+        Figure(sum_r / trades) if trades else make_undefined("no trades"),
+        compute_psr(column),
+    )

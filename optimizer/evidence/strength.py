@@ -1,0 +1,65 @@
+"""Strength of members: by how many standard errors their trades lie above zero.
+
+Source: de la Pena, Lai and Shao, "Self-Normalized Processes", 2009.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from data.checks import Floats
+from engine.accounts.ledger import Ledger
+from optimizer.evidence.figures import Figure, make_undefined
+
+
+def strength(ledgers: Sequence[Ledger]) -> Figure:
+    """Sum of R over the root of the sum of squares, over the windows [W] of one individual.
+
+    Read: its trades lie about so many standard errors above zero; at most the root of the trades.
+    """
+    return compute_strength([ledger.r for ledger in ledgers])
+
+
+def compute_strength(parts: Sequence[Floats]) -> Figure:
+    """The same of R in windows: each summed in the order of trades, then windows in theirs."""
+    return strength_of_sums(*sum_r_and_squares(parts))
+
+
+def sum_r_and_squares(parts: Sequence[Floats]) -> tuple[float, float]:
+    """Sum of R and of its squares, each window's in the order of trades, then windows in theirs."""
+    sums = [(_sum(r), _sum(r * r)) for r in parts]
+    return _sum(np.array([one for one, _ in sums])), _sum(np.array([two for _, two in sums]))
+
+
+def strength_of_sums(sum_r: float, sum_r2: float) -> Figure:
+    """The same from accumulators.
+
+    >>> strength_of_sums(6.0, 50.0)
+    Figure(value=0.848528137423857, why='')
+    """
+    if not sum_r2 > 0:
+        return make_undefined("no trade moved")
+    return Figure(sum_r / math.sqrt(sum_r2))
+
+
+def find_strongest(strengths: Floats, genomes: Floats) -> int | None:
+    """The member that every verdict is about: of greatest strength, the first by genome if equal.
+
+    Args:
+        strengths: [F]; NaN never wins.
+        genomes: [F, G].
+
+    Returns:
+        Its place; None of an empty front, and where no member has a strength.
+    """
+    known = np.flatnonzero(~np.isnan(strengths))
+    if not len(known):
+        return None
+    best = known[strengths[known] == strengths[known].max()]
+    return int(min(best, key=lambda place: tuple(genomes[place].tolist())))
+
+
+def _sum(values: Floats) -> float:
+    """Sum of [n] in order, as accumulators do; 0 of none."""
+    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0
