@@ -74,19 +74,19 @@ class SeriesKey:
         return Path(self.provider, f"{plain}-{short}", f"{self.timeframe}-{kind}")
 
 
-class Range(NamedTuple):
+class TimeRange(NamedTuple):
     """A range of time [start_ns, end_ns), nanoseconds UTC."""
 
     start_ns: int
     end_ns: int
 
-    def overlaps(self, other: "Range") -> bool:
+    def overlaps(self, other: "TimeRange") -> bool:
         """Whether the two have time in common."""
         return self.start_ns < other.end_ns and other.start_ns < self.end_ns
 
 
 @dataclass(frozen=True, order=True)
-class Part:
+class CachePart:
     """A file of bars, by its name.
 
     Args:
@@ -103,9 +103,9 @@ class Part:
     path: Path
 
     @property
-    def range(self) -> Range:
+    def range(self) -> TimeRange:
         """The time that it covers."""
-        return Range(self.start_ns, self.end_ns)
+        return TimeRange(self.start_ns, self.end_ns)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class PartBars:
     missing: tuple[str, ...] = ()
 
 
-class DamagedError(Exception):
+class DamagedPartError(Exception):
     """A part that does not match its name; the message gives the reason."""
 
 
@@ -136,7 +136,7 @@ class SeriesCache:
         self.key = key
         self.folder = (root or Path(user_cache_path(APP))) / key.folder
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[CachePart]:
         """All parts, oldest first; their content is not looked at.
 
         Raises:
@@ -151,33 +151,35 @@ class SeriesCache:
                 )
         return parts
 
-    def list_lost_parts(self) -> list[Part]:
+    def list_lost_parts(self) -> list[CachePart]:
         """Parts in quarantine whose time no part covers now, the last that was set aside last."""
         parts = self.parts()
         aside = sorted(_list_parts(self.folder / QUARANTINE), key=lambda part: part.path.name)
         return [lost for lost in aside if not any(lost.range.overlaps(p.range) for p in parts)]
 
-    def read(self, part: Part) -> PartBars:
-        """Read a part; DamagedError when it is not what was written, byte for byte."""
+    def read(self, part: CachePart) -> PartBars:
+        """Read a part; DamagedPartError when it is not what was written, byte for byte."""
         try:
             content = read_ordinary(part.path, LARGEST_PART_BYTES)
         except OSError as error:
-            raise DamagedError(f"it cannot be read ({error.strerror})") from None
+            raise DamagedPartError(f"it cannot be read ({error.strerror})") from None
         if hashlib.sha256(content).hexdigest() != part.file_hash:
-            raise DamagedError("its bytes are not those that were written")
+            raise DamagedPartError("its bytes are not those that were written")
         try:
             table = pq.read_table(pa.BufferReader(content))
             header = json.loads(table.schema.metadata[META])
             if header["version"] != VERSION:
-                raise DamagedError(f"it was written by version {header['version']} of the cache")
+                raise DamagedPartError(
+                    f"it was written by version {header['version']} of the cache"
+                )
             bars, series = _decode_bars(table, header), header["series"]
         except (pa.ArrowException, KeyError, TypeError, ValueError, RecursionError):
-            raise DamagedError("it is no part of a cache") from None
+            raise DamagedPartError("it is no part of a cache") from None
         if series != str(self.key) or bars_hash(bars) != part.bars_hash:
-            raise DamagedError("it belongs elsewhere")
+            raise DamagedPartError("it belongs elsewhere")
         return bars
 
-    def write(self, start_ns: int, end_ns: int, bars: PartBars) -> Part:
+    def write(self, start_ns: int, end_ns: int, bars: PartBars) -> CachePart:
         """Keep the bars of a range that no part covers yet.
 
         `start_ns` and `end_ns` (not included) are whole seconds; the part that is returned
@@ -206,9 +208,9 @@ class SeriesCache:
             sync_folder(self.folder)
         except OSError as error:
             raise _wrap_os_error(self.folder, error) from None
-        return Part(start_ns, end_ns, short, file_hash, self.folder / name)
+        return CachePart(start_ns, end_ns, short, file_hash, self.folder / name)
 
-    def set_aside(self, part: Part, subfolder: str = QUARANTINE) -> Path:
+    def set_aside(self, part: CachePart, subfolder: str = QUARANTINE) -> Path:
         """Move a part to a folder that is never read again.
 
         `subfolder` is `QUARANTINE` for what is damaged, `SUPERSEDED` for what is fetched anew.
@@ -252,17 +254,17 @@ class SeriesCache:
             draft.unlink(missing_ok=True)
 
 
-def missing_ranges(parts: list[Part], wanted: Range) -> list[Range]:
+def missing_ranges(parts: list[CachePart], wanted: TimeRange) -> list[TimeRange]:
     """Ranges of time that parts, oldest first, leave uncovered of a wanted one."""
     ranges = []
     at = wanted.start_ns
     for part in parts:
         if part.range.overlaps(wanted):
             if part.start_ns > at:
-                ranges.append(Range(at, part.start_ns))
+                ranges.append(TimeRange(at, part.start_ns))
             at = part.end_ns
     if at < wanted.end_ns:
-        ranges.append(Range(at, wanted.end_ns))
+        ranges.append(TimeRange(at, wanted.end_ns))
     return ranges
 
 
@@ -317,7 +319,7 @@ def list_cached(root: Path | None) -> list[CachedSeries]:
     return [series for series in cached if series is not None]
 
 
-def _list_parts(folder: Path) -> list[Part]:
+def _list_parts(folder: Path) -> list[CachePart]:
     try:
         paths = [path for path in folder.iterdir() if path.is_file()]
     except (FileNotFoundError, NotADirectoryError):
@@ -327,11 +329,11 @@ def _list_parts(folder: Path) -> list[Part]:
     return [part for path in paths if (part := _parse_part(path)) is not None]
 
 
-def _parse_part(path: Path) -> Part | None:
+def _parse_part(path: Path) -> CachePart | None:
     match = NAME.fullmatch(path.name)
     if match is None or int(match[1]) >= int(match[2]):
         return None
-    return Part(int(match[1]) * SECOND_NS, int(match[2]) * SECOND_NS, match[3], match[4], path)
+    return CachePart(int(match[1]) * SECOND_NS, int(match[2]) * SECOND_NS, match[3], match[4], path)
 
 
 def _decode_bars(table: pa.Table, header: Mapping[str, object]) -> PartBars:

@@ -46,10 +46,8 @@ class DatedNumbers(NamedTuple):
         """Numbers of one symbol."""
         if self.symbols is None:
             return self
-        is_of_symbol = self.symbols == symbol
-        return DatedNumbers(
-            self.known_at[is_of_symbol], self.values[is_of_symbol], None, self.is_by_day
-        )
+        rows = self.symbols == symbol
+        return DatedNumbers(self.known_at[rows], self.values[rows], None, self.is_by_day)
 
     def at_closes(self, bars: Bars, max_age: float | None = None) -> Floats:
         """The newest number known at each bar's close, [T]; NaN before the first and when old.
@@ -107,16 +105,14 @@ def read_dated(path: str, tz: LocalZone | None = None) -> DatedNumbers:
 def _refuse_two_at_once(
     times: Ints, values: Floats, symbols: pa.ChunkedArray | None, path: str
 ) -> None:
-    symbol_codes = np.zeros(len(times), np.int64)
+    ids = np.zeros(len(times), np.int64)
     if symbols is not None:
         codes = symbols.combine_chunks().dictionary_encode().indices
-        symbol_codes = np.asarray(codes.fill_null(-1), np.int64)
-    order = np.lexsort((times, symbol_codes))
-    times, values, symbol_codes = times[order], values[order], symbol_codes[order]
+        ids = np.asarray(codes.fill_null(-1), np.int64)
+    order = np.lexsort((times, ids))
+    times, values, ids = times[order], values[order], ids[order]
     same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
-    twice = np.flatnonzero(
-        (times[1:] == times[:-1]) & (symbol_codes[1:] == symbol_codes[:-1]) & ~same
-    )
+    twice = np.flatnonzero((times[1:] == times[:-1]) & (ids[1:] == ids[:-1]) & ~same)
     if len(twice):
         first = int(twice[0])
         first_value, other_value = values[first : first + 2].tolist()

@@ -11,7 +11,7 @@ import numpy as np
 
 from data.checks import Flags, Ints, format_time
 from data.timeframe import DAY_NS, Gaps, gap_notes
-from data.week_rhythm import Grid, count_cells, expect_by_rhythm, make_grid, set_days_aside
+from data.week_rhythm import WeekGrid, count_cells, expect_by_rhythm, make_grid, set_days_aside
 
 ZONES = ("UTC", "America/New_York", "Europe/London")
 """Clocks by which sessions may be held; other countries change theirs with one of these, or not."""
@@ -96,7 +96,7 @@ def find_open_gaps(
     cells = count_cells(timestamp, timeframe_ns) if has_gaps else None
     if cells is None or len(cells.times) > ALWAYS_OPEN_SHARE * cells.span:
         return None
-    best: tuple[float, str, Grid, Ints] | None = None
+    best: tuple[float, str, WeekGrid, Ints] | None = None
     for clock in ZONES if zone == "UTC" else (zone,):
         grid = make_grid(cells, clock)
         agreement, expected = expect_by_rhythm(grid)
@@ -143,7 +143,7 @@ def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -
     return _with_days(open_gaps, calendar, holidays, short)
 
 
-def _measure(timestamp: Ints, grid: Grid, lacking: Ints, rule: str) -> OpenGaps:
+def _measure(timestamp: Ints, grid: WeekGrid, lacking: Ints, rule: str) -> OpenGaps:
     """The gaps of bars [T] of which cells lack so many [C]."""
     steps = np.flatnonzero(np.diff(timestamp) > grid.timeframe_ns)
     after, until = timestamp[steps] + grid.timeframe_ns, timestamp[steps + 1]

@@ -84,17 +84,15 @@ def quality_of(bars: Bars, start: int = 0, end: int | None = None) -> Quality:
 
 def longest_gaps(bars: Bars, most: int = MOST_SHOWN) -> list[dict[str, object]]:
     """The longest gaps in open hours: the bars before and after, and how many miss."""
-    open_gaps = bars.open_gaps
-    if open_gaps is None:
+    gaps = bars.open_gaps
+    if gaps is None:
         before = np.flatnonzero(np.diff(bars.timestamp) > bars.timeframe_ns)
         starts, ends = bars.timestamp[before], bars.timestamp[before + 1]
         missing = (ends - starts) // bars.timeframe_ns - 1
     else:
-        inside = (open_gaps.starts_ns >= bars.timestamp[0]) & (
-            open_gaps.ends_ns <= bars.timestamp[-1]
-        )
+        inside = (gaps.starts_ns >= bars.timestamp[0]) & (gaps.ends_ns <= bars.timestamp[-1])
         starts, ends, missing = (
-            column[inside] for column in (open_gaps.starts_ns, open_gaps.ends_ns, open_gaps.missing)
+            column[inside] for column in (gaps.starts_ns, gaps.ends_ns, gaps.missing)
         )
     longest = np.argsort(starts - ends, kind="stable")[:most]
     return [

@@ -33,9 +33,9 @@ def pack_bars(bars: Bars) -> bytes:
     """Bars as the bytes of an Arrow file, by their fields alone: `unpack_bars` gives them back."""
     columns = {name: getattr(bars, name) for name in COLUMNS}
     about = {
-        bar_field.name: getattr(bars, bar_field.name)
-        for bar_field in dataclasses.fields(bars)
-        if bar_field.name not in (*COLUMNS, "extra")
+        field.name: getattr(bars, field.name)
+        for field in dataclasses.fields(bars)
+        if field.name not in (*COLUMNS, "extra")
     }
     table = pa.Table.from_arrays(
         [pa.array(column) for column in (*columns.values(), *bars.extra.values())],

@@ -59,8 +59,8 @@ def read_frame(metadata: Mapping[bytes, bytes] | None) -> tuple[str | None, tupl
 def with_statement(table: RawTable, metadata: Mapping[bytes, bytes] | None) -> RawTable:
     """Rows of a file with what its metadata states, if it is of these rows.
 
-    Programs that change rows may hand the metadata of the file on as it was: then a note says that
-    it is not used.
+    Programs that change rows may hand the metadata of the file on as it was: then it is not
+    used, with a note.
     """
     text = (metadata or {}).get(META)
     if text is None:

@@ -162,6 +162,7 @@ def _count_sustained_steps(steps: npt.NDArray[np.int64], step: int) -> int:
     """Number of times that a step occurs where, for a while, no step is shorter."""
     width = min(max(len(steps) // 50, 12), 32)
     shorter = np.flatnonzero(np.concatenate(([True], steps < step, [True])))
+    # Stretches between two shorter steps count where they are long.
     long = np.diff(shorter) > width
     spans = zip(shorter[:-1][long].tolist(), shorter[1:][long].tolist(), strict=True)
     return sum(int((steps[start : end - 1] == step).sum()) for start, end in spans)

@@ -58,7 +58,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Grid:
+class WeekGrid:
     """All cells of a series from its first to its last, on a local clock.
 
     Args:
@@ -95,6 +95,7 @@ class Grid:
         """Bars that each cell [C] holds if one opens with each session and others follow it."""
         starts = to_local(opens, self.zone) - self.phase_ns
         counts = -(-(closes - opens) // self.timeframe_ns)
+        # Bars of each session numbered from 0.
         known_slots = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         times = np.repeat(starts, counts) + known_slots * self.timeframe_ns
         cells = times // self.cell_ns - self.first
@@ -109,6 +110,7 @@ class Grid:
             np.clip(times // self.cell_ns - self.first, 0, len(lacking) - 1)
             for times in (starts, ends - 1)
         )
+        # Bars that fit from a time to the edge of its cell, rounded up.
         room_first = -(-(np.minimum(ends, self._edge(first + 1)) - starts) // self.timeframe_ns)
         room_last = -(-(ends - np.maximum(starts, self._edge(last))) // self.timeframe_ns)
         until = np.concatenate(([0], np.cumsum(lacking)))
@@ -138,7 +140,7 @@ def count_cells(timestamp: Ints, timeframe_ns: int) -> Cells | None:
     return Cells(numbers[starts] * cell_ns, counts, cell_ns, timeframe_ns)
 
 
-def make_grid(cells: Cells, zone: str) -> Grid:
+def make_grid(cells: Cells, zone: str) -> WeekGrid:
     """The cells of a series on the clock of a zone."""
     local_ns = to_local(cells.times, zone)
     phase_ns = 0
@@ -148,10 +150,10 @@ def make_grid(cells: Cells, zone: str) -> Grid:
     numbers = (local_ns - phase_ns) // cells.cell_ns
     first = int(numbers.min())
     counts = np.bincount(numbers - first, weights=cells.counts).astype(np.int64)
-    return Grid(counts, first, phase_ns, zone, cells.cell_ns, cells.timeframe_ns)
+    return WeekGrid(counts, first, phase_ns, zone, cells.cell_ns, cells.timeframe_ns)
 
 
-def expect_by_rhythm(grid: Grid) -> tuple[float, Ints]:
+def expect_by_rhythm(grid: WeekGrid) -> tuple[float, Ints]:
     """Bars that each cell [C] should hold, and the share of cells that the rhythm has right.
 
     The share is 0 where there is none: too short a series, or no closed hours.
@@ -182,7 +184,7 @@ def expect_by_rhythm(grid: Grid) -> tuple[float, Ints]:
     return float((is_open == has_bars).mean()), expected
 
 
-def set_days_aside(grid: Grid, expected: Ints) -> tuple[Ints, Ints, Ints]:
+def set_days_aside(grid: WeekGrid, expected: Ints) -> tuple[Ints, Ints, Ints]:
     """Bars that cells lack [C] but for days off and short days, and the numbers of these days."""
     days = grid.days - grid.days[0]
     lacking = np.maximum(expected - grid.counts, 0)
@@ -198,13 +200,14 @@ def set_days_aside(grid: Grid, expected: Ints) -> tuple[Ints, Ints, Ints]:
     return lacking, off + grid.days[0], np.array(short, dtype=np.int64) + grid.days[0]
 
 
-def _lower_edges(grid: Grid, slot: Ints, is_open: Flags, expected: Ints) -> None:
+def _lower_edges(grid: WeekGrid, slot: Ints, is_open: Flags, expected: Ints) -> None:
     """Expect of cells at the edge of a session what they usually hold: an auction, a half cell."""
     if grid.full == 1:
         return
     beside = np.concatenate(([False], is_open, [False]))
     edges = np.flatnonzero(is_open & ~(beside[:-2] & beside[2:]))
     filled = edges[grid.counts[edges] > 0]
+    # By slot, and by bars within one: a quantile of each slot is one position in its run.
     order = np.lexsort((grid.counts[filled], slot[filled]))
     known_slots, starts, sizes = np.unique(
         slot[filled][order], return_index=True, return_counts=True
@@ -226,6 +229,7 @@ def _short_runs(days: Ints, is_empty: Flags) -> Ints:
 def _close_early(expected: Ints, lacking: Ints, days: Ints, day: int) -> bool:
     """Whether a day lacks bars at one end alone; then `lacking` [C] is cleared there."""
     start, end = np.searchsorted(days, (day, day + 1))
+    # Forwards, then backwards: a cut clears what lacks behind it.
     for step in (1, -1):
         due, lacks = expected[start:end][::step], lacking[start:end][::step]
         due_before, lacks_before = (np.cumsum(part) - part for part in (due, lacks))

@@ -146,6 +146,7 @@ def _list_changes(tz: str, first_year: int, last_year: int) -> tuple[Ints, Ints]
     for edge, before, after in zip(edges, offsets, offsets[1:], strict=False):
         if before == after:
             continue
+        # Bisected to the second at which the clock changes.
         early, late = edge, edge + UNCHANGED_NS
         while late - early > SECOND_NS:
             middle = (early + late) // 2 // SECOND_NS * SECOND_NS

@@ -1,4 +1,4 @@
-"""What to trade: genes, rows, conditions, stops and exits, as plain data."""
+"""Strategies: genes, rows, conditions, stops and exits, as plain data."""
 
 from strategy.errors import StrategyError
 from strategy.files import load_strategy

@@ -50,7 +50,7 @@ _NAME_OF = {kind: name for name, kind in NAMES.items()}
 def encode_node(value: object) -> object:
     """A node as lists, numbers, texts: its name, then its fields in their order.
 
-    A number stands for itself and a gene for its name, because what a gene may be is said once.
+    A number stands for itself and a gene for its name, because its bounds are written once.
 
     >>> encode_node(Call("sma", Column("close"), (Number(20),)))
     ['call', 'sma', ['column', 'close', False], [20.0]]
@@ -68,10 +68,10 @@ def encode_node(value: object) -> object:
             "line": value.line,
         }
     if isinstance(value, Node):
-        given = [encode_node(getattr(value, one.name)) for one in fields(value)]
-        return [_NAME_OF[type(value)], *given]
+        parts = [encode_node(getattr(value, field.name)) for field in fields(value)]
+        return [_NAME_OF[type(value)], *parts]
     if isinstance(value, tuple):
-        return [encode_node(one) for one in value]
+        return [encode_node(item) for item in value]
     return value
 
 
@@ -95,8 +95,8 @@ def decode_node(
     if not isinstance(data, list):
         return data
     if not data or not isinstance(data[0], str):
-        return tuple(decode_node(one, genes, own) for one in data)
-    return NAMES[data[0]](*(decode_node(one, genes, own) for one in data[1:]))
+        return tuple(decode_node(item, genes, own) for item in data)
+    return NAMES[data[0]](*(decode_node(item, genes, own) for item in data[1:]))
 
 
 def _resolve_reference(

@@ -58,7 +58,7 @@ def days_of_week(local: Ints) -> Floats:
 
 
 def zone_version(name: str) -> str:
-    """What the data of a zone is: its release where it says so, and the digest of its file."""
+    """Version of a zone's data: its release where that is known, and the digest of its file."""
     _zone(name)
     for folder in TZPATH:
         file = Path(folder) / name
@@ -69,10 +69,10 @@ def zone_version(name: str) -> str:
 
 
 def _release(folder: Path) -> str:
-    told = folder / "tzdata.zi"
-    if not told.is_file():
+    release_file = folder / "tzdata.zi"
+    if not release_file.is_file():
         return "system"
-    with told.open(encoding="utf-8") as lines:
+    with release_file.open(encoding="utf-8") as lines:
         return lines.readline().removeprefix("# version").strip()
 
 

@@ -108,9 +108,9 @@ def negate_condition(condition: Condition) -> Condition:
         opposite = OPPOSITE[condition.relation]
         return Compare(condition.left, opposite, condition.right, condition.bars_ago)
     if isinstance(condition, AllOf):
-        return AnyOf(tuple(negate_condition(one) for one in condition.conditions))
+        return AnyOf(tuple(negate_condition(part) for part in condition.conditions))
     if isinstance(condition, AnyOf):
-        return AllOf(tuple(negate_condition(one) for one in condition.conditions))
+        return AllOf(tuple(negate_condition(part) for part in condition.conditions))
     if isinstance(condition, Held):
         return Within(negate_condition(condition.condition), condition.bars)
     if isinstance(condition, Within):

@@ -1,4 +1,4 @@
-"""How a person's own indicator is made known: what its text is, and which libraries it needs."""
+"""A person's own indicator made known: its text, and the libraries that it needs."""
 
 import ast
 import hashlib
@@ -21,13 +21,13 @@ from strategy.own import OwnIndicator
 from strategy.places import locate_errors
 
 TEXT = "__strategy_text__"
-"""Where a file that was loaded keeps its own text."""
+"""Name under which a loaded file keeps its own text."""
 
 NO_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-"""Marks of functions that return something else than what stands behind `return`."""
+"""Marks of functions that return something else than the value of `return`."""
 
 KNOWN = {*sys.stdlib_module_names, "numpy", "data", "strategy", "engine", "optimizer"}
-"""What a file may import without naming it."""
+"""Packages that a file may import without naming them."""
 
 
 class OwnWord:
@@ -40,9 +40,9 @@ class OwnWord:
     @locate_errors
     def __call__(self, *args: Operand, **kwargs: Operand) -> Term:
         """The row of these parameters."""
-        given = check_arguments(self.own.name, self._signature, args, kwargs)
-        given.apply_defaults()
-        settings = tuple(as_setting(one) for one in given.arguments.values())
+        bound_arguments = check_arguments(self.own.name, self._signature, args, kwargs)
+        bound_arguments.apply_defaults()
+        settings = tuple(as_setting(value) for value in bound_arguments.arguments.values())
         return Term(Call(self.own, None, settings))
 
 
@@ -94,7 +94,7 @@ def _define_indicator(
         around = ", ".join(function.__code__.co_freevars)
         raise StrategyError(f"{name} reads {around} of a function around it; make it a parameter")
     signature = inspect.signature(function)
-    taken = _parameters(name, signature)
+    parameters = _parameters(name, signature)
     if not callable(warm_up):
         bars = warm_up
         if not isinstance(bars, Integral) or int(bars) < 0:
@@ -103,44 +103,48 @@ def _define_indicator(
                 f"parameters, got {bars!r}"
             )
         warm_up = lambda *_: bars  # noqa: E731 - what was given stands for a function
-    _check_warm_up(name, warm_up, taken)
+    _check_warm_up(name, warm_up, parameters)
     text = _read_file_text(function)
-    own = OwnIndicator(
+    indicator_of_file = OwnIndicator(
         name,
-        tuple(one.name for one in taken),
+        tuple(parameter.name for parameter in parameters),
         _digest_function(function, text),
         _versions(name, text, uses),
         function.__code__.co_firstlineno,
         function=function,
         warm_up=warm_up,
     )
-    return OwnWord(own, signature.replace(parameters=taken))
+    return OwnWord(indicator_of_file, signature.replace(parameters=parameters))
 
 
 def _parameters(name: str, signature: inspect.Signature) -> list[inspect.Parameter]:
-    """What a function takes beside the bars, all of it by place and by name."""
-    found = list(signature.parameters.values())
-    starred = [one for one in found if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    """Parameters of a function beside the bars, all of them by place and by name."""
+    parameters = list(signature.parameters.values())
+    starred = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
     if starred:
         raise StrategyError(
             f"{name}: {starred[0]} leaves open what it takes; name each number, "
             f"as in def {name}(bars, n)"
         )
-    if not found:
+    if not parameters:
         raise StrategyError(f"{name} takes no bars: write def {name}(bars), or def {name}(bars, n)")
-    if any(one.kind is not one.POSITIONAL_OR_KEYWORD for one in found):
+    if any(parameter.kind is not parameter.POSITIONAL_OR_KEYWORD for parameter in parameters):
         raise StrategyError(
             f"{name}: * and / have no place among what it takes; "
-            f"write def {name}({', '.join(one.name for one in found)})"
+            f"write def {name}({', '.join(parameter.name for parameter in parameters)})"
         )
-    return found[1:]
+    return parameters[1:]
 
 
 def _check_warm_up(
     name: str, warm_up: Callable[..., int], taken: Sequence[inspect.Parameter]
 ) -> None:
     """Refuse a warm-up that cannot be asked with the parameters of its indicator."""
-    names = ", ".join(one.name for one in taken)
+    names = ", ".join(parameter.name for parameter in taken)
     try:
         inspect.signature(warm_up).bind(*taken)
     except TypeError:

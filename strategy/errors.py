@@ -1,4 +1,4 @@
-"""What can go wrong when a strategy or its genes are described.
+"""Errors of describing a strategy or its genes.
 
 StrategyError
 ├── GeneError        a gene, a bound or a genome is not legal
@@ -8,12 +8,12 @@ StrategyError
 
 from data.errors import near_match
 
-LONGEST_TOLD = 60
+MOST_QUOTED = 60
 """Characters of a value that a message quotes; of a longer one it names the type."""
 
 
 class StrategyError(Exception):
-    """A strategy is described wrongly; the message says what, where and what to do."""
+    """A strategy is described wrongly; the message names the fault, its place and the remedy."""
 
 
 class GeneError(StrategyError):
@@ -39,14 +39,14 @@ def quote_value(value: object) -> str:
     if callable(value):
         return "a function"
     text = repr(value)
-    is_plain = len(text) <= LONGEST_TOLD and "\n" not in text and not text.startswith("<")
+    is_plain = len(text) <= MOST_QUOTED and "\n" not in text and not text.startswith("<")
     return text if is_plain else f"a {type(value).__name__}"
 
 
 def in_one_line(error: BaseException) -> str:
-    """An exception of a person's own code: its kind, and what it says if it says anything."""
-    said = " ".join(str(error).split())
+    """An exception of a person's own code in one line: its kind, and its message if it has any."""
+    message = " ".join(str(error).split())
     if isinstance(error, StrategyError):
-        return said
+        return message
     kind = type(error).__name__
-    return f"{kind}: {said}" if said else kind
+    return f"{kind}: {message}" if message else kind

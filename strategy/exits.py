@@ -14,7 +14,7 @@ Numbers = Mapping[str, Parameter]
 
 
 class ExitForm(Node):
-    """A way to say where a price lies."""
+    """A rule for the price of a stop or target."""
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -49,7 +49,7 @@ class Share(ExitForm):
 
 @dataclass(frozen=True)
 class Level(ExitForm):
-    """A price that a row says at the signal bar."""
+    """The price of a row at the signal bar."""
 
     price: Expression
     written: ClassVar[str] = "level"
@@ -81,7 +81,7 @@ class Trail(Node):
     numbers: ClassVar[Numbers] = {"after": Parameter("after", least=0, is_whole=False)}
 
     def __post_init__(self) -> None:
-        check_one("trail", self.form, TRAILS)
+        check_side("trail", self.form, TRAILS)
         check_settings(self)
 
 
@@ -120,35 +120,35 @@ TRAILS = (FromEntry, Share)
 
 def check_form(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
     """Refuse what is none of the legal forms, on either side."""
-    for one in split_sides(form):
-        check_one(name, one, legal, "by_side")
+    for side in split_sides(form):
+        check_side(name, side, legal, "by_side")
 
 
-def check_one(name: str, form: object, legal: tuple[type[Node], ...], *more: str) -> None:
+def check_side(name: str, form: object, legal: tuple[type[Node], ...], *more: str) -> None:
     """Refuse what is none of the legal forms; `more` are others that a person may write."""
     if not isinstance(form, legal):
-        forms = [f"{one}(...)" for one in (*(kind.written for kind in legal), *more)]
-        given = f"{form.label}(...)" if isinstance(form, Node) else quote_value(form)
-        raise StrategyError(f"{name} takes {', '.join(forms[:-1])} or {forms[-1]}, got {given}")
+        forms = [f"{word}(...)" for word in (*(kind.written for kind in legal), *more)]
+        got = f"{form.label}(...)" if isinstance(form, Node) else quote_value(form)
+        raise StrategyError(f"{name} takes {', '.join(forms[:-1])} or {forms[-1]}, got {got}")
 
 
 def split_sides(form: object) -> tuple[object, object]:
-    """What a form says for longs, and for shorts."""
+    """The form for longs, and that for shorts."""
     return (form.long, form.short) if isinstance(form, BySide) else (form, form)
 
 
 def positive_genes(strategy: Node) -> set[str]:
     """Genes that must be above 0: multiples and fractions, and what a distance is a multiple of."""
-    found = set()
+    names = set()
     for node in walk(strategy):
         for parameter, setting in node.settings:
             if parameter.least == ABOVE_ZERO and isinstance(setting, GeneValue):
-                found.add(setting.gene.name)
+                names.add(setting.gene.name)
         distance = getattr(node, "distance", None)
         if isinstance(distance, Arithmetic) and distance.operation == "*":
             sides = distance.left, distance.right
-            found |= {side.gene.name for side in sides if _is_above_zero(side)}  # type: ignore[union-attr]
-    return found
+            names |= {side.gene.name for side in sides if _is_above_zero(side)}  # type: ignore[union-attr]
+    return names
 
 
 def _is_above_zero(side: Node | None) -> bool:

@@ -52,9 +52,9 @@ class Number(Expression):
 
     def __post_init__(self) -> None:
         if isinstance(self.value, bool) or not isinstance(self.value, Real):
-            own = ", or an @indicator of your own" if hasattr(self.value, "__len__") else ""
+            hint = ", or an @indicator of your own" if hasattr(self.value, "__len__") else ""
             raise StrategyError(
-                f"{quote_value(self.value)} is no number; write a number, a row or a gene{own}"
+                f"{quote_value(self.value)} is no number; write a number, a row or a gene{hint}"
             )
         if not math.isfinite(self.value):
             raise StrategyError(f"a constant must be finite, got {self.value}")
@@ -79,7 +79,7 @@ class GeneValue(Expression):
 
 
 Setting = Number | GeneValue
-"""What a parameter may be."""
+"""Value of a parameter: a constant or a gene."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Call(Expression):
             self._check_kind(self.indicator)
         named = self._named
         if len(named) != len(self.parameters):
-            wanted = ", ".join(one.name for one in named) or "no parameters"
+            wanted = ", ".join(parameter.name for parameter in named) or "no parameters"
             raise StrategyError(f"{self.label} takes {wanted}; got {len(self.parameters)} of them")
         check_settings(self)
 
@@ -237,7 +237,7 @@ class Clock(Expression):
 
 def holds_row(node: Node) -> bool:
     """Whether anything of it differs from bar to bar."""
-    return any(isinstance(one, Column | Call | Higher | Clock) for one in walk(node))
+    return any(isinstance(part, Column | Call | Higher | Clock) for part in walk(node))
 
 
 def check_settings(node: Node, genes: Mapping[str, Gene] | None = None) -> None:

@@ -32,10 +32,10 @@ LARGEST_TEXT = 10_000_000
 """Bytes of a file of strategies; a larger one is something else."""
 
 UNCALLED = re.compile("'(function|OwnWord)'")
-"""What Python calls a word that was not called."""
+"""Names in Python's messages for a word that was not called."""
 
 WRAPPED = re.compile(r"\b(Term|Claim)\b")
-"""What Python calls a row and a condition in its own messages."""
+"""Names in Python's messages for a row and a condition."""
 
 
 def load_strategy(address: str) -> Strategy:
@@ -84,55 +84,57 @@ def build_strategy(text: str, path: str, name: str = "") -> Strategy:
         path: Where it was, for messages.
         name: Of the variable or of the strategy; empty where there is only one.
     """
-    found = build_strategies(text, path)
-    if not found:
+    strategies = build_strategies(text, path)
+    if not strategies:
         raise StrategyError(f"{path} makes no strategy: write NAME = strategy(...)")
-    if not name and len(found) > 1:
+    if not name and len(strategies) > 1:
         raise StrategyError(
-            f"{path} makes several strategies, {', '.join(found)}: name one, as in "
-            f"{path}:{next(iter(found))}"
+            f"{path} makes several strategies, {', '.join(strategies)}: name one, as in "
+            f"{path}:{next(iter(strategies))}"
         )
-    chosen = name or next(iter(found))
-    by_name = {one.name: one for one in found.values()}
-    if chosen not in found and chosen not in by_name:
-        raise StrategyError(f"{path}: {unknown('strategy', chosen, list(found))}")
-    return found.get(chosen) or by_name[chosen]
+    chosen = name or next(iter(strategies))
+    by_name = {built.name: built for built in strategies.values()}
+    if chosen not in strategies and chosen not in by_name:
+        raise StrategyError(f"{path}: {unknown('strategy', chosen, list(strategies))}")
+    return strategies.get(chosen) or by_name[chosen]
 
 
 def build_strategies(text: str, path: str) -> dict[str, Strategy]:
     """All strategies that a file's text makes, by the names of their variables."""
     variables = _run(text, path)
-    made = {name: one for name, one in variables.items() if isinstance(one, Strategy)}
+    made = {name: built for name, built in variables.items() if isinstance(built, Strategy)}
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    found: dict[str, Strategy] = {}
+    strategies: dict[str, Strategy] = {}
     by_name: dict[str, Strategy] = {}
-    for variable, one in made.items():
+    for variable, built in made.items():
         # A second variable of the same strategy adds nothing.
-        if any(one is other for other in by_name.values()):
+        if any(built is other for other in by_name.values()):
             continue
-        name = one.name or variable.lower()
+        name = built.name or variable.lower()
         if name in by_name:
-            places = f"{by_name[name].place} and {one.place}"
+            places = f"{by_name[name].place} and {built.place}"
             raise StrategyError(f"two strategies are named '{name}': {places}")
-        by_name[name] = one
-        source = Source(path, text, sha256, has_functions=bool(one.own))
-        found[variable] = replace(one, name=name, source=source)
-    return found
+        by_name[name] = built
+        source = Source(path, text, sha256, has_functions=bool(built.own))
+        strategies[variable] = replace(built, name=name, source=source)
+    return strategies
 
 
-def made_again(own: OwnIndicator) -> OwnIndicator | None:
-    """The same indicator of its file run once more, which has kept nothing of other bars yet.
+def rerun_indicator(indicator: OwnIndicator) -> OwnIndicator | None:
+    """Indicator of its file run once more, which has kept nothing of other bars yet.
 
     It is given only what is proved, so that it is made once; None of one that stands in no file.
     """
-    text = own.function.__globals__.get(TEXT)
-    return None if text is None else _made_again(own, str(text))
+    text = indicator.function.__globals__.get(TEXT)
+    return None if text is None else _rerun_indicator(indicator, str(text))
 
 
 @cache
-def _made_again(own: OwnIndicator, text: str) -> OwnIndicator | None:
-    made = build_strategies(text, own.function.__code__.co_filename).values()
-    return next((kind for one in made for kind in one.own.values() if kind == own), None)
+def _rerun_indicator(indicator: OwnIndicator, text: str) -> OwnIndicator | None:
+    made = build_strategies(text, indicator.function.__code__.co_filename).values()
+    return next(
+        (kind for strategy in made for kind in strategy.own.values() if kind == indicator), None
+    )
 
 
 def first_difference(recorded: str, now: str) -> str | None:
@@ -155,7 +157,7 @@ def _split(address: str) -> tuple[str, str]:
 
 def _no_file(path: str) -> str:
     folder = Path(path).parent
-    known = [one.name for one in folder.glob("*.py")] if folder.is_dir() else []
+    known = [file.name for file in folder.glob("*.py")] if folder.is_dir() else []
     near = get_close_matches(Path(path).name, known, n=1)
     hint = f"; did you mean '{folder / near[0]}'?" if near else ""
     return f"there is no file '{path}'{hint}"
@@ -175,8 +177,8 @@ def _run(text: str, path: str) -> dict[str, object]:
         with _path_kept(), limits.own_code(path):
             exec(code, variables)
     except SyntaxError as error:
-        place = f"{error.filename}:{error.lineno}" if error.lineno else path
-        raise PlacedError(f"{place}: {error.msg}") from None
+        where = f"{error.filename}:{error.lineno}" if error.lineno else path
+        raise PlacedError(f"{where}: {error.msg}") from None
     except (PlacedError, KeyboardInterrupt):
         raise
     # A library may raise what no `except Exception` catches.
@@ -186,13 +188,13 @@ def _run(text: str, path: str) -> dict[str, object]:
 
 
 def _print(*values: object, **options: Any) -> None:  # noqa: ANN401 - those of print itself
-    """What a file prints is no result: a program that reads those would stumble over it."""
-    print(*values, **{"file": sys.stderr, **options})  # noqa: T201 - said by the file itself
+    """Print to standard error: a program that reads results would stumble over a file's lines."""
+    print(*values, **{"file": sys.stderr, **options})  # noqa: T201 - printed by the file itself
 
 
 @contextmanager
 def _path_kept() -> Iterator[None]:
-    """Whatever a file does to the places that modules come from, afterwards they are as before."""
+    """The search path of modules as it was before, whatever a file does to it."""
     before = list(sys.path)
     try:
         yield
@@ -221,13 +223,13 @@ def _describe_error(error: BaseException) -> str:
         return f"it runs for more than {limits.LONGEST_S:g} seconds; is this an endless loop?"
     if isinstance(error, RecursionError):
         return "this calls itself without end, or is nested too deep for Python"
-    told = " ".join(str(error).split())
-    if isinstance(error, TypeError) and UNCALLED.search(told):
+    message = " ".join(str(error).split())
+    if isinstance(error, TypeError) and UNCALLED.search(message):
         return "a word stands without its brackets: write it as in vwap() or ema(close, 20)"
-    if isinstance(error, TypeError) and "does not support ufuncs" in told:
+    if isinstance(error, TypeError) and "does not support ufuncs" in message:
         return f"a row {NO_ARRAY}"
-    if isinstance(error, AttributeError | TypeError) and WRAPPED.search(told):
-        plain = WRAPPED.sub(lambda found: "row" if found[0] == "Term" else "condition", told)
+    if isinstance(error, AttributeError | TypeError) and WRAPPED.search(message):
+        plain = WRAPPED.sub(lambda match: "row" if match[0] == "Term" else "condition", message)
         return (
             f"{plain}; what rows and conditions know is + - * / > < >= <= & | ~ and the words of "
             "`strategies words`, such as lag(close, 1)"

@@ -1,4 +1,4 @@
-"""What a plain function is made of: all that it calls by name, and constants that these read."""
+"""Contents of a plain function: all that it calls by name, and constants that these read."""
 
 import hashlib
 import inspect
@@ -23,11 +23,11 @@ def collect_functions(
     """A function and all that it calls by name, each once; those of libraries are left out."""
     seen = set() if seen is None else seen
     seen.add(function)
-    found = [function]
+    functions = [function]
     for value in _resolve_names(function).values():
         if isinstance(value, FunctionType) and value not in seen and _is_ours(value, function):
-            found += collect_functions(value, seen)
-    return found
+            functions += collect_functions(value, seen)
+    return functions
 
 
 def constants(function: FunctionType) -> dict[str, object]:
@@ -54,10 +54,10 @@ def text_digest(*functions: Callable[..., object]) -> str:
     """SHA-256, hexadecimal, of the text of plain functions, of all that they call, of constants."""
     digest = hashlib.sha256()
     for function in functions:
-        parts = collect_functions(cast(FunctionType, function))
-        for part in parts:
-            digest.update(_read_source(part).encode())
-        for constant in encode_constants(parts):
+        collected = collect_functions(cast(FunctionType, function))
+        for inner in collected:
+            digest.update(_read_source(inner).encode())
+        for constant in encode_constants(collected):
             digest.update(constant)
     return digest.hexdigest()
 
@@ -72,11 +72,11 @@ def _read_source(function: FunctionType) -> str:
 
 
 def _resolve_names(function: FunctionType) -> dict[str, object]:
-    """What the names that a function reads stand for, also those that it reads from a module."""
+    """Values of the names that a function reads, also of those that it reads from a module."""
     # In an order that is the same in every process.
     names = sorted(_names(function.__code__))
-    found = {**function.__globals__, **_closure(function)}
-    named = {name: found[name] for name in names if name in found}
+    namespace = {**function.__globals__, **_closure(function)}
+    named = {name: namespace[name] for name in names if name in namespace}
     for module in list(named.values()):
         if isinstance(module, ModuleType) and _is_ours(module, function):
             named |= {name: getattr(module, name) for name in names if hasattr(module, name)}

@@ -146,7 +146,7 @@ class GenomeLayout:
 
     @cached_property
     def is_int(self) -> npt.NDArray[np.bool_]:
-        """Which genes are whole, [G]."""
+        """Flags of whole genes, [G]."""
         return np.array([gene.is_int for gene in self.genes], dtype=np.bool_)
 
     @cached_property
@@ -226,12 +226,12 @@ class GenomeLayout:
 
     @cached_property
     def least(self) -> Floats:
-        """Below this no genome may go, whatever the bounds, [G]."""
+        """Lower limit of genomes, whatever the bounds, [G]."""
         return np.array([_least(gene) for gene in self.genes])
 
     @cached_property
     def most(self) -> Floats:
-        """Above this no genome may go, whatever the bounds, [G]."""
+        """Upper limit of genomes, whatever the bounds, [G]."""
         finite = float(np.finfo(np.float64).max)
         return np.array([float(LONGEST_LENGTH) if gene.is_int else finite for gene in self.genes])
 
@@ -242,7 +242,7 @@ class GenomeLayout:
         return np.array(pairs, np.int64).reshape(-1, 2)
 
     def is_legal(self, genomes: Floats) -> npt.NDArray[np.bool_]:
-        """Which genomes [P, G] are finite, whole where they must be, in order and long enough.
+        """Flags of genomes [P, G] that are finite, whole where they must be, in order, long enough.
 
         Bounds are not asked: a person may test a genome outside the search's bounds.
         """
@@ -268,11 +268,11 @@ class GenomeLayout:
             self.encode(dict(zip(self.names, genomes[first].tolist(), strict=True)))
         except GeneError as error:
             raise GeneError(f"individual {first}: {error}") from None
-        place = int(inside[first].argmin())
-        value, low, high = genomes[first, place], least[place], most[place]
+        column = int(inside[first].argmin())
+        value, low, high = genomes[first, column], least[column], most[column]
         wanted = f"at most {high:g}" if value > high else f"at least {low:g}"
         raise GeneError(
-            f"individual {first}: gene '{self.names[place]}' is {value:g}, what reads it needs "
+            f"individual {first}: gene '{self.names[column]}' is {value:g}, what reads it needs "
             f"{wanted}"
         )
 

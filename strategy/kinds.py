@@ -57,7 +57,7 @@ def _all(n: int) -> int:
     return n
 
 
-def _both(back: int, ahead: int) -> int:
+def _add(back: int, ahead: int) -> int:
     return back + ahead
 
 
@@ -119,8 +119,8 @@ KINDS: dict[str, Kind] = {
         Kind("minus_di", minus_di, _WINDOW, _all, _MOVED),
         Kind("adx", adx, _WINDOW, lambda n: 2 * n - 1, _MOVED),
         Kind("obv", obv, (), lambda: 0, ("close", "volume")),
-        Kind("swing_high", swing_high, _SWING, _both, ("high",), above=((0, 1, 1),)),
-        Kind("swing_low", swing_low, _SWING, _both, ("low",), above=((0, 1, 1),)),
+        Kind("swing_high", swing_high, _SWING, _add, ("high",), above=((0, 1, 1),)),
+        Kind("swing_low", swing_low, _SWING, _add, ("low",), above=((0, 1, 1),)),
         _trend("adaptive_trend", adaptive_trend, 10),
         _trend("adaptive_trend_script", adaptive_trend_script, 49),
     )

@@ -144,16 +144,16 @@ class Claim(Phrase[Condition]):
     __slots__ = ()
 
     def __and__(self, other: "Claim") -> "Claim":
-        return _both(AllOf, "&", self, other)
+        return _join_conditions(AllOf, "&", self, other)
 
     def __or__(self, other: "Claim") -> "Claim":
-        return _both(AnyOf, "|", self, other)
+        return _join_conditions(AnyOf, "|", self, other)
 
     def __rand__(self, other: "Claim") -> "Claim":
-        return _both(AllOf, "&", other, self)
+        return _join_conditions(AllOf, "&", other, self)
 
     def __ror__(self, other: "Claim") -> "Claim":
-        return _both(AnyOf, "|", other, self)
+        return _join_conditions(AnyOf, "|", other, self)
 
     @locate_errors
     def __invert__(self) -> "Claim":
@@ -196,20 +196,20 @@ def check_arguments(
     try:
         return signature.bind(*args, **kwargs)
     except TypeError as error:
-        takes, said = ", ".join(signature.parameters), str(error)
+        takes, message = ", ".join(signature.parameters), str(error)
         # One that is not known often stands for one that is missing, so it is named first.
-        if strange := [one for one in kwargs if one not in signature.parameters]:
+        if strange := [keyword for keyword in kwargs if keyword not in signature.parameters]:
             hint = near_match(strange[0], signature.parameters)
-            said = f"got an unexpected keyword argument '{strange[0]}'{hint}"
-        if "positional" in said and (named := _by_name(signature)):
-            said = f"{said}; write {named[0]}=... and so on"
-        raise StrategyError(f"{name}({takes}): {said}") from None
+            message = f"got an unexpected keyword argument '{strange[0]}'{hint}"
+        if "positional" in message and (named := _by_name(signature)):
+            message = f"{message}; write {named[0]}=... and so on"
+        raise StrategyError(f"{name}({takes}): {message}") from None
 
 
 def _by_name(signature: inspect.Signature) -> list[str]:
-    """What a word takes by name only."""
-    taken = signature.parameters.values()
-    return [one.name for one in taken if one.kind is one.KEYWORD_ONLY]
+    """Parameters that a word takes by name only."""
+    parameters = signature.parameters.values()
+    return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
 
 
 def as_expression(value: object) -> Expression:
@@ -225,7 +225,7 @@ def as_expression(value: object) -> Expression:
 
 
 def as_setting(value: object) -> Setting:
-    """The same, for what must be a constant or a gene; whoever takes it refuses all else."""
+    """The tree of a constant or a gene; the node that takes it refuses all else."""
     return cast(Setting, as_expression(value))
 
 
@@ -233,8 +233,8 @@ def as_condition(value: object, what: str) -> Condition:
     """The tree of a condition; anything else is refused by the name of what it is for."""
     if isinstance(value, Claim):
         return value.tree
-    given = f"'{value!r}'" if isinstance(value, Term) else quote_value(value)
-    raise StrategyError(f"{what} is a condition, such as close > open, got {given}")
+    got = f"'{value!r}'" if isinstance(value, Term) else quote_value(value)
+    raise StrategyError(f"{what} is a condition, such as close > open, got {got}")
 
 
 def check_name(value: object) -> str:
@@ -280,11 +280,13 @@ def _build_comparison(left: Operand, relation: Relation, right: Operand) -> Clai
 
 
 @locate_errors
-def _both(kind: type[AllOf] | type[AnyOf], sign: str, left: object, right: object) -> Claim:
+def _join_conditions(
+    kind: type[AllOf] | type[AnyOf], sign: str, left: object, right: object
+) -> Claim:
     if not (isinstance(left, Claim) and isinstance(right, Claim)):
         other = right if isinstance(left, Claim) else left
-        given = repr(other) if isinstance(other, Term) else quote_value(other)
-        raise StrategyError(f"{sign} joins two conditions, {given} is none; {sign} {TIGHTER}")
+        got = repr(other) if isinstance(other, Term) else quote_value(other)
+        raise StrategyError(f"{sign} joins two conditions, {got} is none; {sign} {TIGHTER}")
     return Claim(kind((left.tree, right.tree)))
 
 

@@ -22,14 +22,14 @@ _LOCK, _FOLDERS = threading.Lock(), list[str]()
 
 
 class TooLongError(BaseException):
-    """It took too long; no `except Exception` of a person's own holds it back."""
+    """A person's code took too long; no `except Exception` of its own holds this back."""
 
 
 @contextmanager
 def own_code(call: str) -> Iterator[None]:
     """Run a person's own code: for `LONGEST_S` at most, and in this folder again afterwards.
 
-    `call` says what runs, for a person.
+    `call` names what runs, for a person.
 
     Raises:
         TooLongError: Inside this block, as `time_limit`.

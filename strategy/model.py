@@ -39,14 +39,14 @@ PARTS = (
     "session",
     "delay",
 )
-"""What a strategy is made of, in the order in which its genes are counted."""
+"""Parts of a strategy, in the order in which its genes are counted."""
 
 _UNSET = GenomeLayout(())
 
 
 @dataclass(frozen=True)
 class Strategy(Node):
-    """Everything that an engine needs to know about a strategy.
+    """Plain data of a strategy: all that an engine needs.
 
     Args:
         name: For people.
@@ -114,7 +114,7 @@ class Strategy(Node):
         for node in walk(self):
             check_settings(node, genes)
             self._check_pair(node)
-        # Two of one name could not be told apart in a record.
+        # A record could not keep two of one name apart.
         _ = self.own
 
     @property
@@ -153,18 +153,18 @@ class Strategy(Node):
     def row_genes(self) -> frozenset[str]:
         """Names of the genes that parameters of rows and conditions take."""
         owners = [node for node in walk(self) if isinstance(node, Expression | Condition)]
-        given = [setting for node in owners for _, setting in node.settings]
-        return frozenset(one.gene.name for one in given if isinstance(one, GeneValue))
+        settings = [setting for node in owners for _, setting in node.settings]
+        return frozenset(value.gene.name for value in settings if isinstance(value, GeneValue))
 
     @cached_property
     def own(self) -> dict[str, OwnIndicator]:
         """A person's own indicators that it reads, by name."""
-        found: dict[str, OwnIndicator] = {}
+        indicators: dict[str, OwnIndicator] = {}
         for node in walk(self):
-            own = getattr(node, "indicator", None)
-            if isinstance(own, OwnIndicator) and found.setdefault(own.name, own) != own:
-                raise StrategyError(f"two own indicators are named '{own.name}'")
-        return found
+            kind = getattr(node, "indicator", None)
+            if isinstance(kind, OwnIndicator) and indicators.setdefault(kind.name, kind) != kind:
+                raise StrategyError(f"two own indicators are named '{kind.name}'")
+        return indicators
 
     @cached_property
     def extra_columns(self) -> tuple[str, ...]:
@@ -180,7 +180,7 @@ class Strategy(Node):
 
     @cached_property
     def least(self) -> Floats:
-        """Below this no genome may go, for its genes' sake or its rows', [G]."""
+        """Lower limit of genomes, for their genes' sake or their rows', [G]."""
         least = self.layout.least.copy()
         for column, parameter in self._limits():
             least[column] = max(least[column], parameter.least)
@@ -188,7 +188,7 @@ class Strategy(Node):
 
     @cached_property
     def most(self) -> Floats:
-        """Above this no genome may go, for its genes' sake or its rows', [G]."""
+        """Upper limit of genomes, for their genes' sake or their rows', [G]."""
         most = self.layout.most.copy()
         for column, parameter in self._limits():
             most[column] = min(most[column], parameter.most)
@@ -196,7 +196,7 @@ class Strategy(Node):
 
     @cached_property
     def described(self) -> dict[str, object]:
-        """All that decides what a genome trades and which genomes there are, ready for JSON.
+        """Fields that decide what a genome trades and which genomes there are, ready for JSON.
 
         Neither names of variables nor words for people: `strategy.recorded` reads it back.
         """
@@ -215,16 +215,16 @@ class Strategy(Node):
         return hash_description(self.described)
 
     def for_timeframe(self, timeframe_s: float) -> "Strategy":
-        """The same strategy for bars of so many seconds.
+        """The strategy for bars of so many seconds.
 
-        Its lengths cover the same time where it says for which bars they were chosen.
+        Its lengths cover the same time where it states for which bars they were chosen.
         """
         if self.timeframe_s is None:
             return self
         return replace(self, layout=self.layout.scaled(self.timeframe_s / timeframe_s))
 
     def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> "Strategy":
-        """The same strategy with other bounds; see `GenomeLayout.with_bounds`."""
+        """The strategy with other bounds; see `GenomeLayout.with_bounds`."""
         return replace(self, layout=self.layout.with_bounds(bounds))
 
     def warm_up(self, genes: Mapping[str, float]) -> int:
@@ -242,15 +242,15 @@ class Strategy(Node):
         return max((self._longest(part, reach) for part in self._parts()), default=0)
 
     def place_of(self, *genes: str) -> str:
-        """How a message ends that is about some genes, or about none: ``(FILE:LINE)``.
+        """End of a message about some genes, or about none: ``(FILE:LINE)``.
 
         It is where the first of them is written that is, else the strategy; a blank stands before
         it. Empty for a strategy that is in no file.
         """
         values = [node for node in walk(self) if isinstance(node, GeneValue)]
-        places = (node.place for node in values if node.gene.name in genes)
-        place = next(places, "") or self.place
-        return f" ({place})" if place else ""
+        candidates = (node.place for node in values if node.gene.name in genes)
+        location = next(candidates, "") or self.place
+        return f" ({location})" if location else ""
 
     def check_genomes(self, genomes: Floats) -> None:
         """Refuse genomes [P, G] that no engine may run; bounds are the search's concern.
@@ -286,20 +286,20 @@ class Strategy(Node):
 
     def _gene_values(self) -> dict[str, GeneValue]:
         """The genes by name, in the order in which they first occur."""
-        found: dict[str, GeneValue] = {}
+        by_name: dict[str, GeneValue] = {}
         for node in walk(self):
             if not isinstance(node, GeneValue):
                 continue
-            first = found.setdefault(node.gene.name, node)
+            first = by_name.setdefault(node.gene.name, node)
             if first.gene != node.gene:
                 raise StrategyError(
                     f"two different genes are named '{node.gene.name}': {_format_gene(first)} and "
                     f"{_format_gene(node)}; equal ones are one gene, others need names of their own"
                 )
-        both = set(self.extra_columns) & set(found)
+        both = set(self.extra_columns) & set(by_name)
         if both:
             raise StrategyError(f"gene and column are both named '{min(both)}'")
-        return found
+        return by_name
 
     def _written_layout(self, values: Mapping[str, GeneValue]) -> GenomeLayout:
         for name in self.order:
@@ -320,7 +320,7 @@ class Strategy(Node):
         return layout
 
     def _check_pair(self, node: Node) -> None:
-        """Two genes of which one must be above the other need a constraint that says so."""
+        """Two genes of which one must be above the other need a constraint between them."""
         if not isinstance(node, Call) or not isinstance(node.indicator, str):
             return
         for upper, lower, _ in KINDS[node.indicator].above:

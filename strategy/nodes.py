@@ -1,4 +1,4 @@
-"""Trees of plain data: walked, changed, and written down in one way whatever they say."""
+"""Trees of plain data: walked, changed, and written down in one way whatever they hold."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, fields
@@ -11,7 +11,7 @@ from strategy.indicators import Parameter
 Kind = TypeVar("Kind", bound="Node")
 
 MOST_NODES, DEEPEST = 10_000, 100
-"""How large a tree may be: every walk over it takes time by its nodes, and calls by its depth."""
+"""Limits of a tree: every walk over it takes time by its nodes, and calls by its depth."""
 
 
 class Node:
@@ -27,14 +27,14 @@ class Node:
 
     @property
     def label(self) -> str:
-        """What a person calls it."""
+        """Name of the node for a person."""
         return self.written or type(self).__name__
 
     @property
     def settings(self) -> "tuple[tuple[Parameter, Node], ...]":
         """Its numbers that must be constants or genes, each with what is legal."""
-        given = ((legal, getattr(self, name)) for name, legal in self.numbers.items())
-        return tuple((legal, one) for legal, one in given if one is not None)
+        settings = ((legal, getattr(self, name)) for name, legal in self.numbers.items())
+        return tuple((legal, setting) for legal, setting in settings if setting is not None)
 
     @cached_property
     def parts(self) -> "tuple[Node, ...]":
@@ -46,12 +46,12 @@ class Node:
 
     @cached_property
     def size(self) -> int:
-        """How many nodes the tree has; what stands in it twice counts twice."""
+        """Number of nodes of the tree; one that stands in it twice counts twice."""
         return 1 + sum(part.size for part in self.parts)
 
     @cached_property
     def depth(self) -> int:
-        """How many nodes stand inside of one another."""
+        """Number of nodes that stand inside of one another."""
         return 1 + max((part.depth for part in self.parts), default=0)
 
 
@@ -78,26 +78,26 @@ def walk(node: Node | None) -> Iterator[Node]:
 
 
 def transform_nodes(node: Kind, change: Callable[[Node], Node]) -> Kind:
-    """The same tree with every node replaced by what `change` makes of it, leaves first."""
+    """The tree with every node replaced by what `change` makes of it, leaves first."""
     if not node.parts:
         return change(node)  # type: ignore[return-value]
     kind: Any = type(node)
-    given = {name: getattr(node, name) for name in _names(kind)}
-    made = {name: _transform_value(value, change) for name, value in given.items()}
-    is_same = all(made[name] is value for name, value in given.items())
+    values = {name: getattr(node, name) for name in _names(kind)}
+    made = {name: _transform_value(value, change) for name, value in values.items()}
+    is_same = all(made[name] is value for name, value in values.items())
     return change(node if is_same else kind(**made))  # type: ignore[return-value]
 
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a type, which a cache takes
     """Names of the fields of a kind of node."""
-    return tuple(one.name for one in fields(kind))
+    return tuple(field.name for field in fields(kind))
 
 
 @cache
 def _names_compared(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - likewise
-    """Names of the fields that tell nodes of a kind apart."""
-    return tuple(one.name for one in fields(kind) if one.compare)
+    """Names of the fields by which nodes of a kind differ."""
+    return tuple(field.name for field in fields(kind) if field.compare)
 
 
 def _transform_value(value: object, change: Callable[[Node], Node]) -> object:

@@ -1,6 +1,6 @@
-"""A person's own indicator: a function over whole arrays, run on the host, told apart by its text.
+"""A person's own indicator: a function over whole arrays, run on the host, known by its text.
 
-What it may not do is look ahead: `strategy.proofs` asks it on bars that are cut short.
+It may not look ahead: `strategy.proofs` runs it on bars that are cut short.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ from strategy.series import Series
 
 
 class OtherRows(Protocol):
-    """Where rows come from that an indicator need not compute."""
+    """Source of rows that an indicator need not compute."""
 
     def get(self, own: "OwnIndicator", series: Series, values: Sequence[int]) -> Floats:
-        """What it says of a series, [T], from there or computed; raises as `compute_row`."""
+        """Row of an indicator on a series, [T], held or computed; raises as `compute_row`."""
 
 
 class KeptRows(OtherRows, Protocol):
-    """Where rows are kept from run to run."""
+    """Store of rows from run to run."""
 
     def forget(self, own: "OwnIndicator") -> None:
         """Keep none of its rows any more."""
@@ -65,18 +65,18 @@ class OwnIndicator:
 
     def digest(self, values: Sequence[int]) -> str:
         """SHA-256, hexadecimal, of text, libraries, name and the values of its parameters."""
-        told = [self.text_sha256, [list(one) for one in self.uses], self.name, list(values)]
-        return hashlib.sha256(json.dumps(told, separators=(",", ":")).encode()).hexdigest()
+        identity = [self.text_sha256, [list(pair) for pair in self.uses], self.name, list(values)]
+        return hashlib.sha256(json.dumps(identity, separators=(",", ":")).encode()).hexdigest()
 
     def format_call(self, values: Sequence[int]) -> str:
         """The call as a person would write it."""
         return f"{self.name}({', '.join(str(value) for value in values)})"
 
     def error(
-        self, values: Sequence[int], said: str, cause: BaseException | None = None
+        self, values: Sequence[int], fault: str, cause: BaseException | None = None
     ) -> IndicatorError:
-        """What is wrong with a call, in one line with the place in its file."""
-        return IndicatorError(f"{self.format_call(values)} {said} ({self._place(cause)})")
+        """Error of a call, in one line with the place in its file."""
+        return IndicatorError(f"{self.format_call(values)} {fault} ({self._place(cause)})")
 
     def _describe_call(self, values: Sequence[int]) -> str:
         return f"{self.format_call(values)} ({self._place(None)})"
@@ -85,14 +85,14 @@ class OwnIndicator:
         """Bars before the first that it knows.
 
         Raises:
-            IndicatorError: When `warm_up` fails, takes too long or says no number of bars.
+            IndicatorError: When `warm_up` fails, takes too long or returns no number of bars.
         """
-        given = tuple(values)
-        if given not in self._warm_ups:
-            self._warm_ups[given] = self._asked_warm_up(given)
-        return self._warm_ups[given]
+        key = tuple(values)
+        if key not in self._warm_ups:
+            self._warm_ups[key] = self._run_warm_up(key)
+        return self._warm_ups[key]
 
-    def _asked_warm_up(self, values: tuple[int, ...]) -> int:
+    def _run_warm_up(self, values: tuple[int, ...]) -> int:
         try:
             with limits.own_code(self._describe_call(values)):
                 bars = operator.index(self.warm_up(*values))
@@ -102,26 +102,26 @@ class OwnIndicator:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            said = f"cannot say its warm-up: {in_one_line(error)}"
-            raise self.error(values, said, error) from error
+            fault = f"cannot say its warm-up: {in_one_line(error)}"
+            raise self.error(values, fault, error) from error
         if bars < 0:
             raise self.error(values, f"says that its warm-up is {bars}, below 0")
         return bars
 
     def row(self, series: Series, values: Sequence[int]) -> Floats:
-        """What engines read of it, [T]: as a run recorded it, else as `here`; raises as that."""
+        """Row that engines read, [T]: as a run recorded it, else as `here`; raises as that."""
         if self.recorded is not None:
             return self.recorded.get(self, series, values)
         return self.here(series, values)
 
     def here(self, series: Series, values: Sequence[int]) -> Floats:
-        """What this machine says of a series, [T]: kept, else `compute_row`; raises as that."""
+        """Row of this machine, [T]: kept, else as `compute_row`; raises as that."""
         if self.kept is not None:
             return self.kept.get(self, series, values)
         return self.compute_row(series, values)
 
     def compute_row(self, series: Series, values: Sequence[int]) -> Floats:
-        """What it says of a series when it is asked, [T]; NaN before its warm-up.
+        """Row of a series, computed anew, [T]; NaN before its warm-up.
 
         Raises:
             IndicatorError: When it fails, writes to the bars, gives another shape or type, an
@@ -136,7 +136,7 @@ class OwnIndicator:
         return row
 
     def call_function(self, series: Series, values: Sequence[int], warm_up: int) -> Floats:
-        """The same for more bars than its warm-up, without asking for any value.
+        """Row of more bars than its warm-up, [T], which may hold no value at all.
 
         It is given a copy of the bars: no array that it could get hold of has any others.
 
@@ -146,7 +146,7 @@ class OwnIndicator:
         copy = series.copy()
         try:
             with np.errstate(all="ignore"), limits.own_code(self._describe_call(values)):
-                said = self.function(copy, *values)
+                result = self.function(copy, *values)
         except limits.TooLongError as error:
             too_long = f"took longer than {limits.LONGEST_S:g} seconds on {len(series):,} bars"
             raise self.error(values, too_long, error) from None
@@ -158,23 +158,25 @@ class OwnIndicator:
             if "'Series' object" in failed:
                 failed += f"; bars has {', '.join(COLUMNS)}, each an array of numpy"
             raise self.error(values, failed, error) from error
-        return self._check_row(said, len(series), values, warm_up)
+        return self._check_row(result, len(series), values, warm_up)
 
-    def _check_row(self, said: object, length: int, values: Sequence[int], warm_up: int) -> Floats:
+    def _check_row(
+        self, result: object, length: int, values: Sequence[int], warm_up: int
+    ) -> Floats:
         wanted = f"must return an array of {length:,} numbers, one a bar, got"
-        if not isinstance(said, np.ndarray):
-            raise self.error(values, f"{wanted} {_kind(said)}")
-        if isinstance(said, np.ma.MaskedArray):
+        if not isinstance(result, np.ndarray):
+            raise self.error(values, f"{wanted} {_kind(result)}")
+        if isinstance(result, np.ma.MaskedArray):
             raise self.error(values, f"{wanted} a masked one; add .filled(np.nan)")
-        if said.ndim == 1 and said.size < length:
+        if result.ndim == 1 and result.size < length:
             begin = "where it knows nothing yet its value is np.nan"
-            raise self.error(values, f"{wanted} {said.size:,}; {begin}")
-        if said.shape != (length,):
-            raise self.error(values, f"{wanted} one of shape {said.shape}")
-        if said.dtype != np.float64:
-            wanted = f"must return float64, got {said.dtype}; add .astype(float)"
+            raise self.error(values, f"{wanted} {result.size:,}; {begin}")
+        if result.shape != (length,):
+            raise self.error(values, f"{wanted} one of shape {result.shape}")
+        if result.dtype != np.float64:
+            wanted = f"must return float64, got {result.dtype}; add .astype(float)"
             raise self.error(values, wanted)
-        row: Floats = said + 0.0
+        row: Floats = result + 0.0
         row[:warm_up] = math.nan
         row[np.isnan(row)] = math.nan
         if np.isinf(row).any():
@@ -193,9 +195,9 @@ class OwnIndicator:
         return f"{file}:{line or self.function.__code__.co_firstlineno}"
 
 
-def _kind(said: object) -> str:
-    """What was returned in place of an array, and how it would be one."""
-    if hasattr(said, "tree"):
+def _kind(result: object) -> str:
+    """Kind of a result that is no array, and the way to make it one."""
+    if hasattr(result, "tree"):
         return "a row or condition of the words; compute with numpy, as in bars.close + bars.open"
-    hint = "; add .to_numpy()" if hasattr(said, "to_numpy") else ""
-    return f"a {type(said).__name__}{hint}"
+    hint = "; add .to_numpy()" if hasattr(result, "to_numpy") else ""
+    return f"a {type(result).__name__}{hint}"

@@ -1,4 +1,4 @@
-"""Where in a person's own file a mistake was made."""
+"""Lines of a person's own file at which mistakes were made."""
 
 import sys
 from collections.abc import Callable
@@ -41,7 +41,7 @@ INSTALLED = {"site-packages", "dist-packages"}
 
 
 def here() -> str:
-    """File and line of whoever called into this package, be it through a library.
+    """File and line of the call into this package, be it through a library.
 
     Empty for what ships, which Python's import calls.
     """

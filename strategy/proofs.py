@@ -1,8 +1,8 @@
 """The proof, before a search and of a front, that no own indicator looks ahead.
 
-An indicator is asked on bars that are cut short, the shortest first, so that it cannot have kept
-later ones from a call before. What it says of a bar must be the same in every bit wherever it is
-cut; and the same again after it was asked about other bars, and of its file run once more.
+An indicator runs on bars that are cut short, the shortest first, so that it cannot have kept later
+ones from a call before. Its value at a bar must be the same in every bit wherever bars are cut; and
+the same again after it ran on other bars, and of its file run once more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 from data.bars import Bars
 from strategy.errors import IndicatorError
 from strategy.expressions import Call, Higher
-from strategy.files import made_again
+from strategy.files import rerun_indicator
 from strategy.genes import Floats, Ints
 from strategy.model import Strategy
 from strategy.nodes import Node
@@ -37,7 +37,7 @@ Genes = Mapping[str, float]
 OwnCall = tuple[Series, OwnIndicator, tuple[int, ...]]
 """A call of an indicator: on which series, of which parameters."""
 
-Asked = dict[OwnCall, list[Ints]]
+CallSignals = dict[OwnCall, list[Ints]]
 """Calls of indicators, and the bars [S] at which individuals signal that read them."""
 
 
@@ -45,7 +45,7 @@ def prove_bounds(strategy: Strategy, markets: Iterable[Bars]) -> int:
     """Prove for the default genes, and for each gene at its bounds.
 
     Returns:
-        How many calls were proved, each with its parameters once a series.
+        Number of calls that were proved, each with its parameters once a series.
 
     Raises:
         IndicatorError: Naming function, parameters, and the first bar that differs.
@@ -76,17 +76,17 @@ def prove_individuals(
     nothing = [np.empty(0, np.int64)] * len(individuals)
     for number, bars in enumerate(markets):
         of_each = nothing if signals is None else signals[number]
-        asked = collect_calls(strategy, bars, individuals, of_each)
-        for (series, indicator, values), found in asked.items():
-            signal = np.unique(np.concatenate(found))
+        calls = collect_calls(strategy, bars, individuals, of_each)
+        for (series, indicator, values), signal_bars in calls.items():
+            signal = np.unique(np.concatenate(signal_bars))
             prove_causal(indicator, values, series, _evenly(signal, MOST_SIGNALS))
-        n_proved += len(asked)
+        n_proved += len(calls)
     return n_proved
 
 
 def collect_calls(
     strategy: Strategy, bars: Bars, individuals: Sequence[Genes], signals: Sequence[Ints]
-) -> Asked:
+) -> CallSignals:
     """The calls of own indicators that individuals [N] read, each once, in their order.
 
     Args:
@@ -95,15 +95,15 @@ def collect_calls(
         individuals: Values of genes by name, [N].
         signals: Bars [S] at which each individual signals, [N].
     """
-    rows, asked = Rows(Series.of(bars)), Asked()
-    for genes, own in zip(individuals, signals, strict=True):
+    rows, calls = Rows(Series.of(bars)), CallSignals()
+    for genes, signal_bars in zip(individuals, signals, strict=True):
         for part in strategy.parts:
-            _collect(bound(part, genes), rows, own, asked)
-    return asked
+            _collect(bound(part, genes), rows, signal_bars, calls)
+    return calls
 
 
 def prove_causal(
-    own: OwnIndicator, values: Sequence[int], series: Series, also: Sequence[int] = ()
+    indicator: OwnIndicator, values: Sequence[int], series: Series, also: Sequence[int] = ()
 ) -> None:
     """Prove on one series that no value of an own indicator depends on later bars.
 
@@ -111,7 +111,7 @@ def prove_causal(
     after 63 between; a row of flags also where it moves, since what it leaks it leaks there.
 
     Args:
-        own: The indicator.
+        indicator: Function that is proved, with its warm-up.
         values: Of its parameters.
         series: Bars to prove it on; a series no longer than the warm-up proves nothing.
         also: Further bars t to cut after, such as those at which an individual signals.
@@ -119,68 +119,68 @@ def prove_causal(
     Raises:
         IndicatorError: Naming function, parameters, and the first bar that differs.
     """
-    warm_up, length = own.count_warm_up(values), len(series)
+    warm_up, length = indicator.count_warm_up(values), len(series)
     if length <= warm_up:
         return
 
     def compute_prefix(end: int) -> Floats:
-        return own.call_function(series.until(end), values, warm_up)
+        return indicator.call_function(series.until(end), values, warm_up)
 
     cuts = {*_cuts(warm_up, length), *also}
     ends = sorted({cut + 1 for cut in cuts if warm_up <= cut < length} | {length})
     before = compute_prefix(ends[0])
-    _others(own, values, series, warm_up)
-    _require_same(own, values, before, compute_prefix(ends[0]))
+    _others(indicator, values, series, warm_up)
+    _require_same(indicator, values, before, compute_prefix(ends[0]))
     others: Floats | None = None
     for end, following in pairwise(ends):
         if following == length:
-            others = _others(own, values, series.until(length - 1), warm_up)
+            others = _others(indicator, values, series.until(length - 1), warm_up)
         after = compute_prefix(following)
         if (first := _first_difference(before, after[:end])) is not None:
-            _require_same(own, values, before, compute_prefix(end))
+            _require_same(indicator, values, before, compute_prefix(end))
             if others is not None and _first_difference(after, others) is None:
-                # It was asked about as many other bars, and says that again.
-                _require_same(own, values, before, after[:end])
-            raise _looks_ahead(own, values, first, (end - 1, before), (following - 1, after))
+                # It ran on as many other bars, and returns that row again.
+                _require_same(indicator, values, before, after[:end])
+            raise _looks_ahead(indicator, values, first, (end - 1, before), (following - 1, after))
         before = after
-    row = own.compute_row(series, values)
-    _require_same(own, values, before, row)
-    if (anew := made_again(own)) is not None:
+    row = indicator.compute_row(series, values)
+    _require_same(indicator, values, before, row)
+    if (anew := rerun_indicator(indicator)) is not None:
         again = anew.call_function(series, values, warm_up)
-        _require_same(own, values, row, again, "when its file is run again")
+        _require_same(indicator, values, row, again, "when its file is run again")
     for cut in _moves(row, warm_up):
         until = compute_prefix(cut + 1)
         if (first := _first_difference(until, row[: cut + 1])) is not None:
-            raise _looks_ahead(own, values, first, (cut, until), (length - 1, row))
-    _require_as_kept(own, values, series, row)
+            raise _looks_ahead(indicator, values, first, (cut, until), (length - 1, row))
+    _require_as_kept(indicator, values, series, row)
 
 
 def _others(
-    own: OwnIndicator, values: Sequence[int], series: Series, warm_up: int
+    indicator: OwnIndicator, values: Sequence[int], series: Series, warm_up: int
 ) -> Floats | None:
-    """What it says of other bars, one more than these: the same in the opposite order, [T + 1].
+    """Row of other bars, one more than these: the same in the opposite order, [T + 1].
 
-    Whatever it keeps of them, it would say of the true ones afterwards. None where it fails: it
-    need not know such bars.
+    An indicator that keeps it would return it for the true ones afterwards. None where it fails:
+    it need not know such bars.
     """
     turned = series.map_columns(lambda column: np.append(column[::-1], column[:1]))
     stamps = np.append(series.timestamp, series.timestamp[-1:] + series.timeframe_ns)
     try:
-        return own.call_function(replace(turned, timestamp=stamps), values, warm_up)
+        return indicator.call_function(replace(turned, timestamp=stamps), values, warm_up)
     except IndicatorError:
         return None
 
 
 def _looks_ahead(
-    own: OwnIndicator,
+    indicator: OwnIndicator,
     values: Sequence[int],
     first: int,
-    one: tuple[int, Floats],
-    other: tuple[int, Floats],
+    early_cut: tuple[int, Floats],
+    late_cut: tuple[int, Floats],
 ) -> IndicatorError:
     """The error of a bar at which two rows differ; each comes after the bar of its cut."""
-    (early, before), (late, after) = one, other
-    return own.error(
+    (early, before), (late, after) = early_cut, late_cut
+    return indicator.error(
         values,
         f"looks ahead: cut after bar {early} it says {_number(before[first])} at bar {first}, "
         f"cut after bar {late} {_number(after[first])}",
@@ -188,32 +188,34 @@ def _looks_ahead(
 
 
 def _require_same(
-    own: OwnIndicator,
+    indicator: OwnIndicator,
     values: Sequence[int],
     before: Floats,
     again: Floats,
     when: str = "when asked twice",
 ) -> None:
-    """Refuse an indicator that said something else of the same bars."""
+    """Refuse an indicator of which two rows of the same bars differ."""
     if (first := _first_difference(before, again)) is not None:
-        raise own.error(
+        raise indicator.error(
             values,
             f"says something else {when}, first at bar {first}: {_number(before[first])}, "
             f"then {_number(again[first])}; a call must keep nothing for the next one",
         )
 
 
-def _require_as_kept(own: OwnIndicator, values: Sequence[int], series: Series, row: Floats) -> None:
-    """Refuse an indicator that said something else in an earlier run: engines would read that.
+def _require_as_kept(
+    indicator: OwnIndicator, values: Sequence[int], series: Series, row: Floats
+) -> None:
+    """Refuse an indicator whose row of an earlier run differs: engines would read that.
 
     Its text, its libraries and the bars are the same then, so that it reads something beside them.
     """
-    if own.kept is None:
+    if indicator.kept is None:
         return
-    kept = own.here(series, values)
+    kept = indicator.here(series, values)
     if (first := _first_difference(kept, row)) is not None:
-        own.kept.forget(own)
-        raise own.error(
+        indicator.kept.forget(indicator)
+        raise indicator.error(
             values,
             f"said something else in an earlier run on these bars, first at bar {first}: "
             f"{_number(kept[first])}, now {_number(row[first])}; it reads more than the bars, such "
@@ -225,19 +227,19 @@ def _number(value: float) -> str:
     return repr(float(value))
 
 
-def _first_difference(one: Floats, other: Floats) -> int | None:
+def _first_difference(row: Floats, other: Floats) -> int | None:
     """First bar at which two rows differ in any bit, with NaN equal to NaN."""
-    differs = _differs(one, other)
+    differs = _differs(row, other)
     return int(differs.argmax()) if differs.any() else None
 
 
-def _differs(one: Floats, other: Floats) -> Bools:
-    differs: Bools = (one != other) & ~(np.isnan(one) & np.isnan(other))
+def _differs(row: Floats, other: Floats) -> Bools:
+    differs: Bools = (row != other) & ~(np.isnan(row) & np.isnan(other))
     return differs
 
 
 def _moves(row: Floats, warm_up: int) -> list[int]:
-    """Bars at which a row of flags says something else than at the bar before, evenly chosen."""
+    """Bars at which a row of flags differs from the bar before, evenly chosen."""
     moves = np.flatnonzero(_differs(row[1:], row[:-1])) + 1
     moves = moves[moves > warm_up]
     return _evenly(moves, CUTS) if len(moves) * SELDOM < len(row) else []
@@ -258,16 +260,16 @@ def _corners(strategy: Strategy) -> Iterator[Genes]:
     """The default genes, then each gene at each of its bounds; no search breaks a constraint."""
     layout = strategy.layout
     yield layout.decode(layout.defaults)
-    for place, bounds in product(range(len(layout)), (layout.low, layout.high)):
+    for column, bounds in product(range(len(layout)), (layout.low, layout.high)):
         genome = layout.defaults.copy()
-        genome[place] = bounds[place]
+        genome[column] = bounds[column]
         for pair in layout.ordered:
-            if place in pair and not genome[pair[0]] < genome[pair[1]]:
+            if column in pair and not genome[pair[0]] < genome[pair[1]]:
                 genome[pair] = bounds[pair]
         yield layout.decode(layout.repair(genome[None])[0][0])
 
 
-def _collect(node: Node, rows: Rows, signals: Ints, asked: Asked) -> None:
+def _collect(node: Node, rows: Rows, signals: Ints, calls: CallSignals) -> None:
     """Add the calls of own indicators in a part of a strategy."""
     if isinstance(node, Higher):
         stamps, duration = rows.series.timestamp[signals], rows.series.timeframe_ns
@@ -276,7 +278,7 @@ def _collect(node: Node, rows: Rows, signals: Ints, asked: Asked) -> None:
         newest = np.searchsorted(ends, stamps + duration, side="right") - 1
         signals = newest[newest >= 0]
     if isinstance(node, Call) and isinstance(node.indicator, OwnIndicator):
-        values = tuple(whole(one) for one in node.parameters)
-        asked.setdefault((rows.series, node.indicator, values), []).append(signals)
+        values = tuple(whole(setting) for setting in node.parameters)
+        calls.setdefault((rows.series, node.indicator, values), []).append(signals)
     for part in node.parts:
-        _collect(part, rows, signals, asked)
+        _collect(part, rows, signals, calls)

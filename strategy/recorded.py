@@ -46,22 +46,22 @@ def _from_described(
     summary: str,
     own: Mapping[str, OwnIndicator] | None,
 ) -> Strategy:
-    told: Any = described
-    genes = {one["name"]: _gene(one) for one in told["genes"]}
-    pairs = tuple(LessThan(left, right) for left, right in told["constraints"])
-    parts: Any = {part: decode_node(told[part], genes, own) for part in PARTS}
+    record: Any = described
+    genes = {entry["name"]: _gene(entry) for entry in record["genes"]}
+    pairs = tuple(LessThan(left, right) for left, right in record["constraints"])
+    parts: Any = {part: decode_node(record[part], genes, own) for part in PARTS}
     return Strategy(
         name,
         summary,
         **parts,
-        timeframe_s=told["timeframe_s"],
-        version=told["version"],
+        timeframe_s=record["timeframe_s"],
+        version=record["version"],
         layout=GenomeLayout(tuple(genes.values()), pairs),
     )
 
 
 def renew_description(described: Mapping[str, object]) -> Mapping[str, object]:
-    """What is recorded of a strategy, as this version would record it.
+    """Record of a strategy, as this version would write it.
 
     Version 0.2.0 had two types of strategies: one was rows, comparisons and a bracket by name.
 
@@ -78,33 +78,33 @@ def renew_description(described: Mapping[str, object]) -> Mapping[str, object]:
         raise StrategyError(f"what is recorded is no strategy: {wrong}") from None
 
 
-def _upgrade_strategy(told: Any) -> Strategy:  # noqa: ANN401 - it may be anything
-    genes = {one["name"]: GeneValue(_gene(one)) for one in told["genes"]}
-    rows = {name: _former_row(row, genes) for name, row in told["rows"].items()}
+def _upgrade_strategy(record: Any) -> Strategy:  # noqa: ANN401 - it may be anything
+    genes = {entry["name"]: GeneValue(_gene(entry)) for entry in record["genes"]}
+    rows = {name: _former_row(row, genes) for name, row in record["rows"].items()}
     comparisons = []
-    for text in told["conditions"]:
+    for text in record["conditions"]:
         left, relation, right = text.split(" ")
         other = rows[right] if right in rows else genes[right]
         comparisons.append(Compare(rows[left], relation, other))
     # The order that they were written in was not recorded; it decides nothing.
-    published = STRATEGIES.get(told["name"])
+    published = STRATEGIES.get(record["name"])
     parts = () if published is None else split_conjunction(published.long)
-    order = {format_tree(part): place for place, part in enumerate(parts)}
-    comparisons.sort(key=lambda one: order.get(format_tree(one), len(order)))
-    bracket, pairs = told["bracket"], [pair.split(" < ") for pair in told["constraints"]]
+    order = {format_tree(part): position for position, part in enumerate(parts)}
+    comparisons.sort(key=lambda comparison: order.get(format_tree(comparison), len(order)))
+    bracket, pairs = record["bracket"], [pair.split(" < ") for pair in record["constraints"]]
     layout = GenomeLayout(
         tuple(value.gene for value in genes.values()),
         tuple(LessThan(left, right) for left, right in pairs),
     )
     return Strategy(
-        told["name"],
+        record["name"],
         "",
         long=AllOf(tuple(comparisons)),
         stop=BeyondBar(Arithmetic("*", genes[bracket["stop_mult"]], rows[bracket["stop_row"]])),
         target=RMultiple(genes[bracket["reward"]]),
         max_hold=genes[bracket["max_hold"]],
-        timeframe_s=float(told["timeframe_s"]),
-        version=told["version"],
+        timeframe_s=float(record["timeframe_s"]),
+        version=record["version"],
         layout=layout,
     )
 
@@ -115,14 +115,17 @@ def _former_row(row: Mapping[str, Any], genes: Mapping[str, GeneValue]) -> Expre
         raise StrategyError(f"indicator '{name}' is one of a type that this version does not know")
     if name == "level":
         return Column(row["reads"])
-    settings = [genes[one] if isinstance(one, str) else Number(one) for one in row["parameters"]]
+    settings = [
+        genes[parameter] if isinstance(parameter, str) else Number(parameter)
+        for parameter in row["parameters"]
+    ]
     return Call(name, None if name == "atr" else Column(row["reads"]), tuple(settings))
 
 
-def _gene(told: Mapping[str, Any]) -> Gene:
-    unit = "bars" if told["is_length"] else "1"
-    if not str(told["name"]).isidentifier():
+def _gene(record: Mapping[str, Any]) -> Gene:
+    unit = "bars" if record["is_length"] else "1"
+    if not str(record["name"]).isidentifier():
         # It stands in programs for other platforms.
-        raise StrategyError(f"{told['name']!r} is no name of a gene")
-    bounds = told["low"], told["high"], told["default"]
-    return Gene(told["name"], told["kind"], *bounds, unit, told["positive"])
+        raise StrategyError(f"{record['name']!r} is no name of a gene")
+    bounds = record["low"], record["high"], record["default"]
+    return Gene(record["name"], record["kind"], *bounds, unit, record["positive"])

@@ -34,10 +34,10 @@ OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
-"""All that joins rows, conditions and numbers; a power could take endless time."""
+"""Operators of rows, conditions and numbers; a power could take endless time."""
 
 NAMES: Mapping[str, Any] = {"abs": abs, **{name: getattr(words, name) for name in words.__all__}}
-"""All that a name may stand for."""
+"""Words of the language by their names."""
 
 ALLOWED = "a row is columns, words, numbers, + - * / and brackets, such as rsi(close, 14) / 100"
 
@@ -99,7 +99,9 @@ def _evaluate(node: ast.AST) -> Any:  # noqa: ANN401 - a row, a condition, a num
         case ast.Name(id=name):
             return _find_word(name)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-            named = {str(one.arg): _evaluate(one.value) for one in keywords if one.arg}
+            named = {
+                str(keyword.arg): _evaluate(keyword.value) for keyword in keywords if keyword.arg
+            }
             if len(named) == len(keywords):
                 return _find_word(name)(*map(_evaluate, args), **named)
         case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:

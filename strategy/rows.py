@@ -1,4 +1,4 @@
-"""Values of expressions: what each says at every bar of one series."""
+"""Values of expressions, of each at every bar of one series."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -38,15 +38,15 @@ Tree = TypeVar("Tree", bound=Node)
 Genes = Mapping[str, float]
 
 
-class Run(Protocol):
-    """How loops are run: given one, it returns what is called in its place."""
+class LoopForm(Protocol):
+    """Form in which loops run: given a loop, it returns the function to call."""
 
     def __call__(self, loop: Loop) -> Loop:
         """The loop in this form."""
 
 
-class Kept(Protocol):
-    """Where computed rows are kept; `engine.runtime.lru_cache.ArrayCache` is one."""
+class RowStore(Protocol):
+    """Store of computed rows; `engine.runtime.lru_cache.ArrayCache` is one."""
 
     def get(self, name: tuple[object, ...], compute: Callable[[], Floats]) -> Floats:
         """The row of that name, computed where it is not there."""
@@ -61,22 +61,22 @@ def row_values(
     expression: Expression,
     bars: Bars,
     genes: Genes | None = None,
-    run: Run = as_it_reads,
+    run: LoopForm = as_it_reads,
 ) -> Floats:
-    """What an expression says at every bar, [T] read-only; NaN where it is not known.
+    """Values of an expression at every bar, [T] read-only; NaN where it is not known.
 
     Args:
         expression: Any; a number is the same at all bars.
         bars: Of one series.
         genes: Value of each gene by name.
-        run: How loops are run, plain or compiled.
+        run: Form in which loops run, plain or compiled.
 
     Raises:
         StrategyError: When a column is missing, or a parameter does not fit the bars.
 
     >>> from data import load_bars
-    >>> found = row_values(Call("sma", Column("close"), (Number(3),)), load_bars("sample"))
-    >>> first_value(found)
+    >>> row = row_values(Call("sma", Column("close"), (Number(3),)), load_bars("sample"))
+    >>> first_value(row)
     2
     """
     return Rows(Series.of(bars), run).values(expression, genes or {})
@@ -89,7 +89,7 @@ def first_value(row: Floats) -> int:
 
 
 def bound(tree: Tree, genes: Genes) -> Tree:
-    """A tree with its genes replaced by their values: equal ones are one row for everyone."""
+    """A tree with its genes replaced by their values: equal trees share one row."""
 
     def replace_gene(node: Node) -> Node:
         return Number(genes[node.gene.name]) if isinstance(node, GeneValue) else node
@@ -125,29 +125,29 @@ class Rows:
     """Rows of one series, each computed once; threads may share it where `kept` may be shared.
 
     Args:
-        series: What they are computed on.
-        run: How loops are run.
-        kept: Where computed rows are kept; None for a place of its own.
-        place: Stands before the name of each row there, for places that several series share.
+        series: Columns that they are computed from.
+        run: Form in which loops run.
+        kept: Store of computed rows; None for one of its own.
+        place: Stands before the name of each row there, for stores that several series share.
     """
 
     def __init__(
         self,
         series: Series,
-        run: Run = as_it_reads,
-        kept: Kept | None = None,
+        run: LoopForm = as_it_reads,
+        kept: RowStore | None = None,
         place: tuple[object, ...] = (),
     ) -> None:
         self.series, self.run, self.kept, self.place = series, run, kept or _Memory(), place
         self._higher: dict[tuple[int, int], tuple[Rows, Ints]] = {}
 
     def values(self, expression: Expression, genes: Genes) -> Floats:
-        """What an expression says at every bar, [T] read-only."""
-        found = self.of(bound(expression, genes))
-        if isinstance(found, float):
-            found = np.full(len(self.series), found)
-            found.flags.writeable = False
-        return found
+        """Values of an expression at every bar, [T] read-only."""
+        row = self.of(bound(expression, genes))
+        if isinstance(row, float):
+            row = np.full(len(self.series), row)
+            row.flags.writeable = False
+        return row
 
     def of(self, tree: Expression) -> Floats | float:
         """Values [T] of a tree without genes, or the one number that it always is."""
@@ -156,13 +156,13 @@ class Rows:
         if isinstance(tree, Column) and tree.name not in COMPUTED_COLUMNS:
             return self._column(tree)
         if isinstance(tree, Arithmetic):
-            # Made anew sooner than found: with a real gene in it nobody else will ask for it.
+            # Computed sooner than looked up: with a real gene in it no other tree shares it.
             return self._canonical(tree) if holds_row(tree) else float(self._apply_operation(tree))
         return self.kept.get((*self.place, tree), lambda: self._canonical(tree))
 
     def _canonical(self, tree: Expression) -> Floats:
         row = self._compute_row(tree)
-        # A loop has just made it, for nobody else; a person's own row may be kept elsewhere too.
+        # The row of a loop is new and not shared; a person's own may be kept elsewhere too.
         row = row if row.flags.writeable and row.base is None else row.copy()
         self.run(make_canonical)(row)
         row.flags.writeable = False
@@ -184,19 +184,19 @@ class Rows:
 
     def _apply_operation(self, tree: Arithmetic) -> Floats:
         """One operation at each bar, rounded once; NaN where the result is not finite."""
-        sides = [self.of(one) for one in (tree.left, tree.right) if one is not None]
+        sides = [self.of(side) for side in (tree.left, tree.right) if side is not None]
         with np.errstate(all="ignore"):
             joined = np.asarray(_OPERATIONS[tree.operation](*sides), np.float64)
-        unknown = ~np.isfinite(joined)
-        return np.where(unknown, math.nan, joined) if unknown.any() else joined
+        is_unknown = ~np.isfinite(joined)
+        return np.where(is_unknown, math.nan, joined) if is_unknown.any() else joined
 
     def _call_indicator(self, call: Call) -> Floats:
-        parameters = [whole(one) for one in call.parameters]
+        parameters = [whole(setting) for setting in call.parameters]
         if isinstance(call.indicator, OwnIndicator):
             return call.indicator.row(self.series, parameters)
         kind = KINDS[call.indicator]
         read = [call.source] if call.source is not None else [Column(name) for name in kind.columns]
-        return self.run(kind.loop)(*(self.of(one) for one in read), *parameters)
+        return self.run(kind.loop)(*(self.of(operand) for operand in read), *parameters)
 
     def _column(self, column: Column) -> Floats:
         if not column.is_extra:
@@ -221,8 +221,8 @@ class Rows:
         _check_span(minutes, self.series.timeframe_ns)
         if (minutes, offset) not in self._higher:
             series, ends = higher_series(self.series, minutes, offset, self.run)
-            place = (*self.place, "higher", minutes, offset)
-            self._higher[minutes, offset] = Rows(series, self.run, self.kept, place), ends
+            prefix = (*self.place, "higher", minutes, offset)
+            self._higher[minutes, offset] = Rows(series, self.run, self.kept, prefix), ends
         return self._higher[minutes, offset]
 
     def _by_clock(self, tree: Clock) -> Floats:
@@ -293,11 +293,11 @@ def _warm_up(tree: Node, genes: Genes, timeframe_ns: int | None = None) -> int:
         return 0 if timeframe_ns is None else _reach_by_clock(tree, genes, timeframe_ns)
     below = max((_warm_up(part, genes, timeframe_ns) for part in tree.parts), default=0)
     if isinstance(tree, Call):
-        parameters = [int(resolve_value(one, genes)) for one in tree.parameters]
-        own = tree.indicator
-        if isinstance(own, OwnIndicator):
-            return own.count_warm_up(parameters)
-        return below + KINDS[own].warm_up(*parameters)
+        parameters = [int(resolve_value(setting, genes)) for setting in tree.parameters]
+        indicator = tree.indicator
+        if isinstance(indicator, OwnIndicator):
+            return indicator.count_warm_up(parameters)
+        return below + KINDS[indicator].warm_up(*parameters)
     if isinstance(tree, Compare):
         return below + tree.bars_ago
     if isinstance(tree, OverBars):
@@ -324,4 +324,4 @@ def _check_span(minutes: int, timeframe_ns: int) -> None:
 
 
 def _divisors(number: int) -> list[int]:
-    return [one for one in range(1, number + 1) if number % one == 0]
+    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]

@@ -1,4 +1,4 @@
-"""What rows are computed on: the columns of one series, and those of its higher bars."""
+"""Columns that rows are computed from: those of one series, and those of its higher bars."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,7 @@ class Series:
         return hash_of_columns(self.timeframe_ns, columns, self.extra)
 
     def copy(self) -> "Series":
-        """The same bars in memory of their own."""
+        """A copy of the bars in memory of its own."""
         return self.map_columns(np.copy)
 
     def until(self, end: int) -> "Series":
@@ -69,7 +69,7 @@ class Series:
         return self.map_columns(lambda column: column[:end])
 
     def map_columns(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> "Series":
-        """What `change` makes of every column."""
+        """The series with each column as `change` makes it."""
         columns: dict[str, Any] = {name: change(getattr(self, name)) for name in COLUMNS}
         extra = {name: change(column) for name, column in self.extra.items()}
         return replace(self, **columns, extra=extra)
@@ -89,7 +89,7 @@ def higher_series(
     after = np.append(begins, len(series))
     last = after[1:] - 1
     numbers = buckets[begins]
-    found = Series(
+    higher = Series(
         timestamp=FIRST_MONDAY_NS + numbers * span - shift,
         open=series.open[begins],
         high=run(largest_of_buckets)(series.high, after),
@@ -98,17 +98,17 @@ def higher_series(
         volume=run(sums_of_buckets)(series.volume, after),
         timeframe_ns=span,
     )
-    return found, FIRST_MONDAY_NS + (numbers + 1) * span - shift
+    return higher, FIRST_MONDAY_NS + (numbers + 1) * span - shift
 
 
 def largest_of_buckets(values: Floats, begins: Ints) -> Floats:
     """Largest value of bars [begins[k], begins[k + 1]), [K] for K + 1 numbers."""
     largest = np.empty(len(begins) - 1)
     for k in range(len(largest)):
-        found = values[begins[k]]
+        peak = values[begins[k]]
         for t in range(begins[k] + 1, begins[k + 1]):
-            found = max(found, values[t])
-        largest[k] = found
+            peak = max(peak, values[t])
+        largest[k] = peak
     return largest
 
 

@@ -22,9 +22,9 @@ def _truth(condition: Condition, rows: Rows) -> Bools:
     if isinstance(condition, Compare):
         return _evaluate_comparison(condition, rows)
     if isinstance(condition, AllOf):
-        return reduce(np.logical_and, (_truth(one, rows) for one in condition.conditions))
+        return reduce(np.logical_and, (_truth(part, rows) for part in condition.conditions))
     if isinstance(condition, AnyOf):
-        return reduce(np.logical_or, (_truth(one, rows) for one in condition.conditions))
+        return reduce(np.logical_or, (_truth(part, rows) for part in condition.conditions))
     if isinstance(condition, Held):
         inner = _truth(condition.condition, rows)
         return rows.run(held_bars)(inner, whole(condition.bars))
@@ -37,10 +37,10 @@ def _truth(condition: Condition, rows: Rows) -> Bools:
 def _evaluate_comparison(condition: Compare, rows: Rows) -> Bools:
     # A comparison with NaN is false.
     sides = rows.of(condition.left), rows.of(condition.right)
-    found = np.broadcast_to(_RELATIONS[condition.relation](*sides), len(rows.series))
-    earlier = np.zeros(len(found), np.bool_)
-    ago = min(condition.bars_ago, len(found))
-    earlier[ago:] = found[: len(found) - ago]
+    flags = np.broadcast_to(_RELATIONS[condition.relation](*sides), len(rows.series))
+    earlier = np.zeros(len(flags), np.bool_)
+    ago = min(condition.bars_ago, len(flags))
+    earlier[ago:] = flags[: len(flags) - ago]
     return earlier
 
 
@@ -53,28 +53,28 @@ _RELATIONS: Mapping[Relation, Callable[..., Bools]] = {
 
 
 def held_bars(holds: Bools, bars: int) -> Bools:
-    """Where it held at each of the newest `bars` bars, [T].
+    """Flags [T] of bars at which a condition held at each of the newest `bars` bars.
 
     >>> held_bars(np.array([True, True, False, True]), 2)
     array([False,  True, False, False])
     """
-    found = np.zeros(len(holds), np.bool_)
+    flags = np.zeros(len(holds), np.bool_)
     in_a_row = 0
     for t in range(len(holds)):
         in_a_row = in_a_row + 1 if holds[t] else 0
-        found[t] = in_a_row >= bars
-    return found
+        flags[t] = in_a_row >= bars
+    return flags
 
 
 def bars_within(holds: Bools, bars: int) -> Bools:
-    """Where it held at any of the newest `bars` bars, [T].
+    """Flags [T] of bars at which a condition held at any of the newest `bars` bars.
 
     >>> bars_within(np.array([True, False, False, True]), 2)
     array([ True,  True, False,  True])
     """
-    found = np.zeros(len(holds), np.bool_)
+    flags = np.zeros(len(holds), np.bool_)
     left = 0
     for t in range(len(holds)):
         left = bars if holds[t] else left - 1
-        found[t] = left > 0
-    return found
+        flags[t] = left > 0
+    return flags

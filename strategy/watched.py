@@ -23,7 +23,7 @@ LONGEST_CALL = 1000
 _KEYS, _LOCK = itertools.count(1), threading.Lock()
 
 _WORDS: dict[int, int] = {}
-"""Where a process writes to its watcher; a copy of a process has one of its own."""
+"""Pipe from each process to its watcher; a copy of a process has one of its own."""
 
 
 def report_begin(call: str, seconds: float) -> str:
@@ -40,7 +40,7 @@ def report_end(key: str) -> None:
 
 
 def report_heard() -> None:
-    """Tell that Python handles a signal; who has no watcher needs none for that."""
+    """Tell that Python handles a signal; a process without a watcher needs none for that."""
     # No lock: a handler of signals may run within a block that holds it.
     words = _WORDS.get(os.getpid())
     if words is not None:
@@ -57,12 +57,12 @@ def _tell(line: str) -> None:
 
 def _write(words: int, line: str) -> None:
     """Write a line in one piece, waiting for room: signals need a pipe that does not wait."""
-    told = f"{line}\n".encode()
-    # Who is not there any more needs no words.
+    encoded = f"{line}\n".encode()
+    # A watcher that has ended needs no lines.
     with suppress(BrokenPipeError):
         while True:
             try:
-                os.write(words, told)
+                os.write(words, encoded)
             except BlockingIOError:
                 select.select([], [words], [])
             else:
@@ -78,7 +78,7 @@ def _begin_watcher() -> int:
         signal.set_wakeup_fd(words, warn_on_full_buffer=False)
     command = [sys.executable, "-I", "-S", watcher.__file__, str(os.getpid())]
     began = subprocess.Popen(command, stdin=read_words, stdout=subprocess.DEVNULL)
-    # It ends with this process; nobody waits for it.
+    # It ends with this process, which does not wait for it.
     began.returncode = 0
     os.close(read_words)
     _WORDS[os.getpid()] = words

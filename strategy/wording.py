@@ -48,16 +48,16 @@ def format_tree(node: Node) -> str:
 
 
 def _list_arguments(call: Call) -> Iterator[str]:
-    """What stands in the brackets; parameters with defaults by name, where they differ."""
+    """Arguments in the brackets; parameters with defaults by name, where they differ."""
     if call.source is not None:
         yield format_tree(call.source)
     defaults = KINDS[call.indicator].defaults if isinstance(call.indicator, str) else ()
     if not defaults:
         yield from map(format_tree, call.parameters)
         return
-    for (parameter, one), default in zip(call.settings, defaults, strict=True):
-        if not isinstance(one, Number) or one.value != default:
-            yield f"{parameter.name}={format_tree(one)}"
+    for (parameter, setting), default in zip(call.settings, defaults, strict=True):
+        if not isinstance(setting, Number) or setting.value != default:
+            yield f"{parameter.name}={format_tree(setting)}"
 
 
 def _condition(node: Node) -> str:
@@ -68,13 +68,13 @@ def _condition(node: Node) -> str:
         return word
     if isinstance(node, AllOf | AnyOf):
         joint = " & " if isinstance(node, AllOf) else " | "
-        return joint.join(f"({format_tree(one)})" for one in node.conditions)
+        return joint.join(f"({format_tree(inner)})" for inner in node.conditions)
     if isinstance(node, OverBars):
         return f"{node.label}({format_tree(node.condition)}, {format_tree(node.bars)})"
-    given = [format_tree(part) for part in node.parts]
+    arguments = [format_tree(part) for part in node.parts]
     if isinstance(node, SessionExit) and node.offset:
-        given.append(_offset(node.offset))
-    return f"{node.label}({', '.join(given)})"
+        arguments.append(_offset(node.offset))
+    return f"{node.label}({', '.join(arguments)})"
 
 
 def _offset(offset: Offset) -> str:
@@ -85,8 +85,8 @@ def _find_word(node: AllOf) -> str:
     """A cross or an equality in one word; empty where it is none."""
     if len(node.conditions) == 2 and isinstance(node.conditions[0], Compare):
         left, right = node.conditions[0].left, node.conditions[0].right
-        for word, made in WORDS.items():
-            if node == made(left, right):
+        for word, build in WORDS.items():
+            if node == build(left, right):
                 return f"{word}({format_tree(left)}, {format_tree(right)})"
     return ""
 

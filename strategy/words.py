@@ -56,11 +56,14 @@ def _indicator_word(name: str) -> Callable[..., Term]:
     kind = KINDS[name]
     taken: dict[str, object] = dict.fromkeys(() if kind.columns else ("x",), Parameter.empty)
     defaults = kind.defaults or (Parameter.empty,) * len(kind.parameters)
-    taken |= {one.name: given for one, given in zip(kind.parameters, defaults, strict=True)}
+    taken |= {
+        parameter.name: default
+        for parameter, default in zip(kind.parameters, defaults, strict=True)
+    }
     signature = Signature(
         [
-            Parameter(one, Parameter.POSITIONAL_OR_KEYWORD, default=default)
-            for one, default in taken.items()
+            Parameter(keyword, Parameter.POSITIONAL_OR_KEYWORD, default=default)
+            for keyword, default in taken.items()
         ]
     )
 
@@ -68,9 +71,9 @@ def _indicator_word(name: str) -> Callable[..., Term]:
     def call(*args: Operand, **kwargs: Operand) -> Term:
         arguments = check_arguments(name, signature, args, kwargs)
         arguments.apply_defaults()
-        given = list(arguments.arguments.values())
-        source = None if kind.columns else as_expression(given.pop(0))
-        return Term(Call(name, source, tuple(as_setting(one) for one in given)))
+        values = list(arguments.arguments.values())
+        source = None if kind.columns else as_expression(values.pop(0))
+        return Term(Call(name, source, tuple(as_setting(value) for value in values)))
 
     call.__name__ = call.__qualname__ = name
     # Its first line; the rest speaks of arrays.
@@ -210,13 +213,13 @@ def equals(a: Operand, k: Operand) -> Claim:
 @word
 def all_of(*parts: Claim) -> Claim:
     """True where all conditions are."""
-    return Claim(AllOf(tuple(as_condition(one, "each part of all_of") for one in parts)))
+    return Claim(AllOf(tuple(as_condition(part, "each part of all_of") for part in parts)))
 
 
 @word
 def any_of(*parts: Claim) -> Claim:
     """True where any condition is."""
-    return Claim(AnyOf(tuple(as_condition(one, "each part of any_of") for one in parts)))
+    return Claim(AnyOf(tuple(as_condition(part, "each part of any_of") for part in parts)))
 
 
 @word

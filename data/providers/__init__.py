@@ -163,9 +163,9 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     prefix = f"{name}:" if is_named else ""
     if _is_folder(path):
         files = [
-            str(entry)
-            for entry in path.iterdir()
-            if _has_known_ending(entry, kinds) and entry.is_file()
+            str(file)
+            for file in path.iterdir()
+            if _has_known_ending(file, kinds) and file.is_file()
         ]
         if not files:
             endings = ", ".join(ending for kind in kinds for ending in kind.endings)
@@ -174,12 +174,12 @@ def expand_spec(spec: str) -> tuple[str, ...]:
                 f"{_shorten_spec(spec)}: no file in this folder ends in {endings}{others}"
             )
     elif has_magic(str(path)) and not path.exists():
-        files = [entry for entry in glob(str(path), recursive=True) if Path(entry).is_file()]
+        files = [file for file in glob(str(path), recursive=True) if Path(file).is_file()]
         if not files:
             raise SourceError(f"{_shorten_spec(spec)}: no file has such a name")
     else:
         return (spec,)
-    return tuple(f"{prefix}{entry}" for entry in sorted(files))
+    return tuple(f"{prefix}{file}" for file in sorted(files))
 
 
 def _name_others(spec: str, folder: Path) -> str:

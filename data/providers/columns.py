@@ -258,9 +258,9 @@ def _choose_times(
     times: list[tuple[str, ...]] = [(column,) for column in by_role.get("timestamp", [])]
     parted = tuple(column for role in ("date", "time") for column in by_role.get(role, []))
     times += [parted] if parted else []
-    starts = [columns for columns in times if plain(columns[0]) in PERIOD_STARTS]
+    starts = [time for time in times if plain(time[0]) in PERIOD_STARTS]
     if len(starts) == 1 and all(
-        _is_of_trades(columns[0], names) for columns in times if columns not in starts
+        _is_of_trades(time[0], names) for time in times if time not in starts
     ):
         return starts
     if times:

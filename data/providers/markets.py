@@ -71,6 +71,4 @@ def name_market_columns(
     """One name a column, `ELSEWHERE` for those of other markets, and the market that was chosen."""
     markets = list(dict.fromkeys(market for _, market in pairs if market))
     market = choose_market(markets, chosen, where)
-    return [
-        price if column_market in ("", market) else ELSEWHERE for price, column_market in pairs
-    ], market
+    return [price if owner in ("", market) else ELSEWHERE for price, owner in pairs], market

@@ -110,13 +110,11 @@ def _find_shape(cell: str) -> str:
     return re.sub(r"[0-9]+", "0", words)
 
 
-def _is_header(row: pa.Table, layout: Layout, header_lines: list[dict[str, str]]) -> bool:
+def _is_header(row: pa.Table, layout: Layout, lines: list[dict[str, str]]) -> bool:
     """Whether a row is a line of the header, or names what each column of values holds."""
     cells = {name: row.column(name)[0].as_py().strip() for name in row.column_names}
     meant = zip(VALUES, layout.values, strict=True)
-    return cells in header_lines or all(
-        find_role(cells[name]) == role for role, name in meant if name
-    )
+    return cells in lines or all(find_role(cells[name]) == role for role, name in meant if name)
 
 
 def _split_cells(line: str, separator: str) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from data.bars import parse_time
-from data.cache import PartBars, Range, SeriesCache, SeriesKey
+from data.cache import PartBars, SeriesCache, SeriesKey, TimeRange
 from data.checks import VALUES, format_time
 from data.errors import LimitError, SourceError
 from data.table import FetchOptions, LoadOptions, RawTable
@@ -83,7 +83,7 @@ def fetch(
         had = set_all_aside(cache, watch)
         if had is not None:
             start_ns = min(wanted.start_ns, had.start_ns)
-            wanted = Range(start_ns, max(wanted.end_ns, had.end_ns))
+            wanted = TimeRange(start_ns, max(wanted.end_ns, had.end_ns))
     for note in notes:
         watch(FetchStep(cache.key.short, note=note))
     fetch_range(cache, wanted, Fetching(options.fetch.accept_missing, watch))
@@ -107,7 +107,7 @@ def open_series(address: str, options: LoadOptions) -> SeriesCache:
 
 def _resolve_range(
     cache: SeriesCache, options: FetchOptions, *, is_fetch: bool = False
-) -> tuple[Range, tuple[str, ...]]:
+) -> tuple[TimeRange, tuple[str, ...]]:
     """Whole days that hold the stated range, and notes about them."""
     had = cached_range(cache)
     settled_ns = settled_end_ns(time.time_ns())
@@ -131,11 +131,15 @@ def _resolve_range(
     if start_ns >= end_ns:
         start, end = format_time(start_ns), format_time(end_ns)
         raise SourceError(f"{cache.key}: no day lies from {start} to {end}")
-    return Range(start_ns, end_ns), notes
+    return TimeRange(start_ns, end_ns), notes
 
 
 def _join_parts(
-    cache: SeriesCache, wanted: Range, parts: list[PartBars], notes: tuple[str, ...], max_bytes: int
+    cache: SeriesCache,
+    wanted: TimeRange,
+    parts: list[PartBars],
+    notes: tuple[str, ...],
+    max_bytes: int,
 ) -> RawTable:
     size = sum(part.timestamp.nbytes * (len(VALUES) + 1) for part in parts)
     if size > max_bytes:

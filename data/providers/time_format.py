@@ -8,7 +8,7 @@ text alike.
 import re
 
 from data.errors import TableError
-from data.providers.time_forms import Form
+from data.providers.time_forms import TimeForm
 
 MONTH_NAMES = (
     "january|february|march|april|may|june|july|august|september|october|november|december"
@@ -51,7 +51,7 @@ SAME = {
 """Replacements for letters that other programs know after a percent sign."""
 
 
-def parse_time_format(time_format: str) -> Form:
+def parse_time_format(time_format: str) -> TimeForm:
     """The form that a text such as ``%d/%m/%Y %H:%M`` describes.
 
     Raises:
@@ -69,7 +69,7 @@ def parse_time_format(time_format: str) -> Form:
         may_be_longer = directive in LONGER and not _begins_with_digit(pieces[k + 1 :])
         pattern += (LONGER if may_be_longer else DIRECTIVES)[directive]
     _refuse_contradiction(time_format, re.findall(r"\?P<(\w)>", pattern))
-    return Form(time_format, f"(?is)^{pattern}(?P<rest>.*)$")
+    return TimeForm(time_format, f"(?is)^{pattern}(?P<rest>.*)$")
 
 
 def suggest_format(example: str, date: str) -> str:

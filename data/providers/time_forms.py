@@ -41,7 +41,7 @@ SECOND_DIGITS = r":?(?P<S>[0-5][0-9])(?:[.,]?(?P<f>[0-9]{3}(?:[0-9]{3}){0,2}))?"
 
 
 @dataclass(frozen=True)
-class Form:
+class TimeForm:
     """One way to write a time.
 
     Args:
@@ -54,22 +54,22 @@ class Form:
     pattern: str
 
 
-ISO = Form(
+ISO = TimeForm(
     "ISO 8601",
     r"^(?P<Y>(?:19|20)[0-9]{2})[-/.](?P<m>[0-9]{2})[-/.](?P<d>[0-9]{2})"
     r"(?:[Tt ](?P<H>[0-9]{2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.,](?P<f>[0-9]{1,9}))?)?"
     rf"{ZONE}|{ZONE_ALONE})?$",
 )
 FORMS = (
-    Form("YYYYMMDD", rf"^{DATE_DIGITS}(?:[T ]*{MINUTE_DIGITS}(?:{SECOND_DIGITS})?{ZONE})?$"),
-    Form("YYYYMMDD-HHMMSS", f"^{DATE_DIGITS}-{MINUTE_DIGITS}{SECOND_DIGITS}{ZONE}$"),
-    Form("day.month.year", rf"^{DAY}\.{MONTH}\.{YEAR}{CLOCK}$"),
-    Form("day/month/year", f"^{DAY}[/-]{MONTH}[/-]{YEAR}{CLOCK}$"),
-    Form("month/day/year", f"^{MONTH}[/-]{DAY}[/-]{YEAR}{CLOCK}$"),
-    Form("year-month-day", f"^{YEAR}[/.-]{MONTH}[/.-]{DAY}{CLOCK}$"),
-    Form("month name, day, year", f"^{WEEKDAY}{NAME} {DAY},? {YEAR}{CLOCK}$"),
-    Form("day, month name, year", f"^{WEEKDAY}{DAY}[ -]{NAME}[ -]{YEAR}{CLOCK}$"),
-    Form("year, month name, day", f"^{YEAR}[ -]{NAME}[ -]{DAY}{CLOCK}$"),
+    TimeForm("YYYYMMDD", rf"^{DATE_DIGITS}(?:[T ]*{MINUTE_DIGITS}(?:{SECOND_DIGITS})?{ZONE})?$"),
+    TimeForm("YYYYMMDD-HHMMSS", f"^{DATE_DIGITS}-{MINUTE_DIGITS}{SECOND_DIGITS}{ZONE}$"),
+    TimeForm("day.month.year", rf"^{DAY}\.{MONTH}\.{YEAR}{CLOCK}$"),
+    TimeForm("day/month/year", f"^{DAY}[/-]{MONTH}[/-]{YEAR}{CLOCK}$"),
+    TimeForm("month/day/year", f"^{MONTH}[/-]{DAY}[/-]{YEAR}{CLOCK}$"),
+    TimeForm("year-month-day", f"^{YEAR}[/.-]{MONTH}[/.-]{DAY}{CLOCK}$"),
+    TimeForm("month name, day, year", f"^{WEEKDAY}{NAME} {DAY},? {YEAR}{CLOCK}$"),
+    TimeForm("day, month name, year", f"^{WEEKDAY}{DAY}[ -]{NAME}[ -]{YEAR}{CLOCK}$"),
+    TimeForm("year, month name, day", f"^{YEAR}[ -]{NAME}[ -]{DAY}{CLOCK}$"),
 )
 
 LOOKED_AT_FIRST = 1000
@@ -98,14 +98,14 @@ class Moments:
     zones: pa.Array
 
 
-def fitting(column: pa.Array) -> list[Form]:
+def find_forms(column: pa.Array) -> list[TimeForm]:
     """The forms that fit every value of a column [N]; missing values fit all."""
     present = column.drop_null()
     few = present.slice(0, LOOKED_AT_FIRST)
     return [form for form in FORMS if _fits(few, form) and _fits(present, form)]
 
 
-def parse_times(column: pa.Array, form: Form) -> Moments:
+def parse_times(column: pa.Array, form: TimeForm) -> Moments:
     """Read times [N] as a form has them."""
     groups = pc.extract_regex(column, form.pattern)
     part = {field.name: pc.struct_field(groups, field.name) for field in groups.type}
@@ -139,7 +139,7 @@ def read_offset(zone: str) -> int | None:
     return (-offset_ns if bare[0] == "-" else offset_ns) if is_zone else None
 
 
-def _fits(column: pa.Array, form: Form) -> bool:
+def _fits(column: pa.Array, form: TimeForm) -> bool:
     return pc.all(pc.match_substring_regex(column, form.pattern)).as_py() is True
 
 

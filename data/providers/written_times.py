@@ -13,11 +13,19 @@ from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints
 from data.errors import TableError
 from data.providers.numbers import to_array
 from data.providers.time_format import parse_time_format, suggest_format
-from data.providers.time_forms import FORMS, ISO, Form, Moments, fitting, parse_times, read_offset
+from data.providers.time_forms import (
+    FORMS,
+    ISO,
+    Moments,
+    TimeForm,
+    find_forms,
+    parse_times,
+    read_offset,
+)
 
 ZONE_UTC = "UTC"
 
-EPOCH_DIGITS = Form("whole numbers since 1970", r"^[0-9]{9,19}$")
+EPOCH_DIGITS = TimeForm("whole numbers since 1970", r"^[0-9]{9,19}$")
 
 OFFSET_AT_END = r"(?:Z|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)$"
 
@@ -95,7 +103,7 @@ def _cast_times(column: pa.Array, zone: str | None) -> Ints | None:
         return None
 
 
-def _read_form(column: pa.Array, label: str, form: Form) -> WrittenTimes:
+def _read_form(column: pa.Array, label: str, form: TimeForm) -> WrittenTimes:
     moments = parse_times(column, form)
     if moments.is_wrong.any():
         raise _refuse(label, column, np.flatnonzero(moments.is_wrong))
@@ -121,7 +129,7 @@ def _settle_zones(column: pa.Array, label: str, moments: Moments) -> WrittenTime
 
 
 def _read_other_form(column: pa.Array, label: str) -> WrittenTimes:
-    forms = fitting(column)
+    forms = find_forms(column)
     if len(forms) > 1:
         raise _refuse_two_forms(column, label, forms)
     if forms:
@@ -138,7 +146,7 @@ def _read_other_form(column: pa.Array, label: str) -> WrittenTimes:
     return WrittenTimes(written.time_ns, written.zone or zone, written.notes)
 
 
-def _read_formatted(column: pa.Array, label: str, form: Form) -> WrittenTimes:
+def _read_formatted(column: pa.Array, label: str, form: TimeForm) -> WrittenTimes:
     column = pc.replace_substring_regex(column, BLANKS, " ")
     moments = parse_times(column, form)
     wrong = np.flatnonzero(moments.is_wrong)
@@ -162,7 +170,7 @@ def _find_named_zone(column: pa.Array) -> tuple[pa.Array, str] | None:
     return pc.struct_field(groups, "time"), zones[0]
 
 
-def _refuse_two_forms(column: pa.Array, label: str, forms: list[Form]) -> TableError:
+def _refuse_two_forms(column: pa.Array, label: str, forms: list[TimeForm]) -> TableError:
     """Dates whose day and month may be exchanged."""
     example = column.drop_null()[0].as_py()[:40]
     named = " and ".join(form.words for form in forms)
@@ -183,7 +191,7 @@ def _odd_rows(column: pa.Array) -> npt.NDArray[np.intp]:
     return fewest if 2 * len(fewest) < len(present) else present
 
 
-def _unlike(column: pa.Array, form: Form) -> npt.NDArray[np.intp]:
+def _unlike(column: pa.Array, form: TimeForm) -> npt.NDArray[np.intp]:
     fits = pc.fill_null(pc.match_substring_regex(column, form.pattern), True)
     return np.flatnonzero(~fits.to_numpy(zero_copy_only=False))
 

@@ -38,7 +38,7 @@ READ_KEYS: set[str] = set()
 
 
 @dataclass(frozen=True)
-class Account:
+class VendorAccount:
     """Key, address and pace of calls to the vendor; `url` is None for the client's own address."""
 
     key: str = field(repr=False)
@@ -63,7 +63,7 @@ def config_file() -> Path:
     return Path(user_config_path(APP)) / FILE
 
 
-def find_account() -> Account:
+def find_account() -> VendorAccount:
     """The account of this user, from the environment and the file.
 
     Raises:
@@ -85,7 +85,7 @@ def find_account() -> Account:
             "and no spaces"
         )
     READ_KEYS.add(key)
-    return Account(key, _checked_url(settings, path), _checked_calls(settings, path))
+    return VendorAccount(key, _checked_url(settings, path), _checked_calls(settings, path))
 
 
 def tell_key() -> str:

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from data.errors import FetchError, SourceError
-from data.vendor.account import Account, check_url
-from data.vendor.transport import Answer, BoundedPool, CallError
+from data.vendor.account import VendorAccount, check_url
+from data.vendor.transport import BoundedPool, CallError, VendorAnswer
 
 CLIENTS = ("massive", "polygon")
 """Names under which the vendor's client is installed, the maintained one first."""
@@ -70,7 +70,7 @@ class VendorClient:
         tell: Takes one line for each wait.
     """
 
-    def __init__(self, account: Account, tell: Tell) -> None:
+    def __init__(self, account: VendorAccount, tell: Tell) -> None:
         self._account = account
         self._pace = Pace(account.calls_per_minute, tell)
         self._rest = _load_client(account)
@@ -109,7 +109,7 @@ class VendorClient:
         raise FetchError(self._explain(query, failed, failures))
 
     def _ask(self, query: Query, extra: Mapping[str, str]) -> bytes:
-        answer: Answer = self._rest.list_aggs(
+        answer: VendorAnswer = self._rest.list_aggs(
             query.symbol,
             query.multiplier,
             query.timespan,
@@ -174,7 +174,7 @@ def backoff_s(failures: int) -> float:
     return longest * (0.5 + secrets.randbelow(501) / 1000)
 
 
-def _load_client(account: Account) -> Any:  # noqa: ANN401 - the client ships no types
+def _load_client(account: VendorAccount) -> Any:  # noqa: ANN401 - the client ships no types
     name = next((name for name in CLIENTS if find_spec(name)), None)
     if name is None:
         raise SourceError("polygon needs the vendor's client: pip install polygon-api-client")

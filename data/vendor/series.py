@@ -15,11 +15,11 @@ import numpy as np
 
 from data.cache import (
     SUPERSEDED,
-    DamagedError,
-    Part,
+    CachePart,
+    DamagedPartError,
     PartBars,
-    Range,
     SeriesCache,
+    TimeRange,
     bars_hash,
     missing_ranges,
     now_text,
@@ -70,7 +70,7 @@ class Fetching:
     watch: Watch
 
 
-def fetch_range(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
+def fetch_range(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[PartBars]:
     """The bars of a range, fetched as far as the cache lacks them.
 
     `wanted` is whole days. Returns parts that cover them, oldest first; the first and last may
@@ -91,7 +91,7 @@ def fetch_range(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBa
     return [bars for _, bars in held]
 
 
-def cached_bars(cache: SeriesCache, wanted: Range) -> list[PartBars]:
+def cached_bars(cache: SeriesCache, wanted: TimeRange) -> list[PartBars]:
     """Parts of the cache that cover a range, as `fetch_range`, without a call or a write.
 
     Raises:
@@ -109,7 +109,7 @@ def cached_bars(cache: SeriesCache, wanted: Range) -> list[PartBars]:
     return [bars for _, bars in held]
 
 
-def set_all_aside(cache: SeriesCache, watch: Watch) -> Range | None:
+def set_all_aside(cache: SeriesCache, watch: Watch) -> TimeRange | None:
     """Set all parts of a series aside; the range that they covered, None when there were none."""
     with cache.lock(lambda line: watch(FetchStep(cache.key.short, note=line))):
         covered = cached_range(cache)
@@ -118,10 +118,10 @@ def set_all_aside(cache: SeriesCache, watch: Watch) -> Range | None:
     return covered
 
 
-def cached_range(cache: SeriesCache) -> Range | None:
+def cached_range(cache: SeriesCache) -> TimeRange | None:
     """From the first cached time to the last; None when nothing is cached."""
     parts = cache.parts()
-    return Range(parts[0].start_ns, parts[-1].end_ns) if parts else None
+    return TimeRange(parts[0].start_ns, parts[-1].end_ns) if parts else None
 
 
 def settled_end_ns(now_ns: int) -> int:
@@ -146,7 +146,7 @@ def log_step(step: FetchStep) -> None:
         logger.info("%s: %s", step.series, step.note)
 
 
-def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
+def _fill(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> None:
     """Set damaged parts aside, and fetch and keep what is missing; the lock is held."""
     _, damaged = _read_all(cache, wanted)
     for part, why in damaged:
@@ -181,7 +181,9 @@ def _ahead(client: VendorClient, step: FetchStep, note: str = "") -> FetchStep:
     return replace(step, left_s=client.estimate_seconds(step.pieces - step.done), note=note)
 
 
-def _fetch_piece(client: VendorClient, cache: SeriesCache, piece: Range, how: Fetching) -> PartBars:
+def _fetch_piece(
+    client: VendorClient, cache: SeriesCache, piece: TimeRange, how: Fetching
+) -> PartBars:
     """One piece, checked against the calendar and against the bars that are cached beside it."""
     beside = _beside(cache, piece)
     start_ns = min([piece.start_ns, *(overlap.start_ns for overlap, _ in beside)])
@@ -213,7 +215,7 @@ def _fetch_piece(client: VendorClient, cache: SeriesCache, piece: Range, how: Fe
     return PartBars(timestamp, values, now_text(), days)
 
 
-def _beside(cache: SeriesCache, piece: Range) -> list[tuple[Range, PartBars]]:
+def _beside(cache: SeriesCache, piece: TimeRange) -> list[tuple[TimeRange, PartBars]]:
     """The cached days that touch a piece, before and after it, and the parts that hold them."""
     neighbours = []
     for part in cache.parts():
@@ -224,15 +226,15 @@ def _beside(cache: SeriesCache, piece: Range) -> list[tuple[Range, PartBars]]:
             continue
         if part.end_ns == piece.start_ns:
             last = int(bars.timestamp[-1]) // DAY_NS * DAY_NS
-            overlap = Range(max(last, part.start_ns), part.end_ns)
+            overlap = TimeRange(max(last, part.start_ns), part.end_ns)
         else:
             first_end = int(bars.timestamp[0]) // DAY_NS * DAY_NS + DAY_NS
-            overlap = Range(part.start_ns, min(first_end, part.end_ns))
+            overlap = TimeRange(part.start_ns, min(first_end, part.end_ns))
         neighbours.append((overlap, bars))
     return neighbours
 
 
-def _check_same(cache: SeriesCache, fetched: Fetched, overlap: Range, held: PartBars) -> None:
+def _check_same(cache: SeriesCache, fetched: Fetched, overlap: TimeRange, held: PartBars) -> None:
     """Refuse bars that do not go on from those that are cached."""
     new_times, new = _cut(fetched.timestamp, fetched.values, overlap)
     old_times, old = _cut(held.timestamp, held.values, overlap)
@@ -256,7 +258,7 @@ def _check_same(cache: SeriesCache, fetched: Fetched, overlap: Range, held: Part
 
 
 def _check_same_as_lost(
-    cache: SeriesCache, piece: Range, bars: PartBars, lost: Mapping[Range, str]
+    cache: SeriesCache, piece: TimeRange, bars: PartBars, lost: Mapping[TimeRange, str]
 ) -> None:
     if piece in lost and bars_hash(bars) != lost[piece]:
         start, end = format_time(piece.start_ns), format_time(piece.end_ns)
@@ -270,10 +272,10 @@ def _rewritten(cache: SeriesCache, what: str) -> RewrittenError:
     )
 
 
-def _read(cache: SeriesCache, part: Part) -> PartBars:
+def _read(cache: SeriesCache, part: CachePart) -> PartBars:
     try:
         return cache.read(part)
-    except DamagedError as error:
+    except DamagedPartError as error:
         cache.set_aside(part)
         raise FetchError(
             f"{cache.key}: {part.path.name[:40]}... was damaged ({error}) and is set aside; "
@@ -282,20 +284,20 @@ def _read(cache: SeriesCache, part: Part) -> PartBars:
 
 
 def _read_all(
-    cache: SeriesCache, wanted: Range
-) -> tuple[list[tuple[Part, PartBars]], list[tuple[Part, str]]]:
+    cache: SeriesCache, wanted: TimeRange
+) -> tuple[list[tuple[CachePart, PartBars]], list[tuple[CachePart, str]]]:
     """Parts within a range: those that are whole, and those that are not, with the reason."""
     held, damaged = [], []
     for part in cache.parts():
         if part.range.overlaps(wanted):
             try:
                 held.append((part, cache.read(part)))
-            except DamagedError as error:
+            except DamagedPartError as error:
                 damaged.append((part, str(error)))
     return held, damaged
 
 
-def _split(whole: Range, lost: Mapping[Range, str], timeframe: str) -> Iterator[Range]:
+def _split(whole: TimeRange, lost: Mapping[TimeRange, str], timeframe: str) -> Iterator[TimeRange]:
     """The pieces of a range; a damaged part is fetched as the one piece that it was."""
     at = whole.start_ns
     lost_within = sorted(r.start_ns for r in lost if r.start_ns >= at)
@@ -305,7 +307,7 @@ def _split(whole: Range, lost: Mapping[Range, str], timeframe: str) -> Iterator[
             at = again.end_ns
             continue
         edges = [whole.end_ns, _next_edge(at, timeframe), *(s for s in lost_within if s > at)]
-        yield Range(at, min(edges))
+        yield TimeRange(at, min(edges))
         at = min(edges)
 
 
@@ -322,7 +324,7 @@ def _next_edge(at_ns: int, timeframe: str) -> int:
 
 
 def _cut(
-    timestamp: Ints, values: Mapping[str, Floats], within: Range
+    timestamp: Ints, values: Mapping[str, Floats], within: TimeRange
 ) -> tuple[Ints, Mapping[str, Floats]]:
     first, last = np.searchsorted(timestamp, [within.start_ns, within.end_ns])
     return timestamp[first:last], {name: values[name][first:last] for name in VALUES}

@@ -48,7 +48,7 @@ class CallError(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class VendorAnswer:
     """A whole answer of status 200, unpacked, as the client wants it."""
 
     data: bytes
@@ -67,7 +67,7 @@ class BoundedPool:
         url: str,
         fields: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> VendorAnswer:
         """Make one call, once.
 
         Raises:
@@ -95,9 +95,9 @@ class BoundedPool:
             raise CallError(f"the connection failed ({what})", can_repeat=True) from None
 
 
-def _answer(response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
+def _answer(response: urllib3.BaseHTTPResponse, deadline: float) -> VendorAnswer:
     if response.status == 200:
-        return Answer(_read_body(response, deadline))
+        return VendorAnswer(_read_body(response, deadline))
     raise CallError(
         f"status {response.status}",
         status=response.status,

@@ -38,11 +38,11 @@ class Parameter:
 
     @property
     def wanted(self) -> str:
-        """What a value has to be, in words."""
+        """Demands on a value, in words."""
         least = "above 0" if self.least == ABOVE_ZERO else f"at least {self.least:g}"
         most = "" if self.most == math.inf else f"at most {self.most:g}"
-        parts = "whole" if self.is_whole else "", "" if self.least == ANY else least, most
-        return " and ".join(filter(None, parts))
+        words = "whole" if self.is_whole else "", "" if self.least == ANY else least, most
+        return " and ".join(filter(None, words))
 
     def admits(self, value: float) -> bool:
         """Whether a value is finite, large enough, and whole where it must be."""

@@ -26,7 +26,7 @@ LENGTHS = 9
 """Averages of a family."""
 
 OFFSETS = np.array([[1, 2, 3, 4], [1, 2, 4, 6], [1, 3, 5, 7]])
-"""How far a family's lengths lie from its base, by robustness."""
+"""Distances of a family's lengths from its base, by robustness."""
 
 BAND = 1e-12
 """Price and average are level within this share of price: far above rounding, below any tick."""
@@ -168,7 +168,7 @@ def sides(close: Floats, averages: Floats) -> Ints:
 def compute_steps(
     close: Floats, growth: int, decay: int, cutout: int
 ) -> tuple[Floats, Floats, float]:
-    """What an equity is multiplied by at each bar: for a long, for a short [T], for neither."""
+    """Factors of an equity at each bar: of a long, of a short [T], of neither."""
     flat = 1.0 - decay / 10000.0
     up = np.full(len(close), math.nan)
     down = np.full(len(close), math.nan)
@@ -184,6 +184,7 @@ def compute_growth(growth: int, bars: int) -> float:
     """exp(growth * bars / 1,000,000), at most e: additions and multiplications alone."""
     product = growth * bars
     x = product / MILLION if product < MILLION else 1.0
+    # Horner's scheme, so that every engine adds in the same order.
     g = float(TAYLOR[18])
     for i in range(17, -1, -1):
         g = g * x + TAYLOR[i]

@@ -49,10 +49,10 @@ def lowest(values: Floats, window: int) -> Floats:
     return -highest(-values, window)
 
 
-def larger(one: float, other: float) -> float:
+def larger(first: float, second: float) -> float:
     """The larger of two numbers; NaN where one of them is.
 
     >>> larger(1.0, 2.0), larger(float("nan"), 2.0), larger(1.0, float("nan"))
     (2.0, nan, nan)
     """
-    return one if one > other or math.isnan(one) else other
+    return first if first > second or math.isnan(first) else second

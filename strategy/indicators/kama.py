@@ -7,7 +7,7 @@ import numpy as np
 from strategy.genes import Floats
 
 QUICKEST = 0.602
-"""What a straight path adds to the factor: 2 / 3 less 2 / 31, in three digits."""
+"""Share of the factor that a straight path adds: 2 / 3 less 2 / 31, in three digits."""
 
 SLOWEST = 0.064
 """The factor of a path that leads nowhere: 2 / 31, in three digits."""

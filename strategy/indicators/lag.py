@@ -1,4 +1,4 @@
-"""What a value was some bars ago, and how far it moved since."""
+"""Earlier values, and moves since then."""
 
 import math
 

@@ -27,8 +27,8 @@ def stoch(high: Floats, low: Floats, close: Floats, window: int) -> Floats:
     """
     top = highest(high, window)
     bottom = lowest(low, window)
-    places = np.full(len(close), math.nan)
+    percents = np.full(len(close), math.nan)
     for t in range(len(close)):
         if top[t] > bottom[t]:
-            places[t] = 100.0 * ((close[t] - bottom[t]) / (top[t] - bottom[t]))
-    return places
+            percents[t] = 100.0 * ((close[t] - bottom[t]) / (top[t] - bottom[t]))
+    return percents

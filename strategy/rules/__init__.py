@@ -63,7 +63,7 @@ def find_strategy(name: str) -> Strategy:
 
 
 def _as_file(name: str) -> str:
-    """What to write where a name that is unknown looks like that of a file."""
+    """Hint where a name that is unknown looks like that of a file."""
     if Path(f"{name}.py").is_file():
         return f"; or the file {name}.py?"
     is_path = Path(name).exists() or Path(name).name != name

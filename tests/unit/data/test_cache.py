@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from data import cache as cache_module
 from data.cache import (
-    DamagedError,
-    Part,
+    CachePart,
+    DamagedPartError,
     PartBars,
-    Range,
     SeriesCache,
     SeriesKey,
+    TimeRange,
     bars_hash,
     missing_ranges,
 )
@@ -68,7 +68,7 @@ def test_no_byte_can_change_unseen(cache):
         changed = bytearray(whole)
         changed[place] ^= 1 << (place % 8)
         part.path.write_bytes(changed)
-        with pytest.raises(DamagedError):
+        with pytest.raises(DamagedPartError):
             cache.read(part)
     part.path.write_bytes(whole)
     cache.read(part)
@@ -88,7 +88,7 @@ def test_a_part_of_another_series_is_damaged(cache, tmp_path):
     target = cache.folder / foreign.path.name
     cache.folder.mkdir(parents=True)
     os.replace(foreign.path, target)
-    with pytest.raises(DamagedError, match="belongs elsewhere"):
+    with pytest.raises(DamagedPartError, match="belongs elsewhere"):
         cache.read(cache.parts()[0])
 
 
@@ -206,9 +206,9 @@ def test_what_is_missing_and_what_is_there_make_the_range(edges, one, two):
     """Every second of a range is covered by a part or missing, and none is both."""
     edges.sort()
     pairs = list(zip(edges[::2], edges[1::2], strict=False))
-    parts = [Part(a, b, "", "", None) for a, b in pairs]
+    parts = [CachePart(a, b, "", "", None) for a, b in pairs]
     start, end = min(one, two), max(one, two)
-    gaps = missing_ranges(parts, Range(start, end))
+    gaps = missing_ranges(parts, TimeRange(start, end))
     for second in range(start, end):
         covered = any(a <= second < b for a, b in pairs)
         assert sum(a <= second < b for a, b in gaps) == (0 if covered else 1)
@@ -221,5 +221,5 @@ def assert_damaged(cache, part, content, words):
     part.path.unlink()
     name = f"0_3000_{part.bars_hash}_{digest}.parquet"
     (cache.folder / name).write_bytes(content)
-    with pytest.raises(DamagedError, match=words):
+    with pytest.raises(DamagedPartError, match=words):
         cache.read(cache.parts()[0])

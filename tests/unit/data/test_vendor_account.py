@@ -9,14 +9,14 @@ import pytest
 
 import data
 from data.errors import SourceError
-from data.vendor.account import Account, check_url, find_account
+from data.vendor.account import VendorAccount, check_url, find_account
 
 KEY = "secret+KEY/1=="
 
 
 def test_an_account_does_not_show_its_key():
     """Neither repr nor str holds it."""
-    account = Account(KEY)
+    account = VendorAccount(KEY)
     assert KEY not in f"{account!r} {account}"
 
 
@@ -25,8 +25,8 @@ def test_an_account_does_not_show_its_key():
 )
 def test_a_text_is_freed_of_the_key(form):
     """Plain, as part of an address, and in base64."""
-    assert KEY not in Account(KEY).redact(f"before {form} after")
-    assert form.rstrip("=") not in Account(KEY).redact(f"before {form} after")
+    assert KEY not in VendorAccount(KEY).redact(f"before {form} after")
+    assert form.rstrip("=") not in VendorAccount(KEY).redact(f"before {form} after")
 
 
 @pytest.mark.parametrize(
