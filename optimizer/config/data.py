@@ -1,4 +1,4 @@
-"""What is traded: bars, how they are read and cut, the strategy, and what a trade costs."""
+"""Settings of bars, how they are read and cut, of the strategy, and of a trade's costs."""
 
 from typing import Literal
 

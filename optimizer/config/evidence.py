@@ -1,4 +1,4 @@
-"""What to find out about a front: is it more than luck? None of it changes the front."""
+"""Settings of the evidence on a front: is it more than luck? None of it changes the front."""
 
 from typing import Literal
 

@@ -40,7 +40,7 @@ class RunConfig(
     WindowSettings,
     DataSettings,
 ):
-    """What a person may choose. Field descriptions are the help texts of the flags."""
+    """All that a person may choose. Field descriptions are the help texts of the flags."""
 
     def deciding(self, *what: Decides) -> dict[str, object]:
         """Values of the knobs that decide these things, by name, ready for JSON."""
@@ -55,18 +55,18 @@ def names_deciding(*what: Decides) -> tuple[str, ...]:
 
 def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
     """Combine defaults, a TOML file and flags, which are field name to value."""
-    given = {} if path is None else read_toml(path)
-    return make_config(overlaid(given, flags), where=str(path), flags=flags)
+    values = {} if path is None else read_toml(path)
+    return make_config(overlaid(values, flags), where=str(path), flags=flags)
 
 
 def overlaid(values: Mapping[str, object], flags: Mapping[str, object]) -> dict[str, object]:
     """Values with those of flags in their place; tables are replaced key by key."""
-    found = {**values, **flags}
+    combined = {**values, **flags}
     for name, above in flags.items():
         below = values.get(name)
         if isinstance(below, Mapping) and isinstance(above, Mapping):
-            found[name] = {**below, **above}
-    return found
+            combined[name] = {**below, **above}
+    return combined
 
 
 def make_config(
@@ -90,7 +90,7 @@ def make_config(
 
 
 def describe_allowed_values(name: str) -> str:
-    """What a field may hold, such as ``"a whole number from 1 to 10,000,000"``.
+    """Values that a field may hold, such as ``"a whole number from 1 to 10,000,000"``.
 
     >>> describe_allowed_values("risk_fraction")
     'a number above 0, at most 1'
@@ -116,7 +116,7 @@ def find_value_type(field: FieldInfo) -> type:
 
 
 def find_words(field: FieldInfo) -> Words | None:
-    """What a field may hold, where its type and range do not say it."""
+    """Words for a field's values, where its type and range are not enough."""
     return next((known for known in field.metadata if isinstance(known, Words)), None)
 
 
@@ -137,7 +137,7 @@ def to_toml(config: RunConfig) -> str:
     for name, field in RunConfig.model_fields.items():
         value, comment = getattr(config, name), f"# {field.description}\n"
         if isinstance(value, dict):
-            rows = [f"{_toml_value(key)} = {_toml_value(one)}\n" for key, one in value.items()]
+            rows = [f"{_toml_value(key)} = {_toml_value(entry)}\n" for key, entry in value.items()]
             tables.append(f"{comment}[{name}]\n{''.join(rows)}")
         elif value is None:
             keys.append(f"{comment}# {name} = (unset)\n")
@@ -154,7 +154,7 @@ def read_page(path: Path, otherwise: str, most: int = LARGEST_FILE_BYTES) -> str
         ConfigError: When it is larger, or a folder, a pipe or a device.
         OSError, UnicodeDecodeError: When it cannot be read, or is not UTF-8.
     """
-    # Only here: whoever names flags alone shall not wait for numpy.
+    # Only here: a command that only names flags shall not wait for numpy.
     from data.files import NoFileError, TooLargeError, read_ordinary
 
     try:
@@ -196,9 +196,9 @@ def _toml_value(value: object) -> str:
     return f'"{plain}"'
 
 
-def _problem(place: tuple[int | str, ...], value: object, flags: Collection[str]) -> str:
+def _problem(key_path: tuple[int | str, ...], value: object, flags: Collection[str]) -> str:
     """One wrong value: where it stands, what may stand there, and what does."""
-    name, path = str(place[0]), ".".join(str(part) for part in place if part != "[key]")
+    name, path = str(key_path[0]), ".".join(str(part) for part in key_path if part != "[key]")
     shown = repr(value)
     if len(shown) > MOST_SHOWN_CHARACTERS:
         shown = f"{shown[: MOST_SHOWN_CHARACTERS - 3]}..."
@@ -206,9 +206,9 @@ def _problem(place: tuple[int | str, ...], value: object, flags: Collection[str]
         near = get_close_matches(name.lower(), list(RunConfig.model_fields), n=1)
         return f"{name} is unknown" + (f"; did you mean '{near[0]}'?" if near else "")
     words = find_words(RunConfig.model_fields[name])
-    entry = words.entry if words is not None and len(place) > 1 else ""
+    entry = words.entry if words is not None and len(key_path) > 1 else ""
     if name in flags:
-        path = format_flag(name) + (f" {place[1]}" if entry else "")
+        path = format_flag(name) + (f" {key_path[1]}" if entry else "")
     return f"{path} must be {entry or describe_allowed_values(name)}, got {shown}"
 
 
@@ -221,5 +221,5 @@ def _describe_range(field: FieldInfo) -> str:
 
 def _limit(field: FieldInfo, name: str) -> str | None:
     """A limit of a field's numbers, as pydantic keeps it."""
-    found = [getattr(known, name) for known in field.metadata if hasattr(known, name)]
-    return f"{found[0]:,}" if found else None
+    limits = [getattr(known, name) for known in field.metadata if hasattr(known, name)]
+    return f"{limits[0]:,}" if limits else None

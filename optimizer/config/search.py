@@ -1,4 +1,4 @@
-"""What a search strives for, how, and when to stop; the search takes the settings as they are."""
+"""Settings of a search: goals, ways, and when to stop; the search takes them as they are."""
 
 from typing import Literal
 

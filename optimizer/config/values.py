@@ -48,10 +48,10 @@ def parse_bytes(text: str) -> int:
     >>> parse_bytes("1.5GiB")
     1610612736
     """
-    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]{0,3})\s*", text)
-    if found is None or found[2].upper() not in UNITS:
+    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]{0,3})\s*", text)
+    if match is None or match[2].upper() not in UNITS:
         raise ValueError("not an amount of memory")
-    return int(float(found[1]) * UNITS[found[2].upper()])
+    return int(float(match[1]) * UNITS[match[2].upper()])
 
 
 def format_bytes(count: int) -> str:
@@ -67,12 +67,12 @@ def format_bytes(count: int) -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """What a field may hold, where its type and range do not say it.
+    """Words for a field's values, where its type and range are not enough.
 
     Args:
         text: In words, for errors.
-        form: What stands behind its flag in help; of a flag that repeats, one entry.
-        entry: What one value of a table may hold, in words.
+        form: Text behind its flag in help; of a flag that repeats, one entry.
+        entry: Values that one entry of a table may hold, in words.
     """
 
     text: str
@@ -107,15 +107,15 @@ def knob(
     `description` is the help of its flag and the comment above its key in a file, `also` a
     second name of its flag; `ge`, `gt` and `le` are limits.
     """
-    said: dict[str, JsonValue] = {"decides": decides, "also": also}
+    extra: dict[str, JsonValue] = {"decides": decides, "also": also}
     value: Value = Field(
-        default, description=description, json_schema_extra=said, ge=ge, gt=gt, le=le
+        default, description=description, json_schema_extra=extra, ge=ge, gt=gt, le=le
     )
     return value
 
 
 def read_schema_extra(field: FieldInfo, what: Literal["decides", "also"]) -> str:
-    """What a field says of itself beside its type and description; empty where it says nothing."""
+    """Extra of a field beside its type and description; empty where there is none."""
     extra = field.json_schema_extra
     return str(extra.get(what, "")) if isinstance(extra, dict) else ""
 
@@ -135,12 +135,12 @@ def _is_split(value: str | None) -> bool:
     """Whether it is a number of groups and a smaller one of them, or nothing."""
     if value is None:
         return True
-    found = re.fullmatch(r"([0-9]{1,3}),([0-9]{1,3})", value)
-    return found is not None and 1 <= int(found[2]) < int(found[1])
+    match = re.fullmatch(r"([0-9]{1,3}),([0-9]{1,3})", value)
+    return match is not None and 1 <= int(match[2]) < int(match[1])
 
 
 def is_tag(text: str) -> bool:
-    """Whether a text is one word that no terminal obeys, as `TAG_RULE` says.
+    """Whether a text is one word that no terminal obeys, by `TAG_RULE`.
 
     >>> is_tag("btc-2024"), is_tag("two words"), is_tag("-x")
     (True, False, False)

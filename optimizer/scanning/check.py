@@ -38,15 +38,15 @@ def check_rows(rows: Mapping[str, SymbolRow], question: Question, threads: int) 
         return _difference("trend", expected, row.trend) or _difference("votes", votes, row.votes)
 
     # All loops are compiled before threads ask for them.
-    found = {name: check(rows[name]) for name in list(rows)[:1]}
+    differences = {name: check(rows[name]) for name in list(rows)[:1]}
     with ThreadPoolExecutor(threads) as pool:
         rest = list(rows)[1:]
-        found |= dict(zip(rest, pool.map(check, [rows[name] for name in rest]), strict=True))
-    wrong = [name for name, difference in found.items() if difference]
+        differences |= dict(zip(rest, pool.map(check, [rows[name] for name in rest]), strict=True))
+    wrong = [name for name, difference in differences.items() if difference]
     if wrong:
         raise ParityError(
             f"{len(wrong)} of {len(rows)} symbols differ from the readable definition, so no "
-            f"class is shown; {wrong[0]}: {found[wrong[0]]}; this is a "
+            f"class is shown; {wrong[0]}: {differences[wrong[0]]}; this is a "
             "defect"
         )
 
@@ -70,8 +70,8 @@ def _difference(what: str, expected: Floats | Int8s, actual: Floats | Int8s) -> 
     if expected.shape != actual.shape:
         return f"{what} of shape {list(actual.shape)}, by definition {list(expected.shape)}"
     is_other = ~((expected == actual) | (np.isnan(expected) & np.isnan(actual)))
-    places = np.argwhere(is_other)
-    if not len(places):
+    differing = np.argwhere(is_other)
+    if not len(differing):
         return f"{what} differ in the sign of a zero or in a NaN"
-    place = tuple(places[0].tolist())
-    return f"{what} at {list(place)} are {actual[place]}, by definition {expected[place]}"
+    first = tuple(differing[0].tolist())
+    return f"{what} at {list(first)} are {actual[first]}, by definition {expected[first]}"

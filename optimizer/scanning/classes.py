@@ -1,4 +1,4 @@
-"""What a trend says: classes, the runs they come in, and the direction of the script."""
+"""Classes of a trend, the runs they come in, and the direction of the script."""
 
 import numpy as np
 import numpy.typing as npt

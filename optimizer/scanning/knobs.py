@@ -1,4 +1,4 @@
-"""Which knobs a scan takes, and what they mean there."""
+"""Knobs that a scan takes, and what they mean there."""
 
 from optimizer.config.data import DataSettings
 

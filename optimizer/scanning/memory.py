@@ -1,4 +1,4 @@
-"""Classes that earlier scans said of the symbols of this one, a small file a series.
+"""Classes that earlier scans gave to the symbols of this one, a small file a series.
 
 Many scans may share a folder. A file names the closes that were seen by their SHA-256, so that a
 corrected bar is noticed.
@@ -31,43 +31,43 @@ ENDING = ".trend"
 MOST_NAMED = 5
 """Symbols that a note names before it counts the others."""
 
-Told = tuple[str, int]
+LastClass = tuple[str, int]
 """A class, and when the last bar of that scan opens, nanoseconds UTC."""
 
 
 @dataclass(frozen=True)
 class Memo:
-    """What a file says of a series.
+    """Last classes of a series, as a file holds them.
 
     Args:
         key: The file's name, which the parameters and the series decide.
         bars: How many were seen.
         closes: SHA-256 of their closes, hexadecimal.
         last_ns: When the last of them opens, nanoseconds UTC.
-        told: Thresholds to what was last said by them, the newest last.
+        told: Thresholds to the class last given by them, the newest last.
     """
 
     key: str
     bars: int = 0
     closes: str = hashlib.sha256().hexdigest()
     last_ns: int = -(2**63)
-    told: Mapping[str, Told] = field(default_factory=dict)
+    told: Mapping[str, LastClass] = field(default_factory=dict)
 
 
 class Recalled(NamedTuple):
-    """What is known of one symbol.
+    """History of one symbol.
 
     Args:
         closes: SHA-256 of its closes, hexadecimal.
-        memo: What earlier scans left.
-        told: What was last said of it by the same thresholds, and when; or None.
+        memo: Of earlier scans.
+        last_class: Class last given to it by the same thresholds, and when; or None.
     """
 
     name: str
     bars: Bars
     closes: str
     memo: Memo
-    told: Told | None
+    last_class: LastClass | None
 
     @property
     def is_past(self) -> bool:
@@ -75,12 +75,12 @@ class Recalled(NamedTuple):
         return int(self.bars.timestamp[-1]) < self.memo.last_ns
 
 
-class Memory:
-    """Reads and writes last classes; where that fails it says so and does without.
+class ScanHistory:
+    """Reads and writes last classes; where that fails it does without, with a note.
 
     Args:
         folder: Of kept classes; None where none are wanted.
-        question: What is asked of the symbols.
+        question: Asked of the symbols.
         start: Where rows were asked to begin; other rows are another series.
     """
 
@@ -88,12 +88,15 @@ class Memory:
         self._folder = folder
         self._question, self._start = question, start
         self._thresholds = f"{question.high!r} {question.low!r}"
-        self._said: dict[str, list[str]] = {}
+        self._failures: dict[str, list[str]] = {}
 
     def recall(self, name: str, bars: Bars) -> Recalled:
-        """What is known of a symbol."""
-        asked, series = self._question, (bars.symbol, bars.source, bars.timeframe_ns, self._start)
-        memo = self._read(name, build_key(asked.kind.name, asked.parameters, *series))
+        """History of a symbol."""
+        question, series = (
+            self._question,
+            (bars.symbol, bars.source, bars.timeframe_ns, self._start),
+        )
+        memo = self._read(name, build_key(question.kind.name, question.parameters, *series))
         digest = hashlib.sha256(bars.close[: memo.bars].astype("<f8", copy=False).tobytes())
         begun = digest.hexdigest()
         digest.update(bars.close[memo.bars :].astype("<f8", copy=False).tobytes())
@@ -101,13 +104,13 @@ class Memory:
         if known.is_past:
             return known
         if begun != memo.closes:
-            self._say(
+            self._note_failure(
                 name, f"bars up to {format_time(memo.last_ns)} are not those of the last scan"
             )
-        return known._replace(told=memo.told.get(self._thresholds))
+        return known._replace(last_class=memo.told.get(self._thresholds))
 
     def keep(self, known: Recalled, class_: str) -> None:
-        """Keep the class that is said of a symbol."""
+        """Keep the class of a symbol."""
         last_ns, memo = int(known.bars.timestamp[-1]), known.memo
         told = with_told(memo.told, self._thresholds, (class_, last_ns))
         new = Memo(memo.key, len(known.bars), known.closes, last_ns, told)
@@ -120,16 +123,16 @@ class Memory:
             self._give_up("written", error)
 
     def notes(self) -> tuple[str, ...]:
-        """What went wrong, each with whose it is."""
+        """Failures, each with the symbols that had it."""
         lines = []
-        for text, names in self._said.items():
+        for text, names in self._failures.items():
             more = len(names) - MOST_NAMED
             whose = ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
             lines.append(f"{whose}: {text}" if names else text)
         return tuple(lines)
 
     def tidy(self) -> None:
-        """Let go what was used longest ago, and drafts of who was killed."""
+        """Let go files used longest ago, and drafts of killed processes."""
         if self._folder is not None:
             remove_oldest(self._folder, f"*{ENDING}", MOST_BYTES)
             remove_drafts(self._folder)
@@ -147,7 +150,9 @@ class Memory:
                 raise DamagedError(path)
             note_use(path)
         except DamagedError:
-            self._say(name, "the class that was kept is damaged, so that no change is seen")
+            self._note_failure(
+                name, "the class that was kept is damaged, so that no change is seen"
+            )
             return Memo(key)
         except OSError as error:
             self._give_up("read", error)
@@ -155,11 +160,11 @@ class Memory:
 
     def _give_up(self, what: str, error: OSError) -> None:
         reason = error.strerror or error
-        self._said[f"classes cannot be {what} in {self._folder} ({reason}), none are kept"] = []
+        self._failures[f"classes cannot be {what} in {self._folder} ({reason}), none are kept"] = []
         self._folder = None
 
-    def _say(self, name: str, text: str) -> None:
-        self._said.setdefault(text, []).append(name)
+    def _note_failure(self, name: str, text: str) -> None:
+        self._failures.setdefault(text, []).append(name)
 
 
 def build_key(*parts: object) -> str:
@@ -167,8 +172,10 @@ def build_key(*parts: object) -> str:
     return hashlib.sha256(json.dumps([VERSION, *parts]).encode()).hexdigest()
 
 
-def with_told(told: Mapping[str, Told], thresholds: str, now: Told) -> dict[str, Told]:
-    """What is remembered, with what is said now as the newest."""
+def with_told(
+    told: Mapping[str, LastClass], thresholds: str, now: LastClass
+) -> dict[str, LastClass]:
+    """Last classes by thresholds, with that of now as the newest."""
     others = {name: before for name, before in told.items() if name != thresholds}
     return dict([*others.items(), (thresholds, now)][-MOST_TOLD:])
 

@@ -1,4 +1,4 @@
-"""What is asked of every symbol: one set of parameters, and the thresholds of the classes."""
+"""Question to every symbol: one set of parameters, and the thresholds of the classes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class Question:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of its parameters, in their order."""
-        return tuple(one.name for one in self.kind.parameters)
+        return tuple(parameter.name for parameter in self.kind.parameters)
 
     @cached_property
     def parameters(self) -> tuple[int, ...]:
@@ -68,7 +68,7 @@ class Question:
     @property
     def least_bars(self) -> int:
         """Bars that a symbol needs: the trend's own warm-up and two more."""
-        # What a strategy counts as warm-up is one bar shorter, because a cross adds one.
+        # The warm-up of a strategy is one bar shorter, because a cross adds one.
         return self.kind.warm_up(*self.parameters) + 3
 
     @property

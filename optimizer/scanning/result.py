@@ -1,4 +1,4 @@
-"""What a scan found: a line a symbol, what has changed, and the rows themselves."""
+"""Result of a scan: a line a symbol, changes, and the rows themselves."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -130,10 +130,10 @@ class TooShort:
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """What was found at all symbols.
+    """Result of a scan of all symbols.
 
     Args:
-        question: What was asked.
+        question: Asked of them.
         symbols: Longs by falling trend, shorts by rising trend, then neutral ones by falling
             trend; equal ones by name.
         too_short: Symbols that have no class, by name.
@@ -142,7 +142,7 @@ class Scan:
         replayed: Symbols that the readable definition confirmed in every bit.
         bars: Of all rows.
         seconds: From bars to this.
-        device: What computed the rows.
+        device: That computed the rows.
         rows_hash: SHA-256 over symbols by name: name, a zero byte, the row's bytes.
         notes: One line for each repair, assumption or warning.
         rows: The trends bar by bar, by name; too short ones have none.
@@ -177,13 +177,13 @@ class Scan:
     @property
     def counts(self) -> dict[str, int]:
         """Symbols of each class."""
-        found = [one.class_ for one in self.symbols]
-        return {word: found.count(word) for word in ("long", "short", "neutral")}
+        classes = [symbol.class_ for symbol in self.symbols]
+        return {word: classes.count(word) for word in ("long", "short", "neutral")}
 
     def payload(self) -> dict[str, object]:
         """All but the rows, ready for JSON."""
         question = self.question
-        told: dict[str, object] = {
+        fields: dict[str, object] = {
             "indicator": question.kind.name,
             "parameters": dict(zip(question.names, question.parameters, strict=True)),
             "high": question.high,
@@ -191,9 +191,9 @@ class Scan:
             "counts": self.counts,
         }
         for name in ("symbols", "too_short", "changes"):
-            told[name] = [_plain(asdict(one)) for one in getattr(self, name)]
+            fields[name] = [_plain(asdict(part)) for part in getattr(self, name)]
         rest = ("compared", "went_on", "replayed", "bars", "seconds", "device", "rows_hash")
-        return {**told, **{name: getattr(self, name) for name in rest}, "notes": list(self.notes)}
+        return {**fields, **{name: getattr(self, name) for name in rest}, "notes": list(self.notes)}
 
     def figure(self, symbol: str, last: int = 500) -> "Figure":
         """The newest bars of a symbol: price by class, the trend, votes and equities of families.
@@ -205,10 +205,16 @@ class Scan:
 
         if symbol not in self.rows:
             raise ConfigError(unknown("symbol", symbol, list(self.rows) or ["none"]))
-        row, asked = self.rows[symbol], self.question
-        layers = compute_layers(row.close, asked.parameters, is_script=asked.is_script)
+        row, question = self.rows[symbol], self.question
+        layers = compute_layers(row.close, question.parameters, is_script=question.is_script)
         chart = trend(
-            symbol, row.timestamp, row.close, layers, high=asked.high, low=asked.low, last=last
+            symbol,
+            row.timestamp,
+            row.close,
+            layers,
+            high=question.high,
+            low=question.low,
+            last=last,
         )
         return chart.figure()
 
@@ -220,10 +226,10 @@ class Scan:
         """
         from pandas import DataFrame
 
-        told = [vars(one) | {"class": one.class_, **one.votes} for one in self.symbols]
+        rows = [vars(trend) | {"class": trend.class_, **trend.votes} for trend in self.symbols]
         turned = ("direction", "direction_since", "direction_since_bar")
         columns = ("symbol", "class", "trend", "bars", "since", "since_bar", *turned)
-        return DataFrame(told, columns=[*columns, "close", "last", *FAMILIES])
+        return DataFrame(rows, columns=[*columns, "close", "last", *FAMILIES])
 
     def columns(self) -> dict[str, Column]:
         """All rows as a table, symbols by name, bars oldest first: name of a column to values."""
@@ -270,10 +276,10 @@ def summarise_symbol(row: SymbolRow, history: int) -> SymbolTrend:
     )
 
 
-def build_sort_key(one: SymbolTrend) -> tuple[int, float, str]:
-    """What symbols are sorted by: longs, shorts, neutral ones; the strongest first, then names."""
-    place = ("long", "short", "neutral").index(one.class_)
-    return place, one.trend if one.class_ == "short" else -one.trend, one.symbol
+def build_sort_key(trend: SymbolTrend) -> tuple[int, float, str]:
+    """Sort key of symbols: longs, shorts, neutral ones; the strongest first, then names."""
+    rank = ("long", "short", "neutral").index(trend.class_)
+    return rank, trend.trend if trend.class_ == "short" else -trend.trend, trend.symbol
 
 
 def hash_rows(rows: Mapping[str, SymbolRow]) -> str:
@@ -302,8 +308,8 @@ def _history(row: SymbolRow, starts: Ints, count: int) -> tuple[TrendRun, ...]:
     )
 
 
-def _plain(told: object) -> object:
+def _plain(value: object) -> object:
     """`class_` is called class outside of Python, which has another use for that word."""
-    if isinstance(told, dict):
-        return {name.removesuffix("_"): _plain(value) for name, value in told.items()}
-    return [_plain(one) for one in told] if isinstance(told, list | tuple) else told
+    if isinstance(value, dict):
+        return {name.removesuffix("_"): _plain(field) for name, field in value.items()}
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value

@@ -22,7 +22,7 @@ from optimizer.errors import ConfigError
 from optimizer.scanning.check import check_rows, draw_sample
 from optimizer.scanning.classes import classify_bars, find_directions
 from optimizer.scanning.knobs import SCANNED
-from optimizer.scanning.memory import Memory, Recalled
+from optimizer.scanning.memory import Recalled, ScanHistory
 from optimizer.scanning.question import Question
 from optimizer.scanning.result import (
     Change,
@@ -96,12 +96,12 @@ def scan_sources(
     """Load the sources that a configuration names, and scan them.
 
     Args:
-        config: Which sources.
-        question: What is asked of each symbol.
+        config: Of the sources.
+        question: Asked of each symbol.
         ways: How it is done; folder, threads and times are those of the configuration.
         is_kept: Whether classes are kept, and compared with those of earlier scans.
-        say: Is told how far loading is.
-        source: What the next scan knows these series by; None for where they were read.
+        say: Hears how far loading is.
+        source: By which the next scan knows these series; None for where they were read.
 
     Raises:
         ConfigError: When a source is named twice.
@@ -120,15 +120,15 @@ def scan_sources(
         start=config.start,
         end=config.end,
     )
-    found = scan_series(series, question, ways)
-    return replace(found, seconds=time.perf_counter() - began)
+    scan = scan_series(series, question, ways)
+    return replace(scan, seconds=time.perf_counter() - began)
 
 
 def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
     """The class of each series at its last closed bar, and since when.
 
     Raises:
-        ConfigError: When two series cannot be told apart.
+        ConfigError: When two series are alike in symbol and source.
         ParityError: When a row differs from the readable definition; nothing is kept then.
     """
     began, threads = time.perf_counter(), ways.threads or available_cores()
@@ -136,52 +136,52 @@ def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
     if len(set(markets.names)) < len(series):
         raise ConfigError("two of these series have the same symbol and the same source")
     now_ns = time.time_ns() if ways.now_ns is None else ways.now_ns
-    asked = {
-        n: _select_bars(one, ways, now_ns) for n, one in zip(markets.names, series, strict=True)
+    closed = {
+        n: _select_bars(bars, ways, now_ns) for n, bars in zip(markets.names, series, strict=True)
     }
-    short = {n: len(bars) if bars else 0 for n, bars in asked.items()}
+    short = {n: len(bars) if bars else 0 for n, bars in closed.items()}
     short = {name: bars for name, bars in short.items() if bars < question.least_bars}
-    memory = Memory(ways.folder, question, ways.start)
-    known = [memory.recall(n, bars) for n, bars in asked.items() if bars and n not in short]
-    closes, parameters = [one.bars.close for one in known], question.parameters
+    history = ScanHistory(ways.folder, question, ways.start)
+    known = [history.recall(n, bars) for n, bars in closed.items() if bars and n not in short]
+    closes, parameters = [recalled.bars.close for recalled in known], question.parameters
     computed = trends(closes, parameters, is_script=question.is_script, threads=threads)
     rows = {
-        one.name: _build_row(one, trend, question)
-        for one, trend in zip(known, computed, strict=True)
+        recalled.name: _build_row(recalled, trend, question)
+        for recalled, trend in zip(known, computed, strict=True)
     }
     chosen = list(rows) if ways.is_all_replayed else draw_sample(list(rows), _data_hash(known))
     check_rows({name: rows[name] for name in chosen}, question, threads)
     stands = {name: summarise_symbol(row, ways.history) for name, row in rows.items()}
-    for one in known:
-        memory.keep(one, stands[one.name].class_)
-    memory.tidy()
+    for recalled in known:
+        history.keep(recalled, stands[recalled.name].class_)
+    history.tidy()
     return Scan(
         question=question,
         symbols=tuple(sorted(stands.values(), key=build_sort_key)),
         too_short=tuple(TooShort(n, short[n], question.least_bars) for n in sorted(short)),
         changes=_changes(known, stands),
-        compared=sum(one.told is not None for one in known),
+        compared=sum(recalled.last_class is not None for recalled in known),
         replayed=len(chosen),
         bars=sum(len(row.trend) for row in rows.values()),
         seconds=time.perf_counter() - began,
         device=f"cpu, {format_count(threads, 'thread')}",
         rows_hash=hash_rows(rows),
-        notes=(*_closed_notes(markets), *_open_bars(series, now_ns), *memory.notes()),
+        notes=(*_closed_notes(markets), *_open_bars(series, now_ns), *history.notes()),
         rows=rows,
     )
 
 
 def _load_series(config: RunConfig, say: Callable[[str], None]) -> tuple[Bars, ...]:
-    """The series that a configuration names; how far it is, is said a line a second."""
+    """The series that a configuration names, with a line a second on how far it is."""
     options, specs = load_options(config), named_specs(config)
-    found, said = [], time.monotonic()
+    series, last_line = [], time.monotonic()
     with ThreadPoolExecutor(config.threads or available_cores()) as pool:
         for bars in pool.map(lambda spec: load_bars(spec, options), specs):
-            found.append(bars)
-            if time.monotonic() - said >= LINE_EVERY_S:
-                say(f"loaded {len(found):,} of {len(specs):,} sources")
-                said = time.monotonic()
-    return tuple(found)
+            series.append(bars)
+            if time.monotonic() - last_line >= LINE_EVERY_S:
+                say(f"loaded {len(series):,} of {len(specs):,} sources")
+                last_line = time.monotonic()
+    return tuple(series)
 
 
 def _select_bars(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
@@ -210,24 +210,26 @@ def _build_row(known: Recalled, trend: Trend, question: Question) -> SymbolRow:
 
 def _data_hash(known: Sequence[Recalled]) -> str:
     """SHA-256 of all closes, symbols by name."""
-    told = sorted(f"{one.name} {one.closes}" for one in known)
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+    lines = sorted(f"{recalled.name} {recalled.closes}" for recalled in known)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _changes(known: Sequence[Recalled], stands: Mapping[str, SymbolTrend]) -> tuple[Change, ...]:
-    """Symbols whose class is another than what was last said, by name."""
-    found = []
-    for one in known:
-        now = stands[one.name]
-        if one.told is not None and one.told[0] != now.class_:
-            was, at_ns = one.told
-            found.append(Change(one.name, was, format_time(at_ns), now.class_, now.since))
-    return tuple(sorted(found, key=lambda change: change.symbol))
+    """Symbols whose class is another than the last one, by name."""
+    changes = []
+    for recalled in known:
+        now = stands[recalled.name]
+        if recalled.last_class is not None and recalled.last_class[0] != now.class_:
+            was, at_ns = recalled.last_class
+            changes.append(Change(recalled.name, was, format_time(at_ns), now.class_, now.since))
+    return tuple(sorted(changes, key=lambda change: change.symbol))
 
 
 def _closed_notes(markets: Markets) -> tuple[str, ...]:
     """Notes of the bars but those about open bars, which do not count here."""
-    about_open = tuple(note_open_bar(one.timestamp[-1], one.timeframe_ns) for one in markets.series)
+    about_open = tuple(
+        note_open_bar(bars.timestamp[-1], bars.timeframe_ns) for bars in markets.series
+    )
     return tuple(note for note in markets.notes if not note.endswith(about_open))
 
 

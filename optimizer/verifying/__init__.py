@@ -1,1 +1,1 @@
-"""Whether a run is what it says: what follows from other rows, or from the bars, is found anew."""
+"""Verification of a run: values that follow from other rows, or from the bars, are found anew."""

@@ -1,4 +1,4 @@
-"""Everything that can be found out about whether a run is what it says."""
+"""Verification of a run, as far as its record and its bars go."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ from optimizer.session.task import Task
 from optimizer.verifying.differing import find_differences
 from optimizer.verifying.evidence import Rejudged, verdict_problems
 from optimizer.verifying.replay import (
-    Found,
+    ReplayedRun,
     certify_some,
     figure_problems,
     generation_problems,
@@ -48,21 +48,20 @@ OF_A_JUDGEMENT = (
     "trials, sharpe, cscv, stability and bootstrap",
     "how many searches were made on these bars",
 )
-"""What a run says that nobody can compute from the rest without searching again, if at all."""
+"""Records of a run that cannot be computed from the rest without another search, if at all."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found out.
+    """Outcome of a verification.
 
     Args:
-        problems: What is damaged, or does not follow, a line each.
+        problems: Damage, and values that do not follow, a line each.
         unchecked: Why it cannot be told here whether all follows, a line each.
-        certificate: Of the members that were replayed; None of nobody.
+        certificate: Of the members that were replayed; None where none were.
         is_replayed: Whether it was asked to be.
-        not_recomputed: What the run says besides, which hangs on whoever recorded it.
-        unfinished: What a judge left that was interrupted, and the command that goes on, a line
-            each.
+        not_recomputed: Other records of the run, for which its recorder alone stands.
+        unfinished: Rows left by an interrupted judge, and the command that goes on, a line each.
     """
 
     problems: tuple[str, ...]
@@ -83,7 +82,7 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
 
     Args:
         store: Of the run.
-        flags: Say where the data is now, if it has moved.
+        flags: Name where the data is now, if it has moved.
         individuals: Members to replay on the reference; with 0 the record alone is read.
 
     Raises:
@@ -98,22 +97,24 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
     unchecked: list[str] = []
     problems += _own_problems(store, result)
     if result is not None and judgement is not None:
-        told = [*judged.problems(result), *verdict_problems(store, result, judgement)]
-        if told and judgement.rules != RULES_VERSION:
+        differing = [*judged.problems(result), *verdict_problems(store, result, judgement)]
+        if differing and judgement.rules != RULES_VERSION:
             unchecked.append("the verdict was given by rules of another version: judge it again")
         else:
-            problems += told
+            problems += differing
     certificate = None
     if individuals and not problems and store.generations():
         try:
             whole = recorded_task(store, flags)
-            certificate, found, rows = _replay_members(store, whole, result, judgement, individuals)
+            certificate, differing, rows = _replay_members(
+                store, whole, result, judgement, individuals
+            )
         except ParityError:
             raise
         except (DataError, EngineError, OptimizerError, StrategyError) as error:
             unchecked.append(f"members were not replayed: {error}")
         else:
-            problems, unchecked = [*problems, *found], [*unchecked, *rows]
+            problems, unchecked = [*problems, *differing], [*unchecked, *rows]
     regret = OF_A_RESULT if result and result.regret else ()
     return Checked(
         (*problems, *_note_problems(store)),
@@ -121,18 +122,18 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
         certificate,
         bool(individuals),
         (*ANYWAY, *_of_a_person(store), *regret, *_of(judgement)),
-        tuple(_go_on(store, one) for one in judged.list_unfinished()),
+        tuple(_format_unfinished(store, left) for left in judged.list_unfinished()),
     )
 
 
-def _go_on(store: RunStore, left: Unstated) -> str:
-    """What an interrupted judge left, and the command that goes on with it."""
+def _format_unfinished(store: RunStore, left: Unstated) -> str:
+    """Line on rows left by an interrupted judge, and the command that goes on with them."""
     command = f"python -m optimizer judge {shlex.quote(str(store.path))} {left.flags}"
     return f"{left.what} are in no judgement, go on with: {command}"
 
 
 def _note_problems(store: RunStore) -> tuple[str, ...]:
-    """Why nobody can tell whether the last rows of a run are gone; empty where that is known."""
+    """Reason why the last rows of a run may be gone unnoticed; empty where none are."""
     if read_owner(store.path) is not None:
         return ()
     return (
@@ -150,7 +151,7 @@ def _of(judgement: Judgement | None) -> tuple[str, ...]:
 
 
 def _own_problems(store: RunStore, result: RunResult | None) -> Iterator[str]:
-    """What a record says twice, and differently."""
+    """Values that a record holds twice, and differently."""
     identity = recorded_identity(store.header)
     if identity is not None:
         recorded = store.header["identity"]
@@ -173,22 +174,22 @@ def _replay_members(
     judgement: Judgement | None,
     individuals: int,
 ) -> tuple[Certificate, list[str], list[str]]:
-    """The certificate of some members, what does not follow, and rows that differ here."""
+    """The certificate of some members, problems, and rows that differ here."""
     last = store.last_generation()
     assert last is not None, "there is a generation"
     task, genomes = whole.closed, newest_front(store).genomes
-    found = Found(task, task.full_engine(device="cpu"), genomes)
-    certificate = certify_some(found, individuals)
+    replayed = ReplayedRun(task, task.full_engine(device="cpu"), genomes)
+    certificate = certify_some(replayed, individuals)
     shown = whole if is_opened(store) else task
     rows = find_differing_rows(store, task.spec, shown.markets.series, genomes)
     problems = [*header_problems(store, whole)]
     if rows:
         # Others would be judged by rows that the run has not recorded.
-        problems += figure_problems(result, found) if result is not None else ()
+        problems += figure_problems(result, replayed) if result is not None else ()
         return certificate, problems, rows
-    problems += generation_problems(last, found, store)
+    problems += generation_problems(last, replayed, store)
     if result is not None:
-        problems += result_problems(store, last, result, whole, found)
+        problems += result_problems(store, last, result, whole, replayed)
     if result is not None and judgement is not None and len(genomes):
         problems += Rejudged(store, result, whole, genomes, judgement).problems()
     return certificate, problems, rows

@@ -1,4 +1,4 @@
-"""What a record says beside what follows from the rest of it."""
+"""Differences between a record and the values that follow from the rest of it."""
 
 import json
 import math
@@ -16,18 +16,18 @@ def find_differences(what: str, recorded: object, expected: object) -> tuple[str
 
 
 def as_far_as_recorded(recorded: object, expected: object, *, apart: float = 0.0) -> object:
-    """Of what is expected that which a record names: its version may not have known all of it.
+    """Expected values of the names that a record has: its version may not have known all.
 
     Numbers that lie no further `apart` than a share of themselves are taken as recorded.
     """
     recorded, expected = (
-        json.loads(encode(one, what="the record")) for one in (recorded, expected)
+        json.loads(encode(value, what="the record")) for value in (recorded, expected)
     )
     return _keep_recorded_names(recorded, expected, apart)
 
 
 def _keep_recorded_names(recorded: object, expected: object, apart: float) -> object:
-    """Of what is expected that which a record has a name for."""
+    """Expected values of the names that a record has."""
     if isinstance(recorded, float) and isinstance(expected, float):
         return recorded if math.isclose(recorded, expected, rel_tol=apart) else expected
     if isinstance(recorded, Mapping) and isinstance(expected, Mapping):

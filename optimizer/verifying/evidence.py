@@ -39,28 +39,28 @@ ROUNDING = 1e-9
 """Share of a figure by which logarithms and their like differ between machines, and far more."""
 
 
-def verdict_problems(store: RunStore, result: RunResult, found: Judgement) -> Iterator[str]:
-    """What the verdict says that is not that of its own evidence; no bars are needed for it."""
+def verdict_problems(store: RunStore, result: RunResult, judgement: Judgement) -> Iterator[str]:
+    """Differences of the verdict from that of its own evidence; no bars are needed for it."""
     identity = recorded_identity(store.header)
     is_warm = identity is not None and identity.warm_start is not None
-    follows = with_verdict(found, result, store.path, seconds=0.0, is_warm_started=is_warm)
-    yield from find_differences("verdict", _plain(found.verdict), _plain(follows.verdict))
-    yield from find_differences("judgement.fits", found.fits, recorded_fits(store))
-    yield from _look_problems(store, result, found)
+    follows = with_verdict(judgement, result, store.path, seconds=0.0, is_warm_started=is_warm)
+    yield from find_differences("verdict", _plain(judgement.verdict), _plain(follows.verdict))
+    yield from find_differences("judgement.fits", judgement.fits, recorded_fits(store))
+    yield from _look_problems(store, result, judgement)
 
 
-def _look_problems(store: RunStore, result: RunResult, found: Judgement) -> Iterator[str]:
-    """Rows on looks at held-out bars that are of another front, or were not for who is judged."""
+def _look_problems(store: RunStore, result: RunResult, judgement: Judgement) -> Iterator[str]:
+    """Rows on looks at held-out bars that are of another front or another member."""
     rows = [Opened.read(row) for name, row in store.evidence if name == OPENED]
     for row in rows:
         yield from find_differences("opened.front", row.front, result.front_hash)
-    if found.held_out is None:
+    if judgement.held_out is None:
         return
     if not rows:
         yield "judgement.held_out: no row of evidence says that held-out bars were looked at"
     for row in rows:
-        if found.pick is not None and row.member not in (None, found.pick.member):
-            yield from find_differences("opened.member", row.member, found.pick.member)
+        if judgement.pick is not None and row.member not in (None, judgement.pick.member):
+            yield from find_differences("opened.member", row.member, judgement.pick.member)
 
 
 def _plain(verdict: Verdict) -> dict[str, object]:
@@ -88,7 +88,7 @@ class Rejudged:
 
     @cached_property
     def task(self) -> Task:
-        """What was judged."""
+        """Task that was judged."""
         return searched_task(self.whole, self.result)
 
     @cached_property
@@ -98,18 +98,18 @@ class Rejudged:
 
     @cached_property
     def pick(self) -> Pick:
-        """Who was judged."""
-        said = self.judgement.pick
+        """Member that was judged."""
+        recorded = self.judgement.pick
         return select_pick(
-            self.engine, self.genomes, said.member if said and said.is_named else None
+            self.engine, self.genomes, recorded.member if recorded and recorded.is_named else None
         )
 
     def problems(self) -> Iterator[str]:
         """Parts that are recorded otherwise than they follow, a line each."""
-        said = self.judgement
+        judgement = self.judgement
         parts: dict[str, Callable[[], Payload]] = {
             "pick": lambda: pick_record(
-                self.task, self.pick, is_named=bool(said.pick and said.pick.is_named)
+                self.task, self.pick, is_named=bool(judgement.pick and judgement.pick.is_named)
             ),
             "robust": lambda: robust_record(self.task, self.engine, self.pick),
             "causal": lambda: causal_record(self.task, self.engine, self.genomes),
@@ -119,7 +119,7 @@ class Rejudged:
             "held_out": self._held_out,
         }
         for name, find in parts.items():
-            recorded: Payload | None = getattr(said, name)
+            recorded: Payload | None = getattr(judgement, name)
             if recorded is None:
                 continue
             try:
@@ -127,54 +127,58 @@ class Rejudged:
             except (OptimizerError, DataError, EngineError, LookupError, ValueError) as error:
                 yield f"judgement.{name} does not follow from the rows of evidence: {error}"
                 continue
-            told = recorded.payload()
+            values = recorded.payload()
             yield from find_differences(
-                f"judgement.{name}", told, as_far_as_recorded(told, expected, apart=ROUNDING)
+                f"judgement.{name}", values, as_far_as_recorded(values, expected, apart=ROUNDING)
             )
 
     def _null(self) -> NullRecord:
-        said = self.judgement.null
-        assert said is not None
+        recorded = self.judgement.null
+        assert recorded is not None
         strongest = select_pick(self.engine, self.genomes).strength
         value = strongest.value if strongest.is_defined else float("-inf")
-        stop_after = find_stop_rule(said)
+        stop_after = find_stop_rule(recorded)
         kinds: dict[str, NullKind] = {}
         for kind in KINDS:
-            known = Kept(self.store, f"null/{said.keep}/{kind}", NullSearch).known
-            if any((one.kind, one.number) != (kind, number) for number, one in known.items()):
+            known = Kept(self.store, f"null/{recorded.keep}/{kind}", NullSearch).known
+            if any(
+                (search.kind, search.number) != (kind, number) for number, search in known.items()
+            ):
                 raise StoreError(f"a search on {kind} bars says that it is another one")
-            counted = tally(value, list_strengths(known)[: said.planned], stop_after)
+            counted = tally(value, list_strengths(known)[: recorded.planned], stop_after)
             searches = [known[number + 1] for number in range(counted.searches)]
             kinds[kind] = null_kind(self.task, self.result, value, counted, searches, stop_after)
             if counted.p > MOST_P:
                 break
-        return NullRecord(said.planned, said.keep, **kinds, stop_after=stop_after)
+        return NullRecord(recorded.planned, recorded.keep, **kinds, stop_after=stop_after)
 
     def _folds(self) -> FoldsRecord:
-        said = self.judgement.folds
-        assert said is not None
-        markets, count = self.task.markets, len(said.rows)
+        recorded = self.judgement.folds
+        assert recorded is not None
+        markets, count = self.task.markets, len(recorded.rows)
         splits = walk_forward(
             markets.series,
             markets.uncut,
             folds=count,
-            train_groups=said.train,
-            purge=said.purge,
-            anchored=said.kind == "anchored",
+            train_groups=recorded.train,
+            purge=recorded.purge,
+            anchored=recorded.kind == "anchored",
         )
-        name = f"fold/{said.kind}-{count}-{said.train}-{said.purge}"
+        name = f"fold/{recorded.kind}-{count}-{recorded.train}-{recorded.purge}"
         picks = self._picks(name, len(splits))
-        return folds_record(self.task, splits, picks, said.kind, (said.train, said.purge))
+        return folds_record(
+            self.task, splits, picks, recorded.kind, (recorded.train, recorded.purge)
+        )
 
     def _paths(self) -> PathsRecord:
         """That of the splits of which so many are recorded; settings stand in the rows' names."""
-        said = self.judgement.cpcv
-        assert said is not None
+        recorded = self.judgement.cpcv
+        assert recorded is not None
         names = dict.fromkeys(
             name.rpartition("/")[0] for name, _ in self.store.evidence if name.startswith("cpcv/")
         )
         markets = self.task.markets
-        found: PathsRecord | None = None
+        record: PathsRecord | None = None
         for name in names:
             count, tests, purge, embargo = map(int, name.partition("/")[2].split("-"))
             splits = combinatorial(
@@ -185,12 +189,12 @@ class Rejudged:
                 purge=purge,
                 embargo=embargo,
             )
-            found = paths_record(self.task, splits, self._picks(name, len(splits)), count, tests)
-            if found == said:
+            record = paths_record(self.task, splits, self._picks(name, len(splits)), count, tests)
+            if record == recorded:
                 break
-        if found is None:
+        if record is None:
             raise StoreError("there are none of its splits")
-        return found
+        return record
 
     def _picks(self, name: str, count: int) -> list[FoldPick]:
         known = Kept(self.store, name, FoldPick).known
@@ -199,9 +203,9 @@ class Rejudged:
         return [known[number] for number in range(count)]
 
     def _held_out(self) -> HeldOutRecord:
-        said = self.judgement.held_out
-        assert said is not None
+        recorded = self.judgement.held_out
+        assert recorded is not None
         # Looks in other folders may have come since, but none goes.
-        looks = max(said.looks, opened_looks(self.store))
+        looks = max(recorded.looks, opened_looks(self.store))
         engine = self.whole.full_engine(device="cpu")
         return held_out_figures(self.whole, engine, self.genomes, self.pick, looks)

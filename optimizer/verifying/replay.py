@@ -48,7 +48,7 @@ GENERATIONS, SAMPLED = 8, 64
 
 
 @dataclass(frozen=True)
-class Found:
+class ReplayedRun:
     """A run as it is found anew.
 
     Args:
@@ -62,27 +62,29 @@ class Found:
     genomes: Floats
 
 
-def certify_some(found: Found, individuals: int) -> Certificate:
+def certify_some(replayed: ReplayedRun, individuals: int) -> Certificate:
     """Replay some members on the reference; a difference to the engine is an error."""
     # Spread over the front, whose members are sorted by their first objective.
-    certificate = certify(found.engine, found.genomes[evenly(len(found.genomes), individuals)])
+    certificate = certify(
+        replayed.engine, replayed.genomes[evenly(len(replayed.genomes), individuals)]
+    )
     refuse_red(certificate)
-    prove_front(found.task, found.genomes)
+    prove_front(replayed.task, replayed.genomes)
     return certificate
 
 
 def header_problems(store: RunStore, whole: Task) -> Iterator[str]:
-    """What a header says that is not so; `whole` is the recorded task with all of its bars."""
+    """Differences of a header from its task; `whole` is the recorded task with all of its bars."""
     recorded = require_identity(store)
     expected = build_run_header(whole, "", build_identity(whole, recorded.warm_start))
     header = {**store.header, "identity": recorded.as_dict()}
-    for name, said in _without(header, CIRCUMSTANCES).items():
+    for name, value in _without(header, CIRCUMSTANCES).items():
         if name in expected:
-            yield from find_differences(f"header.{name}", said, expected[name])
-    versions, own = store.header.get("versions"), expected["versions"]
-    if isinstance(versions, Mapping) and isinstance(own, Mapping):
+            yield from find_differences(f"header.{name}", value, expected[name])
+    versions, current = store.header.get("versions"), expected["versions"]
+    if isinstance(versions, Mapping) and isinstance(current, Mapping):
         for name in DECIDING.intersection(versions):
-            yield from find_differences(f"header.versions.{name}", versions[name], own[name])
+            yield from find_differences(f"header.versions.{name}", versions[name], current[name])
     # More may have been fitted since, or before the run's own copy was made.
     fits = list_fits(whole.spec, whole.config.column_file, is_beside_counted=False)
     noted = store.header.get(FITS, [])
@@ -90,112 +92,114 @@ def header_problems(store: RunStore, whole: Task) -> Iterator[str]:
         yield f"header.{FITS}: {len(missing)} that the forecast's record names are missing"
 
 
-def generation_problems(last: Generation, found: Found, store: RunStore) -> Iterator[str]:
-    """What some generations say that is not so; all together evaluated what the last remembers."""
+def generation_problems(last: Generation, replayed: ReplayedRun, store: RunStore) -> Iterator[str]:
+    """Differences of some generations; all together evaluated as many as the last remembers."""
     # An owner may have gone on since, and older ones give way while it does.
     summaries = store.generations()[: last.number + 1]
     is_over = store.result is not None
-    whole = [one for one in summaries if one.kept == "whole"] if is_over else summaries[-1:]
-    for place in evenly(len(whole), GENERATIONS):
-        number = whole[place].number
+    whole = (
+        [summary for summary in summaries if summary.kept == "whole"] if is_over else summaries[-1:]
+    )
+    for index in evenly(len(whole), GENERATIONS):
+        number = whole[index].number
         generation = last if number == last.number else store.generation(number)
-        yield from _find_problems(generation, whole[place].front, found)
-    evaluated = sum(one.evaluated for one in summaries)
-    counted = _restore_memory(last, found).evaluated
+        yield from _find_problems(generation, whole[index].front, replayed)
+    evaluated = sum(summary.evaluated for summary in summaries)
+    counted = _restore_memory(last, replayed).evaluated
     yield from find_differences("evaluated by all generations", evaluated, counted)
 
 
-def _find_problems(generation: Generation, front: int, found: Found) -> Iterator[str]:
+def _find_problems(generation: Generation, front: int, replayed: ReplayedRun) -> Iterator[str]:
     what, population = f"generation {generation.number}", generation.population
     sample = population.take(evenly(len(population), SAMPLED))
     for name, some in (("archive", generation.archive), ("population", sample)):
-        yield from _evaluation_problems(f"{what}: a candidate of its {name}", some, found)
+        yield from _evaluation_problems(f"{what}: a candidate of its {name}", some, replayed)
     yield from find_differences(f"{what}.front", front, len(front_members(population)))
-    memory = _restore_memory(generation, found)
+    memory = _restore_memory(generation, replayed)
     size = 0.0
     if memory.has_box:
         size = hypervolume(generation.archive.objectives, memory.low, memory.high)
     yield from find_differences(f"{what}.hypervolume", generation.hypervolume, size)
 
 
-def _restore_memory(generation: Generation, found: Found) -> Memory:
-    return from_numbers(generation.memory, len(found.task.goals.names))
+def _restore_memory(generation: Generation, replayed: ReplayedRun) -> Memory:
+    return from_numbers(generation.memory, len(replayed.task.goals.names))
 
 
-def _evaluation_problems(who: str, some: Population, found: Found) -> Iterator[str]:
-    """The first individual that is not worth what is recorded of it."""
+def _evaluation_problems(who: str, some: Population, replayed: ReplayedRun) -> Iterator[str]:
+    """The first individual whose objectives are not those recorded of it."""
     if not len(some):
         return
-    judged = found.task.problem(found.engine).evaluate(some.genomes)
+    judged = replayed.task.problem(replayed.engine).evaluate(some.genomes)
     same = (judged.objectives == some.objectives) | np.isnan(judged.objectives)
     wrong = (judged.violations != some.violations) | (judged.failures != some.failures)
     wrong |= ~same.all(axis=1)
     if wrong.any():
-        place = int(wrong.argmax())
-        recorded, now = some.objectives[place].tolist(), judged.objectives[place].tolist()
+        index = int(wrong.argmax())
+        recorded, now = some.objectives[index].tolist(), judged.objectives[index].tolist()
         yield f"{who} has objectives {recorded} in the record and {now} here"
 
 
 def result_problems(
-    store: RunStore, last: Generation, result: RunResult, whole: Task, found: Found
+    store: RunStore, last: Generation, result: RunResult, whole: Task, replayed: ReplayedRun
 ) -> Iterator[str]:
-    """What a result says that does not follow from the last generation and the bars."""
-    front, polished = numbered_front(found.task, found.task.problem(found.engine), last)
+    """Values of a result that do not follow from the last generation and the bars."""
+    front, polished = numbered_front(replayed.task, replayed.task.problem(replayed.engine), last)
     ended = Ended(last, front, polished, _what_ended(result, last, whole), result.regret)
-    certificate = _certificate_by_engine(found, front.genomes)
-    expected = describe_result(whole, found.engine, store, ended, certificate, result.timing)
+    certificate = _certificate_by_engine(replayed, front.genomes)
+    expected = describe_result(whole, replayed.engine, store, ended, certificate, result.timing)
     expected = expected.restore_order([gene.name for gene in whole.spec.layout.genes])
     yield from _member_problems(result.front, expected.front)
     known = ALWAYS.union(store.result or {})
-    said = {name: value for name, value in result.payload().items() if name in known}
+    stated = {name: value for name, value in result.payload().items() if name in known}
     for name in ("front", *UNKNOWN):
-        said.pop(name, None)
-    said["certificate"] = _without(said["certificate"], OF_A_MACHINE)
+        stated.pop(name, None)
+    stated["certificate"] = _without(stated["certificate"], OF_A_MACHINE)
     # Where the bars are now is no part of what was found.
-    said["data"] = _without(said["data"], ("spec", "notes"))
-    yield from find_differences("result", said, as_far_as_recorded(said, expected.payload()))
+    stated["data"] = _without(stated["data"], ("spec", "notes"))
+    yield from find_differences("result", stated, as_far_as_recorded(stated, expected.payload()))
 
 
 def _what_ended(result: RunResult, last: Generation, whole: Task) -> str:
     why = stop_reason(whole.config, last, 0.0)
-    # How long it searched is known to nobody else.
+    # How long it searched is known from its own record alone.
     is_timed = result.stopped_by == "max_seconds" and whole.config.max_seconds is not None
     return why or ("max_seconds" if is_timed else "generations")
 
 
-def _certificate_by_engine(found: Found, genomes: Floats) -> Certificate:
+def _certificate_by_engine(replayed: ReplayedRun, genomes: Floats) -> Certificate:
     """The certificate of a front of which the engine is right, as it was for some of it."""
 
     def some(members: Floats, pieces: Sequence[Piece]) -> Replay:
-        ledgers = [list(of_windows) for of_windows in found.engine.ledgers(members)]
+        ledgers = [list(of_windows) for of_windows in replayed.engine.ledgers(members)]
         return Replay(ledgers, {}, tuple(pieces), {})
 
-    engine = found.engine
+    engine = replayed.engine
     content = data_hash(engine.series)
     return build_certificate(engine.spec, engine.windows, content, engine.device, genomes, some)
 
 
-def figure_problems(result: RunResult, found: Found) -> Iterator[str]:
-    """Members that did not reach what is said of them; who else there should be is left open."""
-    described = describe_individuals(found.task, found.engine, found.genomes)
-    members = [replace(one, objectives={}) for one in result.front]
+def figure_problems(result: RunResult, replayed: ReplayedRun) -> Iterator[str]:
+    """Members that did not reach their recorded figures; missing others are left open."""
+    described = describe_individuals(replayed.task, replayed.engine, replayed.genomes)
+    members = [replace(member, objectives={}) for member in result.front]
     yield from _member_problems(members, described)
 
 
 def _member_problems(recorded: Sequence[Member], expected: Sequence[Member]) -> Iterator[str]:
-    """The first member that is none, or did not reach what is said of it; both by numbers."""
+    """The first member that is none, or did not reach its recorded figures; both by numbers."""
     if len(recorded) != len(expected):
         yield (
             f"the front has {len(recorded)} members, {len(expected)} follow from the last "
             "generation"
         )
-    by_genes = {tuple(one.genes.values()): one for one in expected}
-    for number, one in enumerate(recorded):
-        found = by_genes.get(tuple(one.genes.values()))
-        if found is None:
+    by_genes = {tuple(member.genes.values()): member for member in expected}
+    for number, member in enumerate(recorded):
+        follows = by_genes.get(tuple(member.genes.values()))
+        if follows is None:
             yield f"member {number} does not follow from the last generation"
             return
-        if found != one and (differing := _different_parts(one, found)):
+        if follows != member and (differing := _different_parts(member, follows)):
             was, now = differing
             yield (
                 f"member {number} does not reach what the result says of it: recorded {was}, "
@@ -204,12 +208,12 @@ def _member_problems(recorded: Sequence[Member], expected: Sequence[Member]) -> 
             return
 
 
-def _different_parts(one: Member, found: Member) -> tuple[dict[str, object], ...]:
-    """What is recorded of a member, and what is so, where both differ; nothing where they agree."""
+def _different_parts(member: Member, follows: Member) -> tuple[dict[str, object], ...]:
+    """Figures of a member, recorded and as they follow, where both differ; nothing where equal."""
     was: dict[str, object] = {}
     now: dict[str, object] = {}
     for part in ("objectives", "metrics", "undefined", "by_window"):
-        recorded, present = getattr(one, part), getattr(found, part)
+        recorded, present = getattr(member, part), getattr(follows, part)
         # What a version did not know yet was not recorded; why something is undefined always was.
         names = recorded.keys() | present.keys() if part == "undefined" else recorded.keys()
         for name in names:
@@ -218,6 +222,6 @@ def _different_parts(one: Member, found: Member) -> tuple[dict[str, object], ...
     return (was, now) if was else ()
 
 
-def _without(said: object, names: Sequence[str]) -> dict[str, object]:
+def _without(record: object, names: Sequence[str]) -> dict[str, object]:
     """A part of a record without some of its fields."""
-    return {name: value for name, value in dict(said).items() if name not in names}  # type: ignore[call-overload]
+    return {name: value for name, value in dict(record).items() if name not in names}  # type: ignore[call-overload]

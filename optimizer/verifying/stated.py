@@ -1,4 +1,4 @@
-"""What a judgement states of its own rows and leaves out; no bars are needed for it."""
+"""Judgements beside their own rows: differing, left out; no bars are needed for it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ LASTING = ("robust", "causal", "null", "folds", "cpcv", "trials", "held_out")
 
 @dataclass(frozen=True)
 class Judged:
-    """All that a run says of its result.
+    """Judgements of a run, with its rows of evidence.
 
     Args:
         rows: Names and rows of evidence, oldest first.
@@ -46,69 +46,69 @@ class Judged:
 
     def list_earlier_rows(self, number: int) -> Rows:
         """Rows that were there when a judgement was recorded."""
-        places = [place for place, (name, _) in enumerate(self.rows) if name == JUDGEMENT]
-        return self.rows[: places[number]]
+        indices = [index for index, (name, _) in enumerate(self.rows) if name == JUDGEMENT]
+        return self.rows[: indices[number]]
 
     def list_unfinished(self) -> list[Unstated]:
-        """What an interrupted judge left."""
+        """Rows left by an interrupted judge."""
         return list_unstated(self.rows, self.judgements)
 
     def problems(self, result: RunResult) -> Iterator[str]:
-        """What the newest judgement leaves out or says otherwise than its rows, a line each."""
-        said = self.newest
-        if said is None:
+        """Parts that the newest judgement lacks or has otherwise than its rows, a line each."""
+        judgement = self.newest
+        if judgement is None:
             return
-        for one in list_unstated(self.list_earlier_rows(-1), self.judgements):
-            if one.note not in said.notes:
-                yield f"the judgement says nothing of {one.what} that are recorded before it"
-        yield from self._missing_parts(said, result)
-        if said.null is not None:
+        for left in list_unstated(self.list_earlier_rows(-1), self.judgements):
+            if left.note not in judgement.notes:
+                yield f"the judgement says nothing of {left.what} that are recorded before it"
+        yield from self._missing_parts(judgement, result)
+        if judgement.null is not None:
             # It stays in later judgements as it was found.
-            first = [one.null for one in self.judgements].index(said.null)
-            yield from _null_problems(self.list_earlier_rows(first), said.null)
+            first = [earlier.null for earlier in self.judgements].index(judgement.null)
+            yield from _null_problems(self.list_earlier_rows(first), judgement.null)
 
-    def _missing_parts(self, said: Judgement, result: RunResult) -> Iterator[str]:
+    def _missing_parts(self, judgement: Judgement, result: RunResult) -> Iterator[str]:
         required = set(["pick", "robust"] if result.front else [])
-        if said.null is not None:
+        if judgement.null is not None:
             required.add("causal")
-        if said.trials is not None and said.trials.evaluated:
+        if judgement.trials is not None and judgement.trials.evaluated:
             required.update(OF_TRIALS)
-        if any(getattr(said, name) is not None for name in (*OF_TRIALS, "stability")):
+        if any(getattr(judgement, name) is not None for name in (*OF_TRIALS, "stability")):
             required.add("trials")
         if len(self.judgements) > 1:
             before = self.judgements[-2]
-            if before.pick and said.pick and before.pick.member == said.pick.member:
+            if before.pick and judgement.pick and before.pick.member == judgement.pick.member:
                 required.update(name for name in LASTING if getattr(before, name) is not None)
         for name in sorted(required):
-            if getattr(said, name) is None:
+            if getattr(judgement, name) is None:
                 yield f"judgement.{name} is left out, and what it goes with is there"
 
 
-def find_stop_rule(said: NullRecord) -> int:
+def find_stop_rule(null: NullRecord) -> int:
     """After how many null searches the rest was left; of a former version by where it stopped."""
-    stopped = said.shuffled.strength.at_least if said.shuffled.stopped else DEFAULT_STOP_AFTER
-    return said.stop_after or stopped
+    stopped = null.shuffled.strength.at_least if null.shuffled.stopped else DEFAULT_STOP_AFTER
+    return null.stop_after or stopped
 
 
-def _null_problems(rows: Rows, said: NullRecord) -> Iterator[str]:
-    """What null searches are said to be, beside what their own rows say."""
+def _null_problems(rows: Rows, null: NullRecord) -> Iterator[str]:
+    """Differences of a record on null searches from their own rows."""
     for kind in KINDS:
-        recorded: NullKind | None = getattr(said, kind)
-        known = read_numbered(rows, f"null/{said.keep}/{kind}", NullSearch)
+        recorded: NullKind | None = getattr(null, kind)
+        known = read_numbered(rows, f"null/{null.keep}/{kind}", NullSearch)
         if recorded is not None:
-            yield from _kind_problems(f"judgement.null.{kind}", recorded, said, known)
-        # On mirrored bars is searched where shuffled ones do not say luck.
-        if (recorded is None) != (kind != KINDS[0] and said.shuffled.strength.p > MOST_P):
+            yield from _kind_problems(f"judgement.null.{kind}", recorded, null, known)
+        # Mirrored bars are searched only where p on shuffled ones is small.
+        if (recorded is None) != (kind != KINDS[0] and null.shuffled.strength.p > MOST_P):
             yield f"judgement.null.{kind}: it does not follow from p on {KINDS[0]} bars"
 
 
 def _kind_problems(
-    what: str, recorded: NullKind, said: NullRecord, known: dict[int, NullSearch]
+    what: str, recorded: NullKind, null: NullRecord, known: dict[int, NullSearch]
 ) -> Iterator[str]:
     value = recorded.strength.value
     strengths = list_strengths(known)
-    own = float("-inf") if value is None else value
-    counted = tally(own, strengths, find_stop_rule(said))
+    threshold = float("-inf") if value is None else value
+    counted = tally(threshold, strengths, find_stop_rule(null))
     expected = (counted.searches, counted.is_stopped, counted.at_least, float(counted.p))
     names = ("run", "stopped", "strength.at_least", "strength.p")
     numbers = (recorded.run, recorded.stopped, recorded.strength.at_least, recorded.strength.p)
