@@ -39,7 +39,7 @@ def doctor_command(*, as_json: bool) -> None:
     bars = load_bars("sample")
     folder, series, size = measure_cache()
     rows = row_cache()
-    rows_size = sum(taken for _, _, taken in rows.measure_folders())
+    rows_size = rows.measure_bytes()
     facts: dict[str, object] = {
         "optimizer": read_package_version("exhaustion-optimizer"),
         "engine, search": f"version {ENGINE_VERSION}, version {SEARCH_VERSION}",

@@ -10,7 +10,6 @@ import json
 import logging
 import math
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -20,7 +19,16 @@ from time import perf_counter
 import numpy as np
 from platformdirs import user_cache_path
 
-from data.files import drafting
+from data.store import (
+    DIGEST_BYTES,
+    DamagedError,
+    list_entries,
+    note_use,
+    read_sealed,
+    remove_entry,
+    remove_oldest,
+    write_sealed,
+)
 from engine.runtime.machine import available_cores, describe_processor, versions
 from optimizer.search.generation import Floats
 from strategy.expressions import Call
@@ -40,7 +48,8 @@ MOST_BYTES = 2 * 2**30
 WORTH_S, WRITTEN_PER_S = 0.005, 50e6
 """Seconds that a file takes, and bytes a second: a row that is computed faster is not kept."""
 
-DIGEST_BYTES = 32
+SERIES_FOLDERS = "*/*"
+"""Below the root: folders of series in those of indicators."""
 
 
 def row_bytes(row: Floats) -> bytes:
@@ -78,12 +87,12 @@ class RowCache:
             self._note_use(folder)
             # Without room, or a place to write to, it is computed again the next time.
             with contextlib.suppress(OSError):
-                self._keep(file, row_bytes(row))
+                self._write(file, row_bytes(row))
         return row
 
     def forget(self, indicator: OwnIndicator) -> None:
         """Remove all rows of an indicator."""
-        shutil.rmtree(self._folder(indicator), ignore_errors=True)
+        remove_entry(self._folder(indicator))
 
     def _folder(self, indicator: OwnIndicator) -> Path:
         decides = json.dumps([_machine(), indicator.digest(())])
@@ -91,29 +100,25 @@ class RowCache:
 
     @staticmethod
     def _read(file: Path, length: int) -> Floats | None:
-        try:
-            content = file.read_bytes()
-        except OSError:
-            return None
-        digest, row = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
-        if len(row) == 8 * length and hashlib.sha256(row).digest() == digest:
-            return np.frombuffer(row, "<f8")
-        log.info("%s is damaged; its row is computed anew", file)
+        with contextlib.suppress(OSError):
+            try:
+                row = read_sealed(file)
+            except DamagedError:
+                row = b""
+            if row is None or len(row) == 8 * length:
+                return None if row is None else np.frombuffer(row, "<f8")
+            log.info("%s is damaged; its row is computed anew", file)
         return None
 
     def _note_use(self, folder: Path) -> None:
         if folder not in self._used:
             self._used.add(folder)
-            with contextlib.suppress(OSError):
-                os.utime(folder)
+            note_use(folder)
 
-    def _keep(self, file: Path, row: bytes) -> None:
-        if not self._has_room(DIGEST_BYTES + len(row)):
-            return
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with drafting(file) as draft:
-            # Not synchronised with the disk: the digest shows what a crash left.
-            draft.write_bytes(hashlib.sha256(row).digest() + row)
+    def _write(self, file: Path, row: bytes) -> None:
+        if self._has_room(DIGEST_BYTES + len(row)):
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_sealed(file, row)
 
     def _has_room(self, size: int) -> bool:
         """Make room: a series of an indicator goes whole, the one not used for longest first.
@@ -121,26 +126,16 @@ class RowCache:
         Those that this process reads stay, and with them what its proof compares.
         """
         if 0 <= self._left < size:
-            folders = sorted(self.measure_folders())
-            total = sum(n_bytes for _, _, n_bytes in folders)
-            for _, folder, n_bytes in folders:
-                if total + size > MOST_BYTES and folder not in self._used:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    total -= n_bytes
+            total = remove_oldest(self.root, SERIES_FOLDERS, MOST_BYTES - size, self._used)
             is_full = total + size > MOST_BYTES
             # Other processes write too.
             self._left = -math.inf if is_full else max(size, (MOST_BYTES - total) / 16)
         self._left -= size
         return self._left >= 0
 
-    def measure_folders(self) -> list[tuple[float, Path, int]]:
-        """When each folder of a series was last used, and its bytes."""
-        folders = []
-        for folder in self.root.glob("*/*"):
-            with contextlib.suppress(OSError):
-                n_bytes = sum(file.stat().st_size for file in folder.iterdir())
-                folders.append((folder.stat().st_mtime, folder, n_bytes))
-        return folders
+    def measure_bytes(self) -> int:
+        """Bytes of all rows."""
+        return sum(entry.size for entry in list_entries(self.root, SERIES_FOLDERS))
 
 
 _cache_at = cache(RowCache)

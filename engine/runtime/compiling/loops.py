@@ -9,7 +9,6 @@ import logging
 import pickle
 import re
 import resource
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -26,7 +25,8 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
-from data.files import drafting, remove_drafts
+from data.files import remove_drafts
+from data.store import DamagedError, read_sealed, write_sealed
 from engine.errors import EngineError
 from engine.runtime.compiling.cache_dirs import ENGINE, loops_folder
 from engine.runtime.compiling.compile_timer import add_compiling
@@ -107,7 +107,9 @@ class LoopCache(_Cache):
         """
         rtsys.initialize(target_context)
         path = self._place(sig, target_context.codegen()) if self._is_enabled else None
-        content = None if path is None else _read_sealed(path)
+        content = None
+        with suppress(DamagedError, OSError):
+            content = None if path is None else read_sealed(path)
         if content is not None:
             made = pickle.loads(content)
             return CompileResult._rebuild(target_context, *made)  # type: ignore[no-untyped-call]
@@ -129,9 +131,7 @@ class LoopCache(_Cache):
             return
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            content = dumps(data._reduce())  # type: ignore[no-untyped-call]
-            with drafting(path) as draft:
-                draft.write_bytes(_seal(content))
+            write_sealed(path, dumps(data._reduce()))  # type: ignore[no-untyped-call]
             self._remove_old()
         except OSError as error:
             LOG.warning("a compiled loop could not be kept (%s)", error)
@@ -188,21 +188,6 @@ MOST_LETTERS = 150
 """Of a loop's name in that of a file."""
 
 ENDING = ".loop"
-
-
-def _seal(content: bytes) -> bytes:
-    """Content behind its checksum: a machine that lost its power may leave holes in a file."""
-    return zlib.crc32(content).to_bytes(4, "little") + content
-
-
-def _read_sealed(path: Path) -> bytes | None:
-    """The content of such a file; None where there is none, or not the one that was written."""
-    try:
-        sealed = path.read_bytes()
-    except OSError:
-        return None
-    content = sealed[4:]
-    return content if sealed[:4] == zlib.crc32(content).to_bytes(4, "little") else None
 
 
 def is_missing(loop: Callable[..., object]) -> bool:
