@@ -13,7 +13,7 @@ from optimizer.cluster.jobs import Asked, run_jobs
 from optimizer.cluster.keeping import Parcel, refuse_own_indicators
 from optimizer.cluster.work import Found
 from optimizer.errors import OptimizerError
-from optimizer.judging.places import SearchSetup
+from optimizer.judging.executors import SearchSetup
 from optimizer.judging.workers import Runner
 from optimizer.session.task import Task
 
@@ -44,7 +44,7 @@ def allocate_threads(asked: int | None, share: int) -> int:
 
 
 class ClusterSearches:
-    """A place of a judge, as `optimizer.judging.places.Place`: all workers of a cluster.
+    """A place of a judge, as `optimizer.judging.executors.Place`: all workers of a cluster.
 
     What came of searches is told in the order of their numbers, so that a record is the same
     whoever made them.

@@ -17,7 +17,7 @@ from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.tables import describe_exits, genes_table, metrics_table, windows_table
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
-from optimizer.judging.elsewhere import front_elsewhere
+from optimizer.judging.replay_front import front_elsewhere
 from optimizer.runs import find_run
 from optimizer.runs.result import (
     DataDescription,

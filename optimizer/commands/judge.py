@@ -56,7 +56,7 @@ class JudgeWatcher:
             yield self
 
     def __call__(self, part: str, done: int, planned: int, word: str) -> None:
-        """As `optimizer.judging.kept.Watch`."""
+        """As `optimizer.judging.checkpoint.Watch`."""
         self._view.update(part, done, planned, word)
         if self._quiet or self._live is not None:
             return

@@ -17,7 +17,6 @@ from optimizer.runs.payload import OPTIONAL, Payload
 
 DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
 
-
 MOST_P, MOST_P_OF_ALL = Fraction(1, 100), Fraction(1, 20)
 
 FEWEST_FOR_TWO = 199

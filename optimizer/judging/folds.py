@@ -19,7 +19,7 @@ from optimizer.evidence.returns import daily_returns, efficiency, list_days
 from optimizer.evidence.robust import drift
 from optimizer.evidence.splits import Split, paths, scaled_trades
 from optimizer.evidence.strength import compute_strength, strength
-from optimizer.judging.kept import Kept, Numbered
+from optimizer.judging.checkpoint import Kept, Numbered
 from optimizer.judging.pick import select_pick
 from optimizer.judging.verdict import INDIVIDUAL_S
 from optimizer.judging.workers import Executor

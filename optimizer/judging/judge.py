@@ -26,15 +26,17 @@ from optimizer.evidence.splits import (
 )
 from optimizer.evidence.trials import TrialsRecord, effective_trials
 from optimizer.evidence.verdict import Verdict
-from optimizer.judging.causal import causal_record
+from optimizer.judging.checkpoint import Kept, Watch
+from optimizer.judging.executors import Place, ThisMachine
 from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_record, paths_record
+from optimizer.judging.holdout import check_open, count_searches, held_out_record
 from optimizer.judging.judgement import (
     JUDGEMENT,
     Judgement,
     recorded_judgement,
     recorded_judgements,
 )
-from optimizer.judging.kept import Kept, Watch
+from optimizer.judging.lookahead import causal_record
 from optimizer.judging.null import (
     KINDS,
     NullSearch,
@@ -43,9 +45,7 @@ from optimizer.judging.null import (
     null_kind,
     null_searches,
 )
-from optimizer.judging.opened import check_open, count_searches, held_out_record
 from optimizer.judging.pick import Pick, select_pick
-from optimizer.judging.places import Place, ThisMachine
 from optimizer.judging.plan import Plan
 from optimizer.judging.repeated import as_asked, require_finished, require_start, searched_task
 from optimizer.judging.robust import robust_record

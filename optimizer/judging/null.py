@@ -12,7 +12,7 @@ from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, Tally, tally
 from optimizer.evidence.null_markets import Keep, NullMarkets
-from optimizer.judging.kept import Kept, Numbered, Watch
+from optimizer.judging.checkpoint import Kept, Numbered, Watch
 from optimizer.judging.pick import select_pick
 from optimizer.judging.workers import Executor
 from optimizer.runs.payload import OPTIONAL

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import comb
 
 from optimizer.evidence.null import DEFAULT_SEARCHES, NullKind
+from optimizer.judging.checkpoint import Rows
 from optimizer.judging.judgement import Judgement
-from optimizer.judging.kept import Rows
 from optimizer.session.header import OPENED
 from optimizer.shown import format_count, number
 

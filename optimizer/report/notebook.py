@@ -80,7 +80,7 @@ class LiveLine:
             sys.stderr.write("\n")
 
     def judge(self, part: str, done: int, planned: int, word: str) -> None:
-        """Show how far a judgement is, as `optimizer.judging.kept.Watch`."""
+        """Show how far a judgement is, as `optimizer.judging.checkpoint.Watch`."""
         if self.is_due() or (self.is_shown and not done):
             count = f" {done:,} of {planned:,}" if planned else ""
             self.show(f"judging: {part}{count}" + (f", {word}" if word and done else ""))

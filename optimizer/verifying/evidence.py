@@ -13,13 +13,13 @@ from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.null import MOST_P, NullKind, NullRecord, tally
 from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.evidence.verdict import NEXT, Verdict
-from optimizer.judging.causal import causal_record
+from optimizer.judging.checkpoint import Kept
 from optimizer.judging.folds import FoldPick, folds_record, paths_record
+from optimizer.judging.holdout import Opened, held_out_figures, opened_looks
 from optimizer.judging.judge import pick_record
 from optimizer.judging.judgement import Judgement
-from optimizer.judging.kept import Kept
+from optimizer.judging.lookahead import causal_record
 from optimizer.judging.null import KINDS, NullSearch, list_strengths, null_kind
-from optimizer.judging.opened import Opened, held_out_figures, opened_looks
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.repeated import searched_task
 from optimizer.judging.robust import robust_record

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from optimizer.evidence.null import DEFAULT_STOP_AFTER, MOST_P, NullKind, NullRecord, tally
+from optimizer.judging.checkpoint import Rows, read_numbered
 from optimizer.judging.judgement import JUDGEMENT, Judgement
-from optimizer.judging.kept import Rows, read_numbered
 from optimizer.judging.null import KINDS, NullSearch, list_strengths
 from optimizer.judging.unstated import Unstated, list_unstated
 from optimizer.runs.result import RunResult

@@ -11,9 +11,9 @@ from data.bars import Window
 from engine import workload
 from engine.batch import Engine
 from optimizer.evidence.splits import Split, combinatorial, walk_forward
+from optimizer.judging.checkpoint import Kept
+from optimizer.judging.executors import ThisMachine
 from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_record, paths_record
-from optimizer.judging.kept import Kept
-from optimizer.judging.places import ThisMachine
 from optimizer.judging.sentences import weigh_evidence
 from optimizer.judging.verdict import list_untested
 from optimizer.judging.workers import Pool, Workers

@@ -13,10 +13,10 @@ from engine.batch import Engine
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.judging import judge, repeated
+from optimizer.judging.holdout import LOOKS
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.judging.null import NullJob, NullSetup
-from optimizer.judging.opened import LOOKS
 from optimizer.judging.plan import Plan
 from optimizer.runs import RunStore
 from optimizer.runs.files import DATABASE

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from optimizer.errors import ConfigError, StoreError
-from optimizer.judging import opened as opened_module
-from optimizer.judging.opened import LOOKS, list_bar_ranges
+from optimizer.judging import holdout
+from optimizer.judging.holdout import LOOKS, list_bar_ranges
 from optimizer.judging.verdict import find_pick
 from optimizer.runs import RunStore
 from optimizer.runs.result import recorded_result
@@ -70,7 +70,7 @@ def test_a_list_that_is_none_of_looks_is_refused(path, text):
 
 def test_a_list_of_looks_without_an_end_takes_no_memory(path, monkeypatch):
     """A sparse file may have any size."""
-    monkeypatch.setattr(opened_module, "LARGEST_BYTES", 1000)
+    monkeypatch.setattr(holdout, "LARGEST_BYTES", 1000)
     with open(path.parent / LOOKS, "wb") as file:
         file.truncate(10**10)
     with pytest.raises(StoreError, match="is larger than 1,000 bytes"):
@@ -99,11 +99,9 @@ def test_a_copy_is_not_opened_with_another_pick(path, tmp_path):
 
 def test_runs_of_a_folder_are_opened_once_for_all_looks(path, monkeypatch):
     """Besides once more to count searches: a folder may hold thousands of runs."""
-    folders, opened = opened_module.run_folders, []
+    folders, opened = holdout.run_folders, []
     shutil.copytree(path, path.parent / "other")
-    monkeypatch.setattr(
-        opened_module, "run_folders", lambda runs: opened.append(runs) or folders(runs)
-    )
+    monkeypatch.setattr(holdout, "run_folders", lambda runs: opened.append(runs) or folders(runs))
     assert judged(path, is_open=True).held_out.looks == 1
     assert opened == [path.parent] * 2
 

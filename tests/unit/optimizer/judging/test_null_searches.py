@@ -9,7 +9,7 @@ from engine.workload import Workload
 from optimizer.evidence.lookahead import causality_seconds
 from optimizer.evidence.null import NullKind, tally
 from optimizer.evidence.null_markets import NullMarkets
-from optimizer.judging.kept import Kept
+from optimizer.judging.checkpoint import Kept
 from optimizer.judging.null import (
     NullJob,
     NullSearch,

@@ -9,7 +9,7 @@ import pytest
 from data.bars import Window
 from engine.accounts.costs import Costs
 from optimizer.evidence.lookahead import causality_seconds
-from optimizer.judging.causal import causal_record
+from optimizer.judging.lookahead import causal_record
 from strategy import find_strategy, words
 from strategy.expressions import Call
 from strategy.language import Term, as_setting

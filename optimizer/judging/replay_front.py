@@ -10,7 +10,7 @@ from engine.certificate import data_hash
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import ConfigError
-from optimizer.judging.opened import list_bar_ranges, overlap
+from optimizer.judging.holdout import list_bar_ranges, overlap
 from optimizer.runs import RunStore
 from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats
