@@ -30,7 +30,7 @@ from strategy.expressions import Arithmetic, GeneValue
 from strategy.genes import Gene, GenomeLayout
 from strategy.nodes import Node, transform_nodes, walk
 
-MOST_SETS = 4096
+MOST_SETS = 1024
 """Of values of the whole genes that decide candidates; of more, few would come up again."""
 
 SEVERAL = 2

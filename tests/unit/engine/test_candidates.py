@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.conditions.cpu import operands
-from engine.conditions.cpu.candidates import bound_conjunction
+from engine.conditions.cpu.candidates import MOST_SETS, bound_conjunction
 from engine.conditions.cpu.kernels import gather_words
 from engine.conditions.cpu.operands import Readings
 from engine.indicators.cpu.trends import build_series_rows
@@ -112,3 +112,11 @@ def test_only_few_candidates_are_copied_and_once():
                 assert_as_the_reference(strategy, rows, readings, np.array(genomes, float))
         asked.append(copies.call_count)
     assert asked == [2, 0]
+
+
+@pytest.mark.parametrize(("longest", "is_bounded"), [(MOST_SETS + 1, True), (MOST_SETS + 2, False)])
+def test_whole_genes_that_hardly_come_again_decide_no_candidates(longest, is_bounded):
+    """Each set of their values would be listed for one individual, and its list be kept."""
+    row = w.ema(w.close, w.length("n", 5, 2, longest))
+    strategy, *_ = build_readings((w.close < row * FALLING) & (w.close > w.open))
+    assert (bound_conjunction(strategy.long, strategy.layout) is not None) == is_bounded
