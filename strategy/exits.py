@@ -13,7 +13,7 @@ from strategy.nodes import Node, walk
 Numbers = Mapping[str, Parameter]
 
 
-class ExitForm(Node):
+class PriceForm(Node):
     """A rule for the price of a stop or target."""
 
     def __post_init__(self) -> None:
@@ -21,7 +21,7 @@ class ExitForm(Node):
 
 
 @dataclass(frozen=True)
-class BeyondBar(ExitForm):
+class BeyondBar(PriceForm):
     """A stop at a distance beyond the signal bar: below its low, above its high for a short."""
 
     distance: Expression
@@ -29,7 +29,7 @@ class BeyondBar(ExitForm):
 
 
 @dataclass(frozen=True)
-class FromEntry(ExitForm):
+class FromEntry(PriceForm):
     """A price at a distance from the entry."""
 
     distance: Expression
@@ -37,7 +37,7 @@ class FromEntry(ExitForm):
 
 
 @dataclass(frozen=True)
-class Share(ExitForm):
+class Share(PriceForm):
     """A price at a fraction of the entry from it."""
 
     fraction: Setting
@@ -48,7 +48,7 @@ class Share(ExitForm):
 
 
 @dataclass(frozen=True)
-class Level(ExitForm):
+class Level(PriceForm):
     """The price of a row at the signal bar."""
 
     price: Expression
@@ -56,7 +56,7 @@ class Level(ExitForm):
 
 
 @dataclass(frozen=True)
-class RMultiple(ExitForm):
+class RMultiple(PriceForm):
     """A target at a multiple of the risk."""
 
     multiple: Setting

@@ -23,7 +23,7 @@ from strategy.errors import StrategyError, in_one_line, unknown
 from strategy.language import NO_ARRAY
 from strategy.model import Strategy
 from strategy.own import OwnIndicator
-from strategy.places import PlacedError, Source
+from strategy.places import PlacedError, StrategySource
 
 MODULE = "strategy_file"
 """Name under which a file runs; no module is known by it."""
@@ -115,7 +115,7 @@ def build_strategies(text: str, path: str) -> dict[str, Strategy]:
             places = f"{by_name[name].place} and {built.place}"
             raise StrategyError(f"two strategies are named '{name}': {places}")
         by_name[name] = built
-        source = Source(path, text, sha256, has_functions=bool(built.own))
+        source = StrategySource(path, text, sha256, has_functions=bool(built.own))
         strategies[variable] = replace(built, name=name, source=source)
     return strategies
 

@@ -23,7 +23,7 @@ from strategy.indicators import Parameter
 from strategy.kinds import KINDS
 from strategy.nodes import Node, check_extent, walk
 from strategy.own import OwnIndicator
-from strategy.places import Source
+from strategy.places import StrategySource
 from strategy.rows import count_reach, count_warm_up
 
 PARTS = (
@@ -93,7 +93,7 @@ class Strategy(Node):
     order: tuple[str, ...] = ()
     version: int = 1
     layout: GenomeLayout = _UNSET
-    source: Source | None = field(default=None, compare=False, repr=False)
+    source: StrategySource | None = field(default=None, compare=False, repr=False)
     place: str = field(default="", compare=False, repr=False)
     written: ClassVar[str] = "strategy"
     numbers: ClassVar[Mapping[str, Parameter]] = {

@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Source:
+class StrategySource:
     """The file that a strategy was read from.
 
     Args:

@@ -38,14 +38,14 @@ Tree = TypeVar("Tree", bound=Node)
 Genes = Mapping[str, float]
 
 
-class LoopForm(Protocol):
+class LoopRunner(Protocol):
     """Form in which loops run: given a loop, it returns the function to call."""
 
     def __call__(self, loop: Loop) -> Loop:
         """The loop in this form."""
 
 
-class RowStore(Protocol):
+class CachedRows(Protocol):
     """Store of computed rows; `engine.runtime.lru_cache.ArrayCache` is one."""
 
     def get(self, name: tuple[object, ...], compute: Callable[[], Floats]) -> Floats:
@@ -61,7 +61,7 @@ def row_values(
     expression: Expression,
     bars: Bars,
     genes: Genes | None = None,
-    run: LoopForm = as_it_reads,
+    run: LoopRunner = as_it_reads,
 ) -> Floats:
     """Values of an expression at every bar, [T] read-only; NaN where it is not known.
 
@@ -134,8 +134,8 @@ class Rows:
     def __init__(
         self,
         series: Series,
-        run: LoopForm = as_it_reads,
-        kept: RowStore | None = None,
+        run: LoopRunner = as_it_reads,
+        kept: CachedRows | None = None,
         place: tuple[object, ...] = (),
     ) -> None:
         self.series, self.run, self.kept, self.place = series, run, kept or _Memory(), place

@@ -14,13 +14,13 @@ from data.errors import TableError
 from data.providers.column_names import number_doubles
 from data.providers.columns import Layout, recognise
 from data.providers.kinds import ENDINGS
-from data.providers.markets import choose_market, name_market_columns, paired_names
+from data.providers.markets import choose_market, find_name_pairs, name_market_columns
 from data.providers.mixed_rows import refuse_mixed, refuse_other_order
 from data.providers.numbers import POINT, find_decimal, read_numbers, refuse_thirty_seconds
 from data.providers.size_caps import refuse_expanded
 from data.providers.source_file import label
 from data.providers.time_columns import read_alike
-from data.providers.times import named_zone
+from data.providers.times import find_column_zone
 from data.providers.volumes import read_volume
 from data.table import LoadOptions, RawTable
 
@@ -36,7 +36,7 @@ def recognise_columns(
     Returns names as recognised, in the file's order and each once, the layout in these names, and
     the market that is still to be looked for in a column of symbols.
     """
-    pairs = paired_names(file_names)
+    pairs = find_name_pairs(file_names)
     if pairs is None:
         names = number_doubles(file_names)
         return names, recognise(names, where, options.columns, options.aligned), market
@@ -90,7 +90,7 @@ def to_raw(
     values = {**values, "volume": volume}
     for meaning, name in aligned.items():
         values[meaning] = _read_aligned(arrays[name], name, where, decimal)
-    zone = next(filter(None, (named_zone(arrays[name]) for name in layout.times)), "UTC")
+    zone = next(filter(None, (find_column_zone(arrays[name]) for name in layout.times)), "UTC")
     table = RawTable(timestamp, values, named or _stem(path), where, notes=notes, zone=zone)
     if layout.assumed:
         refuse_other_order(table, layout.assumed, arrays[layout.times[0]])

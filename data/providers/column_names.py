@@ -146,10 +146,10 @@ def bare_name(name: str) -> str:
     return AT_PLACE.sub("", name)
 
 
-def say_column(meaning: str, name: str) -> str:
+def write_option(meaning: str, name: str) -> str:
     """The option that states the meaning of a column, for a shell.
 
-    >>> say_column("close", "Close Price"), say_column("close", "close (column 3)")
+    >>> write_option("close", "Close Price"), write_option("close", "close (column 3)")
     ("--column 'close=Close Price'", '--column close=3')
     """
     match = AT_PLACE.search(name)

@@ -15,7 +15,7 @@ from data.providers.column_names import (
     is_alike,
     is_volume_of_asset,
     plain,
-    say_column,
+    write_option,
 )
 
 INDEX = "__index_level_0__"
@@ -273,7 +273,7 @@ def _choose_times(
         name = by_role["close_time"][0]
         raise TableError(
             f"{where}: column {name!r} says when a bar closes, and none says when it opens; "
-            f"{say_column('timestamp', name)} --stamped close reads closes"
+            f"{write_option('timestamp', name)} --stamped close reads closes"
         )
     raise TableError(_missing(["timestamp"], names, where))
 
@@ -363,7 +363,7 @@ def _list_order(names: Sequence[str], assumed: tuple[str, ...]) -> tuple[str, ..
 def _two_alike(where: str, role: str, columns: list[str]) -> TableError:
     shown = " and ".join(repr(column) for column in columns)
     meaning = "volume" if role == "tick_volume" else role
-    options = " or ".join(say_column(meaning, column) for column in columns)
+    options = " or ".join(write_option(meaning, column) for column in columns)
     return TableError(f"{where}: columns {shown} could both be {role}; say which with {options}")
 
 
@@ -371,7 +371,7 @@ def _missing(missing: list[str], names: Sequence[str], where: str) -> str:
     header = " (is there a header line?)" if any(_is_number(name) for name in names) else ""
     none = " (or --column volume=none)" if "volume" in missing else ""
     alike = {role: [name for name in names if is_alike(name, role)] for role in missing}
-    options = " ".join(say_column(role, next(iter(alike[role]), "NAME")) for role in missing)
+    options = " ".join(write_option(role, next(iter(alike[role]), "NAME")) for role in missing)
     return (
         f"{where}: no column is named {' or '.join(missing)}{header}; "
         f"columns are {list_names(names)}; say which it is with {options}{none}"

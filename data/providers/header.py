@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from data.checks import PRICES, VALUES
 from data.errors import SourceError, TableError
-from data.providers.column_names import find_role, say_column
+from data.providers.column_names import find_role, write_option
 from data.providers.columns import list_counted, list_names
 from data.providers.markets import PRICE, TICKER, name_market_columns
 from data.providers.numbers import NUMBER
@@ -203,7 +203,7 @@ def _suggest_places(cells: Sequence[str]) -> str:
         meant += [("timestamp", time)]
     price_columns = numbers[:4] if len(numbers) >= 4 else [meant[-1][1] + k for k in range(1, 5)]
     meant += zip(VALUES, [*_order_prices(cells, price_columns), price_columns[-1] + 1], strict=True)
-    return " ".join(say_column(name, str(index + 1)) for name, index in meant)
+    return " ".join(write_option(name, str(index + 1)) for name, index in meant)
 
 
 def _order_prices(cells: Sequence[str], columns: list[int]) -> list[int]:

@@ -48,7 +48,7 @@ def choose_market(
     return chosen if chosen is not None else next(iter(markets), None)
 
 
-def paired_names(names: Sequence[str]) -> list[tuple[str, str]] | None:
+def find_name_pairs(names: Sequence[str]) -> list[tuple[str, str]] | None:
     """Price and market of each column, where columns have two names.
 
     The market is empty where a column belongs to all; None for ordinary names.

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from data.checks import PRICES, Floats, Ints
 from data.errors import TableError
-from data.providers.column_names import MARKET_NAMES, plain, say_column
+from data.providers.column_names import MARKET_NAMES, plain, write_option
 from data.providers.times import find_unit
 from data.table import RawTable
 
@@ -38,7 +38,7 @@ def refuse_mixed(time_ns: Ints, others: Callable[[], pa.Table], where: str) -> N
         name, markets = parted
         raise TableError(
             f"{where}: column {name!r} {show_markets(markets)}; name one of them, such as "
-            f"{where}#{markets[0]} {say_column('symbol', name)}"
+            f"{where}#{markets[0]} {write_option('symbol', name)}"
         )
 
 
@@ -114,7 +114,7 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
         order = SWAPPED
     if reason:
         options = " ".join(
-            say_column(meaning, column) for meaning, column in zip(order, columns, strict=True)
+            write_option(meaning, column) for meaning, column in zip(order, columns, strict=True)
         )
         raise TableError(f"{table.where}: {reason}: {options}")
 

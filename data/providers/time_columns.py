@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from data.checks import NO_TIME, Ints, format_time
 from data.errors import TableError
-from data.providers.column_names import SAYS_OPEN, find_role, plain, say_column
+from data.providers.column_names import SAYS_OPEN, find_role, plain, write_option
 from data.providers.columns import Layout
 from data.providers.times import read_times
 from data.table import LoadOptions
@@ -66,7 +66,7 @@ def _read_each(read: Callable[[Names], Read], columns: tuple[Names, ...]) -> dic
         try:
             times[names] = read(names)
         except TableError as error:
-            others = " or ".join(_say(other) for other in columns if other != names)
+            others = " or ".join(_options(other) for other in columns if other != names)
             if not others:
                 raise
             raise TableError(f"{error}; {others} reads times without it") from None
@@ -114,7 +114,7 @@ def _agree(times: Mapping[Names, Read], where: str) -> Read:
             raise TableError(
                 f"{where}: columns {first[0]!r} and {names[0]!r} could both be the time of a bar, "
                 f"and differ: row {i} has {format_time(time_ns[i])} and "
-                f"{format_time(other_ns[i])}; say which with {_say(first)} or {_say(names)}"
+                f"{format_time(other_ns[i])}; say which with {_options(first)} or {_options(names)}"
             )
     # The column that needs fewest words leaves least to doubt.
     return min(times.values(), key=lambda read: len(read[1]))
@@ -127,14 +127,15 @@ def _refuse_end(
     column = f"{where}: column {names[-1]!r}"
     if options.stamped == "close":
         return TableError(
-            f"{column} says when bars open; leave --stamped out, or {_say(names)} lets it be closes"
+            f"{column} says when bars open; leave --stamped out, or {_options(names)} lets it be "
+            "closes"
         )
     if find_role(names[0]) == "close_time":
         return TableError(f"{column} says when bars close; --stamped close reads it so")
     if not find_lead(time_ns)[0]:
         return TableError(
             f"{column} holds the times of column {next(iter(closes))!r}, at which bars close; "
-            f"--stamped close reads them so, and {_say(names)} as opens"
+            f"--stamped close reads them so, and {_options(names)} as opens"
         )
     return TableError(
         f"{column} holds times such as {format_time(time_ns[0])}, a moment before a whole minute, "
@@ -149,11 +150,11 @@ def _refuse_late(names: Names, name: str, time_ns: Ints, close_ns: Ints, where: 
     return TableError(
         f"{where}: bars would close before they open: row {i} has {format_time(time_ns[i])} in "
         f"column {names[-1]!r} and {format_time(close_ns[i])} in column {name!r}; "
-        f"{_say(names)} reads it without the other"
+        f"{_options(names)} reads it without the other"
     )
 
 
-def _say(names: Names) -> str:
+def _options(names: Names) -> str:
     """The options that name the column, or the two columns, of the time."""
     meanings = ("timestamp",) if len(names) == 1 else ("date", "time")
-    return " ".join(map(say_column, meanings, names))
+    return " ".join(map(write_option, meanings, names))

@@ -81,7 +81,7 @@ def _read(
     raise TableError(f"{label} holds {column.type}, which is no time; write ISO 8601 times")
 
 
-def named_zone(column: pa.Array) -> str | None:
+def find_column_zone(column: pa.Array) -> str | None:
     """The IANA zone that a column's type names, or that stands behind its first time."""
     if pa.types.is_string(column.type) and len(column):
         return find_named_zone(column[0].as_py() or "")

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from data.checks import Floats
 from data.errors import TableError
-from data.providers.column_names import say_column
+from data.providers.column_names import write_option
 from data.providers.columns import Layout
 from data.providers.numbers import read_numbers
 
@@ -56,5 +56,5 @@ def _base_volume(volumes: tuple[tuple[str, str], ...], symbol: str | None, where
     if len(matching) == 1:
         return matching[0]
     shown = " and ".join(repr(column) for _, column in volumes)
-    options = " or ".join(say_column("volume", column) for _, column in volumes)
+    options = " or ".join(write_option("volume", column) for _, column in volumes)
     raise TableError(f"{where}: columns {shown} could both be volume; say which with {options}")

@@ -20,7 +20,7 @@ from optimizer.forecasts.settings import ForecastSettings
 from strategy.errors import StrategyError
 from strategy.expressions import Expression
 from strategy.row_text import parse_row, split_rows
-from strategy.rows import LoopForm, as_it_reads, row_values
+from strategy.rows import LoopRunner, as_it_reads, row_values
 from strategy.wording import format_tree
 
 Floats = npt.NDArray[np.float64]
@@ -127,7 +127,7 @@ def build_samples(series: Sequence[Bars], settings: ForecastSettings) -> Samples
 
 
 def _of_series(
-    bars: Bars, rows: Sequence[Expression], settings: ForecastSettings, run: LoopForm
+    bars: Bars, rows: Sequence[Expression], settings: ForecastSettings, run: LoopRunner
 ) -> tuple[Floats, Floats, Ints, Flags]:
     """Features [T, F], targets [T], when these are known [T], and where windows are whole [T]."""
     features = np.stack([row_values(row, bars, run=run) for row in rows], 1)

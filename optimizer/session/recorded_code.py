@@ -24,13 +24,13 @@ from strategy.errors import unknown
 from strategy.files import build_strategies, first_difference, read_strategy_text
 from strategy.model import Strategy
 from strategy.own import OwnIndicator
-from strategy.places import Source
+from strategy.places import StrategySource
 from strategy.recorded import from_described
 from strategy.rules import is_file
 
 
 @dataclass(frozen=True)
-class StrategyFile(Source, Payload):
+class StrategyFile(StrategySource, Payload):
     """The file that a strategy came from, as it was when a run began.
 
     Args:
