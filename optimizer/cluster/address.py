@@ -1,4 +1,4 @@
-"""Which cluster a person means, and whether it may be spoken to."""
+"""Address of a cluster, and whether it may be spoken to."""
 
 import ipaddress
 import json
@@ -63,7 +63,7 @@ class Address:
 
 
 def parse_address(text: str, tls: Path | None = None, *, is_plaintext: bool = False) -> Address:
-    """Read what `--cluster`, `--cluster-tls` and `--cluster-plaintext` say.
+    """Read `--cluster`, `--cluster-tls` and `--cluster-plaintext`.
 
     >>> parse_address("local:4").local
     4
@@ -71,8 +71,8 @@ def parse_address(text: str, tls: Path | None = None, *, is_plaintext: bool = Fa
     Raises:
         ConfigError: When it is none of `FORMS`, keys are missing, or it is not safe.
     """
-    if found := re.fullmatch(r"local:([0-9]{1,4})", text):
-        count = int(found[1])
+    if match := re.fullmatch(r"local:([0-9]{1,4})", text):
+        count = int(match[1])
         if not 1 <= count <= MOST_LOCAL or tls or is_plaintext:
             raise ConfigError(
                 f"--cluster {text}: name 1 to {MOST_LOCAL:,} workers, and neither --cluster-tls "
@@ -80,8 +80,8 @@ def parse_address(text: str, tls: Path | None = None, *, is_plaintext: bool = Fa
             )
         return Address(text, local=count)
     scheduler = text if "://" in text else _read_scheduler_file(Path(text))
-    found = re.fullmatch(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):([0-9]{1,5})", scheduler)
-    if not found or not 1 <= int(found[3]) <= LAST_PORT:
+    match = re.fullmatch(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):([0-9]{1,5})", scheduler)
+    if not match or not 1 <= int(match[3]) <= LAST_PORT:
         raise ConfigError(f"--cluster '{text}' must be {FORMS}, got address {scheduler!r}")
     if scheduler.startswith("tls://") != (tls is not None):
         raise ConfigError(f"--cluster {text}: tls:// and --cluster-tls FOLDER need each other")
@@ -111,7 +111,7 @@ def is_loopback(address: str) -> bool:
 
 def _read_scheduler_file(path: Path) -> str:
     """The address in a file that a scheduler wrote, or is about to have written."""
-    # Only here: whoever names another form need not wait for it.
+    # Only here: another form need not wait for it.
     from optimizer.config.run_config import read_page
 
     if not path.is_file():

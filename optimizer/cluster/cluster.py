@@ -25,16 +25,16 @@ PATIENCE_S = 60.0
 """How long no worker may be there, and how long one may say nothing before it is named."""
 
 MEETING_S = 300.0
-"""How long a worker may take to say what it is: its first call compiles the engine, once."""
+"""How long a worker may take for its fingerprint: its first call compiles the engine, once."""
 
 MOST_ENDS = 5
-"""How often all workers may end before one says what it is; whoever watches them begins others."""
+"""How often all workers may end before one answers; their watcher begins others."""
 
 LISTEN_S = 2.0
-"""So long is waited for what a worker says, before it is seen whether it is still there."""
+"""So long is waited for a worker's answer, before it is seen whether it is still there."""
 
 NAMED = 8
-"""Workers of which a line of progress tells what they do."""
+"""Workers whose calls a line of progress names."""
 
 
 class Cluster:
@@ -49,14 +49,14 @@ class Cluster:
 
     Attributes:
         workers: Those that were there at the last look, by address.
-        made: What each that was there at the beginning is.
-        here: What this process is.
-        homes: The worker that has what the jobs of a home need.
-        looked: When it was last seen who is there.
+        made: Fingerprint of each that was there at the beginning.
+        here: Fingerprint of this process.
+        homes: The worker that has the rows for the jobs of a home.
+        looked: When the workers were last listed.
 
     Raises:
         ConfigError: When a worker is not fit, by name.
-        SchedulerLostError: When nobody answers at the address.
+        SchedulerLostError: When no scheduler answers at the address.
         WorkersLostError: When no worker comes.
     """
 
@@ -100,12 +100,12 @@ class Cluster:
         return dict(Counter(worker.host for worker in self.workers.values()))
 
     def look(self) -> None:
-        """See who is there; say who came, who went, who says nothing, and what all are doing.
+        """List workers; log those that came, went or are silent, and the calls of all.
 
         Raises:
             SchedulerLostError: When the scheduler is.
-            WorkersLostError: When nobody has been there for long.
-            ConfigError: When somebody came who is not fit, as far as can be seen from here.
+            WorkersLostError: When none has been there for long.
+            ConfigError: When one came that is not fit, as far as can be seen from here.
         """
         now = self.looked = time.monotonic()
         seen = {worker.address: worker for worker in self.link.workers()}
@@ -128,7 +128,7 @@ class Cluster:
             self._tell()
 
     def _listen(self, workers: Iterable[Worker], now: float) -> None:
-        """Name whoever has said nothing for long, once."""
+        """Log workers that have been silent for long, once."""
         for worker in workers:
             seen, since = self._heard.get(worker.address, (None, now))
             if seen != worker.last_seen:
@@ -149,17 +149,20 @@ class Cluster:
             doing.info("%s%s", "; ".join(named), f"; {more} more" if more else "")
 
     def _meet(self, *, may_differ: bool) -> None:
-        """Wait for a worker, and ask each what it is; refuse those that are not fit."""
+        """Wait for a worker, and ask each for its fingerprint; refuse those that are not fit."""
         for _ in range(MOST_ENDS):
-            found = self._await_workers()
-            asked = {
+            workers = self._await_workers()
+            tickets = {
                 worker: self.link.begin(_take_fingerprint, worker=worker.address)
-                for worker in found
+                for worker in workers
             }
-            told = {
-                worker: self._await_fingerprint(worker, ticket) for worker, ticket in asked.items()
+            answers = {
+                worker: self._await_fingerprint(worker, ticket)
+                for worker, ticket in tickets.items()
             }
-            self.made = {worker.address: made for worker, made in told.items() if made is not None}
+            self.made = {
+                worker.address: made for worker, made in answers.items() if made is not None
+            }
             if self.made:
                 break
         else:
@@ -167,7 +170,7 @@ class Cluster:
                 f"--cluster {self.address.text}: {MOST_ENDS} times all workers ended before they "
                 "said what they are: see what a worker prints, it may lack memory or a library"
             )
-        self.workers = {one.address: one for one in found if one.address in self.made}
+        self.workers = {worker.address: worker for worker in workers if worker.address in self.made}
         refused = [
             f"{self.format_worker(address)}: {', '.join(differing)}"
             for address, made in self.made.items()
@@ -175,27 +178,27 @@ class Cluster:
         ]
         if refused and not may_differ:
             raise ConfigError("; ".join(refused))
-        told_of = (
+        summary = (
             f"{format_count(len(self.made), 'worker')} on "
             f"{format_count(len(self.shares()), 'host')}"
         )
         devices = ", ".join(sorted({made.device for made in self.made.values()}))
-        log.info("%s: %s", told_of, devices)
+        log.info("%s: %s", summary, devices)
 
     def _await_workers(self) -> tuple[Worker, ...]:
         """All workers, once there are any; of this machine, once all are there."""
         began = time.monotonic()
         # A scheduler that begins workers itself knows how many there will be.
-        while len(found := self.link.workers()) < max(self.address.local, 1):
+        while len(workers := self.link.workers()) < max(self.address.local, 1):
             if time.monotonic() - began > self._patience_s:
                 raise self._build_no_worker_error()
             time.sleep(0.05)
-        for worker in found:
+        for worker in workers:
             self._check(worker)
-        return found
+        return workers
 
     def _await_fingerprint(self, worker: Worker, ticket: "Ticket[Made]") -> Made | None:
-        """What a worker is; None of one that ended before it said so."""
+        """Fingerprint of a worker; None of one that ended before it answered."""
         try:
             made: Made | None = self.await_answer(worker, ticket, MEETING_S)
         except TimeoutError:
@@ -223,7 +226,7 @@ class Cluster:
             try:
                 return self.link.answer(ticket, left if ticket.status == "finished" else LISTEN_S)
             except TimeoutError:
-                if worker.address not in {one.address for one in self.link.workers()}:
+                if worker.address not in {other.address for other in self.link.workers()}:
                     return None
                 if time.monotonic() > until:
                     raise
@@ -238,39 +241,39 @@ class Cluster:
             )
 
     def send_away(self, address: str, made: Made) -> None:
-        """End a worker that came later and whose results would be others; said once."""
+        """End a worker that came later and whose results would be others; logged once."""
         if address not in self._away:
-            told = ", ".join(made.differences(self.here))
-            log.info("%s is refused and sent away: %s", self.format_worker(address), told)
-            self._away[address] = time.monotonic(), told
+            why = ", ".join(made.differences(self.here))
+            log.info("%s is refused and sent away: %s", self.format_worker(address), why)
+            self._away[address] = time.monotonic(), why
         self.look()
 
     def is_fit(self) -> bool:
-        """Whether all who were sent away are gone."""
+        """Whether all that were sent away are gone."""
         return not self._away.keys() & self.workers.keys()
 
     def _send_away(self, now: float) -> None:
-        """Ask those to go who are not fit; one whose answers are still on their way stays.
+        """Ask those to go that are not fit; one whose answers are still on their way stays.
 
         Raises:
             ConfigError: When one has stayed for long.
         """
         for address in self._away.keys() & self.workers.keys():
-            since, told = self._away[address]
+            since, why = self._away[address]
             if now - since > self._patience_s:
                 name = self.format_worker(address)
-                raise ConfigError(f"{name} is not fit and does not go: {told}; end it")
+                raise ConfigError(f"{name} is not fit and does not go: {why}; end it")
             self.link.send_away(address)
 
     def assign_worker(self, home: int) -> str:
         """The worker of a home; where it is gone, the one that has fewest."""
         if self.workers and self.homes.get(home) not in self.workers:
             taken = Counter(self.homes.values())
-            self.homes[home] = min(self.workers, key=lambda one: (taken[one], one))
+            self.homes[home] = min(self.workers, key=lambda worker: (taken[worker], worker))
         return self.homes.get(home, "")
 
     def format_worker(self, address: str) -> str:
-        """What to call a worker."""
+        """Name of a worker, for people."""
         return str(self.workers.get(address, f"a worker at {address}"))
 
     def _build_no_worker_error(self) -> WorkersLostError:
@@ -280,11 +283,11 @@ class Cluster:
 
 
 def _take_fingerprint() -> Made:
-    """On a worker: who it is; what it kept for an earlier client is let go."""
+    """On a worker: its fingerprint; setups kept for an earlier client are let go."""
     KEPT.forget()
     return made_here()
 
 
 def _forget() -> None:
-    """On a worker: let go of what was kept."""
+    """On a worker: let go of kept setups."""
     KEPT.forget()

@@ -1,4 +1,4 @@
-"""Schedulers and workers of Dask's `distributed`, which nobody else imports: connect, ask, stop."""
+"""Schedulers and workers of Dask's `distributed`, imported here alone: connect, ask, stop."""
 
 import asyncio
 import logging
@@ -40,15 +40,15 @@ HANGS_UP_S = 3.0
 """Within which a scheduler that hung up, and is there, has taken this client in again."""
 
 AGAIN_S = 1.0
-"""So long is waited for a result that its worker took with it, before somebody looks around."""
+"""So long is waited for a result that its worker took with it, before workers are listed."""
 
 CONFIGURATION = {
     "distributed.admin.large-graph-warning-threshold": "4GiB",
     "distributed.diagnostics.computations.nframes": 0,
     "distributed.worker.profile.enabled": False,
 }
-"""Sending bars is meant; nobody looks at where a call was written, nor at what workers spend time
-on, of which they would keep an hour: half a megabyte a second."""
+"""Sending bars is meant; no one reads where a call was written, nor the profiles of workers, of
+which they would keep an hour: half a megabyte a second."""
 
 Ticket = Future
 """A call that was begun."""
@@ -62,7 +62,7 @@ class Worker:
         address: Of its process.
         name: That it was begun with.
         threads: Calls it does at a time.
-        last_seen: When it last told the scheduler something, seconds of the scheduler's clock.
+        last_seen: When the scheduler last heard of it, seconds of the scheduler's clock.
     """
 
     address: str
@@ -76,8 +76,8 @@ class Worker:
         return parse_host(self.address)
 
     def __str__(self) -> str:
-        own = self.name == self.address
-        return f"worker {self.name}" if own else f"worker {self.name} at {self.host}"
+        is_nameless = self.name == self.address
+        return f"worker {self.name}" if is_nameless else f"worker {self.name} at {self.host}"
 
 
 class Link:
@@ -90,7 +90,7 @@ class Link:
         ended: Calls that are over, as they end.
 
     Raises:
-        SchedulerLostError: When nobody answers.
+        SchedulerLostError: When no scheduler answers.
     """
 
     def __init__(self, address: Address) -> None:
@@ -112,7 +112,7 @@ class Link:
         """All workers now, by address.
 
         Raises:
-            SchedulerLostError: When the scheduler does not say.
+            SchedulerLostError: When the scheduler does not answer.
         """
         self.require()
         try:
@@ -120,8 +120,8 @@ class Link:
         except (TimeoutError, OSError):
             raise self._build_scheduler_lost_error() from None
         return tuple(
-            Worker(address, str(one["name"]), int(one["nthreads"]), float(one["last_seen"]))
-            for address, one in sorted(known["workers"].items())
+            Worker(address, str(entry["name"]), int(entry["nthreads"]), float(entry["last_seen"]))
+            for address, entry in sorted(known["workers"].items())
         )
 
     def require(self) -> None:
@@ -178,7 +178,7 @@ class Link:
             fire_and_forget(self._client.submit(function, workers=[worker], pure=False))
 
     def answer(self, ticket: "Ticket[Any]", timeout: float = CALL_S) -> Any:  # noqa: ANN401
-        """What a call returned.
+        """Result of a call.
 
         Raises:
             SchedulerLostError: When the scheduler is lost with it.
@@ -186,7 +186,7 @@ class Link:
             WorkersLostError: When it ended every worker that began it.
             TimeoutError: When it takes longer than `timeout` seconds, and sooner when its worker
                 ended after the call did: the scheduler then has it called again.
-            Whatever the call raised.
+            Any error that the call raised.
         """
         if ticket.status == "cancelled":
             raise self._build_cancelled_error(ticket)
@@ -213,7 +213,7 @@ class Link:
     def end_unknown(self, tickets: "Iterable[Ticket[Any]]") -> None:
         """Have calls end as cancelled that the scheduler does not know.
 
-        Another client can have it forget them, and it tells that only to a client that asks. It
+        Another client can have it forget them, and it answers that only to a client that asks. It
         reads what a client sends in order, so that it cannot be asked before it has the call.
 
         Raises:
@@ -240,7 +240,7 @@ class Link:
     def mend(self) -> None:
         """Begin anew those workers of this machine that are gone.
 
-        Whoever watches one waits for ever for its first word where it ended before that.
+        Its watcher waits for ever for a first word where it ended before that.
         """
         if self._begun is not None:
             self._begun.scale(self._address.local)
@@ -261,7 +261,7 @@ class Link:
         return {}
 
     def _ask(self, question: str, **arguments: object) -> Any:  # noqa: ANN401
-        """What the scheduler answers.
+        """Answer of the scheduler.
 
         Raises:
             TimeoutError: When it does not within `CALL_S` seconds.
@@ -302,9 +302,9 @@ class Link:
             _require_answer(str(where), security or Security())
             client = Client(where, security=security, set_as_default=False, timeout=CALL_S)
         except (OSError, TimeoutError) as error:
-            told = (str(error) or f"silent for {CALL_S:.0f} s").splitlines()[0]
+            why = (str(error) or f"silent for {CALL_S:.0f} s").splitlines()[0]
             raise SchedulerLostError(
-                f"--cluster {address.text}: no scheduler answers ({told}): begin one with "
+                f"--cluster {address.text}: no scheduler answers ({why}): begin one with "
                 "dask scheduler"
             ) from None
         opened.callback(_close, client)
@@ -312,7 +312,7 @@ class Link:
 
 
 def _require_answer(address: str, security: Security) -> None:
-    """Refuse a port that takes connections and says nothing: the library waits for it for ever.
+    """Refuse a port that takes connections and stays silent: the library waits for it for ever.
 
     Raises:
         TimeoutError: When a first question is not answered for `CALL_S` seconds.
@@ -344,7 +344,7 @@ def _parse_call_name(key: object) -> str:
 
 
 def _silence() -> None:
-    """Leave it to whoever asks to say what went wrong; each of the library's logs has a level.
+    """Silence the library's logs, each of which has a level: callers report what went wrong.
 
     Versions that differ are found, and named by worker, in `optimizer.cluster.cluster`.
     """
@@ -361,7 +361,7 @@ def own_address() -> str:
 
 @contextmanager
 def _ignore_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C until the context ends: it is pressed again by whoever waits for the end."""
+    """Ignore Ctrl-C until the context ends: it is pressed again to end the wait."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

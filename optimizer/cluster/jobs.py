@@ -11,7 +11,7 @@ from optimizer.cluster.address import parse_host
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import CALL_S, Ticket, own_address
 from optimizer.cluster.keeping import Parcel, solve
-from optimizer.cluster.work import Found, Lacks, Made, Work
+from optimizer.cluster.work import JobResult, Lacks, Made, Work
 from optimizer.errors import (
     ConfigError,
     LostError,
@@ -40,7 +40,7 @@ MOST_RELEASES = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class JobRequest:
     """A job to be done.
 
     Args:
@@ -64,8 +64,8 @@ class FailedError(OptimizerError):
     def __init__(self, message: str, error: Exception) -> None:
         super().__init__(message)
         refused = (EngineError, StrategyError, MemoryError)
-        own = 5 if isinstance(error, DeviceError) else 2 if isinstance(error, refused) else 1
-        self.exit_code = getattr(error, "exit_code", own)
+        code = 5 if isinstance(error, DeviceError) else 2 if isinstance(error, refused) else 1
+        self.exit_code = getattr(error, "exit_code", code)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,36 +73,36 @@ class _Running:
     """A job that is under way.
 
     Args:
-        asked: The job.
+        request: The job.
         ticket: Of the call.
         worker: That it is meant for; empty for any.
         folder: In which its bars lie; empty where they were sent.
         tries: How often in a row one worker lacked something.
         moves: How often the worker that it was meant for ended.
         releases: How often another client took it back.
-        told: The worker that said so last; empty before.
+        lacking: The worker that lacked something last; empty before.
         waits: How often its result did not come in time.
     """
 
-    asked: Asked
+    request: JobRequest
     ticket: "Ticket[Any]"
     worker: str
     folder: str
     tries: int = 0
     moves: int = 0
     releases: int = 0
-    told: str = ""
+    lacking: str = ""
     waits: int = 0
 
 
 def run_jobs(
-    cluster: Cluster, asked: Iterable[Asked], first: int | None = None
-) -> Generator[Found, None, None]:
-    """Do jobs on all workers; what came of each, as they end. Closing it cancels the rest.
+    cluster: Cluster, requests: Iterable[JobRequest], first: int | None = None
+) -> Generator[JobResult, None, None]:
+    """Results of jobs done on all workers, as they end. Closing it cancels the rest.
 
     Args:
         cluster: Whose workers.
-        asked: Taken as there is room for them.
+        requests: Taken as there is room for them.
         first: So many are begun at first, then as many again as were done; None for no limit.
 
     Raises:
@@ -110,10 +110,10 @@ def run_jobs(
         ReleasedError: When another client takes a job back again and again.
         FailedError: When a job raises something, with its name; it is not tried again.
     """
-    batch = _Batch(cluster, iter(asked), first)
+    batch = _Batch(cluster, iter(requests), first)
     try:
-        while (found := batch.next()) is not None:
-            yield found
+        while (result := batch.next()) is not None:
+            yield result
     finally:
         batch.end()
 
@@ -121,66 +121,66 @@ def run_jobs(
 class _Batch:
     """Jobs under way on a cluster; arguments as of `run_jobs`."""
 
-    def __init__(self, cluster: Cluster, pending: Iterator[Asked], first: int | None) -> None:
+    def __init__(self, cluster: Cluster, pending: Iterator[JobRequest], first: int | None) -> None:
         self._cluster, self._pending, self._first = cluster, pending, first
         self._running: dict[str, _Running] = {}
         self._held: list[_Running] = []
         self._n_done = 0
 
-    def next(self) -> Found | None:
-        """What came of the next job that ends; None where all are done."""
+    def next(self) -> JobResult | None:
+        """Result of the next job that ends; None where all are done."""
         while True:
             self._feed()
             if not self._running and not self._held:
                 return None
-            found = self._await_result()
-            if found is not None:
+            result = self._await_result()
+            if result is not None:
                 self._n_done += 1
-                return found
+                return result
 
     def end(self) -> None:
-        """Take back what has not begun."""
-        self._cluster.link.cancel([one.ticket for one in self._running.values()])
+        """Take back jobs that have not begun."""
+        self._cluster.link.cancel([job.ticket for job in self._running.values()])
 
     def _feed(self) -> None:
         if self._held and self._cluster.is_fit():
             held, self._held = self._held, []
-            for one in held:
-                self._begin_again(one)
+            for job in held:
+                self._begin_again(job)
         most = IN_FLIGHT * max(len(self._cluster.workers), 1)
         if self._first is not None:
             most = min(most, max(self._first, self._n_done))
         while (
             len(self._running) + len(self._held) < most
-            and (asked := next(self._pending, None)) is not None
+            and (request := next(self._pending, None)) is not None
         ):
-            self._begin(asked)
+            self._begin(request)
 
-    def _begin(self, asked: Asked, lacks: Lacks | None = None, **counts: Any) -> None:  # noqa: ANN401
-        """Hand out a job, with what was said to be lacking; `counts` as in `_Running`."""
+    def _begin(self, request: JobRequest, lacks: Lacks | None = None, **counts: Any) -> None:  # noqa: ANN401
+        """Hand out a job, with the bytes that were lacking; `counts` as in `_Running`."""
         cluster = self._cluster
         carried, folder = (
-            ({}, "") if lacks is None else asked.parcel.pack_missing(lacks, cluster.folder)
+            ({}, "") if lacks is None else request.parcel.pack_missing(lacks, cluster.folder)
         )
         work = Work(
-            index=asked.index,
-            setup=asked.parcel.digest,
-            job=asked.job,
+            index=request.index,
+            setup=request.parcel.digest,
+            job=request.job,
             made_for=cluster.here.digest,
             shares=cluster.shares(),
             folder=folder,
             carried=carried,
         )
-        worker = "" if asked.home is None else cluster.assign_worker(asked.home)
-        ticket = cluster.link.begin(_solve, work, name=asked.name, worker=worker, may_move=True)
-        self._running[str(ticket.key)] = _Running(asked, ticket, worker, folder, **counts)
+        worker = "" if request.home is None else cluster.assign_worker(request.home)
+        ticket = cluster.link.begin(_solve, work, name=request.name, worker=worker, may_move=True)
+        self._running[str(ticket.key)] = _Running(request, ticket, worker, folder, **counts)
 
     def _begin_again(self, job: _Running, lacks: Lacks | None = None, **counts: Any) -> None:  # noqa: ANN401
         """Hand out a job once more, with what happened to it so far; arguments as of `_begin`."""
         so_far = {"moves": job.moves, "releases": job.releases}
-        self._begin(job.asked, lacks, **{**so_far, **counts})
+        self._begin(job.request, lacks, **{**so_far, **counts})
 
-    def _await_result(self) -> Found | None:
+    def _await_result(self) -> JobResult | None:
         """Wait for a piece of work; None where nothing came, or not yet a result."""
         if time.monotonic() - self._cluster.looked > LOOK_EVERY_S:
             self._cluster.look()
@@ -192,12 +192,12 @@ class _Batch:
             return None
         job = self._running.pop(str(ticket.key), None)
         if job is None:
-            # Of jobs that were left, or a call that nobody waits for.
+            # Of jobs that were left, or a call that is no longer waited for.
             return None
         try:
             address, answer = self._fetch_answer(job)
         except TimeoutError:
-            # Whoever had the result is gone, and somebody else makes it again; or it is large.
+            # The worker that had the result is gone, and another makes it again; or it is large.
             self._running[str(ticket.key)] = replace(job, waits=job.waits + 1)
             self._cluster.link.await_again(ticket)
             return None
@@ -208,35 +208,37 @@ class _Batch:
             return None
         return self._settle(job, address, answer)
 
-    def _settle(self, job: _Running, address: str, answer: Found | Lacks | Made) -> Found | None:
+    def _settle(
+        self, job: _Running, address: str, answer: JobResult | Lacks | Made
+    ) -> JobResult | None:
         """Take what a worker answered; None where it is not yet a result."""
-        if isinstance(answer, Found):
-            if job.asked.home is not None:
-                self._cluster.homes[job.asked.home] = address
+        if isinstance(answer, JobResult):
+            if job.request.home is not None:
+                self._cluster.homes[job.request.home] = address
             return answer
         if isinstance(answer, Made):
-            # A worker that has the only copy of an answer cannot be ended: nobody wants this one,
+            # A worker that has the only copy of an answer cannot be ended: this one is not wanted,
             # and no more is asked until the worker is gone.
             self._cluster.link.cancel([job.ticket])
             self._held.append(job)
             self._cluster.send_away(address, answer)
             return None
-        tries = job.tries + 1 if job.told == address else 1
+        tries = job.tries + 1 if job.lacking == address else 1
         if tries > MOST_TRIES:
             who = self._cluster.format_worker(address)
-            raise ConfigError(f"{who} has no room for what {job.asked.name} needs")
+            raise ConfigError(f"{who} has no room for what {job.request.name} needs")
         if job.folder and answer.digests:
             raise ConfigError(
                 f"{self._cluster.format_worker(address)} cannot read bars in {job.folder}, and "
                 "they are too large to be sent: record the run (--runs) on a disk that all hosts "
                 "share"
             )
-        self._begin_again(job, answer, tries=tries, told=address)
+        self._begin_again(job, answer, tries=tries, lacking=address)
         return None
 
-    def _fetch_answer(self, job: _Running) -> tuple[str, Found | Lacks | Made]:
+    def _fetch_answer(self, job: _Running) -> tuple[str, JobResult | Lacks | Made]:
         try:
-            # What is large comes in one piece, and would begin anew each time.
+            # A large result comes in one piece, and would begin anew each time.
             patience = CALL_S * 2 ** min(job.waits, MOST_DOUBLED)
             answer = self._cluster.link.answer(job.ticket, patience)
         except LostError:
@@ -244,30 +246,30 @@ class _Batch:
         except Exception as error:
             if isinstance(error, TimeoutError) and job.ticket.status != "error":
                 raise
-            told = f"{job.asked.name}: {type(error).__name__}: {error}"
-            raise FailedError(told, error) from error
-        return _require_answer(job.asked, answer)
+            message = f"{job.request.name}: {type(error).__name__}: {error}"
+            raise FailedError(message, error) from error
+        return _require_answer(job.request, answer)
 
     def _move(self) -> None:
-        """Hand out anew what was meant for workers that are gone.
+        """Hand out anew jobs that were meant for workers that are gone.
 
         Where all were gone at once the scheduler waits for just these for ever.
         """
         here = self._cluster.workers
-        for key, one in list(self._running.items()):
-            if not here or not one.worker or one.worker in here:
+        for key, job in list(self._running.items()):
+            if not here or not job.worker or job.worker in here:
                 continue
-            if one.moves == MOST_MOVES:
+            if job.moves == MOST_MOVES:
                 raise WorkersLostError(
-                    f"{one.asked.name} was meant for {MOST_MOVES + 1} workers, all of which ended"
+                    f"{job.request.name} was meant for {MOST_MOVES + 1} workers, all of which ended"
                 )
             del self._running[key]
-            self._cluster.link.cancel([one.ticket])
-            self._begin_again(one, moves=one.moves + 1)
+            self._cluster.link.cancel([job.ticket])
+            self._begin_again(job, moves=job.moves + 1)
 
 
-def _require_answer(asked: Asked, answer: object) -> tuple[str, Found | Lacks | Made]:
-    """Refuse what answers another question: clients of a scheduler can write to each other's keys.
+def _require_answer(request: JobRequest, answer: object) -> tuple[str, JobResult | Lacks | Made]:
+    """Refuse an answer to another question: clients of a scheduler can write to each other's keys.
 
     Raises:
         ReleasedError: When it is not an answer to this job.
@@ -275,15 +277,15 @@ def _require_answer(asked: Asked, answer: object) -> tuple[str, Found | Lacks | 
     match answer:
         case (str(address), Lacks() | Made() as other):
             return address, other
-        case (str(address), Found(index=asked.index, setup=asked.parcel.digest) as result):
+        case (str(address), JobResult(index=request.index, setup=request.parcel.digest) as result):
             return address, result
     raise ReleasedError(
-        f"another client of the scheduler answered {asked.name} with something else: end that "
+        f"another client of the scheduler answered {request.name} with something else: end that "
         "client, or begin a scheduler of your own"
     )
 
 
-def _solve(work: Work) -> tuple[str, Found | Lacks | Made]:
+def _solve(work: Work) -> tuple[str, JobResult | Lacks | Made]:
     """On a worker: do a piece of work, and say who did."""
     address = own_address()
     return address, solve(work, parse_host(address))

@@ -1,8 +1,8 @@
-"""What a worker keeps by digest and does with it; bars are packed apart, so they travel once.
+"""Setups that a worker keeps by digest; bars are packed apart, so that they travel once.
 
-A setup is packed with the digests of its bars in their place. Whoever unpacks one asks for those
-that are missing. A few setups are kept, with what they have computed; bars live as long as one of
-these uses them.
+A setup is packed with the digests of its bars in their place. A worker that unpacks one asks for
+those that are missing. A few setups are kept, with what they have computed; bars live as long as
+one of these uses them.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from data import Bars
 from data.errors import SourceError
 from data.mapped import find_mapped_file, map_bars, pack_bars, unpack_bars, write_packed
 from optimizer.cluster.made import made_here
-from optimizer.cluster.work import Found, Lacks, Made, Work
+from optimizer.cluster.work import JobResult, Lacks, Made, Work
 from optimizer.errors import ConfigError
 from optimizer.judging.workers import Runner
 from strategy.model import Strategy
@@ -32,7 +32,7 @@ MOST_CARRIED = 256_000_000
 
 
 class Setup(Protocol):
-    """What does jobs, wherever it is."""
+    """Does jobs, wherever it is."""
 
     def on_host(self, share: int) -> Runner:
         """The same on a host that so many workers share."""
@@ -70,7 +70,7 @@ class Parcel:
         self.digest = hashlib.sha256(self.body).hexdigest()
 
     def pack_missing(self, lacks: Lacks, folder: Path | None) -> tuple[dict[str, bytes], str]:
-        """What a worker that lacks something is given: bytes by digest, and a folder to read.
+        """Bytes by digest for a worker that lacks something, and a folder to read.
 
         Large bars are written to the folder, which all hosts have to share.
 
@@ -80,10 +80,10 @@ class Parcel:
         """
         wanted = {digest: self.bars[digest] for digest in lacks.digests}
         size = sum(bars.n_bytes for bars in wanted.values())
-        # What is on disk already was too much for this process, which should not send it either.
+        # Bars on disk already were too much for this process, which should not send them either.
         is_mapped = any(find_mapped_file(bars) is not None for bars in wanted.values())
         if size <= MOST_CARRIED and not is_mapped:
-            return {self.digest: self.body, **{one: pack_bars(wanted[one]) for one in wanted}}, ""
+            return {self.digest: self.body, **{key: pack_bars(wanted[key]) for key in wanted}}, ""
         if folder is None:
             raise ConfigError(f"{size / 1e6:,.0f} MB of bars are too many to send to a worker")
         for digest, bars in wanted.items():
@@ -115,15 +115,15 @@ class Keep:
 
     def setup(self, digest: str) -> Runner | None:
         """One that is kept; None where it is not."""
-        found = self._setups.get(digest)
-        if found is not None:
+        runner = self._setups.get(digest)
+        if runner is not None:
             self._setups.move_to_end(digest)
-        return found
+        return runner
 
     def unpack(
         self, digest: str, carried: Mapping[str, bytes], folder: str, share: int
     ) -> Runner | tuple[str, ...]:
-        """Unpack a setup and keep it; what is lacking where some of its bars are not here.
+        """Unpack a setup and keep it; digests of bars that are lacking where some are not here.
 
         Args:
             digest: Of the setup.
@@ -138,12 +138,12 @@ class Keep:
         lacking: list[str] = []
 
         def find_bars(name: str) -> Bars | None:
-            found = self._bars.get(name) or _read(name, carried, folder)
-            if found is None:
+            bars = self._bars.get(name) or _read(name, carried, folder)
+            if bars is None:
                 lacking.append(name)
                 return None
-            held[name] = self._bars[name] = found
-            return found
+            held[name] = self._bars[name] = bars
+            return bars
 
         setup = _Unpacker(io.BytesIO(_verify_digest(digest, carried[digest])), find_bars).load()
         if lacking:
@@ -163,33 +163,33 @@ KEPT = Keep()
 """Of this process."""
 
 
-def solve(work: Work, host: str = "", keep: Keep = KEPT) -> Found | Lacks | Made:
+def solve(work: Work, host: str = "", keep: Keep = KEPT) -> JobResult | Lacks | Made:
     """Do a piece of work.
 
     Args:
         work: What to do.
         host: By which name `work.shares` knows this machine.
-        keep: What this process has.
+        keep: Setups that this process has.
 
     Returns:
-        What was found; or what is lacking to find it; or, where this process would find other
-        bits, by whom it would be made.
+        The result; or what is lacking for it; or, where this process would find other bits, its
+        fingerprint.
     """
-    own = made_here()
-    if own.digest != work.made_for:
-        return own
+    here = made_here()
+    if here.digest != work.made_for:
+        return here
     setup = keep.setup(work.setup)
     if setup is None:
         if work.setup not in work.carried:
             return Lacks()
         share = work.shares.get(host, 1)
-        found = keep.unpack(work.setup, work.carried, work.folder, share)
-        if isinstance(found, tuple):
-            return Lacks(found)
-        setup = found
+        unpacked = keep.unpack(work.setup, work.carried, work.folder, share)
+        if isinstance(unpacked, tuple):
+            return Lacks(unpacked)
+        setup = unpacked
     began = time.perf_counter()
     result = setup.run(work.job)
-    return Found(work.index, work.setup, result, time.perf_counter() - began)
+    return JobResult(work.index, work.setup, result, time.perf_counter() - began)
 
 
 class _Packer(pickle.Pickler):

@@ -54,7 +54,7 @@ def versions() -> dict[str, str]:
 
 
 def _bits(device: str) -> tuple[str, str]:
-    """Hash of what the engine says of a few individuals, and where it said so."""
+    """Hash of the engine's accumulators of a few individuals, and the device of them."""
     bars = load_bars("sample")
     spec = find_strategy("seller_exhaustion").for_timeframe(bars.timeframe_ns / 1e9)
     genomes = sample_genomes(stream(1, 0, "initial"), spec.layout, PROBED)

@@ -1,4 +1,4 @@
-"""What each worker of a cluster is, and how fast it is reached; for doctor."""
+"""Fingerprint of each worker of a cluster, and how fast it is reached; for doctor."""
 
 import time
 from contextlib import suppress
@@ -40,15 +40,15 @@ def measure_workers(cluster: Cluster) -> list[Measured]:
     Raises:
         WorkersLostError: When one ends meanwhile.
     """
-    shares, found = cluster.shares(), []
+    shares, measured = cluster.shares(), []
     for address, made in cluster.made.items():
         worker = cluster.workers[address]
         latency = median(_seconds(cluster, worker, b"") for _ in range(CALLS))
         sending = _seconds(cluster, worker, bytes(SENT_BYTES))
         rate = 2 * SENT_BYTES / max(sending - latency, 1e-6)
         differs = made.differences(cluster.here)
-        found.append(Measured(str(worker), made, differs, shares[worker.host], latency, rate))
-    return found
+        measured.append(Measured(str(worker), made, differs, shares[worker.host], latency, rate))
+    return measured
 
 
 def _seconds(cluster: Cluster, worker: Worker, sent: bytes) -> float:

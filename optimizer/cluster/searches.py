@@ -9,9 +9,9 @@ from engine.batch import Engine
 from engine.runtime.free_memory import free_host_bytes
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import Asked, run_jobs
+from optimizer.cluster.jobs import JobRequest, run_jobs
 from optimizer.cluster.keeping import Parcel, refuse_own_indicators
-from optimizer.cluster.work import Found
+from optimizer.cluster.work import JobResult
 from optimizer.errors import OptimizerError
 from optimizer.judging.executors import SearchSetup
 from optimizer.judging.workers import Runner
@@ -37,17 +37,17 @@ class Searches:
         return replace(self.setup, task=task)
 
 
-def allocate_threads(asked: int | None, share: int) -> int:
-    """Threads for one of `share` workers of a host; `asked` is a limit."""
-    own = max(1, available_cores() // share)
-    return own if asked is None else min(own, asked)
+def allocate_threads(limit: int | None, share: int) -> int:
+    """Threads for one of `share` workers of a host, at most `limit`."""
+    fair = max(1, available_cores() // share)
+    return fair if limit is None else min(fair, limit)
 
 
 class ClusterSearches:
     """A place of a judge, as `optimizer.judging.executors.Place`: all workers of a cluster.
 
-    What came of searches is told in the order of their numbers, so that a record is the same
-    whoever made them.
+    Results come in the order of the searches' numbers, so that a record is the same by whatever
+    worker they were made.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -69,7 +69,7 @@ class ClusterSearches:
         first: int | None = None,
         engine: Engine | None = None,
     ) -> "_Executor":
-        """What makes the searches of a setup; an engine of this process is of no use.
+        """Executor of the searches of a setup; an engine of this process is of no use.
 
         Raises:
             ConfigError: When other hosts cannot be given the strategy.
@@ -90,29 +90,30 @@ class _Executor:
     def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
         """As `optimizer.judging.workers.Executor`, in the order of the jobs."""
         listed = list(jobs)
-        asked = (
-            Asked(place, _format_job(job), self.parcel, job) for place, job in enumerate(listed)
+        requests = (
+            JobRequest(index, _format_job(job), self.parcel, job)
+            for index, job in enumerate(listed)
         )
-        with closing(run_jobs(self.cluster, asked, self.first)) as found:
-            for one in in_order(found):
-                yield listed[one.index], one.result
+        with closing(run_jobs(self.cluster, requests, self.first)) as results:
+            for result in in_order(results):
+                yield listed[result.index], result.result
 
 
-def in_order(found: Iterable[Found]) -> Iterator[Found]:
-    """What was found by its index, 0, 1, ...; what came early is held back.
+def in_order(results: Iterable[JobResult]) -> Iterator[JobResult]:
+    """Results by index, 0, 1, ...; an early one is held back.
 
     Where something goes wrong, or a person stops it, that comes after all that was found.
     """
-    early: dict[int, Found] = {}
+    early: dict[int, JobResult] = {}
     due = 0
     try:
-        for one in found:
-            early[one.index] = one
+        for result in results:
+            early[result.index] = result
             while due in early:
                 yield early.pop(due)
                 due += 1
     except (OptimizerError, KeyboardInterrupt):
-        # Whoever keeps results need not find them again.
+        # A caller that keeps results need not find them again.
         yield from (early[index] for index in sorted(early))
         raise
 

@@ -67,7 +67,7 @@ class _Held:
 
 @dataclass(frozen=True)
 class Began:
-    """What a shard is evaluated with.
+    """Resources of a shard.
 
     Args:
         device: Of its worker.
@@ -91,13 +91,13 @@ class Begin:
     windows: tuple[Window, ...] = ()
 
     def of(self, engine: Engine) -> object:
-        """What it runs with."""
+        """Resources that it runs with."""
         return Began(engine.device, engine.threads, engine.n_parts)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluate(Begin):
-    """What genomes [P, G] do."""
+    """Accumulators of genomes [P, G]."""
 
     genomes: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
@@ -108,7 +108,7 @@ class Evaluate(Begin):
 
 @dataclass(frozen=True, eq=False)
 class ListResults(Evaluate):
-    """What genomes do, with the results of their trades."""
+    """Accumulators of genomes, with the results of their trades."""
 
     def of(self, engine: Engine) -> Any:  # noqa: ANN401 - accumulators and results
         """Accumulators [P, W, A], and `Results`."""
@@ -123,9 +123,9 @@ class Measure(Evaluate):
     names: tuple[str, ...] = ()
 
     def of(self, engine: Engine) -> Any:  # noqa: ANN401 - three arrays
-        """Values [P, W, M], reasons [P, W, M], and who is ruined [P, W]."""
-        found = compute_metrics(engine.evaluate(self.genomes), self.spans, self.names)
-        return found.values, found.reasons, found.ruined
+        """Values [P, W, M], reasons [P, W, M], and ruin [P, W]."""
+        table = compute_metrics(engine.evaluate(self.genomes), self.spans, self.names)
+        return table.values, table.reasons, table.ruined
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,5 +144,5 @@ class ReplayMembers(Evaluate):
     pieces: tuple[Piece, ...] = ()
 
     def of(self, engine: Engine) -> Any:  # noqa: ANN401 - a Replay
-        """What was found, on the worker's cores."""
+        """Replay on the worker's cores."""
         return replay(engine, self.genomes, self.pieces, threads=engine.threads)

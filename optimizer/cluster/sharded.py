@@ -37,7 +37,7 @@ from engine.replay.sample import Piece
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import Asked, run_jobs
+from optimizer.cluster.jobs import JobRequest, run_jobs
 from optimizer.cluster.keeping import Parcel, refuse_own_indicators
 from optimizer.cluster.shard import (
     Began,
@@ -117,12 +117,12 @@ class ShardedEngine:
         ]
         self._own = cut_windows(self.windows, self._borders)
         asks = dict.fromkeys(range(len(self._parcels)), Begin())
-        told: list[Began] = [one for _, one in self._ask("begin with", asks)]
-        self.device = ", ".join(sorted({one.device for one in told}))
-        self.threads = sum(one.threads for one in told)
-        self.device_reason = f"{len(told)} shards of {len(series)} series on {workers} workers"
-        if parted := sum(one.n_parts > 1 for one in told):
-            most = max(one.n_parts for one in told)
+        resources: list[Began] = [shard for _, shard in self._ask("begin with", asks)]
+        self.device = ", ".join(sorted({shard.device for shard in resources}))
+        self.threads = sum(shard.threads for shard in resources)
+        self.device_reason = f"{len(resources)} shards of {len(series)} series on {workers} workers"
+        if parted := sum(shard.n_parts > 1 for shard in resources):
+            most = max(shard.n_parts for shard in resources)
             self.device_reason += (
                 f"; memory holds {parted} of them in up to {most} parts only, which are computed "
                 "anew each time: more workers on other hosts make it faster"
@@ -147,8 +147,8 @@ class ShardedEngine:
                 shard: Evaluate(tuple(windows), genomes[part])
                 for shard, (_, windows) in self._own.items()
             }
-            for places, found in self._ask("evaluate", asks):
-                out[part, places] = found
+            for indices, accumulators in self._ask("evaluate", asks):
+                out[part, indices] = accumulators
         return out
 
     def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
@@ -162,11 +162,11 @@ class ShardedEngine:
                 shard: ListResults(tuple(windows), genomes[part])
                 for shard, (_, windows) in self._own.items()
             }
-            found: list[tuple[Ints, Ints, Results]] = []
-            for places, (accumulators, results) in self._ask("evaluate", asks):
-                out[part, places] = accumulators
-                found.append((members, places, results))
-            results = join_results(found, len(members), len(self.windows))
+            pieces: list[tuple[Ints, Ints, Results]] = []
+            for indices, (accumulators, results) in self._ask("evaluate", asks):
+                out[part, indices] = accumulators
+                pieces.append((members, indices, results))
+            results = join_results(pieces, len(members), len(self.windows))
             account[part] = fold_account(
                 out[part], results, order, self._costs.risk_fraction, self._merging
             )
@@ -178,11 +178,11 @@ class ShardedEngine:
         asks = {
             shard: ListTrades(tuple(windows), genomes) for shard, (_, windows) in self._own.items()
         }
-        for places, found in self._ask("list trades of", asks):
-            for by_window, own in zip(listed, found, strict=True):
-                by_window |= zip(places.tolist(), own, strict=True)
+        for indices, answer in self._ask("list trades of", asks):
+            for by_window, ledgers in zip(listed, answer, strict=True):
+                by_window |= zip(indices.tolist(), ledgers, strict=True)
         for by_window in listed:
-            yield tuple(by_window[place] for place in range(len(self.windows)))
+            yield tuple(by_window[index] for index in range(len(self.windows)))
 
     def metrics(self, genomes: Floats, spans: Sequence[Span], names: Sequence[str]) -> MetricTable:
         """Metrics of each window of genomes [P, G], worked out where these are."""
@@ -192,12 +192,12 @@ class ShardedEngine:
         for part in self._parts(len(genomes), 9 * len(names) + 1):
             asks = {
                 shard: Measure(
-                    tuple(windows), genomes[part], tuple(spans[w] for w in places), tuple(names)
+                    tuple(windows), genomes[part], tuple(spans[w] for w in indices), tuple(names)
                 )
-                for shard, (places, windows) in self._own.items()
+                for shard, (indices, windows) in self._own.items()
             }
-            for own, found in self._ask("evaluate", asks):
-                values[part, own], reasons[part, own], ruined[part, own] = found
+            for columns, answer in self._ask("evaluate", asks):
+                values[part, columns], reasons[part, columns], ruined[part, columns] = answer
         return MetricTable(values, reasons, ruined, tuple(names))
 
     def certify(self, genomes: Floats) -> Certificate:
@@ -210,29 +210,29 @@ class ShardedEngine:
     def _replay(self, members: Floats, pieces: Sequence[Piece]) -> Replay:
         """Individuals [N, G], and pieces of them, replayed where the bars are."""
         asks = {
-            shard: ReplayMembers(tuple(windows), members, select_pieces(pieces, places))
-            for shard, (places, windows) in self._own.items()
+            shard: ReplayMembers(tuple(windows), members, select_pieces(pieces, indices))
+            for shard, (indices, windows) in self._own.items()
         }
-        found = join_replays(self._ask("replay", asks), len(members), len(self.windows))
+        joined = join_replays(self._ask("replay", asks), len(members), len(self.windows))
         if len(self.windows) > 1:
             _, accounts = self.evaluate_account(members)
-            compare_accounts(found, accounts, self.windows, self.series, self._costs)
-        return found
+            compare_accounts(joined, accounts, self.windows, self.series, self._costs)
+        return joined
 
     def _parts(self, individuals: int, pair_bytes: int) -> Iterator[slice]:
         step = max(1, GATHERED_BYTES // (pair_bytes * len(self.windows)))
         return (slice(begin, begin + step) for begin in range(0, individuals, step))
 
     def _ask(self, what: str, asks: Mapping[int, Begin]) -> Iterator[tuple[Ints, Any]]:
-        """What shards answer, by their numbers, as they come: places of windows, and the answer."""
-        asked = (
-            Asked(shard, f"{what} shard {shard}", self._parcels[shard], ask, home=shard)
+        """Answers of shards by number, as they come, each with the indices of its windows."""
+        requests = (
+            JobRequest(shard, f"{what} shard {shard}", self._parcels[shard], ask, home=shard)
             for shard, ask in asks.items()
         )
-        with closing(run_jobs(self._cluster, asked)) as answers:
-            for found in answers:
-                places, _ = self._own.get(found.index, (np.empty(0, np.int64), ()))
-                yield places, found.result
+        with closing(run_jobs(self._cluster, requests)) as answers:
+            for answer in answers:
+                indices, _ = self._own.get(answer.index, (np.empty(0, np.int64), ()))
+                yield indices, answer.result
 
 
 class ShardedProblem(EngineProblem):
@@ -266,7 +266,7 @@ def on_shards(
     Args:
         cluster: Whose workers.
         is_judged: Whether the cluster has whole searches to make afterwards; then a search that
-            does not pay there is made here, and said so, else it is refused.
+            does not pay there is made here, with a note, else it is refused.
         least_s: Seconds that a generation takes on this machine, from which on it pays.
     """
 

@@ -1,4 +1,4 @@
-"""What travels between whoever asks and whoever computes; all of it is frozen, and small."""
+"""Messages between client and workers; all of them are frozen, and small."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ class Work:
 
     Args:
         index: Its number among the jobs that are asked for together.
-        setup: Digest of what does the job, which workers keep.
+        setup: Digest of the setup that does the job, which workers keep.
         job: Of the setup.
         made_for: Digest of the versions and bits that a worker must have.
         shares: Host to how many workers share it.
         folder: Where large bars lie as files by digest; empty where there are none.
-        carried: Digest to bytes that a worker said it lacks.
+        carried: Digest to bytes that a worker lacks.
     """
 
     index: int
@@ -29,12 +29,12 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What came of a job.
+class JobResult:
+    """Result of a job.
 
     Args:
         index: Of the work.
-        setup: Digest of what did the job.
+        setup: Digest of the setup that did the job.
         result: Of the job.
         seconds: How long it took.
     """
@@ -58,11 +58,11 @@ class Lacks:
 
 @dataclass(frozen=True)
 class Made:
-    """Whom results are made by: versions, and the bits that came of a few known individuals.
+    """Fingerprint of a process: versions, and the bits of a few known individuals.
 
     Args:
         versions: Name to version of all that decides bits.
-        bits: Hash of what the engine says of some individuals on the sample.
+        bits: Hash of the engine's accumulators of some individuals on the sample.
         device: Where that was computed.
         host: Name of the machine.
         cores: That the process may use.
@@ -88,4 +88,4 @@ class Made:
         pairs = [(n, self.versions.get(n, "none"), expected.versions.get(n, "none")) for n in names]
         if expected.bits != self.bits:
             pairs.append(("bits of the sample", self.bits[:12], expected.bits[:12]))
-        return tuple(f"{name} {own}, here {here}" for name, own, here in pairs if own != here)
+        return tuple(f"{name} {value}, here {here}" for name, value, here in pairs if value != here)

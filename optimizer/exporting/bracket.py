@@ -11,7 +11,7 @@ from strategy.nodes import Node
 
 @dataclass(frozen=True)
 class Phrases:
-    """How a platform says what a bracket needs.
+    """Phrases of a platform for a bracket.
 
     Args:
         places: Where stops and targets stand, by the type of their form.
@@ -41,7 +41,7 @@ def format_bracket(strategy: Strategy, read: Callable[[Node], str], say: Phrases
     """
 
     def by_side(form: object, text: Callable[[object], str]) -> str:
-        long, short = (text(one) for one in split_sides(form))
+        long, short = (text(side) for side in split_sides(form))
         return long if long == short else say.either.format(long, short)
 
     def format_price(sign: str, form: object) -> str:
@@ -64,12 +64,12 @@ def format_bracket(strategy: Strategy, read: Callable[[Node], str], say: Phrases
         is_read = isinstance(trail, Trail) and isinstance(trail.form, FromEntry)
         return say.is_apart if is_read else say.true
 
-    asked = by_side(strategy.target, lies), by_side(strategy.trail, reaches)
+    needs = by_side(strategy.target, lies), by_side(strategy.trail, reaches)
     return {
         "stop": by_side(strategy.stop, partial(format_price, "-")),
         "target": by_side(strategy.target, partial(format_price, "+")),
         "reach": by_side(strategy.trail, partial(format_trail_distance, FromEntry)),
         "share": by_side(strategy.trail, partial(format_trail_distance, Share)),
         "after": by_side(strategy.trail, after),
-        "worth": "".join(say.also.format(one) for one in asked if one != say.true),
+        "worth": "".join(say.also.format(need) for need in needs if need != say.true),
     }

@@ -58,9 +58,9 @@ class ExportedMember:
 
     @property
     def summary(self) -> Iterator[str]:
-        """What it is, a line each."""
-        told = f"{self.strategy.name or 'A strategy'}: {self.strategy.summary}"
+        """Summary of the member, a line each."""
+        summary = f"{self.strategy.name or 'A strategy'}: {self.strategy.summary}"
         # Some platform may take any of these for the end of a line.
-        yield "".join(one if one.isprintable() else " " for one in told)
+        yield "".join(letter if letter.isprintable() else " " for letter in summary)
         yield self.title
         yield "Genes: " + ", ".join(f"{name} {value:g}" for name, value in self.genes.items())

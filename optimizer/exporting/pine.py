@@ -55,7 +55,7 @@ PHRASES = Phrases(
 )
 """For a signal `b` bars ago."""
 
-SAID = (
+SUPPORTED = (
     *("atr", "adx", "ema", "ema_mean", "highest", "lag", "lowest", "minus_di", "obv", "plus_di"),
     *("rma", "roc", "rsi", "sma", "std", "stoch", "wma", "zscore"),
 )
@@ -116,7 +116,7 @@ class PineLines(Lines):
         return self._name_row(node, node.name, lambda _: f"f_{node.name}()")
 
     def _format_arithmetic(self, node: Arithmetic) -> str:
-        sides = [self.text(one) for one in (node.left, node.right) if one is not None]
+        sides = [self.text(side) for side in (node.left, node.right) if side is not None]
         if node.operation in OPERATIONS:
             return f"{OPERATIONS[node.operation]}({', '.join(sides)})"
         return f"({f' {node.operation} '.join(sides)})"
@@ -128,25 +128,25 @@ class PineLines(Lines):
             if node.name not in CLOCKS:
                 raise _unsaid(node.name, f"of the clock's rows {', '.join(CLOCKS)} can be said")
             return CLOCKS[node.name].format(time=_time(node.name, node.offset))
-        if node.label not in SAID:
-            raise _unsaid(node.label, f"its indicators are {', '.join(SAID)}")
-        given = [] if node.source is None else [self.text(node.source)]
-        whole = [self._whole(one) for one in node.parameters]
-        return f"f_{node.label}({', '.join(given + whole)})"
+        if node.label not in SUPPORTED:
+            raise _unsaid(node.label, f"its indicators are {', '.join(SUPPORTED)}")
+        sources = [] if node.source is None else [self.text(node.source)]
+        whole = [self._whole(parameter) for parameter in node.parameters]
+        return f"f_{node.label}({', '.join(sources + whole)})"
 
     def _condition(self, node: Node) -> str:
         if isinstance(node, Compare):
-            found = f"({self.text(node.left)} {node.relation} {self.text(node.right)})"
+            comparison = f"({self.text(node.left)} {node.relation} {self.text(node.right)})"
             if not node.bars_ago:
-                return found
-            return f"{self._name_row(node, 'before', lambda _: found)}[{node.bars_ago}]"
+                return comparison
+            return f"{self._name_row(node, 'before', lambda _: comparison)}[{node.bars_ago}]"
         if isinstance(node, AllOf | AnyOf):
             joint = " and " if isinstance(node, AllOf) else " or "
             return f"({joint.join(map(self.text, node.conditions))})"
         assert isinstance(node, OverBars)
         name = node.label
-        given = f"{self.text(node.condition)}, {self._whole(node.bars)}"
-        return self._name_row(node, name, lambda _: f"f_{name}({given})")
+        arguments = f"{self.text(node.condition)}, {self._whole(node.bars)}"
+        return self._name_row(node, name, lambda _: f"f_{name}({arguments})")
 
     def _whole(self, node: Node) -> str:
         return str(int(node.value)) if isinstance(node, Number) else self.text(node)
@@ -165,8 +165,15 @@ def _time(word: str, offset: int | str) -> str:
 
 def _head(member: ExportedMember) -> str:
     first, second = (" ".join(part.split()) for part in HEAD.split("\n\n"))
-    told = [*member.summary, "", first, "", second, *(f"- {one}" for one in DIFFERENCES)]
-    wrapped = (part for line in told for part in textwrap.wrap(line, 96) or [""])
+    paragraphs = [
+        *member.summary,
+        "",
+        first,
+        "",
+        second,
+        *(f"- {difference}" for difference in DIFFERENCES),
+    ]
+    wrapped = (part for line in paragraphs for part in textwrap.wrap(line, 96) or [""])
     # A name of a record may be anything, and Pine reads what ends its text as a program.
     title = re.sub(r"[^\w .-]", " ", member.strategy.name or "Member")
     return "\n".join(
@@ -183,11 +190,11 @@ def _head(member: ExportedMember) -> str:
 
 
 def _constants(member: ExportedMember) -> str:
-    found = {
+    values = {
         **{f"g_{name}": value for name, value in member.genes.items()},
         **{name.upper(): value for name, value in member.constants("float(na)").items()},
     }
-    lines = [f"{name} = {value}" for name, value in found.items()]
+    lines = [f"{name} = {value}" for name, value in values.items()]
     seconds = member.bar_ns / 10**9
     lines += [
         f"if timeframe.in_seconds() != {seconds:g}",
@@ -197,7 +204,7 @@ def _constants(member: ExportedMember) -> str:
 
 
 def _format_signals(member: ExportedMember, lines: PineLines) -> Iterator[str]:
-    """What the strategy asks at the close of a bar."""
+    """Signals that the strategy asks for at the close of a bar."""
     strategy = member.strategy
 
     def holds(condition: Condition | None) -> str:
@@ -231,8 +238,8 @@ def _functions(text: str) -> str:
     blocks = asset("rows.pine").template.strip().split("\n\n")
     named = {block.split("(")[0]: block for block in blocks}
     needed: set[str] = set()
-    found = set(re.findall(r"\bf_\w+", text)) & set(named)
-    while found - needed:
-        needed |= found
-        found = {one for name in needed for one in re.findall(r"\bf_\w+", named[name])}
+    called = set(re.findall(r"\bf_\w+", text)) & set(named)
+    while called - needed:
+        needed |= called
+        called = {call for name in needed for call in re.findall(r"\bf_\w+", named[name])}
     return "\n\n".join(block for name, block in named.items() if name in needed)

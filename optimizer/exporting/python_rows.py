@@ -82,7 +82,7 @@ class Lines:
         return f"{self._register_function(loop)}({', '.join(f'bars.{name}' for name in names)})"
 
     def _format_arithmetic(self, node: Arithmetic) -> str:
-        sides = [self.text(one) for one in (node.left, node.right) if one is not None]
+        sides = [self.text(side) for side in (node.left, node.right) if side is not None]
         if node.operation in ("minimum", "maximum", "abs"):
             return f"known(np.{node.operation}({', '.join(sides)}))"
         if node.operation == "/":
@@ -98,22 +98,22 @@ class Lines:
             self.lines += [f"{INDENT}{line}" for line in (*inner.lines, f"return {value}")]
             return f"from_higher(bars, {node.minutes}, {node.offset}, {name})"
         if isinstance(node, Clock):
-            loop, given = CLOCKED[node.name]
+            loop, inputs = CLOCKED[node.name]
             self._register_function(number_sessions)
             span = f"{self.text(node.parameters[0])} * {MINUTE_NS}" if node.parameters else ""
             hlc3 = self.text(Column("hlc3")) if node.name == "vwap" else ""
             local = f"local_time(bars.timestamp, {node.offset!r})"
-            arguments = given.format(local=local, span=span, hlc3=hlc3)
+            arguments = inputs.format(local=local, span=span, hlc3=hlc3)
             return f"{self._register_function(loop)}({arguments})"
         kind = KINDS[cast(str, node.indicator)]
         read = [node.source] if node.source is not None else map(Column, kind.columns)
-        given = ", ".join(map(self.text, (*read, *node.parameters)))
-        return f"{self._register_function(kind.loop)}({given})"
+        inputs = ", ".join(map(self.text, (*read, *node.parameters)))
+        return f"{self._register_function(kind.loop)}({inputs})"
 
     def _condition(self, node: Node) -> str:
         if isinstance(node, Compare):
-            found = f"({self.text(node.left)} {node.relation} {self.text(node.right)})"
-            return f"ago{found[:-1]}, {node.bars_ago})" if node.bars_ago else found
+            comparison = f"({self.text(node.left)} {node.relation} {self.text(node.right)})"
+            return f"ago{comparison[:-1]}, {node.bars_ago})" if node.bars_ago else comparison
         if isinstance(node, AllOf | AnyOf):
             joint = " & " if isinstance(node, AllOf) else " | "
             return f"({joint.join(map(self.text, node.conditions))})"
@@ -145,9 +145,10 @@ def collect_source_code(functions: Iterable[Callable[..., object]]) -> str:
     needed: dict[FunctionType, None] = {}
     for function in functions:
         needed |= dict.fromkeys(collect_functions(cast(FunctionType, function)))
-    values = {name: value for one in needed for name, value in constants(one).items()}
+    values = {name: value for callee in needed for name, value in constants(callee).items()}
     lines = [f"{name} = {_literal(value)}" for name, value in sorted(values.items())]
-    texts = [_shorten_docstring(one) for one in sorted(needed, key=lambda one: one.__name__)]
+    by_name = sorted(needed, key=lambda callee: callee.__name__)
+    texts = [_shorten_docstring(callee) for callee in by_name]
     return "\n".join(lines) + "\n\n\n" * bool(lines) + "\n\n".join(texts)
 
 
@@ -160,9 +161,9 @@ def _shorten_docstring(function: FunctionType) -> str:
     text = textwrap.dedent(inspect.getsource(function))
     (made,) = ast.parse(text).body
     assert isinstance(made, ast.FunctionDef)
-    told, first = ast.get_docstring(made), made.body[0]
-    if told is None:
+    docstring, first = ast.get_docstring(made), made.body[0]
+    if docstring is None:
         return text
     lines = text.splitlines(keepends=True)
-    summary = f'{INDENT}"""{told.splitlines()[0]}"""\n'
+    summary = f'{INDENT}"""{docstring.splitlines()[0]}"""\n'
     return "".join([*lines[: first.lineno - 1], summary, *lines[first.end_lineno :]])

@@ -107,10 +107,10 @@ def build_python_script(member: ExportedMember, target: str) -> str:
 
 def _head(member: ExportedMember, target: str) -> str:
     name, imports = HEADS[target]
-    told = [line for line, applies in DIFFERENCES[target] if applies(member)]
+    differences = [line for line, applies in DIFFERENCES[target] if applies(member)]
     lines = [*member.summary, "", f"Traded by {name}: python THIS_FILE BARS.csv [TRADES.csv]", ""]
     lines += [" ".join(SAME.split()), "", "What differs, and what that does:"]
-    lines += [f"- {' '.join(line.split())}" for line in told]
+    lines += [f"- {' '.join(line.split())}" for line in differences]
     wrapped = (part for line in lines for part in textwrap.wrap(line, 96) or [""])
     comments = "\n".join(f"# {line}".rstrip() for line in wrapped)
     return (
@@ -126,13 +126,13 @@ def _constants(member: ExportedMember) -> dict[str, object]:
 
 
 def _plan(member: ExportedMember) -> tuple[str, str, str]:
-    """The function that says what is asked, those that it calls, and the clock where it is read."""
+    """The function of the signals, those that it calls, and the clock where it is read."""
     strategy, lines = member.strategy, Lines()
 
     def holds(condition: Condition | None) -> str:
         return "nothing" if condition is None else lines.text(condition)
 
-    found = {
+    phrases = {
         "long": holds(strategy.long),
         "short": holds(strategy.short),
         **format_bracket(strategy, lines.text, PHRASES),
@@ -141,7 +141,7 @@ def _plan(member: ExportedMember) -> tuple[str, str, str]:
         **_session(lines, strategy.session),
     }
     rows = "\n".join(f"{INDENT}{line}" for line in lines.lines)
-    text = asset("rows.py").substitute(found, rows=rows)
+    text = asset("rows.py").substitute(phrases, rows=rows)
     is_clocked = any(isinstance(node, Clock | Higher | SessionExit) for node in walk(strategy))
     return (
         text,
@@ -162,5 +162,5 @@ def _session(lines: Lines, session: SessionExit | None) -> dict[str, str]:
 @cache
 def asset(name: str) -> Template:
     """The text of a part that is the same for every member."""
-    place = files("optimizer.exporting") / "assets" / f"{name}.txt"
-    return Template(place.read_text(encoding="utf-8"))
+    path = files("optimizer.exporting") / "assets" / f"{name}.txt"
+    return Template(path.read_text(encoding="utf-8"))

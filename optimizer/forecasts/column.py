@@ -99,7 +99,7 @@ class ForecastRecord(Payload):
 
     @property
     def sentence(self) -> str:
-        """What to believe, and of which market."""
+        """Verdict on the forecast, and of which market."""
         return ("On a simulated market: " if self.is_simulated else "") + self.skill.sentence
 
     @property
@@ -111,7 +111,7 @@ class ForecastRecord(Payload):
         """The record with all fits that others name too, where they share bars; judged by those."""
         fitted = set(self.fitted)
         for other in others:
-            if any(one.overlaps(own) for one in other.data for own in self.data):
+            if any(theirs.overlaps(ours) for theirs in other.data for ours in self.data):
                 fitted |= set(other.fitted)
         return replace(self, fitted=tuple(sorted(fitted)), skill=self.skill.among(len(fitted)))
 
@@ -151,8 +151,8 @@ def make_forecast(
 
     Args:
         series: Of one or several symbols.
-        settings: What is asked.
-        watch: Is told how far it is.
+        settings: Of the forecast.
+        watch: Hears how far it is.
 
     Raises:
         ConfigError, DeviceError: As `fit`.
@@ -161,7 +161,7 @@ def make_forecast(
     fitted = fit(series, settings, watch)
     known_at, values, symbols = build_column(series, fitted)
     code = code_digest()
-    told = encode([settings.as_dict(), code, [vars(one) for one in spans]], what="a fit")
+    identity = encode([settings.as_dict(), code, [vars(span) for span in spans]], what="a fit")
     record = ForecastRecord(
         settings=settings.as_dict(),
         features=fitted.samples.names,
@@ -171,7 +171,7 @@ def make_forecast(
         code=code,
         weights=fitted.weights,
         column=column_hash(known_at, values, symbols),
-        fitted=(sha256(told).hex(),),
+        fitted=(sha256(identity).hex(),),
         skill=measure_skill(fitted, settings.model, settings.horizon),
         versions=versions(),
         is_simulated=any(bars.is_simulated for bars in series),
@@ -182,23 +182,23 @@ def make_forecast(
 def build_column(series: Sequence[Bars], fitted: Fitted) -> tuple[Ints, Floats, tuple[str, ...]]:
     """Times [N], forecasts [N] and symbols, from each series' first forecast on.
 
-    A bar without a forecast says so, and so does the moment after the last bar: no number is read
-    at a bar that it is not about.
+    A bar without a forecast has NaN, and so has the moment after the last bar: no number is read at
+    a bar that it is not about.
     """
     times, values, symbols, begin = [], [], [], 0
     for bars in series:
-        found = fitted.values[begin : begin + len(bars)]
+        forecasts = fitted.values[begin : begin + len(bars)]
         begin += len(bars)
-        first = int((~np.isnan(found)).argmax()) if (~np.isnan(found)).any() else len(bars)
+        first = int((~np.isnan(forecasts)).argmax()) if (~np.isnan(forecasts)).any() else len(bars)
         closes = bars.timestamp[first:] + bars.timeframe_ns
         times.append(np.append(closes, bars.timestamp[-1] + bars.timeframe_ns + 1))
-        values.append(np.append(found[first:], np.nan))
+        values.append(np.append(forecasts[first:], np.nan))
         symbols += [bars.symbol] * len(times[-1])
     return np.concatenate(times), np.concatenate(values), tuple(symbols)
 
 
 def column_hash(known_at: Ints, values: Floats, symbols: Sequence[str]) -> str:
-    """SHA-256, hexadecimal, of what a column says."""
+    """SHA-256, hexadecimal, of a column's times, values and symbols."""
     plain = np.where(np.isnan(values), np.nan, values + 0.0)
     columns = known_at.astype("<i8").tobytes(), plain.astype("<f8").tobytes()
     return sha256("\n".join(symbols).encode(), *columns).hex()
@@ -246,28 +246,28 @@ def read_forecast(path: Path) -> Forecast:
         raise StoreError(f"{path} has not the columns of a forecast ({error}): {AGAIN}") from None
     if column_hash(times, values, symbols) != record.column:
         raise StoreError(f"{path} holds other numbers than its record says: {AGAIN}")
-    found = Forecast(times, values, symbols, record)
-    if problem := _contradiction(found):
+    forecast = Forecast(times, values, symbols, record)
+    if problem := _contradiction(forecast):
         raise StoreError(f"{path}: {problem}: {AGAIN}")
-    return found
+    return forecast
 
 
 def _contradiction(forecast: Forecast) -> str:
-    """What a record says that does not follow from the rest, or nothing."""
+    """Contradiction of a record to the rest; empty where there is none."""
     record, bar_ns = forecast.record, round(forecast.record.bar_s * 1e9)
     whose = np.array(forecast.symbols, object)
     for span in record.data:
-        own = forecast.known_at[whose == span.symbol]
-        if not len(own):
+        times = forecast.known_at[whose == span.symbol]
+        if not len(times):
             return f"it has no number of {span.symbol}, which its record names"
-        # The last moment says that there is no number behind the last bar.
-        last = str(np.datetime64(int(own.max()) - 1 - bar_ns, "ns").astype("datetime64[s]"))
+        # The last moment marks that there is no number behind the last bar.
+        last = str(np.datetime64(int(times.max()) - 1 - bar_ns, "ns").astype("datetime64[s]"))
         if last != span.last:
             return (
                 f"its times are not those of its bars: the last of {span.symbol} is for {last}, "
                 f"the last bar is that of {span.last}"
             )
-    # Earlier versions may have said it in other words.
+    # Earlier versions may have worded it otherwise.
     if record.digest and record.skill.among(record.fits) != record.skill:
         return "what it says of its skill does not follow from its figures"
     return ""
@@ -292,8 +292,8 @@ def list_records(folder: Path) -> dict[Path, ForecastRecord]:
     Raises:
         StoreError: When a version that is not known wrote one.
     """
-    found = _read_records(folder)
-    return {path: record.counting(found.values()) for path, record in found.items()}
+    records = _read_records(folder)
+    return {path: record.counting(records.values()) for path, record in records.items()}
 
 
 def counted_record(path: Path) -> ForecastRecord | None:
@@ -308,8 +308,8 @@ def counted_record(path: Path) -> ForecastRecord | None:
 
 def _read_records(folder: Path) -> dict[Path, ForecastRecord]:
     """Forecasts of a folder as they were written."""
-    found = {path: read_record(path) for path in sorted(folder.glob(f"*{SUFFIX}"))}
-    return {path: record for path, record in found.items() if record is not None}
+    records = {path: read_record(path) for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    return {path: record for path, record in records.items() if record is not None}
 
 
 def _as_parquet(forecast: Forecast) -> bytes:
@@ -317,11 +317,11 @@ def _as_parquet(forecast: Forecast) -> bytes:
     import pyarrow.parquet as pq
 
     names = list(dict.fromkeys(forecast.symbols))
-    places = pa.array([names.index(one) for one in forecast.symbols], pa.int32())
+    numbers = pa.array([names.index(symbol) for symbol in forecast.symbols], pa.int32())
     columns = {
         "known_at": pa.array(forecast.known_at, pa.timestamp("ns", tz="UTC")),
         VALUE: pa.array(forecast.values),
-        SYMBOL: pa.DictionaryArray.from_arrays(places, pa.array(names)),
+        SYMBOL: pa.DictionaryArray.from_arrays(numbers, pa.array(names)),
     }
     record = encode(forecast.record.payload(), what="the forecast's record")
     table, file = pa.table(columns).replace_schema_metadata({RECORD: record}), io.BytesIO()
@@ -358,36 +358,36 @@ def _open_parquet(path: Path) -> "Iterator[tuple[pq.ParquetFile, bytes]]":
     except DataError as error:
         raise ConfigError(str(error)) from None
     except (pa.ArrowException, PageError, OSError, UnicodeDecodeError) as error:
-        told = error.strerror if isinstance(error, OSError) else None
-        raise ConfigError(f"{path} cannot be read: {told or str(error).splitlines()[0]}") from None
+        why = error.strerror if isinstance(error, OSError) else None
+        raise ConfigError(f"{path} cannot be read: {why or str(error).splitlines()[0]}") from None
 
 
 def _decode_record(schema: "pa.Schema", path: Path) -> ForecastRecord | None:
-    """The record in a file's description; None where nobody, or somebody else, has written one.
+    """The record in a file's description; None where there is none, or that of another program.
 
     Raises:
         StoreError: When it was changed, or a version that is not known wrote it.
     """
     try:
-        told = decode((schema.metadata or {})[RECORD])
+        payload = decode((schema.metadata or {})[RECORD])
     except (KeyError, ValueError):
         return None
-    record = ForecastRecord.read(told)
-    if isinstance(told, dict) and "digest" in told:
-        if _hash_record(told) != record.digest:
+    record = ForecastRecord.read(payload)
+    if isinstance(payload, dict) and "digest" in payload:
+        if _hash_record(payload) != record.digest:
             raise StoreError(f"{path}: its record was changed after it was written: {AGAIN}")
     else:
         LOG.info("%s: an earlier version wrote it, its record is under no digest", path, extra=ONCE)
     return record
 
 
-def _hash_record(told: Mapping[str, object]) -> str:
-    return sha256(encode({**told, "digest": ""}, what="the forecast's record")).hex()
+def _hash_record(payload: Mapping[str, object]) -> str:
+    return sha256(encode({**payload, "digest": ""}, what="the forecast's record")).hex()
 
 
 def _span(bars: Bars) -> Span:
     first, last = (
-        str(np.datetime64(int(bars.timestamp[place]), "ns").astype("datetime64[s]"))
-        for place in (0, -1)
+        str(np.datetime64(int(bars.timestamp[bar]), "ns").astype("datetime64[s]"))
+        for bar in (0, -1)
     )
     return Span(bars.symbol, first, last, len(bars), bars.content_hash)

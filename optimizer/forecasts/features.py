@@ -1,4 +1,4 @@
-"""What a model sees and what it is to forecast, a line for each bar of every series.
+"""Features and targets of a model, a line for each bar of every series.
 
 All features of bar t are rows of the strategies' own language, known at its close. A target is
 known at the close of the bar that is `horizon` bars later. Bars are counted as they stand, whatever
@@ -89,7 +89,7 @@ def named_rows(text: str) -> tuple[Expression, ...]:
         raise ConfigError(f"--features {error}") from None
     rows = tuple(parse_row(row) for part in parts for row in FEATURES.get(part, (part,)))
     texts = [format_tree(row) for row in rows]
-    if twice := [one for one in texts if texts.count(one) > 1]:
+    if twice := [row for row in texts if texts.count(row) > 1]:
         raise ConfigError(f"--features names {twice[0]} twice")
     return rows
 
@@ -108,7 +108,7 @@ def build_samples(series: Sequence[Bars], settings: ForecastSettings) -> Samples
     run = as_it_reads if sum(map(len, series)) < WORTH_COMPILING else CompiledForm()
     parts = [_of_series(bars, rows, settings, run) for bars in series]
     features, target, done, ready = (
-        np.concatenate([part[place] for part in parts]) for place in range(4)
+        np.concatenate([part[number] for part in parts]) for number in range(4)
     )
     opens = np.concatenate([bars.timestamp for bars in series])
     moments, moment = np.unique(opens, return_inverse=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.forecasts.training import Singles, Training, TrainingStack
 
 Watch = Callable[[int, int], None]
-"""Is told how many stacks of how many are trained."""
+"""Hears how many stacks of how many are trained."""
 
 CODE = ("features.py", "fit.py", "plan.py", "ridge.py")
 """Files of this room whose text decides a forecast, beside those of `engine.forecasts`."""
@@ -57,8 +57,8 @@ def fit(
 
     Args:
         series: Bars of one or several symbols, of one duration; one model sees them all.
-        settings: What is asked.
-        watch: Is told how far it is.
+        settings: Of the forecast.
+        watch: Hears how far it is.
 
     Raises:
         ConfigError: When bars are too few or differ in duration, or features are wrong.
@@ -96,15 +96,17 @@ def _networks(
     how = build_training(settings)
     count = count_weights(how, samples.features.shape[1])
     trainer, digest = Trainer(*build_network_inputs(samples), how), hashlib.sha256()
-    models = [(place, seed) for place in range(len(folds)) for seed in range(settings.seeds)]
+    models = [(number, seed) for number in range(len(folds)) for seed in range(settings.seeds)]
     sums = [np.zeros(len(fold.checked) + len(fold.asked)) for fold in folds]
     stacks = list(_in_stacks(models, settings.stack))
     for done, (part, real) in enumerate(stacks):
         watch(done, len(stacks))
-        found, weights = trainer.train(build_stack(samples, folds, settings, part, count))
-        for (place, _), forecast, own in list(zip(part, found, weights, strict=True))[:real]:
-            sums[place] += forecast[: len(sums[place])]
-            digest.update(own.astype("<f4").tobytes())
+        forecasts, weights = trainer.train(build_stack(samples, folds, settings, part, count))
+        for (number, _), forecast, model_weights in list(
+            zip(part, forecasts, weights, strict=True)
+        )[:real]:
+            sums[number] += forecast[: len(sums[number])]
+            digest.update(model_weights.astype("<f4").tobytes())
     watch(len(stacks), len(stacks))
     values = np.full(len(samples.target), np.nan)
     for fold, total in zip(folds, sums, strict=True):
@@ -145,21 +147,21 @@ def build_stack(
     models: Sequence[tuple[int, int]],
     count: int,
 ) -> "TrainingStack":
-    """What networks are trained on and asked, each named by its fold and seed.
+    """Training stack of networks, each named by its fold and seed.
 
     Args:
-        samples: What is seen.
+        samples: All that is seen.
         folds: All refits.
-        settings: What is asked.
+        settings: Of the forecast.
         models: Fold and seed of each of K networks.
         count: Weights of one.
     """
     from engine.forecasts.training import TrainingStack
 
-    chosen, most = [folds[place] for place, _ in models], _most_asked(samples, settings)
+    chosen, most = [folds[number] for number, _ in models], _most_asked(samples, settings)
     return TrainingStack(
-        uniforms=np.stack([_uniforms(settings, *one, count) for one in models]),
-        places=np.stack([_places(settings, *one, folds) for one in models]),
+        uniforms=np.stack([_uniforms(settings, *model, count) for model in models]),
+        places=np.stack([_places(settings, *model, folds) for model in models]),
         asked=np.stack([_pad_rows(fold, most) for fold in chosen]),
         centre=np.stack([fold.centre for fold in chosen]).astype(np.float32),
         scale=np.stack([fold.scale for fold in chosen]).astype(np.float32),
@@ -167,17 +169,17 @@ def build_stack(
     )
 
 
-def _shrink_forecasts(samples: Samples, fold: Fold, found: Floats) -> Floats:
-    """Forecasts [Q] drawn towards the mean as far as the bars last trained on say, 0 to 1.
+def _shrink_forecasts(samples: Samples, fold: Fold, forecasts: Floats) -> Floats:
+    """Forecasts [Q] drawn towards the mean by the slope on the bars last trained on, 0 to 1.
 
     The slope of their targets on what networks that had not seen them forecast there. Source: house
     rule; a network that learned noise has a slope of nothing.
     """
     mean = fold.target[0]
-    moved, wanted = found[: len(fold.checked)] - mean, samples.target[fold.checked] - mean
+    moved, wanted = forecasts[: len(fold.checked)] - mean, samples.target[fold.checked] - mean
     size = float(moved @ moved)
     slope = float(moved @ wanted) / size if size > 0 else 0.0
-    return mean + min(max(slope, 0.0), 1.0) * (found[len(fold.checked) :] - mean)
+    return mean + min(max(slope, 0.0), 1.0) * (forecasts[len(fold.checked) :] - mean)
 
 
 def _in_stacks(

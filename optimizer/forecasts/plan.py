@@ -51,10 +51,10 @@ def build_folds(samples: Samples, settings: ForecastSettings) -> tuple[Fold, ...
         ConfigError: When there is none.
     """
     count = len(samples.moments_ns)
-    found = [
+    candidates = [
         _fold(samples, settings, begin) for begin in range(settings.train, count, settings.refit)
     ]
-    folds = tuple(fold for fold in found if fold is not None)
+    folds = tuple(fold for fold in candidates if fold is not None)
     if not folds:
         raise ConfigError(
             f"{count:,} bars are too few to forecast any: --train {settings.train:,} needs more "

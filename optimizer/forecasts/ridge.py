@@ -33,18 +33,18 @@ def ridge(samples: Samples, fold: Fold, rows: Ints, window: int) -> Floats:
         moment += seen.T @ wanted[part]
     gram[np.diag_indices(inputs)] += inputs / EXPECTED_SHARE
     slopes = np.linalg.solve(gram, moment)
-    found = np.empty(len(rows))
+    forecasts = np.empty(len(rows))
     for begin in range(0, len(rows), AT_ONCE):
         part = slice(begin, begin + AT_ONCE)
         seen = _windows(samples, fold, rows[part], window)
         # A sum of its own for each row: which others are asked must not decide its bits.
-        found[part] = np.einsum("nd,d->n", seen, slopes)
-    return fold.target[0] + fold.target[1] * found
+        forecasts[part] = np.einsum("nd,d->n", seen, slopes)
+    return fold.target[0] + fold.target[1] * forecasts
 
 
 def _windows(samples: Samples, fold: Fold, rows: Ints, window: int) -> Floats:
     """Scaled features of the windows that end at some rows, [N, W * F]."""
     seen = samples.features[rows[:, None] + np.arange(1 - window, 1)]
     scaled = np.clip((seen - fold.centre) / fold.scale, -MOST_DEVIATIONS, MOST_DEVIATIONS)
-    found: Floats = scaled.reshape(len(rows), -1)
-    return found
+    windows: Floats = scaled.reshape(len(rows), -1)
+    return windows

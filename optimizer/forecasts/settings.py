@@ -1,4 +1,4 @@
-"""What a forecast is asked to be."""
+"""Settings of a forecast."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -25,13 +25,13 @@ DEFAULT_FEATURES = "returns, range, volume, calendar"
 def _knob(default: Value, text: str, form: str, low: int = 0, high: int = 0) -> Value:
     """A field: its default, the help of its flag, what stands behind it, and its limits."""
     metadata = {"text": text, "form": form, "low": low, "high": high}
-    found: Value = field(default=default, metadata=metadata)
-    return found
+    knob: Value = field(default=default, metadata=metadata)
+    return knob
 
 
 @dataclass(frozen=True)
 class ForecastSettings:
-    """All that decides a forecast beside bars and code; each field says what it is.
+    """All that decides a forecast beside bars and code; each field has its own help.
 
     Raises:
         ConfigError: Naming the flag.
@@ -67,10 +67,10 @@ class ForecastSettings:
     def __post_init__(self) -> None:
         for name, known in (("model", MODELS), ("target", TARGETS)):
             _check_known(name, getattr(self, name), known)
-        for one in fields(self):
-            if one.metadata["high"]:
-                low, high = one.metadata["low"], one.metadata["high"]
-                _check_within(one.name, getattr(self, one.name), low, high)
+        for knob in fields(self):
+            if knob.metadata["high"]:
+                low, high = knob.metadata["low"], knob.metadata["high"]
+                _check_within(knob.name, getattr(self, knob.name), low, high)
         if self.hidden % 2:
             raise ConfigError(f"--hidden {self.hidden}: an even number is needed")
         if self.train < 4 * self.horizon:
@@ -91,7 +91,7 @@ class ForecastSettings:
         return self.model not in SIMPLE
 
     def as_dict(self) -> dict[str, str | int | bool]:
-        """What a record keeps."""
+        """Settings as a record keeps them."""
         return asdict(self)
 
 

@@ -26,7 +26,7 @@ RIVALS = ("nothing", "the mean", "the ridge")
 
 
 @dataclass(frozen=True)
-class Compared(Payload):
+class RivalGain(Payload):
     """A forecast against another one.
 
     Args:
@@ -55,7 +55,7 @@ class Figures(Payload):
     """
 
     bars: int
-    against: Mapping[str, Compared]
+    against: Mapping[str, RivalGain]
     hits: Number
     hits_error: Number
     ups: Number
@@ -97,8 +97,8 @@ def measure_skill(fitted: Fitted, model: str, horizon: int) -> Skill:
     samples = fitted.samples
     is_judged = ~np.isnan(fitted.values) & ~np.isnan(samples.target)
     others = (np.zeros(len(fitted.values)), fitted.means, fitted.lines)
-    own = {"naive": RIVALS[1], "ridge": RIVALS[2]}.get(model)
-    rivals = {name: values for name, values in zip(RIVALS, others, strict=True) if name != own}
+    itself = {"naive": RIVALS[1], "ridge": RIVALS[2]}.get(model)
+    rivals = {name: values for name, values in zip(RIVALS, others, strict=True) if name != itself}
 
     def over(rows: Ints) -> Figures:
         rows = rows[is_judged[rows]]
@@ -150,10 +150,10 @@ def long_run_variance(around: Floats, lag: int) -> float:
         lag: The furthest neighbours that depend on each other.
     """
     count = len(around)
-    found = float(around @ around) / count
+    variance = float(around @ around) / count
     for k in range(1, min(lag, count - 1) + 1):
-        found += 2 * (1 - k / (lag + 1)) * float(around[k:] @ around[:-k]) / count
-    return found
+        variance += 2 * (1 - k / (lag + 1)) * float(around[k:] @ around[:-k]) / count
+    return variance
 
 
 def t_above(value: float, degrees: int) -> float:
@@ -176,7 +176,8 @@ def _beta_share(x: float, a: float, b: float) -> float:
     front = math.exp(
         math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     )
-    upper, lower, found = 1.0, 1 / (1 - (a + b) * x / (a + 1)), 1 / (1 - (a + b) * x / (a + 1))
+    # Lentz's continued fraction, two terms a step.
+    upper, lower, fraction = 1.0, 1 / (1 - (a + b) * x / (a + 1)), 1 / (1 - (a + b) * x / (a + 1))
     for m in range(1, 10_000):
         for term in (
             m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
@@ -184,26 +185,26 @@ def _beta_share(x: float, a: float, b: float) -> float:
         ):
             lower = 1 / (1 + term * lower)
             upper = 1 + term / upper
-            found *= upper * lower
+            fraction *= upper * lower
         if abs(upper * lower - 1) < 1e-15:
             break
-    return front * found / a
+    return front * fraction / a
 
 
 def _figures(
     target: Floats, values: Floats, rivals: Mapping[str, Floats], moment: Ints, horizon: int
 ) -> Figures:
     if len(target) < FEWEST:
-        empty = {name: Compared(None, None) for name in rivals}
+        empty = {name: RivalGain(None, None) for name in rivals}
         return Figures(len(target), empty, *[None] * 6)
-    own = (target - values) ** 2
+    errors = (target - values) ** 2
     against = {}
     for name, rival in rivals.items():
         other = (target - rival) ** 2
-        gains = _by_moment(other - own, moment)
-        # Who makes no error, as on prices that have stopped, has none to be taken away.
-        gain = 1 - float(own.mean()) / float(other.mean()) if other.any() else None
-        against[name] = Compared(gain, _nan_to_none(diebold_mariano(gains, horizon)))
+        gains = _by_moment(other - errors, moment)
+        # A rival without error, as on prices that have stopped, has none to be taken away.
+        gain = 1 - float(errors.mean()) / float(other.mean()) if other.any() else None
+        against[name] = RivalGain(gain, _nan_to_none(diebold_mariano(gains, horizon)))
     is_signed = (values != 0) & (target != 0)
     hit = (np.sign(values) == np.sign(target))[is_signed].astype(np.float64)
     hits = float(hit.mean()) if len(hit) else math.nan
@@ -235,10 +236,10 @@ def _error(around: Floats, horizon: int) -> float:
 
 def _by_moment(values: Floats, moment: Ints) -> Floats:
     """The mean at each time, in the order of time."""
-    _, place = np.unique(moment, return_inverse=True)
-    place = place.reshape(-1)
-    found: Floats = np.bincount(place, values) / np.bincount(place)
-    return found
+    _, number = np.unique(moment, return_inverse=True)
+    number = number.reshape(-1)
+    means: Floats = np.bincount(number, values) / np.bincount(number)
+    return means
 
 
 def _judge_skill(whole: Figures, fits: int) -> tuple[bool, str]:
@@ -247,9 +248,9 @@ def _judge_skill(whole: Figures, fits: int) -> tuple[bool, str]:
         return False, f"No skill shown: {whole.bars} forecasts are too few to judge."
     needed = [(name, whole.against[name]) for name in RIVALS[:2] if name in whole.against]
     times = f", times {fits} fits on these bars" if fits > 1 else ""
-    for name, one in needed:
-        if not _is_better(one, fits):
-            return False, f"No skill: {_format_gain(one)} against {name}{times}."
+    for name, gain in needed:
+        if not _is_better(gain, fits):
+            return False, f"No skill: {_format_gain(gain)} against {name}{times}."
     sentence = f"Skill: {_format_gain(needed[-1][1])} against {needed[-1][0]}{times}"
     line = whole.against.get(RIVALS[2])
     if line is not None and not _is_better(line, fits):
@@ -257,13 +258,18 @@ def _judge_skill(whole: Figures, fits: int) -> tuple[bool, str]:
     return True, f"{sentence}."
 
 
-def _is_better(one: Compared, fits: int) -> bool:
-    return one.gain is not None and one.p is not None and one.gain > 0 and one.p * fits <= MOST_P
+def _is_better(rival: RivalGain, fits: int) -> bool:
+    return (
+        rival.gain is not None
+        and rival.p is not None
+        and rival.gain > 0
+        and rival.p * fits <= MOST_P
+    )
 
 
-def _format_gain(one: Compared) -> str:
-    p = "undefined" if one.p is None else f"{one.p:.2g}"
-    return f"{one.gain or 0:+.2%} of the squared error (p = {p})"
+def _format_gain(rival: RivalGain) -> str:
+    p = "undefined" if rival.p is None else f"{rival.p:.2g}"
+    return f"{rival.gain or 0:+.2%} of the squared error (p = {p})"
 
 
 def _nan_to_none(value: float) -> Number:

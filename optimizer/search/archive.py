@@ -118,7 +118,7 @@ def truncate_front(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indic
         front = Front(objectives, REFERENCE)
         for n_leaving in leaving:
             front.drop_least(n_leaving)
-        return front.places
+        return front.rows
     for n_leaving in leaving:
         missed = contributions(objectives[kept])
         # Stable on the reversed order: of equals the later one leaves.

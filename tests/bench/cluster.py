@@ -22,7 +22,7 @@ from engine.runtime.machine import available_cores
 from optimizer.cluster import sharded
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import Asked, run_jobs
+from optimizer.cluster.jobs import JobRequest, run_jobs
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.searches import ClusterSearches
 from optimizer.cluster.sharded import on_workers
@@ -78,7 +78,7 @@ def tasks():
     """What a job costs that does nothing."""
     with Cluster(parse_address("local:2")) as cluster:
         parcel = Parcel(Hung(planted(1, 300, 0)))
-        asked = [Asked(n, f"job {n}", parcel, ("echo", n)) for n in range(500)]
+        asked = [JobRequest(n, f"job {n}", parcel, ("echo", n)) for n in range(500)]
         list(run_jobs(cluster, asked[:8]))
         each = []
         for _ in range(TURNS):

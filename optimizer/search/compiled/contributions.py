@@ -51,7 +51,7 @@ LAST_BIT = (1 << WORD_BITS) - 1
 
 
 class Front:
-    """Members of a front of three objectives, of whom those that contribute least may leave.
+    """Members of a front of three objectives, of which those that contribute least may leave.
 
     Args:
         objectives: [F, 3], F at least 1.
@@ -70,7 +70,7 @@ class Front:
         self._links = np.empty(NODE * (count + 2), dtype=np.uint64)
 
     @property
-    def places(self) -> Places:
+    def rows(self) -> Places:
         """Rows of the members that are left [N], rising."""
         return self._members[0, : self._count]
 
@@ -166,7 +166,7 @@ def sweep(
         p = np.uint64(NODE * name)
         x, y = values[p + X], values[p + Y]
         values[p + VOLUME] = 0
-        # The greatest name of the set that is less.
+        # The greatest name of the set that is less; a float64's exponent numbers its highest bit.
         word = name >> WORD_BITS
         left = names[word] & ((1 << (name & LAST_BIT)) - 1)
         if left == 0:
@@ -186,10 +186,12 @@ def sweep(
         elif values[west + X] == x and values[west + Y] > y:
             west, east = links[west + NORTH], west
         top = values[west + Y]
+        # Dominated where it comes in: it takes from a member only where that alone hides it.
         if top <= y:
             if values[links[west + NORTH] + Y] > y:
                 hide(values, links, p, west, depth)
             continue
+        # Members that it dominates leave the staircase, and bound its share from now on.
         edge, share, last = x, 0, p
         while values[east + Y] >= y:
             values[east + VOLUME] -= values[east + SHARE] * depth
@@ -208,6 +210,7 @@ def sweep(
         links[last + RING + EAST], links[p + RING + NORTH] = p, last
         links[p + EAST], links[p + NORTH] = east, west
         values[p + SHARE], values[p + VOLUME] = share, share * depth
+        # Both neighbours lose what they no longer dominate alone.
         for way in (EAST, NORTH):
             cut(values, links, p, west if way == EAST else east, way, depth)
     for m in range(volumes.size):
@@ -247,7 +250,7 @@ def hide(values: Cells, links: Unsigned, p: Name, q: Name, depth: int) -> None:
         values: [`NODE` (F + 2)].
         links: [`NODE` (F + 2)]; p becomes a bound of q unless one of these hides it too.
         p: The new member.
-        q: Who hides it.
+        q: The member that hides it.
         depth: From the height of p up to the reference.
     """
     x, y = values[p + X], values[p + Y]
@@ -277,7 +280,7 @@ def drop(
         volumes: [N], contributions.
         bound: Contribution of the last one to leave.
         n_leaving: How many leave; of those at the bound the later ones.
-        columns: [3, F]; those who stay move to the front, in their order, here and below.
+        columns: [3, F]; those that stay move to the front, in their order, here and below.
         orders: [2, F].
         members: [3, F], of which row 0 is kept and row 1 lost.
     """

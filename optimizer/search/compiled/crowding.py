@@ -58,6 +58,7 @@ def add_gaps(
             scale = SCALE
         for f in range(met.size):
             met[f] = -1
+        # First the ends and extent of each front, then the gaps between neighbours.
         for i in range(n):
             p = np.uint64(orders[j, i])
             front, value = np.uint64(ranks[p]), columns[j, p] * scale

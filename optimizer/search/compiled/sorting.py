@@ -77,6 +77,7 @@ def sort_words(columns: Floats, n_bits: int, words: Words, spare: Words, counts:
         for i in range(n):
             # Adding 0 turns a negative zero, which equals 0 but has other bits, into 0.
             bits = np.float64(columns[j, i] + 0.0).view(np.uint64)
+            # Negative numbers have all bits turned, others the sign: words rise as numbers do.
             left = (bits ^ ((ZERO - (bits >> TO_SIGN)) | SIGN)) >> above
             words[j, i] = left << above | np.uint64(i)
             for d in range(n_digits):
@@ -122,6 +123,7 @@ def settle_runs(columns: Floats, n_compared: int, n_bits: int, words: Places) ->
             if high < n and words[first, high] >> n_bits == words[first, low] >> n_bits:
                 continue
             gap = high - low
+            # Shell's sort: the last gap is 1, which leaves the run in order.
             while gap > 1:
                 gap = 1 if gap < 3 else (5 * gap - 1) // 11
                 for i in range(low + gap, high):

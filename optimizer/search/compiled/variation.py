@@ -73,6 +73,7 @@ def mutate(
             moved = mutate_gene(old, draw, low[g], high[g], n_squarings)
             if is_int[g]:
                 moved = np.rint(moved)
+                # A gene that rounding brings back moves by one, towards the inside at a bound.
                 if moved == old:
                     direction = -1.0 if draw < 0.5 else 1.0
                     stepped = old + direction
@@ -112,6 +113,7 @@ def cross(
             if is_crossed[i, 0] and draws[0, i, g] < 0.5 and first != second:
                 below, above = min(first, second), max(first, second)
                 gap, middle, draw = above - below, below + above, draws[1, i, g]
+                # One draw for both sides, each as far as its own bound allows.
                 to_low = spread(draw, gap, below - low[g], n_squarings) * gap
                 to_high = spread(draw, gap, high[g] - above, n_squarings) * gap
                 first, second = 0.5 * (middle - to_low), 0.5 * (middle + to_high)

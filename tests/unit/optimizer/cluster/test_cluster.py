@@ -11,10 +11,10 @@ from optimizer.cluster import cluster as module
 from optimizer.cluster.address import Address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import Worker
-from optimizer.cluster.jobs import MOST_TRIES, Asked, FailedError, run_jobs
+from optimizer.cluster.jobs import MOST_TRIES, FailedError, JobRequest, run_jobs
 from optimizer.cluster.keeping import Keep, Parcel, solve
 from optimizer.cluster.searches import in_order
-from optimizer.cluster.work import Found, Made, Work
+from optimizer.cluster.work import JobResult, Made, Work
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
 from tests.support.clusters import Hung
 from tests.support.evidence import planted
@@ -160,7 +160,7 @@ def said(caplog):
 
 def asked(count, job="echo"):
     """So many jobs."""
-    return [Asked(n, f"job {n}", PARCEL, (job, n)) for n in range(count)]
+    return [JobRequest(n, f"job {n}", PARCEL, (job, n)) for n in range(count)]
 
 
 def joined(made=None, **options):
@@ -308,7 +308,7 @@ def test_what_came_early_is_told_before_what_went_wrong(error):
     """One job that never ends must not cost what the others found."""
 
     def ending(order):
-        yield from (Found(index, "", None, 0.0) for index in order)
+        yield from (JobResult(index, "", None, 0.0) for index in order)
         raise error
 
     found = in_order(ending([1, 0, 5, 3, 4]))
@@ -326,7 +326,7 @@ def test_errors_keep_their_exit_code(raised):
 def test_jobs_of_one_home_stay_together():
     """On the worker that has what they need; where it is gone, on another."""
     cluster, script = joined()
-    jobs = [Asked(n, f"job {n}", PARCEL, ("echo", n), home=n % 2) for n in range(8)]
+    jobs = [JobRequest(n, f"job {n}", PARCEL, ("echo", n), home=n % 2) for n in range(8)]
     list(run_jobs(cluster, jobs))
     homes = {}
     for call in script.begun:

@@ -12,7 +12,7 @@ import pytest
 
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import Asked, run_jobs
+from optimizer.cluster.jobs import JobRequest, run_jobs
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.config.run_config import RunConfig
@@ -51,13 +51,15 @@ def joined(begun, **options):
 def asked(count, job, folder=""):
     """Jobs of a kind, each with its own number."""
     parcel = Parcel(Hung(BARS, str(folder)))
-    return [Asked(n, f"job {n}", parcel, (job, n)) for n in range(count)]
+    return [JobRequest(n, f"job {n}", parcel, (job, n)) for n in range(count)]
 
 
 def processes(cluster):
     """Of each worker."""
     parcel = Parcel(Hung(BARS))
-    homes = [Asked(n, f"who {n}", parcel, ("who", n), home=n) for n in range(len(cluster.workers))]
+    homes = [
+        JobRequest(n, f"who {n}", parcel, ("who", n), home=n) for n in range(len(cluster.workers))
+    ]
     return [one.result[0] for one in run_jobs(cluster, homes)]
 
 

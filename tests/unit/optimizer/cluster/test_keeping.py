@@ -9,7 +9,7 @@ import pytest
 from optimizer.cluster import keeping
 from optimizer.cluster.keeping import Keep, Parcel, solve
 from optimizer.cluster.made import digest_folder
-from optimizer.cluster.work import Found, Lacks, Made, Work
+from optimizer.cluster.work import JobResult, Lacks, Made, Work
 from optimizer.errors import ConfigError
 from tests.support.clusters import Hung
 from tests.support.evidence import planted
@@ -44,10 +44,10 @@ def test_a_setup_travels_once_and_its_bars_too():
     lacks = answered(parcel, Lacks(), keep)
     assert lacks == Lacks(tuple(parcel.bars))
     assert answered(parcel, lacks, keep).result == 1
-    assert isinstance(solve(work(parcel, ("echo", 2)), keep=keep), Found)
+    assert isinstance(solve(work(parcel, ("echo", 2)), keep=keep), JobResult)
     other = Parcel(Hung(BARS, known={"another": 1}))
     assert other.digest != parcel.digest
-    assert isinstance(answered(other, Lacks(), keep), Found)
+    assert isinstance(answered(other, Lacks(), keep), JobResult)
 
 
 def test_bars_are_the_same_to_the_last_bit():
@@ -112,9 +112,9 @@ def test_only_so_many_setups_are_kept_and_bars_with_them():
     parcels = [Parcel(Hung(planted(seed, 300, 0))) for seed in (1, 2, 3)]
     for parcel in parcels[:2]:
         answered(parcel, Lacks(tuple(parcel.bars)), keep)
-    assert isinstance(solve(work(parcels[0]), keep=keep), Found)
+    assert isinstance(solve(work(parcels[0]), keep=keep), JobResult)
     answered(parcels[2], Lacks(tuple(parcels[2].bars)), keep)
-    assert isinstance(solve(work(parcels[0]), keep=keep), Found)
+    assert isinstance(solve(work(parcels[0]), keep=keep), JobResult)
     assert solve(work(parcels[1]), keep=keep) == Lacks()
     gc.collect()
     assert answered(parcels[1], Lacks(), keep) == Lacks(tuple(parcels[1].bars))

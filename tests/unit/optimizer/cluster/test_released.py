@@ -12,12 +12,12 @@ from optimizer.cluster import jobs
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import Link
-from optimizer.cluster.jobs import Asked, run_jobs
+from optimizer.cluster.jobs import JobRequest, run_jobs
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.measuring import measure_workers
 from optimizer.cluster.searches import in_order
 from optimizer.cluster.sharded import on_workers
-from optimizer.cluster.work import Found
+from optimizer.cluster.work import JobResult
 from optimizer.errors import LostError, ReleasedError, SchedulerLostError
 from tests.support.clusters import Hung, begun, search_on_seven, searched
 
@@ -97,7 +97,7 @@ def stranger(hosts, monkeypatch):
 def asked(count, what="sleep"):
     """Jobs that each take a while."""
     parcel = Parcel(Hung())
-    return [Asked(n, f"job {n}", parcel, (what, 1.5)) for n in range(count)]
+    return [JobRequest(n, f"job {n}", parcel, (what, 1.5)) for n in range(count)]
 
 
 @pytest.mark.parametrize("action", ["release", "cancel"])
@@ -203,4 +203,4 @@ def test_an_answer_of_another_job_is_never_a_result(cluster, monkeypatch, field)
 
 
 def _is_result(answer):
-    return isinstance(answer, Found)
+    return isinstance(answer, JobResult)
