@@ -26,7 +26,7 @@ from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
 from data.files import remove_drafts
-from data.store import DamagedError, read_sealed, write_sealed
+from data.store import DamagedError, list_entries, read_sealed, remove_entry, write_sealed
 from engine.errors import EngineError
 from engine.runtime.compiling.cache_dirs import ENGINE, loops_folder
 from engine.runtime.compiling.compile_timer import add_compiling
@@ -168,16 +168,12 @@ class LoopCache(_Cache):
 
     def _remove_old(self) -> None:
         """Remove the oldest versions of the loop, and drafts of processes that were killed."""
-        files: dict[str, list[Path]] = {}
-        newest: dict[str, float] = {}
-        for file in self._folder.glob(f"{self._name}-*{ENDING}"):
-            with suppress(FileNotFoundError):
-                version = file.name[len(self._name) :].split("-")[1]
-                newest[version] = max(newest.get(version, 0.0), file.stat().st_mtime)
-                files.setdefault(version, []).append(file)
-        for version in sorted(newest, key=newest.__getitem__)[:-MOST_VERSIONS]:
-            for file in files[version]:
-                file.unlink(missing_ok=True)
+        entries = list_entries(self._folder, f"{self._name}-*{ENDING}")
+        versions = [entry.path.name[len(self._name) :].split("-")[1] for entry in entries]
+        newest = list(dict.fromkeys(reversed(versions)))[:MOST_VERSIONS]
+        for entry, version in zip(entries, versions, strict=True):
+            if version not in newest:
+                remove_entry(entry.path)
         remove_drafts(self._folder)
 
 
