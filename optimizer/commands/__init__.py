@@ -1,1 +1,1 @@
-"""The command line: one file a command, each parses, calls one function, and prints."""
+"""The command line: one file a command or a word of commands, which declares and runs them."""

@@ -25,7 +25,7 @@ from data.checks import COLUMNS, FIRST_NS
 from engine.replay.certificate import certify
 from engine.runtime.compiling.cache_dirs import APP
 from engine.runtime.machine import describe_processor
-from optimizer.commands.bench import VERIFIED_INDIVIDUALS, extend_bars
+from optimizer.commands.bench_calls import VERIFIED_INDIVIDUALS, extend_bars
 from optimizer.commands.console import facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
@@ -97,7 +97,7 @@ class WholeTime:
     device: str
 
 
-def whole_command(device: str, wanted: str, *, as_json: bool) -> None:
+def time_whole_runs(device: str, wanted: str, *, as_json: bool) -> None:
     """Verify, run the cases one after another, and print them beside the last table.
 
     `wanted` names cases with commas; ``all`` stands for those that suit the device.

@@ -1,113 +1,38 @@
 """doctor: what this machine offers, and why a GPU is not used."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from data import load_bars
-from data.cache import measure_cache
-from data.vendor.account import tell_key
-from engine import ENGINE_VERSION
-from engine.devices import BACKENDS, Choice, choose_backend
-from engine.errors import DeviceError
-from engine.runtime.compiling.cache_dirs import kernels_folder, loops_folder
-from engine.runtime.gpus import describe_gpus
-from engine.runtime.machine import (
-    available_cores,
-    describe_processor,
-    read_package_version,
-    versions,
-)
 from optimizer.cluster.address import Address
-from optimizer.commands.clusters import connect_cluster
-from optimizer.commands.console import facts_table, plain_table, print_json, stdout
+from optimizer.commands.clusters import cluster_flags, connect_cluster
+from optimizer.commands.shared import AsJson, single_command
 from optimizer.errors import ConfigError
-from optimizer.search import SEARCH_VERSION
-from optimizer.session.kept_rows import row_cache
 
-if TYPE_CHECKING:
-    from optimizer.cluster.measuring import Measured
-
-OPTIONAL = ("triton", "polygon-api-client", "massive", "plotly", "distributed", "optuna")
+app = single_command()
 
 
-def doctor_command(*, as_json: bool) -> None:
-    """Print what was found."""
-    choice = choose_backend("auto")
-    bars = load_bars("sample")
-    folder, series, size = measure_cache()
-    rows = row_cache()
-    rows_size = rows.measure_bytes()
-    facts: dict[str, object] = {
-        "optimizer": read_package_version("exhaustion-optimizer"),
-        "engine, search": f"version {ENGINE_VERSION}, version {SEARCH_VERSION}",
-        **versions(),
-        **{
-            name: read_package_version(name)
-            for name in ("torch", "pandas", "deap", "moocore", *OPTIONAL)
-        },
-        "processor": describe_processor(),
-        "cores for this process": available_cores(),
-        "backends": ", ".join(sorted(BACKENDS)),
-        "device chosen by auto": _auto(choice),
-        "GPU": describe_gpus(),
-        "compiled loops": str(loops_folder() or "in memory only: no folder can be written"),
-        "compiled kernels": _kernels(),
-        "key of polygon": tell_key(),
-        "cache of bars": f"{folder}, {series:,} series, {size / 1e6:.1f} MB",
-        "rows of own indicators": f"{rows.root}, {rows_size / 1e6:.1f} MB",
-        "sample": f"{len(bars):,} bars, hash {bars.content_hash[:12]}, as shipped",
-    }
-    if as_json:
-        print_json(facts)
-    else:
-        stdout().print(facts_table(facts))
+@app.command("doctor")
+@cluster_flags
+def look_around(*, cluster: Address | None, as_json: AsJson = False) -> None:
+    """Say what was found on this machine, or on each worker, and why a GPU is not used."""
+    from optimizer.commands.console import facts_table, print_json, stdout
+    from optimizer.commands.machine_facts import collect_machine_facts, workers_table
 
-
-def cluster_command(address: Address, *, as_json: bool) -> None:
-    """Print what each worker of a cluster is; one that is not fit is an error at the end."""
-    with connect_cluster(address, may_differ=True) as cluster:
-        assert cluster is not None
+    if cluster is None:
+        facts = collect_machine_facts()
+        if as_json:
+            print_json(facts)
+        else:
+            stdout().print(facts_table(facts))
+        return
+    with connect_cluster(cluster, may_differ=True) as workers:
+        assert workers is not None
         from optimizer.cluster.measuring import measure_workers
 
-        found, versions = measure_workers(cluster), cluster.here.versions
+        found, versions = measure_workers(workers), workers.here.versions
     if as_json:
         print_json({"workers": [{**asdict(one), "fit": not one.differs} for one in found]})
     else:
-        stdout().print(_workers_table(found))
+        stdout().print(workers_table(found))
         stdout().print(f"here: {', '.join(map(' '.join, versions.items()))}")
     if unfit := [f"{one.name}: {', '.join(one.differs)}" for one in found if one.differs]:
         raise ConfigError("; ".join(unfit))
-
-
-def _workers_table(found: "Sequence[Measured]") -> Table:
-    headings = ("worker", "device", "cores", "on host", "probe s", "latency ms", "MB/s", "fit")
-    table = plain_table(*headings, is_folded=True)
-    table.pad_edge = False
-    for one in found:
-        table.add_row(
-            one.name,
-            one.made.device,
-            str(one.made.cores),
-            str(one.share),
-            f"{one.made.seconds:.2f}",
-            f"{1000 * one.latency_s:.1f}",
-            f"{one.bytes_per_s / 1e6:,.0f}",
-            ", ".join(one.differs) or "yes",
-        )
-    return table
-
-
-def _auto(choice: Choice) -> str:
-    if choice.name == "cpu":
-        return f"cpu ({choice.reason})"
-    return f"{choice.label} for runs that take longer than a GPU to start, cpu for others"
-
-
-def _kernels() -> str:
-    try:
-        return str(kernels_folder())
-    except DeviceError as error:
-        return str(error)

@@ -1,83 +1,80 @@
 """evolve: search, certify, and show the front."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from data.errors import DataError
+import typer
+
 from optimizer.cluster.address import Address
-from optimizer.commands.clusters import connect_cluster
-from optimizer.commands.console import print_json, stderr, stdout
-from optimizer.commands.judge import judged_after_search
-from optimizer.commands.live import Watcher
+from optimizer.commands.clusters import cluster_flags, connect_cluster
+from optimizer.commands.flags import config_flags, option, trust_flag
+from optimizer.commands.help import Sectioned
 from optimizer.commands.notes import note
-from optimizer.commands.report import write_run_report
-from optimizer.commands.restart import Restart
-from optimizer.commands.result import print_answer, print_result, result_json
-from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.run_config import RunConfig
+from optimizer.commands.shared import ALL, AsJson, ConfigFile, Front, Quiet, single_command
+from optimizer.config.run_config import RunConfig, resolve_config
 from optimizer.errors import ConfigError, StoreError
-from optimizer.judging.judgement import Judgement, recorded_judgement, with_held_out
-from optimizer.runs import RunStore, find_run
-from optimizer.runs.result import RunResult, refuse_red
-from optimizer.session.evaluating import MakeEvaluator, local_evaluator
-from optimizer.session.header import recorded_config
-from optimizer.session.problem import JustSearched
-from optimizer.session.workflow import resume_run, start_run
 
 if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
+    from optimizer.commands.live import Watcher
+    from optimizer.judging.judgement import Judgement
+    from optimizer.runs.result import RunResult
+    from optimizer.session.evaluating import MakeEvaluator
+
+app = single_command()
 
 
-@dataclass(frozen=True)
-class Output:
-    """What a command prints.
-
-    Args:
-        as_json: One JSON object in place of tables.
-        is_quiet: Whether to leave progress out.
-        is_whole: Whether to print all members of a front, not those that differ most.
-    """
-
-    as_json: bool
-    is_quiet: bool
-    is_whole: bool
-
-
-def evolve_command(
-    flags: Mapping[str, object],
-    config_file: Path | None,
-    resume: str | None,
-    begun: RunConfig | None,
-    output: Output,
+@app.command("evolve", cls=Sectioned)
+@trust_flag("resume")
+@config_flags(*ALL)
+@cluster_flags
+def evolve_front(
+    context: typer.Context,
     *,
-    own: Sequence[str] | None,
+    flags: dict[str, object],
     cluster: Address | None,
+    config: ConfigFile = None,
+    resume: Annotated[str | None, option("--resume", "Go on with a recorded run.", "RUN")] = None,
+    front: Front = "few",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Evolve or go on, print the result, and fail when the certificate is red.
+    """Search for the best compromises between objectives, and certify them."""
+    # Before anything heavy is imported, so that what is wrong is refused at once.
+    begun = resolve_config(config, flags) if resume is None else None
+    from optimizer.commands.console import print_json, stderr, stdout
+    from optimizer.commands.live import Watcher
+    from optimizer.commands.report import write_run_report
+    from optimizer.commands.restart import Restart
+    from optimizer.commands.result import print_answer, print_result, result_json
+    from optimizer.judging.judgement import with_held_out
+    from optimizer.runs import find_run
+    from optimizer.runs.result import refuse_red
+    from optimizer.session.problem import JustSearched
+    from optimizer.session.workflow import resume_run, start_run
 
-    `begun` is the configuration of a new run, `resume` the name of one to go on with; `own` are
-    the arguments of this process, where it may begin them anew; `cluster` is where to compute.
-    """
-    if resume is not None and config_file is not None:
+    if resume is not None and config is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
-    restart = None
+    restart, own = None, context.obj
     if own is not None:
         kept = {
-            "--json": output.as_json,
-            "--quiet": output.is_quiet,
-            "--front=all": output.is_whole,
+            "--json": as_json,
+            "--quiet": quiet,
+            "--front=all": front == "all",
             "--no-report": not flags.get("report", True),
             "--debug": "--debug" in own,
         }
         flags_kept = [flag for flag, is_given in kept.items() if is_given]
         restart = Restart.of_command(own, flags_kept, is_resumed=resume is not None)
-    runs = Path(str(flags.get("runs", RunConfig.model_fields["runs"].default)))
-    runs = runs if begun is None else Path(begun.runs)
+    runs = Path(
+        begun.runs
+        if begun is not None
+        else str(flags.get("runs", RunConfig.model_fields["runs"].default))
+    )
     with (
-        connect_cluster(cluster, runs, quiet=output.is_quiet) as workers,
-        Watcher(quiet=output.is_quiet, restart=restart).listening() as watcher,
+        connect_cluster(cluster, runs, quiet=quiet) as workers,
+        Watcher(quiet=quiet, restart=restart).listening() as watcher,
     ):
         is_judged = flags.get("judge", begun is None or begun.judge) is not False
         place = _place(workers, is_judged=is_judged)
@@ -90,20 +87,22 @@ def evolve_command(
         # Its rows would stay in memory while the report is written.
         watcher.just = JustSearched()
     result = with_held_out(result, judgement)
-    if output.as_json:
+    if as_json:
         print_json(result_json(result, judgement))
     else:
-        print_result(result, judgement, is_whole=output.is_whole)
+        print_result(result, judgement, is_whole=front == "all")
     if flags.get("report", True):
-        write_run_report(Path(result.path), stderr() if output.as_json else stdout())
-    if not output.as_json:
+        write_run_report(Path(result.path), stderr() if as_json else stdout())
+    if not as_json:
         print_answer(result, judgement)
     refuse_red(result.certificate)
 
 
-def _place(workers: "Cluster | None", *, is_judged: bool) -> MakeEvaluator:
+def _place(workers: "Cluster | None", *, is_judged: bool) -> "MakeEvaluator":
     """Where individuals are evaluated: on a cluster where that pays."""
     if workers is None:
+        from optimizer.session.evaluating import local_evaluator
+
         return local_evaluator
     from optimizer.cluster.sharded import on_shards
 
@@ -111,16 +110,23 @@ def _place(workers: "Cluster | None", *, is_judged: bool) -> MakeEvaluator:
 
 
 def _judge_result(
-    result: RunResult,
+    result: "RunResult",
     begun: RunConfig | None,
     flags: Mapping[str, object],
-    watcher: Watcher,
+    watcher: "Watcher",
     workers: "Cluster | None",
-) -> Judgement | None:
+) -> "Judgement | None":
     """Judge a run as far as was asked for, or what is known of it where nothing was asked.
 
     One that had ended before is judged where flags ask for it, and where its judge was killed.
     """
+    from data.errors import DataError
+    from optimizer.commands.judge_progress import judged_after_search
+    from optimizer.config.evidence import EvidenceSettings
+    from optimizer.judging.judgement import recorded_judgement
+    from optimizer.runs import RunStore
+    from optimizer.session.header import recorded_config
+
     path = Path(result.path)
     with RunStore.open(path) as store:
         known = recorded_judgement(store)

@@ -1,105 +1,61 @@
 """judge: whether a run's front is more than luck, and all evidence in plain words."""
 
-import shlex
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from rich.live import Live
-from rich.table import Table
+from typing import Annotated
 
 from optimizer.cluster.address import Address
-from optimizer.commands.clusters import connect_cluster
-from optimizer.commands.console import Lines, print_json, stderr, stdout
+from optimizer.commands.clusters import cluster_flags, connect_cluster
+from optimizer.commands.flags import config_flags, option, trust_flag
+from optimizer.commands.help import Sectioned
 from optimizer.commands.notes import COMPILES, note, telling
-from optimizer.commands.report import renew_run_report
-from optimizer.commands.result import print_answer
-from optimizer.commands.view import JudgeView
-from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.run_config import format_flag, make_config
-from optimizer.errors import LostError, StoppedError, WriteError
-from optimizer.evidence.null import DEFAULT_SEARCHES
-from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import Judgement, recorded_judgement
-from optimizer.judging.plan import build_plan
-from optimizer.judging.sentences import weigh_evidence
-from optimizer.runs import RunStore, find_run
-from optimizer.session.exported import require_result
-from optimizer.session.problem import JustSearched
+from optimizer.commands.shared import JUDGED, AsJson, Quiet, RunName, Runs, single_command
 
-if TYPE_CHECKING:
-    from optimizer.cluster.cluster import Cluster
-    from optimizer.cluster.searches import ClusterSearches
-
-LINE_EVERY_S = 1.0
+app = single_command()
 
 
-class JudgeWatcher:
-    """How far judging is: a bar in a terminal, elsewhere each part once, then a line a second."""
-
-    def __init__(self, console: Lines, *, quiet: bool) -> None:
-        self._console, self._quiet = console, quiet
-        self._view, self._part, self._last_shown = JudgeView(), "", 0.0
-        self._live: Live | None = None
-
-    @contextmanager
-    def showing(self) -> Iterator["JudgeWatcher"]:
-        """Draw the bar for a while, where there is a terminal."""
-        if self._quiet or not self._console.is_terminal or self._console.is_dumb_terminal:
-            yield self
-            return
-        with Live(self._view, console=self._console, refresh_per_second=8, transient=True) as live:
-            self._live = live
-            yield self
-
-    def __call__(self, part: str, done: int, planned: int, word: str) -> None:
-        """As `optimizer.judging.checkpoint.Watch`."""
-        self._view.update(part, done, planned, word)
-        if self._quiet or self._live is not None:
-            return
-        now, is_new = time.monotonic(), part != self._part
-        is_due = is_new or now - self._last_shown >= LINE_EVERY_S
-        if is_due or (planned and done == planned):
-            self._part, self._last_shown = part, now
-            left = self._view.describe_left()
-            told = self._view.describe_done() + (f", {left}" if left else "")
-            self._console.say(f"judging: {told}")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a person asks about a run.
-
-    Args:
-        flags: Those that were given, by field.
-        pick: Number of another member than the strongest.
-        is_open: Whether to look at held-out bars.
-    """
-
-    flags: Mapping[str, object]
-    pick: int | None = None
-    is_open: bool = False
-
-
-def judge_command(
-    name: str,
-    runs: Path,
-    asked: Asked,
+@app.command("judge", cls=Sectioned)
+@trust_flag("run")
+@config_flags(*JUDGED)
+@cluster_flags
+def judge_recorded(
+    run: RunName,
     *,
-    as_json: bool,
-    quiet: bool,
+    flags: dict[str, object],
     cluster: Address | None,
+    runs: Runs = Path("runs"),
+    pick: Annotated[
+        int | None,
+        option("--pick", "Judge this member, not the strongest.", "NUMBER", min=0),
+    ] = None,
+    open_: Annotated[
+        bool, option("--open", "Look at the bars that were held out; each look is counted.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Judge a recorded run and print what was found out; searches are made on a cluster, if any."""
-    path, flags = find_run(runs, name), asked.flags
+    """Find out whether a run's front is more than luck, and say so in plain words."""
+    from rich.table import Table
+
+    from optimizer.commands.console import print_json, stderr, stdout
+    from optimizer.commands.judge_progress import Asked, JudgeWatcher, choose_executor, resumable
+    from optimizer.commands.report import renew_run_report
+    from optimizer.commands.result import print_answer
+    from optimizer.config.evidence import EvidenceSettings
+    from optimizer.config.run_config import make_config
+    from optimizer.judging.judge import judge_run
+    from optimizer.judging.judgement import recorded_judgement
+    from optimizer.judging.plan import build_plan
+    from optimizer.judging.sentences import weigh_evidence
+    from optimizer.runs import RunStore, find_run
+    from optimizer.session.exported import require_result
+
+    asked, path = Asked(flags, pick, is_open=open_), find_run(runs, run)
     with RunStore.open(path) as store:
         earlier = recorded_judgement(store)
         notes = require_result(store).data.notes
     settings = make_config(flags, where="judge", flags=flags)
-    plan = build_plan(settings, flags, earlier, pick=asked.pick, is_open=asked.is_open)
+    plan = build_plan(settings, flags, earlier, pick=pick, is_open=open_)
     own = {key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields}
     watcher = JudgeWatcher(stderr(), quiet=quiet)
     hearing = nullcontext() if quiet else telling((COMPILES,), note)
@@ -123,62 +79,3 @@ def judge_command(
     renew_run_report(path, flags, console)
     with RunStore.open(path) as store:
         print_answer(require_result(store), found)
-
-
-def judged_after_search(
-    path: Path,
-    settings: EvidenceSettings,
-    just: JustSearched,
-    *,
-    quiet: bool,
-    workers: "Cluster | None",
-) -> Judgement | None:
-    """Judge a run that has just ended, as far as was asked for; None where nobody asked."""
-    if settings.judge is False:
-        return None
-    watcher = JudgeWatcher(stderr(), quiet=quiet)
-    plan, place = build_plan(settings), choose_executor(workers)
-    if plan.folds and not quiet:
-        stderr().say(
-            f"judging: the search is repeated on {plan.folds} parts of the bars: "
-            "from about the time of the search to several times it; --no-judge leaves it out"
-        )
-    with resumable(path, settings), watcher.showing() as watch:
-        return judge_run(path, plan, {}, watch, just, place)
-
-
-def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":
-    """Where whole searches are made: on a cluster; None for this machine."""
-    if workers is None:
-        return None
-    from optimizer.cluster.searches import ClusterSearches
-
-    return ClusterSearches(workers)
-
-
-@contextmanager
-def resumable(path: Path, settings: EvidenceSettings, asked: Asked | None = None) -> Iterator[None]:
-    """Say how to go on with a judge that was stopped, or whose cluster or disk failed."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise StoppedError(f"stopped; {kept_words(path, settings, asked)}") from None
-    except (LostError, WriteError) as error:
-        raise type(error)(f"{error}; {kept_words(path, settings, asked)}") from error
-
-
-def kept_words(path: Path, settings: EvidenceSettings, asked: Asked | None = None) -> str:
-    """What is kept of a judge, and the command that goes on with it."""
-    null = settings.null or (DEFAULT_SEARCHES if settings.judge else 0)
-    wanted = {**settings.model_dump(include=set(EvidenceSettings.model_fields)), "null": null}
-    default = {name: field.default for name, field in EvidenceSettings.model_fields.items()}
-    flags = [
-        format_flag(name) + ("" if value is True else f" {value}")
-        for name, value in wanted.items()
-        if value != default[name] and name != "judge"
-    ]
-    if asked is not None:
-        flags += [f"--pick {asked.pick}"] * (asked.pick is not None) + ["--open"] * asked.is_open
-    return "the front is recorded, and so is what was found out about it, go on with: " + " ".join(
-        [f"python -m optimizer judge {shlex.quote(str(path))}", *flags]
-    )

@@ -1,48 +1,66 @@
 """parity: reference against engine, trade for trade."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, Literal
 
-from engine.certificate import Certificate
-from engine.replay.certificate import certify
 from optimizer.cluster.address import Address
-from optimizer.commands.clusters import connect_cluster
-from optimizer.commands.console import print_json, stdout
+from optimizer.commands.clusters import cluster_flags, connect_cluster
+from optimizer.commands.flags import config_flags, option, trust_flag
+from optimizer.commands.help import Sectioned
 from optimizer.commands.notes import COMPILES, note, telling
-from optimizer.commands.tables import certificate_line
-from optimizer.config.run_config import resolve_config
-from optimizer.runs import find_run
-from optimizer.runs.result import refuse_red
-from optimizer.search.generation import Floats
-from optimizer.session.genes_file import chosen_member
-from optimizer.session.header import recorded_front
-from optimizer.session.task import Task, prepare
+from optimizer.commands.shared import (
+    MOST,
+    TRADES,
+    AsJson,
+    ConfigFile,
+    Member,
+    Runs,
+    single_command,
+)
+from optimizer.errors import ConfigError
 
-if TYPE_CHECKING:
-    from optimizer.cluster.cluster import Cluster
+app = single_command()
 
 
+@app.command("parity", cls=Sectioned)
+@trust_flag("run")
+@config_flags(*TRADES, "seed")
+@cluster_flags
 @telling((COMPILES,), note)
-def parity_command(
-    flags: Mapping[str, object],
-    config_file: Path | None,
-    individuals: int,
+def compare_engines(  # noqa: PLR0913 - one argument a flag
     *,
-    front: tuple[str, Path, int | None] | None,
-    engine: str,
-    as_json: bool,
+    flags: dict[str, object],
     cluster: Address | None,
+    config: ConfigFile = None,
+    individuals: Annotated[
+        int, option("--individuals", "Random candidates to compare.", "COUNT", min=1, max=MOST)
+    ] = 100,
+    run: Annotated[str | None, option("--run", "Compare the front of this run.", "RUN")] = None,
+    runs: Runs = Path("runs"),
+    member: Member = None,
+    engine: Annotated[
+        Literal["cpu", "cuda"],
+        option("--engine", "What is compared with the reference.", "cpu|cuda"),
+    ] = "cpu",
+    as_json: AsJson = False,
 ) -> None:
-    """Compare individuals and print the certificate; red is an error.
+    """Compare the batch engine with the reference, trade for trade."""
+    from engine.replay.certificate import certify
+    from optimizer.commands.console import print_json, stdout
+    from optimizer.commands.tables import certificate_line
+    from optimizer.config.run_config import resolve_config
+    from optimizer.runs import find_run
+    from optimizer.runs.result import refuse_red
+    from optimizer.session.genes_file import chosen_member
+    from optimizer.session.header import recorded_front
+    from optimizer.session.task import prepare
 
-    `front` is a run, the folder of runs, and the member to compare, or None for all of them.
-    """
-    if front is None:
-        task = prepare(resolve_config(config_file, flags), for_search=True)
+    if run is None and member is not None:
+        raise ConfigError("--member chooses from the front of a run: add --run")
+    if run is None:
+        task = prepare(resolve_config(config, flags), for_search=True)
         genomes = task.random_individuals(individuals)
     else:
-        run, runs, member = front
         task, genomes = recorded_front(find_run(runs, run), flags)
         if member is not None:
             place = chosen_member(f"run '{run}'", len(genomes), member)
@@ -50,22 +68,17 @@ def parity_command(
     for line in task.notes:
         note(line)
     with connect_cluster(cluster, Path(task.config.runs)) as workers:
-        certificate = _certify_genomes(task, genomes, engine, workers)
+        if workers is None:
+            certificate = certify(task.full_engine(device=engine), genomes)
+        else:
+            from optimizer.cluster.sharded import ShardedEngine
+
+            every = task.markets.all_windows
+            # The workers hold the bars, so they compare.
+            sharded = ShardedEngine(workers, task, task.markets.series, every, engine)
+            certificate = sharded.certify(genomes)
     if as_json:
         print_json(certificate.as_dict())
     else:
         stdout().say(certificate_line(certificate))
     refuse_red(certificate)
-
-
-def _certify_genomes(
-    task: Task, genomes: Floats, device: str, workers: "Cluster | None"
-) -> Certificate:
-    """The certificate of individuals [N, G]; on a cluster, where its workers hold the bars."""
-    if workers is None:
-        return certify(task.full_engine(device=device), genomes)
-    from optimizer.cluster.sharded import ShardedEngine
-
-    markets = task.markets
-    engine = ShardedEngine(workers, task, markets.series, markets.all_windows, device)
-    return engine.certify(genomes)

@@ -2,25 +2,45 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from optimizer.commands.console import Lines, stdout
+from optimizer.commands.flags import config_flags, option, trust_flag
 from optimizer.commands.notes import COMPILES, note, telling
-from optimizer.runs import find_run
+from optimizer.commands.shared import RunName, Runs, single_command
+
+if TYPE_CHECKING:
+    from optimizer.commands.console import Lines
+
+app = single_command()
 
 
+@app.command("report")
+@trust_flag("run")
+@config_flags("data")
 @telling((COMPILES,), note)
-def report_command(
-    flags: Mapping[str, object], name: str, runs: Path, out: Path | None, member: int | None
+def report_run(
+    run: RunName,
+    *,
+    flags: dict[str, object],
+    runs: Runs = Path("runs"),
+    out: Annotated[
+        Path | None, option("--out", "File to write; the run's folder if unset.", "FILE")
+    ] = None,
+    member: Annotated[
+        int | None, option("--member", "Member of the front to open with.", "NUMBER", min=0)
+    ] = None,
 ) -> None:
-    """Write a run's report and say where."""
+    """Write a run's report, one page without a network; --data says where its bars are now."""
     # Tables and charts are loaded only when they are wanted.
+    from optimizer.commands.console import stdout
     from optimizer.report import load_run, write_report
+    from optimizer.runs import find_run
 
-    run = load_run(str(find_run(runs, name)), runs, _specs(flags))
-    stdout().say(f"report {write_report(run, out, member)}")
+    recorded = load_run(str(find_run(runs, run)), runs, _specs(flags))
+    stdout().say(f"report {write_report(recorded, out, member)}")
 
 
-def renew_run_report(run: Path, flags: Mapping[str, object], console: Lines) -> None:
+def renew_run_report(run: Path, flags: Mapping[str, object], console: "Lines") -> None:
     """Write the report of a run anew, where it has one, and say where it is."""
     from optimizer.report import Run, renew_report
 
@@ -29,7 +49,7 @@ def renew_run_report(run: Path, flags: Mapping[str, object], console: Lines) -> 
         console.say(f"report {report}")
 
 
-def write_run_report(run: Path, console: Lines) -> None:
+def write_run_report(run: Path, console: "Lines") -> None:
     """Write the report of a run that has just ended, and say where it is."""
     from optimizer.report import Run, write_report
 

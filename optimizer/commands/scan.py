@@ -1,39 +1,92 @@
 """scan: the class of every symbol now, since when, and what has changed."""
 
-import io
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import Annotated, Literal, cast
 
-from optimizer.commands.console import FORMULA_STARTS, Lines, long_table, print_json, stderr, stdout
+from optimizer.commands.flags import config_flags, option, parse_settings
+from optimizer.commands.help import Sectioned
 from optimizer.commands.notes import COMPILES, telling
-from optimizer.config.run_config import resolve_config
+from optimizer.commands.shared import MOST, AsJson, ConfigFile, Member, Quiet, single_command
 from optimizer.errors import ConfigError
-from optimizer.scanning.question import Question
-from optimizer.scanning.result import Scan, SymbolTrend
-from optimizer.scanning.scan import Ways, scan_sources
-from optimizer.session.genes_file import chosen_individual
-from optimizer.shown import format_count, fraction
-from optimizer.written import write_whole
-from strategy.indicators.adaptive_trend import FAMILIES
+from optimizer.scanning.knobs import NARROWER, SCANNED
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-WIDE = 140
-"""Columns that everything a line says takes; narrower ones leave out what --json tells."""
+app = single_command()
 
 
-class Files(NamedTuple):
-    """Where whole rows are written, and a symbol is drawn; None where they are not."""
+@app.command("scan", cls=Sectioned)
+@config_flags(*SCANNED, descriptions=NARROWER)
+def scan_symbols(  # noqa: PLR0913 - one argument a flag
+    *,
+    flags: dict[str, object],
+    config: ConfigFile = None,
+    genes: Annotated[
+        Path | None, option("--genes", "Parameters among genes that a command wrote.", "FILE")
+    ] = None,
+    member: Member = None,
+    set_: Annotated[list[str], option("--set", "One parameter; repeatable.", "NAME=VALUE")] = [],  # noqa: B006 - typer copies it
+    high: Annotated[float, option("--high", "Long above this.", "NUMBER")] = 0.1,
+    low: Annotated[float, option("--low", "Short below this.", "NUMBER")] = -0.1,
+    as_script: Annotated[
+        bool, option("--as-script", "The trend as the script of its author has it.")
+    ] = False,
+    history: Annotated[
+        int, option("--history", "Last runs of each symbol to list.", "COUNT", min=0, max=MOST)
+    ] = 0,
+    verify: Annotated[
+        Literal["sample", "all"],
+        option("--verify", "Symbols that the readable definition replays.", "sample|all"),
+    ] = "sample",
+    keep: Annotated[
+        bool, option("--keep/--no-keep", "Keep classes, say what changed since the last scan.")
+    ] = True,
+    csv: Annotated[Path | None, option("--csv", "Write whole rows, exact.", "FILE")] = None,
+    parquet: Annotated[Path | None, option("--parquet", "Write whole rows, exact.", "FILE")] = None,
+    plot: Annotated[
+        str | None, option("--plot", "Draw a symbol as a page, .html.", "SYMBOL=FILE")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
+    from optimizer.commands.console import print_json, stderr, stdout
+    from optimizer.commands.scan_tables import csv_bytes, parquet_bytes, print_scan
+    from optimizer.config.run_config import resolve_config
+    from optimizer.scanning.question import Question
+    from optimizer.scanning.scan import Ways, scan_sources
+    from optimizer.shown import format_count
+    from optimizer.written import write_whole
 
-    csv: Path | None = None
-    parquet: Path | None = None
-    drawn: str = ""
-    page: Path | None = None
+    parameters = {**_read_parameters(genes, member), **parse_settings(set_)}
+    question = Question(parameters, high, low, as_script)
+    ways = Ways(history=history, is_all_replayed=verify == "all")
+    drawn, page = _name_page(plot)
+    settings = resolve_config(config, flags)
+    notes = stderr()
+
+    def say(line: str) -> None:
+        if not quiet:
+            notes.say(line)
+
+    with telling((COMPILES,), say):
+        found = scan_sources(settings, question, ways, is_kept=keep, say=say)
+    for line in found.notes:
+        notes.say(f"note: {line}")
+    if csv is not None:
+        write_whole(csv, csv_bytes(found))
+    if parquet is not None:
+        write_whole(parquet, parquet_bytes(found))
+    if page is not None:
+        write_whole(page, found.figure(drawn).to_html())
+        say(f"{drawn} drawn in {page}")
+    for path in filter(None, (csv, parquet)):
+        say(f"{format_count(found.bars, 'bar')} written to {path}")
+    if as_json:
+        print_json(found.payload())
+    else:
+        print_scan(stdout(), found, history)
 
 
-def named_page(given: str | None) -> tuple[str, Path | None]:
+def _name_page(given: str | None) -> tuple[str, Path | None]:
     """The symbol and the page of ``SYMBOL=FILE``; no page where nothing is given.
 
     Raises:
@@ -47,50 +100,15 @@ def named_page(given: str | None) -> tuple[str, Path | None]:
     return symbol, Path(file)
 
 
-def scan_command(
-    flags: Mapping[str, object],
-    config_file: Path | None,
-    question: Question,
-    ways: Ways,
-    files: Files,
-    *,
-    is_kept: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Scan and print a line a symbol."""
-    config = resolve_config(config_file, flags)
-    notes = stderr()
-
-    def say(line: str) -> None:
-        if not quiet:
-            notes.say(line)
-
-    with telling((COMPILES,), say):
-        found = scan_sources(config, question, ways, is_kept=is_kept, say=say)
-    for note in found.notes:
-        notes.say(f"note: {note}")
-    if files.csv is not None:
-        write_whole(files.csv, _csv(found))
-    if files.parquet is not None:
-        write_whole(files.parquet, _parquet(found))
-    if files.page is not None:
-        write_whole(files.page, found.figure(files.drawn).to_html())
-        say(f"{files.drawn} drawn in {files.page}")
-    for path in filter(None, (files.csv, files.parquet)):
-        say(f"{format_count(found.bars, 'bar')} written to {path}")
-    if as_json:
-        print_json(found.payload())
-    else:
-        _print(stdout(), found, ways.history)
-
-
-def read_parameters(genes: Path | None, member: int | None) -> dict[str, float]:
+def _read_parameters(genes: Path | None, member: int | None) -> dict[str, float]:
     """Parameters of the trend among the genes of an individual; none without a file.
 
     Raises:
         ConfigError: When there are none in it, or the file cannot be read.
     """
+    from optimizer.scanning.question import Question
+    from optimizer.session.genes_file import chosen_individual
+
     if genes is None:
         if member is not None:
             raise ConfigError("--member chooses from a file: add --genes")
@@ -100,125 +118,3 @@ def read_parameters(genes: Path | None, member: int | None) -> dict[str, float]:
     if not found:
         raise ConfigError(f"{genes}: holds no parameter of a trend, such as {names[0]}")
     return cast(dict[str, float], found)
-
-
-def _print(console: Lines, found: Scan, history: int) -> None:
-    if found.symbols:
-        console.say(_stands(found.symbols, console.width))
-        console.say("")
-    for one in found.too_short:
-        console.say(
-            f"too short: {one.symbol}, {format_count(one.bars, 'bar')} of {one.needed:,} needed"
-        )
-    if history:
-        console.say(_runs(found.symbols, console.width))
-        console.say("")
-    for change in found.changes:
-        console.say(
-            f"changed: {change.symbol} was {change.was} at {_format_time(change.was_at)}, "
-            f"{change.now} since {_format_time(change.since)}"
-        )
-    for line in _totals(found):
-        console.say(line)
-
-
-def _totals(found: Scan) -> list[str]:
-    counts = ", ".join(f"{count:,} {word}" for word, count in found.counts.items())
-    short = f", {len(found.too_short):,} too short" if found.too_short else ""
-    lines = [f"{counts}{short}", f"{format_count(found.bars, 'bar')}{_until(found.symbols)}"]
-    if found.compared:
-        lines.append(
-            f"{len(found.changes):,} of {format_count(found.compared, 'symbol')} that an earlier "
-            "scan knew changed class"
-        )
-    return [
-        *lines,
-        f"{format_count(found.replayed, 'symbol')} replayed by the readable definition, no bit "
-        "differs",
-        f"{found.seconds:.2f} s on {found.device}",
-        f"rows {found.rows_hash}",
-    ]
-
-
-def _until(symbols: Sequence[SymbolTrend]) -> str:
-    """When the last bars of the symbols open."""
-    times = sorted({_format_time(one.last) for one in symbols})
-    return f", the last at {' to '.join(dict.fromkeys((times[0], times[-1])))}" if times else ""
-
-
-def _stands(symbols: Sequence[SymbolTrend], width: int) -> str:
-    """A line a symbol."""
-    is_wide = width >= WIDE
-    headings = ["symbol", "class", "trend", "bars", "since", "direction"]
-    headings += ["since", *FAMILIES] if is_wide else []
-    headings += ["close", "last bar"] if is_wide else ["close"]
-    rows = []
-    for one in symbols:
-        cells = [
-            one.symbol,
-            one.class_,
-            f"{one.trend:.6f}",
-            f"{one.bars:,}",
-            _format_time(one.since),
-        ]
-        cells.append(one.direction or "-")
-        if is_wide:
-            cells += [_format_time(one.direction_since), *map(str, one.votes.values())]
-        rows.append(cells + [f"{one.close:.8g}", _format_time(one.last)][: 2 if is_wide else 1])
-    return long_table(headings, rows, width, right=("trend", "bars", "close", *FAMILIES))
-
-
-def _runs(symbols: Sequence[SymbolTrend], width: int) -> str:
-    """The last runs of each symbol."""
-    headings = ("symbol", "since", "class", "bars", "trend", "price")
-    rows = [
-        ("" if nth else one.symbol, _format_time(run.first), run.class_, f"{run.bars:,}",
-         f"{run.trend:.6f}", fraction(run.change))
-        for one in symbols
-        for nth, run in enumerate(one.history)
-    ]  # fmt: skip
-    return "Last runs\n" + long_table(headings, rows, width, right=("bars", "trend", "price"))
-
-
-def _format_time(time: str | None) -> str:
-    """A time for people, to the minute."""
-    return "-" if time is None else time[:16].replace("T", " ")
-
-
-def _table(found: Scan) -> "pa.Table":
-    """Whole rows, a line a bar, as a table that files are written from."""
-    import pyarrow as pa
-
-    columns = found.columns()
-    # NaN is unknown: an empty cell in both kinds of file.
-    given = {name: pa.array(column, from_pandas=True) for name, column in columns.items()}
-    stamps = pa.array(columns["timestamp"], type=pa.timestamp("ns", tz="UTC"))
-    return pa.table({**given, "timestamp": stamps})
-
-
-def _csv(found: Scan) -> bytes:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow.csv import write_csv
-
-    table, file = _table(found), io.BytesIO()
-    is_whole = not (found.columns()["timestamp"] % 10**9).any()
-    # A zone in the type makes each of millions of times slow to write.
-    times = table["timestamp"].cast(pa.timestamp("s" if is_whole else "ns"))
-    table = table.set_column(
-        1, "timestamp", pc.binary_join_element_wise(times.cast(pa.string()), "Z", "")
-    )
-    symbols = table["symbol"].to_numpy()
-    for name in found.rows:
-        if name.startswith(FORMULA_STARTS):
-            symbols[symbols == name] = f"'{name}"
-    write_csv(table.set_column(0, "symbol", pa.array(symbols, pa.string())), file)
-    return file.getvalue()
-
-
-def _parquet(found: Scan) -> bytes:
-    import pyarrow.parquet as pq
-
-    file = io.BytesIO()
-    pq.write_table(_table(found), file, compression="zstd")
-    return file.getvalue()

@@ -70,4 +70,11 @@ MOST = 10_000_000
 
 def command_group(text: str) -> typer.Typer:
     """Commands under one word, of which `text` is the help."""
-    return typer.Typer(help=text, rich_markup_mode=None)
+    return typer.Typer(
+        help=text, callback=lambda: None, add_completion=False, rich_markup_mode=None
+    )
+
+
+def single_command() -> typer.Typer:
+    """What one command stands in alone."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None)

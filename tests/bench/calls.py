@@ -24,7 +24,7 @@ from engine.indicators.plan import plan_rows
 from engine.reference import Reference
 from engine.replay.certificate import certify
 from engine.runtime.machine import describe_processor, versions
-from optimizer.commands.bench import extend_bars, peak_memory_bytes, time_calls
+from optimizer.commands.bench_calls import extend_bars, peak_memory_bytes, time_calls
 from optimizer.config.run_config import resolve_config
 from optimizer.session.task import prepare
 from strategy import Strategy

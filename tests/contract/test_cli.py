@@ -7,12 +7,12 @@ import pytest
 from engine.accounts.ledger import ACCUMULATORS
 from engine.devices import why_absent
 from optimizer.__main__ import PACKAGE, main
-from optimizer.commands import evolve as evolve_module
 from optimizer.commands.help import EVERYDAY, SECTIONS
 from optimizer.config.run_config import RunConfig, format_flag, make_config, resolve_config
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.runs.files import DATABASE
 from optimizer.runs.result import FIGURES
+from optimizer.session import workflow
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, write_market
 
@@ -139,7 +139,7 @@ def test_defects_are_exit_code_1_and_shown_with_debug(command, monkeypatch):
     def broken(**changes):
         raise ZeroDivisionError("far inside")
 
-    monkeypatch.setattr(evolve_module, "start_run", lambda *args: broken())
+    monkeypatch.setattr(workflow, "start_run", lambda *args: broken())
     outcome = command("evolve")
     assert outcome.code == 1
     assert "far inside (a defect of the optimizer; --debug shows where)" in outcome.error
@@ -314,14 +314,14 @@ def test_bench_verifies_before_it_times(command, market, monkeypatch):
     assert {timing["what"] for timing in found["timings"]} == {"rows cached", "rows new"}
     from dataclasses import replace
 
-    from optimizer.commands import bench
+    from optimizer.commands import bench_calls
 
-    honest = bench.certify
+    honest = bench_calls.certify
 
     def red(engine, genomes):
         return replace(honest(engine, genomes), mismatches=1, first_mismatch="trade 0: r differs")
 
-    monkeypatch.setattr(bench, "certify", red)
+    monkeypatch.setattr(bench_calls, "certify", red)
     outcome = command("bench", *small)
     assert (outcome.code, outcome.out) == (1, "")
     assert "trade 0: r differs" in outcome.err

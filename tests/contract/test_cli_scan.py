@@ -15,7 +15,7 @@ import pytest
 from rich.cells import cell_len
 
 from optimizer import scan
-from optimizer.commands.scan import _runs, _stands
+from optimizer.commands.scan_tables import _runs, _stands
 from optimizer.errors import ConfigError
 from optimizer.scanning import scan as scan_module
 from tests.support.commands import Commands, start, write_market

@@ -14,8 +14,8 @@ from tests.support.limits import files_up_to
 
 PRINTS = """import os, sys
 from optimizer.__main__ import main
-from optimizer.commands import data
-load = data.load_series
+from optimizer.session import markets
+load = markets.load_series
 
 def load_and_print(*arguments, **more):
     print("a library says hello")
@@ -23,7 +23,7 @@ def load_and_print(*arguments, **more):
     os.write(1, b"a library in C says hello\\n")
     return load(*arguments, **more)
 
-data.load_series = load_and_print
+markets.load_series = load_and_print
 sys.exit(main())
 """
 

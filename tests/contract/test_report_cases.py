@@ -11,7 +11,7 @@ import pytest
 
 from data import Window
 from optimizer import load_run
-from optimizer.commands.backtest import ledger_table
+from optimizer.commands.backtest_tables import ledger_table
 from optimizer.commands.console import csv_text
 from optimizer.config.run_config import RunConfig
 from optimizer.report import write_report

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from optimizer import load_run
-from optimizer.commands.backtest import ledger_table
+from optimizer.commands.backtest_tables import ledger_table
 from optimizer.commands.console import csv_text
 from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.report import write_report
