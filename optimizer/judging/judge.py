@@ -9,7 +9,6 @@ from data.bars import Bars
 from engine.batch import Engine
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
-from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.cpcv_paths import StabilityRecord
 from optimizer.evidence.figures import make_undefined, numbers
 from optimizer.evidence.folds import FoldsRecord, PathsRecord
@@ -52,6 +51,7 @@ from optimizer.judging.robust import robust_record
 from optimizer.judging.trials import (
     TOO_MANY,
     JudgedTrials,
+    bootstrap_record,
     build_daily_columns,
     cscv_record,
     stability_record,
@@ -221,9 +221,7 @@ class _Judge:
             "sharpe": measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective),
             "cscv": cscv_record(engine, judged, plan.blocks),
             "stability": self._stability(engine, judged),
-            "bootstrap": against_nothing(
-                columns.used, block_length(columns.front), task.config.seed, plan.resamples
-            ),
+            "bootstrap": bootstrap_record(columns, task.config.seed, plan.resamples),
         }
 
     def _stability(self, engine: Engine, judged: JudgedTrials) -> StabilityRecord | None:

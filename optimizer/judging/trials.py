@@ -9,6 +9,7 @@ import numpy as np
 from data import joined
 from engine.batch import Engine
 from engine.replay.threads import sharing_order
+from optimizer.evidence.bootstrap import BootstrapRecord, against_nothing, block_length
 from optimizer.evidence.cpcv_paths import StabilityRecord, fixed_paths
 from optimizer.evidence.cscv import CscvRecord, compare_halves
 from optimizer.evidence.figures import Figure, numbers
@@ -124,6 +125,11 @@ def stability_record(
     genomes = judged.genomes[chosen_trials(len(judged.genomes), most)]
     sums = [part[:, :, 1:] for _, part in _sums(engine.on(windows), genomes)]
     return fixed_paths(np.concatenate(sums), windows, splits, paths())
+
+
+def bootstrap_record(columns: Columns, seed: int, resamples: int) -> BootstrapRecord:
+    """All trials against an account that does nothing, with blocks as the front wants them."""
+    return against_nothing(columns.used, block_length(columns.front), seed, resamples)
 
 
 def _sums(engine: Engine, genomes: Floats) -> Iterator[tuple[slice, Floats]]:

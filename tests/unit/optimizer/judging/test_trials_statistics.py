@@ -8,6 +8,7 @@ import pytest
 
 from data.bars import Window
 from engine.batch import Engine
+from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import combinatorial, paths
@@ -15,6 +16,7 @@ from optimizer.evidence.trials import effective_trials
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.trials import (
     JudgedTrials,
+    bootstrap_record,
     build_daily_columns,
     cscv_record,
     stability_record,
@@ -212,6 +214,17 @@ def sharpe_of(sums):
         return -math.inf
     variance = (squares - total * total / n) / (n - 1)
     return total / n / math.sqrt(variance) if variance > 0 else -math.inf
+
+
+def test_bootstrap_is_that_of_the_used_columns(found, judged):
+    """With blocks as long as the front wants them."""
+    task, engine, _, front = found
+    columns = build_daily_columns(task, engine, judged, front, select_pick(engine, front), 40)
+    record = bootstrap_record(columns, 1, 99)
+    assert record == against_nothing(columns.used, block_length(columns.front), 1, 99)
+    assert record.block == block_length(columns.front).value
+    assert record.resamples == 99
+    assert 0 < record.spa_p <= 1
 
 
 def test_a_search_of_one_trial_has_a_column_and_little_else(found):
