@@ -10,7 +10,7 @@ from rich.table import Table
 from optimizer.commands.console import Lines, plain_table, print_json, stderr, stdout
 from optimizer.forecasts.column import Forecast, ForecastRecord
 from optimizer.forecasts.fit import Watch
-from optimizer.forecasts.skill import RIVALS, Figures
+from optimizer.forecasts.skill import RIVALS, SkillFigures
 from optimizer.shown import format_count, fraction, number
 
 LINE_EVERY_S = 1.0
@@ -78,7 +78,7 @@ def _skill_table(record: ForecastRecord) -> Table:
 
 
 def _say_whole(console: Lines, record: ForecastRecord) -> None:
-    whole: Figures = record.skill.whole
+    whole: SkillFigures = record.skill.whole
     settings = record.settings
     if whole.hits is not None and whole.hits_error is not None and whole.ups is not None:
         console.say(

@@ -109,7 +109,7 @@ class DataSettings(Settings):
 
 
 class WindowSettings(Settings):
-    """Which bars are searched on, and which are held out."""
+    """Settings of the bars to search on, and of those held out."""
 
     start: str | None = knob(
         None,

@@ -8,7 +8,7 @@ from data.timeframe import MINUTE_NS
 from optimizer.errors import ConfigError
 from optimizer.exporting.bracket import Phrases, format_bracket
 from optimizer.exporting.member import ExportedMember
-from optimizer.exporting.python_rows import Lines
+from optimizer.exporting.python_rows import ExpressionLines
 from optimizer.exporting.scripts import asset
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, OverBars
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
@@ -89,7 +89,7 @@ def build_pine_script(member: ExportedMember) -> str:
     return f"{_head(member)}\n{_constants(member)}\n{functions}\n\n{plan}{ledger}"
 
 
-class PineLines(Lines):
+class PineLines(ExpressionLines):
     """Pine that computes rows at every bar, each row once, in the order in which it is needed."""
 
     comment = "//"

@@ -41,7 +41,7 @@ CLOCKED: dict[str, tuple[Callable[..., object], str]] = {
 """Rows ruled by the clock: the function, and what it is given."""
 
 
-class Lines:
+class ExpressionLines:
     """Python that computes rows of `bars`, each row once, in the order in which it is needed.
 
     Attributes:
@@ -91,7 +91,7 @@ class Lines:
 
     def _row(self, node: Call | Higher | Clock) -> str:
         if isinstance(node, Higher):
-            inner = Lines(self.functions)
+            inner = ExpressionLines(self.functions)
             value = inner.text(node.inner)
             name = f"row_of_{node.minutes}_minutes_{len(self._names) + 1}"
             self.lines += [f"def {name}(bars):"]

@@ -9,7 +9,7 @@ from string import Template
 from optimizer.errors import ConfigError
 from optimizer.exporting.bracket import Phrases, format_bracket
 from optimizer.exporting.member import ExportedMember
-from optimizer.exporting.python_rows import INDENT, Lines, collect_source_code
+from optimizer.exporting.python_rows import INDENT, ExpressionLines, collect_source_code
 from strategy.conditions import Condition
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
 from strategy.expressions import Clock, Higher
@@ -127,7 +127,7 @@ def _constants(member: ExportedMember) -> dict[str, object]:
 
 def _plan(member: ExportedMember) -> tuple[str, str, str]:
     """The function of the signals, those that it calls, and the clock where it is read."""
-    strategy, lines = member.strategy, Lines()
+    strategy, lines = member.strategy, ExpressionLines()
 
     def holds(condition: Condition | None) -> str:
         return "nothing" if condition is None else lines.text(condition)
@@ -150,7 +150,7 @@ def _plan(member: ExportedMember) -> tuple[str, str, str]:
     )
 
 
-def _session(lines: Lines, session: SessionExit | None) -> dict[str, str]:
+def _session(lines: ExpressionLines, session: SessionExit | None) -> dict[str, str]:
     """The local day of each bar, and whether a position is left at its close."""
     if session is None:
         return {"session": "0", "is_over": "False"}

@@ -47,7 +47,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Span(Payload):
+class DataSpan(Payload):
     """Bars that a forecast was fitted on: a symbol, its first and last bar, and their hash."""
 
     symbol: str
@@ -56,7 +56,7 @@ class Span(Payload):
     bars: int
     content_hash: str
 
-    def overlaps(self, other: "Span") -> bool:
+    def overlaps(self, other: "DataSpan") -> bool:
         """Whether both are of one symbol and share a time; ISO times are in order as texts."""
         return self.symbol == other.symbol and self.first <= other.last and other.first <= self.last
 
@@ -85,7 +85,7 @@ class ForecastRecord(Payload):
 
     settings: Mapping[str, str | int | bool]
     features: tuple[str, ...]
-    data: tuple[Span, ...]
+    data: tuple[DataSpan, ...]
     bar_s: float
     known_from: str
     code: str
@@ -385,9 +385,9 @@ def _hash_record(payload: Mapping[str, object]) -> str:
     return sha256(encode({**payload, "digest": ""}, what="the forecast's record")).hex()
 
 
-def _span(bars: Bars) -> Span:
+def _span(bars: Bars) -> DataSpan:
     first, last = (
         str(np.datetime64(int(bars.timestamp[bar]), "ns").astype("datetime64[s]"))
         for bar in (0, -1)
     )
-    return Span(bars.symbol, first, last, len(bars), bars.content_hash)
+    return DataSpan(bars.symbol, first, last, len(bars), bars.content_hash)

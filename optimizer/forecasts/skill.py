@@ -40,7 +40,7 @@ class RivalGain(Payload):
 
 
 @dataclass(frozen=True)
-class Figures(Payload):
+class SkillFigures(Payload):
     """Skill over some bars; None is undefined.
 
     Args:
@@ -77,8 +77,8 @@ class Skill(Payload):
 
     sentence: str
     has_skill: bool
-    whole: Figures
-    folds: tuple[tuple[str, Figures], ...]
+    whole: SkillFigures
+    folds: tuple[tuple[str, SkillFigures], ...]
 
     def among(self, fits: int) -> "Skill":
         """The same figures, judged as one of so many forecasts that were fitted on these bars."""
@@ -100,7 +100,7 @@ def measure_skill(fitted: Fitted, model: str, horizon: int) -> Skill:
     itself = {"naive": RIVALS[1], "ridge": RIVALS[2]}.get(model)
     rivals = {name: values for name, values in zip(RIVALS, others, strict=True) if name != itself}
 
-    def over(rows: Ints) -> Figures:
+    def over(rows: Ints) -> SkillFigures:
         rows = rows[is_judged[rows]]
         return _figures(
             samples.target[rows],
@@ -193,10 +193,10 @@ def _beta_share(x: float, a: float, b: float) -> float:
 
 def _figures(
     target: Floats, values: Floats, rivals: Mapping[str, Floats], moment: Ints, horizon: int
-) -> Figures:
+) -> SkillFigures:
     if len(target) < FEWEST:
         empty = {name: RivalGain(None, None) for name in rivals}
-        return Figures(len(target), empty, *[None] * 6)
+        return SkillFigures(len(target), empty, *[None] * 6)
     errors = (target - values) ** 2
     against = {}
     for name, rival in rivals.items():
@@ -211,7 +211,7 @@ def _figures(
     hits_error = _error(_by_moment(hit - hits, moment[is_signed]), horizon)
     ups = float((target[is_signed] > 0).mean()) if len(hit) else math.nan
     numbers = (hits, hits_error, ups, *_line(target, values, moment, horizon))
-    return Figures(len(target), against, *map(_nan_to_none, numbers))
+    return SkillFigures(len(target), against, *map(_nan_to_none, numbers))
 
 
 def _line(target: Floats, values: Floats, moment: Ints, horizon: int) -> tuple[float, float, float]:
@@ -242,8 +242,8 @@ def _by_moment(values: Floats, moment: Ints) -> Floats:
     return means
 
 
-def _judge_skill(whole: Figures, fits: int) -> tuple[bool, str]:
-    """Whether there is skill, and the sentence that says so."""
+def _judge_skill(whole: SkillFigures, fits: int) -> tuple[bool, str]:
+    """Whether there is skill, and its sentence."""
     if whole.bars < FEWEST:
         return False, f"No skill shown: {whole.bars} forecasts are too few to judge."
     needed = [(name, whole.against[name]) for name in RIVALS[:2] if name in whole.against]

@@ -185,7 +185,7 @@ class Goals:
     def judge(self, metrics: MetricTable, near: Floats | None = None) -> Evaluation:
         """Turn metrics into objectives to minimise, violations and failures.
 
-        A violation says how far an individual is from being feasible, so that a search without any
+        A violation is the distance of an individual from feasibility, so that a search without any
         feasible individual still has a direction. With C hard constraints it is
 
         - with too few trades: the missing share of `min_trades`, plus how far each hard constraint

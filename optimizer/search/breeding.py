@@ -107,7 +107,7 @@ def generate_offspring(
     draws: Draws,
     parents: Sequence[Population],
     archive: Population,
-    plan: "Plan",
+    plan: "BreedingPlan",
 ) -> Brood:
     """Children of each island's population, none of them known.
 
@@ -143,7 +143,7 @@ def generate_offspring(
 
 
 @dataclass(frozen=True)
-class Plan:
+class BreedingPlan:
     """How a generation is bred.
 
     Args:
@@ -212,7 +212,7 @@ def shares(rates: Sequence[float], count: int, offset: float) -> list[int]:
     return [high - low for low, high in pairwise(edges)]
 
 
-def count_children(draws: Draws, plan: Plan, island: int) -> tuple[int, ...]:
+def count_children(draws: Draws, plan: BreedingPlan, island: int) -> tuple[int, ...]:
     """How many children of an island each operator in `ADAPTED` makes, and immigrants at last."""
     n_immigrants, n_bred = 0, plan.counts[island]
     if plan.immigrants:
@@ -236,7 +236,7 @@ def _children(
     population: Population,
     archive: Population,
     pool: Floats,
-    plan: Plan,
+    plan: BreedingPlan,
     island: int,
 ) -> _Drawn:
     """Children of one island, repeats and broken constraints among them.

@@ -59,7 +59,7 @@ def rank_individuals(objectives: Floats, violations: Floats, enough: int | None 
         objectives: [P, O], minimised; finite where `violations` is 0, else not looked at.
         violations: [P], 0 where feasible, else above 0.
         enough: Where the first front holds so many that differ, those behind it may be ranked as
-            one front; they are told apart when None.
+            one front; none are when None.
 
     Returns:
         Ranks and crowding distances; both are permuted as the individuals are, except that

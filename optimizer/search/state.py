@@ -7,7 +7,7 @@ import numpy as np
 
 from optimizer.config.search import SearchSettings
 from optimizer.search.archive import compute_box, extend_archive
-from optimizer.search.breeding import ADAPTED, Plan, compute_rates
+from optimizer.search.breeding import ADAPTED, BreedingPlan, compute_rates
 from optimizer.search.generation import Floats, Generation, Population, empty_population
 from optimizer.search.memory import Memory, fresh_memory, from_numbers
 from optimizer.search.problem import Problem
@@ -93,7 +93,7 @@ def is_visited(settings: SearchSettings, number: int) -> bool:
 
 def plan_generation(
     settings: SearchSettings, memory: Memory, number: int, rankings: tuple[Ranking, ...] = ()
-) -> Plan:
+) -> BreedingPlan:
     """How to breed a generation.
 
     Args:
@@ -105,7 +105,7 @@ def plan_generation(
     answers = {"immigrants": STIR, "restart": 1.0}
     answer = answers[settings.on_stagnation] if is_stagnant(settings, memory, number) else 0.0
     rates = compute_rates(memory.credits if settings.adapt else (1.0,) * len(memory.credits))
-    return Plan(
+    return BreedingPlan(
         counts=tuple(parts(settings.population, settings.islands)),
         rates=rates,
         elite=settings.elite if settings.islands == 1 else 0.0,

@@ -32,7 +32,7 @@ from optimizer.verifying.replay import (
     header_problems,
     result_problems,
 )
-from optimizer.verifying.stated import Judged
+from optimizer.verifying.stated import RecordedJudgements
 from strategy.errors import StrategyError
 
 ANYWAY = (
@@ -57,7 +57,7 @@ class Checked:
 
     Args:
         problems: Damage, and values that do not follow, a line each.
-        unchecked: Why it cannot be told here whether all follows, a line each.
+        unchecked: Reasons why some values were not checked here, a line each.
         certificate: Of the members that were replayed; None where none were.
         is_replayed: Whether it was asked to be.
         not_recomputed: Other records of the run, for which its recorder alone stands.
@@ -92,7 +92,7 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
     problems = [*store.verify(), *label_problems(store.path)] or recorded_rows(store).list_damaged()
     if problems:
         return Checked(tuple(problems))
-    result, judged = recorded_result(store), Judged.read(store.evidence)
+    result, judged = recorded_result(store), RecordedJudgements.read(store.evidence)
     judgement = judged.newest
     unchecked: list[str] = []
     problems += _own_problems(store, result)

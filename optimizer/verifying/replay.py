@@ -214,7 +214,7 @@ def _different_parts(member: Member, follows: Member) -> tuple[dict[str, object]
     now: dict[str, object] = {}
     for part in ("objectives", "metrics", "undefined", "by_window"):
         recorded, present = getattr(member, part), getattr(follows, part)
-        # What a version did not know yet was not recorded; why something is undefined always was.
+        # Figures that a version did not know were not recorded; reasons always were.
         names = recorded.keys() | present.keys() if part == "undefined" else recorded.keys()
         for name in names:
             if recorded.get(name) != present.get(name):

@@ -19,7 +19,7 @@ LASTING = ("robust", "causal", "null", "folds", "cpcv", "trials", "held_out")
 
 
 @dataclass(frozen=True)
-class Judged:
+class RecordedJudgements:
     """Judgements of a run, with its rows of evidence.
 
     Args:
@@ -31,7 +31,7 @@ class Judged:
     judgements: tuple[Judgement, ...]
 
     @classmethod
-    def read(cls, rows: Rows) -> "Judged":
+    def read(cls, rows: Rows) -> "RecordedJudgements":
         """That of rows of evidence.
 
         Raises:

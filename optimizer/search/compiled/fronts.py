@@ -35,7 +35,7 @@ def rank_in_order(columns: Floats, order: Places, most: int) -> tuple[Places, Bo
     Args:
         columns: [O, P], O is 2 or 3.
         order: [P], lexicographic, the earlier of equals first.
-        most: Fronts from this number on are not told apart, at least 1.
+        most: Fronts from this number on count as one, at least 1.
 
     Returns:
         [P] numbers, at most `most`; and [P], whether an earlier individual has the same objectives.
@@ -59,7 +59,7 @@ def sweep_fronts(
     Args:
         columns: [O, P].
         order: [P].
-        most: Fronts that are told apart.
+        most: Fronts that are distinct.
         steps: [2, 20 P] scratch: the last objective but one, rising within a staircase, and the
             last one, falling.
         fronts: [3, N] scratch, rows `START`, `LENGTH` and `SIZE`; N is the lesser of `most` and P.

@@ -50,7 +50,7 @@ def admit(rows: Unsigned, numbers: Places, table: npt.NDArray[np.int32], is_know
         at = ZERO
         for k in range(n_genes):
             at = (at ^ rows[row, k]) * MULTIPLIER
-        # What differs in high bits only is in high bits of a product.
+        # Keys that differ in high bits only do so in high bits of a product.
         at = (at ^ (at >> HALF)) * MULTIPLIER >> HALF & mask
         is_known[i] = False
         while table[at] >= 0 and not is_known[i]:
