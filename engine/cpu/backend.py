@@ -110,14 +110,14 @@ class CpuBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
         """Evaluate into out [P, W, A]; there is nothing left to wait for."""
-        for number, places, ranges in by_series(windows):
+        for number, window_numbers, ranges in by_series(windows):
             # The loops want their windows side by side, as they are where there is one series.
-            is_all = len(places) == len(windows)
-            part = out if is_all else np.empty((len(genomes), len(places), out.shape[2]))
+            is_all = len(window_numbers) == len(windows)
+            part = out if is_all else np.empty((len(genomes), len(window_numbers), out.shape[2]))
             work = self._work(number, slots, genomes, ranges, part)
             fold_alone(work, len(genomes), self._workers)
             if not is_all:
-                out[:, places] = part
+                out[:, window_numbers] = part
         return lambda: None
 
     def list_results(
@@ -128,9 +128,13 @@ class CpuBackend(Backend):
         members = np.arange(len(genomes))
 
         def of_series() -> Iterator[tuple[Ints, Ints, Results]]:
-            for number, places, ranges in by_series(windows):
-                out[:, places], listed = self._list_trades(number, genomes, slots, ranges)
-                yield members, places, extract_results(listed, times[number], has_sides=False)
+            for number, window_numbers, ranges in by_series(windows):
+                out[:, window_numbers], listed = self._list_trades(number, genomes, slots, ranges)
+                yield (
+                    members,
+                    window_numbers,
+                    extract_results(listed, times[number], has_sides=False),
+                )
 
         return out, join_results(of_series(), len(genomes), len(windows))
 
@@ -165,15 +169,18 @@ class CpuBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
-        found: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for number, places, ranges in by_series(windows):
+        by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
+        for number, window_numbers, ranges in by_series(windows):
             out, listed = self._list_trades(number, genomes, slots, ranges)
             trades = _collect_trades(listed).cut(
                 listed.counts, out[:, :, REJECTED].astype(np.int64)
             )
-            for own, ledgers in zip(found, trades, strict=True):
-                own |= zip(places.tolist(), ledgers, strict=True)
-        return [tuple(own[place] for place in range(len(windows))) for own in found]
+            for ledger_of, ledgers in zip(by_window, trades, strict=True):
+                ledger_of |= zip(window_numbers.tolist(), ledgers, strict=True)
+        return [
+            tuple(ledger_of[number_of_window] for number_of_window in range(len(windows)))
+            for ledger_of in by_window
+        ]
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""

@@ -108,10 +108,10 @@ class LanguageBackend(Backend):
         """Evaluate into out [P, W, A]; there is nothing left to wait for."""
         for begin in range(0, len(genomes), TOGETHER):
             part = slice(begin, begin + TOGETHER)
-            for number, places, ranges in by_series(windows):
+            for number, window_numbers, ranges in by_series(windows):
                 market = self._markets[number]
                 population = market.population(genomes[part])
-                out[part, places] = fold_population(
+                out[part, window_numbers] = fold_population(
                     market.prices, population, self._charges, ranges, self._workers
                 )
         return lambda: None
@@ -125,13 +125,17 @@ class LanguageBackend(Backend):
         def of_parts() -> Iterator[tuple[Ints, Ints, Results]]:
             for begin in range(0, len(genomes), TOGETHER):
                 members = np.arange(begin, min(begin + TOGETHER, len(genomes)))
-                for number, places, ranges in by_series(windows):
+                for number, window_numbers, ranges in by_series(windows):
                     market = self._markets[number]
                     population = market.population(genomes[members])
-                    out[np.ix_(members, places)], listed = list_results(
+                    out[np.ix_(members, window_numbers)], listed = list_results(
                         market.prices, population, self._charges, ranges, self._workers
                     )
-                    yield members, places, extract_results(listed, times[number], has_sides=True)
+                    yield (
+                        members,
+                        window_numbers,
+                        extract_results(listed, times[number], has_sides=True),
+                    )
 
         return out, join_results(of_parts(), len(genomes), len(windows))
 
@@ -143,16 +147,18 @@ class LanguageBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals."""
-        found: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for number, places, ranges in by_series(windows):
+        by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
+        for number, window_numbers, ranges in by_series(windows):
             market = self._markets[number]
             population = market.population(genomes)
             listed = list_population(
                 market.prices, population, self._charges, ranges, self._workers
             )
-            for own, ledgers in zip(found, listed, strict=True):
-                own |= zip(places.tolist(), ledgers, strict=True)
-        return [tuple(own[number] for number in range(len(windows))) for own in found]
+            for ledger_of, ledgers in zip(by_window, listed, strict=True):
+                ledger_of |= zip(window_numbers.tolist(), ledgers, strict=True)
+        return [
+            tuple(ledger_of[number] for number in range(len(windows))) for ledger_of in by_window
+        ]
 
     def rows(self, slot: int, series: int) -> Floats:
         """There are no slots to copy a row from."""
@@ -173,7 +179,10 @@ class _Market:
         self._spec, self._bars, self._delay = spec, bars, delay
         conditions = (spec.long, spec.short, spec.exit_long, spec.exit_short)
         self._readings = Readings(
-            rows, spec.layout, workers, [one for one in conditions if one is not None]
+            rows,
+            spec.layout,
+            workers,
+            [condition for condition in conditions if condition is not None],
         )
         self._exits, self._after = lower_exits(spec)
         self._warm_ups = WarmUps(spec)
@@ -189,7 +198,7 @@ class _Market:
         """What individuals [P, G] ask of the series, until it is asked for the next ones."""
         spec, read = self._spec, self._readings
         read.begin(genomes)
-        asked = _Asked(read, len(genomes))
+        inputs = _Asked(read, len(genomes))
         numbers = np.zeros((len(genomes), 2, 4))
         for side, after in enumerate(self._after):
             for place, exits in enumerate(self._exits):
@@ -197,18 +206,18 @@ class _Market:
                     numbers[:, side, place] = read.values(number)
             if after is not None:
                 numbers[:, side, 3] = read.values(after)
-        entries = asked.conditions(spec.long, spec.short)
-        exits_asked = asked.conditions(spec.exit_long, spec.exit_short)
-        formula, spans, leaves = asked.formulas(self._exits)
+        entries = inputs.conditions(spec.long, spec.short)
+        exits_asked = inputs.conditions(spec.exit_long, spec.exit_short)
+        formula, spans, leaves = inputs.formulas(self._exits)
         sessions, session_of = self._clock(len(genomes))
         return CodedPopulation(
-            asked.words(),
+            inputs.words(),
             formula.steps,
             spans,
             leaves.rows,
             leaves.numbers,
             sessions,
-            np.array([[one.form for one in pair] for pair in self._exits], np.int64),
+            np.array([[exit_form.form for exit_form in pair] for pair in self._exits], np.int64),
             entries,
             exits_asked,
             numbers.reshape(-1, 4),
@@ -243,13 +252,13 @@ class _Market:
         session = self._spec.session
         if session is None:
             return np.empty((1, 0), np.int64), np.full(count, -1, np.int64)
-        minutes, place = np.unique(self._readings.values(session.minute), return_inverse=True)
+        minutes, minute_of = np.unique(self._readings.values(session.minute), return_inverse=True)
         for minute in minutes:
             if minute not in self._sessions:
                 local = local_time(self._bars.timestamp, session.offset)
                 ends = session_exits(local, int(minute) * MINUTE_NS, self._bars.timeframe_ns)
                 self._sessions[minute] = ends
-        return np.array([self._sessions[minute] for minute in minutes]), place.astype(np.int64)
+        return np.array([self._sessions[minute] for minute in minutes]), minute_of.astype(np.int64)
 
 
 class _Asked:
@@ -261,22 +270,22 @@ class _Asked:
 
     def conditions(self, *sides: Condition | None) -> Ints:
         """Number [P, 2] of each side's condition among the words; -1 where it has none."""
-        found = np.full((self._count, 2), -1, np.int64)
+        numbers = np.full((self._count, 2), -1, np.int64)
         for side, condition in enumerate(sides):
             if condition is not None:
                 addresses = self._readings.words(self._readings.part(condition))
-                distinct, place = np.unique(addresses, return_inverse=True)
-                found[:, side] = len(self._addresses) + place
+                distinct, set_of = np.unique(addresses, return_inverse=True)
+                numbers[:, side] = len(self._addresses) + set_of
                 self._addresses = np.concatenate((self._addresses, distinct))
-        return found
+        return numbers
 
     def formulas(self, forms: list[list[Lowered]]) -> tuple[Formula, Ints, Leaves]:
         """What stops, targets and trails read, first and last steps [6, 2], and leaves."""
-        given = [side.read for pair in forms for side in pair]
-        parts = [self._readings.part(read) for read in given if read is not None]
+        reads = [side.read for pair in forms for side in pair]
+        parts = [self._readings.part(read) for read in reads if read is not None]
         formula, ends = write_formula(*parts)
-        spans = np.zeros((len(given), 2), np.int64)
-        spans[[read is not None for read in given]] = np.stack([ends[:-1], ends[1:]], 1)
+        spans = np.zeros((len(reads), 2), np.int64)
+        spans[[read is not None for read in reads]] = np.stack([ends[:-1], ends[1:]], 1)
         leaves = self._readings.leaves(formula, np.arange(self._count))
         return formula, spans, leaves
 

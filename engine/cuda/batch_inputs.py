@@ -116,9 +116,9 @@ class Asking:
         longs, shorts = (self._words(part, seen) for part in self._entries)
         leaves, following = self._left(seen)
         self._readings.forget()
-        asked = BatchInputs(longs, shorts, leaves, following, sessions, self._shapes, self._reads,
+        inputs = BatchInputs(longs, shorts, leaves, following, sessions, self._shapes, self._reads,
                       *self._formulas, self._readings.rows, self._moves)  # fmt: skip
-        return asked, each
+        return inputs, each
 
     def _part(self, condition: Condition | None) -> DevicePart | None:
         return None if condition is None else self._readings.part(condition)

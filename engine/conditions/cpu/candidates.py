@@ -57,35 +57,38 @@ class Bounded(NamedTuple):
 def bound_conjunction(conjunction: AllOf, layout: GenomeLayout) -> Bounded | None:
     """The comparisons of a conjunction that have bounds, and what they rule out; None without."""
     conditions = tuple(split_conjunction(conjunction))
-    genes = {one: _list_genes(one, layout) for one in conditions}
-    whole = {one: {gene for gene in genes[one] if gene.is_int} for one in conditions}
+    genes = {condition: _list_genes(condition, layout) for condition in conditions}
+    whole = {
+        condition: {gene for gene in genes[condition] if gene.is_int} for condition in conditions
+    }
     bounded = [
-        one
-        for one in conditions
-        if isinstance(one, Compare)
-        and _has_bounds(one, layout)
-        and prod(gene.high - gene.low + 1 for gene in whole[one]) <= MOST_SETS
+        condition
+        for condition in conditions
+        if isinstance(condition, Compare)
+        and _has_bounds(condition, layout)
+        and prod(gene.high - gene.low + 1 for gene in whole[condition]) <= MOST_SETS
     ]
     if not bounded:
         return None
     # As many as possible share their candidates.
     shared = max(
-        (whole[one] for one in bounded), key=lambda some: sum(whole[one] <= some for one in bounded)
+        (whole[condition] for condition in bounded),
+        key=lambda some: sum(whole[condition] <= some for condition in bounded),
     )
-    compares = tuple(one for one in bounded if whole[one] <= shared)
-    fixed = [one for one in conditions if genes[one] <= shared]
-    possible = AllOf((*(_widen(one, layout) for one in compares), *fixed))
-    real = {gene.name for one in compares for gene in genes[one] - whole[one]}
+    compares = tuple(condition for condition in bounded if whole[condition] <= shared)
+    fixed = [condition for condition in conditions if genes[condition] <= shared]
+    possible = AllOf((*(_widen(condition, layout) for condition in compares), *fixed))
+    real = {gene.name for condition in compares for gene in genes[condition] - whole[condition]}
     return Bounded(
         compares,
-        tuple(one for one in conditions if one not in compares),
+        tuple(condition for condition in conditions if condition not in compares),
         negate_condition(possible),
         tuple(sorted(map(layout.index, real))),
     )
 
 
 def _list_genes(node: Node, layout: GenomeLayout) -> set[Gene]:
-    return {_find_gene(one, layout) for one in walk(node) if isinstance(one, GeneValue)}
+    return {_find_gene(leaf, layout) for leaf in walk(node) if isinstance(leaf, GeneValue)}
 
 
 def _find_gene(node: GeneValue, layout: GenomeLayout) -> Gene:
@@ -100,7 +103,7 @@ def _count_real(node: Node, layout: GenomeLayout) -> int:
     """How many real genes stand in an expression, or more where one is not monotonic."""
     if isinstance(node, GeneValue):
         return int(not _find_gene(node, layout).is_int)
-    counts = [_count_real(one, layout) for one in node.parts]
+    counts = [_count_real(part, layout) for part in node.parts]
     if isinstance(node, Arithmetic) and node.operation != "abs":
         is_divisor = node.operation == "/" and counts[1] > 0
         return sum(counts) + is_divisor * SEVERAL
@@ -131,13 +134,13 @@ def copy_candidates(rows: Ints, u: int, bars: Ints, bars_ago: Ints) -> Floats:
         bars: [S].
         bars_ago: [L] so many bars before; NaN before the first bar.
     """
-    found = np.empty((1 + rows.shape[1], bars.size))
+    copies = np.empty((1 + rows.shape[1], bars.size))
     for s in range(bars.size):
-        found[0, s] = bars[s]
+        copies[0, s] = bars[s]
         for k in range(rows.shape[1]):
             bar = bars[s] - bars_ago[k]
-            found[1 + k, s] = load_indirect_value(rows, u, k, bar) if bar >= 0 else np.nan
-    return found
+            copies[1 + k, s] = load_indirect_value(rows, u, k, bar) if bar >= 0 else np.nan
+    return copies
 
 
 @compiled_unlocked
@@ -159,9 +162,9 @@ def set_kept_bars(kept: Words, others: Ints, shared: Ints, out: Words) -> None:
             while word != 0:
                 bar = int(load_indirect_value(others, u, 0, i * 64 + lowest_place(word)))
                 word &= word - ONE
-                place, bit = bar >> 6, np.uint64(bar & LAST_BIT)
+                word_number, bit = bar >> 6, np.uint64(bar & LAST_BIT)
                 holds = ONE
                 for k in range(1, others.shape[1]):
-                    holds &= load_indirect_word(others, u, k, place) >> bit
-                out[u, place] |= holds << bit
+                    holds &= load_indirect_word(others, u, k, word_number) >> bit
+                out[u, word_number] |= holds << bit
         u = take(shared, 0)

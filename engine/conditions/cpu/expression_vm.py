@@ -63,8 +63,8 @@ class Stack(NamedTuple):
 def allocate_stack(depth: int) -> Stack:
     """Room for so many places."""
     values = np.empty((depth, TOGETHER))
-    own = values.ctypes.data + np.arange(depth, dtype=np.int64) * TOGETHER * values.itemsize
-    return Stack(values, np.stack([own, own]))
+    slots = values.ctypes.data + np.arange(depth, dtype=np.int64) * TOGETHER * values.itemsize
+    return Stack(values, np.stack([slots, slots]))
 
 
 @compiled_unlocked
@@ -119,15 +119,15 @@ def compute(
     top: int,
 ) -> None:
     """Compute a formula at some bars into a place; behind them, up to a whole word, is NaN."""
-    places = stack.places
+    slots = stack.places
     for s in range(steps.shape[0]):
         operation, leaf = steps[s, 0], steps[s, 1]
         if operation == LEAF:
             if rows[u, leaf] != 0 and count == TOGETHER:
-                places[0, top] = rows[u, leaf] + first * 8
+                slots[0, top] = rows[u, leaf] + first * 8
             else:
                 fill(rows, numbers, u, leaf, first, count, stack.values, top)
-                places[0, top] = places[1, top]
+                slots[0, top] = slots[1, top]
             top += 1
         else:
             top -= operation != ABS
@@ -149,32 +149,32 @@ def compute(
 @compiled_uncounted
 def join_all(operation: int, stack: Stack, top: int, count: int) -> None:
     """Join the uppermost two places, of which `top` is the upper, or change the one below."""
-    places, right = stack.places, top - (operation == ABS)
+    slots, right = stack.places, top - (operation == ABS)
     for k in range(0, count, EIGHT):
-        x, y = load_indirect_eight(places, 0, top - 1, k), load_indirect_eight(places, 0, right, k)
+        x, y = load_indirect_eight(slots, 0, top - 1, k), load_indirect_eight(slots, 0, right, k)
         store_eight(stack.values, top - 1, k, apply_operation(operation, x, y))
-    places[0, top - 1] = places[1, top - 1]
+    slots[0, top - 1] = slots[1, top - 1]
 
 
 @compiled_uncounted
 def apply_operation(operation: int, x: Any, y: Any) -> Any:  # noqa: ANN401 - the compiler's own types
     """Two sides of arithmetic, numbers or eights; NaN where one is or no number results."""
     if operation == ABS:
-        found = magnitude(x)
+        outcome = magnitude(x)
     elif operation == ADD:
-        found = x + y
+        outcome = x + y
     elif operation == SUBTRACT:
-        found = x - y
+        outcome = x - y
     elif operation == MULTIPLY:
-        found = x * y
+        outcome = x * y
     elif operation == DIVIDE:
-        found = x / y
+        outcome = x / y
     elif operation == MINIMUM:
         # What is no number is none minus itself.
-        found = smaller(x, y) + (x - x)
+        outcome = smaller(x, y) + (x - x)
     else:
-        found = larger(x, y) + (x - x)
-    return canonicalize(found)
+        outcome = larger(x, y) + (x - x)
+    return canonicalize(outcome)
 
 
 @compiled_uncounted
@@ -234,27 +234,27 @@ def value_of_formula(
         bar: The bar.
         stack: [D] of this thread.
     """
-    found, top = 0.0, 0
+    value, top = 0.0, 0
     for s in range(begin, end):
         operation, leaf = load_value(steps, s, 0), load_value(steps, s, 1)
         # The uppermost place is held in a register, the others in memory.
         if operation == LEAF:
-            stack[top] = found
-            found = read_leaf(leaf, rows, numbers, p, bar)
+            stack[top] = value
+            value = read_leaf(leaf, rows, numbers, p, bar)
             top += 1
         elif operation == ABS:
-            found = magnitude(found)
+            value = magnitude(value)
         else:
             top -= 1
-            found = apply_operation(operation, stack[top], found)
+            value = apply_operation(operation, stack[top], value)
     # A zero has no sign.
-    return found + 0.0
+    return value + 0.0
 
 
 @compiled_uncounted
 def read_leaf(leaf: int, rows: Ints, numbers: Floats, p: int, bar: int) -> float:
     """What a leaf says at one bar."""
-    found: float = load_value(numbers, p, leaf)
+    value: float = load_value(numbers, p, leaf)
     if load_value(rows, p, leaf) != 0:
-        found = load_indirect_value(rows, p, leaf, bar)
-    return found
+        value = load_indirect_value(rows, p, leaf, bar)
+    return value

@@ -14,12 +14,12 @@ RELATIONS = {">": 0, "<": 1, ">=": 2, "<=": 3}
 @compiled_loop
 def gather_words(addresses: Ints, n_words: int) -> Words:
     """Words [U, N] that lie at addresses [U]."""
-    places = addresses.reshape((addresses.size, 1))
-    found = np.empty((addresses.size, n_words), np.uint64)
+    sources = addresses.reshape((addresses.size, 1))
+    words = np.empty((addresses.size, n_words), np.uint64)
     for u in range(addresses.size):
         for i in range(n_words):
-            found[u, i] = load_indirect_word(places, u, 0, i)
-    return found
+            words[u, i] = load_indirect_word(sources, u, 0, i)
+    return words
 
 
 @compiled_unlocked
@@ -48,17 +48,17 @@ def join_each(parts: Ints, is_all: bool, shared: Ints, out: Words) -> None:
 @compiled_loop
 def shift_words(words: Words, bars: int, n_bars: int) -> Words:
     """What held so many bars ago, of several words [U, N]; nothing before the first bar."""
-    found = np.zeros_like(words)
+    shifted = np.zeros_like(words)
     whole, bits = bars >> 6, np.uint64(bars & LAST_BIT)
     for u in range(words.shape[0]):
         for i in range(whole, words.shape[1]):
             word = words[u, i - whole] << bits
             if bits > 0 and i > whole:
                 word |= words[u, i - whole - 1] >> (np.uint64(64) - bits)
-            found[u, i] = word
+            shifted[u, i] = word
         if n_bars & LAST_BIT and words.shape[1]:
-            found[u, -1] &= FULL >> np.uint64(64 - (n_bars & LAST_BIT))
-    return found
+            shifted[u, -1] &= FULL >> np.uint64(64 - (n_bars & LAST_BIT))
+    return shifted
 
 
 def over_bars(words: Words, bars: int, n_bars: int, *, is_held: bool) -> Words:

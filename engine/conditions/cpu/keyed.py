@@ -76,5 +76,7 @@ def addresses_within(block: Array) -> Ints:
     """Where the rows of a contiguous array [kinds, n, N] lie, [kinds, n]."""
     kinds, n, _ = block.shape
     begin = block.__array_interface__["data"][0]
-    found: Ints = begin + np.arange(kinds * n, dtype=np.int64).reshape(kinds, n) * block.strides[1]
-    return found
+    addresses: Ints = (
+        begin + np.arange(kinds * n, dtype=np.int64).reshape(kinds, n) * block.strides[1]
+    )
+    return addresses

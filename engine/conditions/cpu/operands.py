@@ -107,7 +107,7 @@ class Readings:
             columns = list_gene_columns(node, self._layout)
             is_fresh = isinstance(node, Arithmetic) and any(map(holds_gene, node.parts))
             below = node.parts if is_fresh or isinstance(node, Condition) else ()
-            parts = tuple(self.part(one) for one in below)
+            parts = tuple(self.part(child) for child in below)
             made = Part(len(self._parts), node, parts, columns, is_fresh)
             if isinstance(node, Compare):
                 sides = self._relations.setdefault((parts[0].number, parts[1].number), set())
@@ -127,16 +127,16 @@ class Readings:
         """What some individuals read as the leaves of a formula."""
         rows = np.zeros((len(chosen), len(formula.leaves)), np.int64)
         numbers = np.zeros(rows.shape)
-        for place, leaf in enumerate(formula.leaves):
+        for column, leaf in enumerate(formula.leaves):
             if isinstance(leaf.node, GeneValue | Number):
-                numbers[:, place] = self.values(leaf.node)[chosen]
+                numbers[:, column] = self.values(leaf.node)[chosen]
                 continue
             table = self._update_row_table(leaf)
             if not leaf.columns and table.first.size == 1:
                 # The same at every bar.
-                numbers[:, place] = table.first[0]
+                numbers[:, column] = table.first[0]
             else:
-                rows[:, place] = table.addresses[0][chosen]
+                rows[:, column] = table.addresses[0][chosen]
         return Leaves(rows, numbers)
 
     def _update_row_table(self, part: Part) -> KeyedArrays:
@@ -152,15 +152,15 @@ class Readings:
 
     def _computed_rows(self, part: Part, genomes: Floats) -> list[Floats]:
         """A leaf's rows for genomes [n, G]."""
-        found: dict[int, Floats] = {}
+        rows_by_member: dict[int, Floats] = {}
 
         def compute(some: list[int]) -> None:
             rows = self._evaluate_trees(cast(Expression, part.node), genomes[some])
             # They are read from their addresses on.
-            found.update(zip(some, map(np.ascontiguousarray, rows), strict=True))
+            rows_by_member.update(zip(some, map(np.ascontiguousarray, rows), strict=True))
 
         self._run_on_threads(compute, self._together(part.node, list(range(len(genomes)))))
-        return [found[u] for u in range(len(genomes))]
+        return [rows_by_member[u] for u in range(len(genomes))]
 
     def words(self, part: Part) -> Ints:
         """Where the words of bars at which a condition is true lie, [P]; their memory stays here.
@@ -171,16 +171,16 @@ class Readings:
         if isinstance(node, Compare) and not node.bars_ago:
             return self._sides(part)[RELATIONS[node.relation]]
         decide = partial(self._decide_words, part)
-        found: Ints = self._word_addresses(part.number, part.columns, 1, decide)[0]
-        return found
+        addresses: Ints = self._word_addresses(part.number, part.columns, 1, decide)[0]
+        return addresses
 
     def _sides(self, part: Part) -> dict[int, Ints]:
         """Where words [P] lie, by each relation that the strategy asks for between two sides."""
         sides = part.below[0].number, part.below[1].number
         relations = sorted(self._relations[sides])
         compute = partial(self._compare_sides, part, np.array(relations))
-        found = self._word_addresses(sides, part.columns, len(relations), compute)
-        return dict(zip(relations, found, strict=True))
+        addresses = self._word_addresses(sides, part.columns, len(relations), compute)
+        return dict(zip(relations, addresses, strict=True))
 
     def _word_addresses(
         self, name: Name, columns: tuple[int, ...], kinds: int, decide: Callable[[Ints], Words]
@@ -250,19 +250,23 @@ class Readings:
             return shift_words(gather_words(sides, self.n_words), node.bars_ago, self.n_bars)[None]
         if self._pays(part, chosen):
             return self._decide_candidates(self._bounded[part.number], chosen)[None]
-        below = [self.words(one)[chosen] for one in part.below if isinstance(one.node, Condition)]
-        found = np.empty((1, len(chosen), self.n_words), np.uint64)
+        below = [
+            self.words(condition)[chosen]
+            for condition in part.below
+            if isinstance(condition.node, Condition)
+        ]
+        decided = np.empty((1, len(chosen), self.n_words), np.uint64)
         if isinstance(node, OverBars):
             bars = self.values(node.bars)[chosen]
             for length in np.unique(bars):
                 words = gather_words(below[0][bars == length], self.n_words)
-                found[0, bars == length] = over_bars(
+                decided[0, bars == length] = over_bars(
                     words, int(length), self.n_bars, is_held=isinstance(node, Held)
                 )
-            return found
+            return decided
         parts, is_all, shared = np.stack(below, 1), isinstance(node, AllOf), np.zeros(1, np.int64)
-        self._workers.run(lambda _: join_each(parts, is_all, shared, found[0]), len(chosen))
-        return found
+        self._workers.run(lambda _: join_each(parts, is_all, shared, decided[0]), len(chosen))
+        return decided
 
     def _pays(self, part: Part, chosen: Ints) -> bool:
         """Whether few bars are candidates of a conjunction, and all individuals within bounds."""
@@ -284,8 +288,8 @@ class Readings:
 
     def _copy_candidates(self, bounded: Bounded, chosen: Ints) -> Made:
         """Addresses and lengths [2, n] of candidates with what is read there, and the arrays."""
-        read = [self._read_sides(self.part(one), chosen).rows for one in bounded.compares]
-        ago = [one.bars_ago for one in bounded.compares]
+        read = [self._read_sides(self.part(compare), chosen).rows for compare in bounded.compares]
+        ago = [compare.bars_ago for compare in bounded.compares]
         rows, bars_ago = np.hstack(read), np.repeat(ago, [some.shape[1] for some in read])
         is_row = rows[0] != 0
         rows, bars_ago = np.ascontiguousarray(rows[:, is_row]), bars_ago[is_row]
@@ -301,22 +305,22 @@ class Readings:
         part, make = self.part(bounded.impossible), partial(self._copy_candidates, bounded)
         name = "candidates", part.number
         begins, counts = self._look_up(name, part.columns, 2, make)[:, chosen]
-        read = [self._read_sides(self.part(one), chosen) for one in bounded.compares]
-        places = np.cumsum(np.hstack([leaves.rows for leaves in read]) != 0, axis=1)
-        copies = begins[:, None] + places * counts[:, None] * places.itemsize
+        read = [self._read_sides(self.part(condition), chosen) for condition in bounded.compares]
+        copy_numbers = np.cumsum(np.hstack([leaves.rows for leaves in read]) != 0, axis=1)
+        copies = begins[:, None] + copy_numbers * counts[:, None] * copy_numbers.itemsize
         kept = []
         for compare, leaves in zip(bounded.compares, read, strict=True):
             width = leaves.rows.shape[1]
-            asked = Leaves(np.where(leaves.rows != 0, copies[:, :width], 0), leaves.numbers)
+            leaves_there = Leaves(np.where(leaves.rows != 0, copies[:, :width], 0), leaves.numbers)
             relation = np.array([RELATIONS[compare.relation]])
-            kept.append(self._decide(self.part(compare), asked, relation, counts)[0])
+            kept.append(self._decide(self.part(compare), leaves_there, relation, counts)[0])
             copies = copies[:, width:]
-        rest = [self.words(self.part(one))[chosen] for one in bounded.rest]
+        rest = [self.words(self.part(condition))[chosen] for condition in bounded.rest]
         others = np.stack([begins, *rest], axis=1)
         joined, shared = np.bitwise_and.reduce(kept), np.zeros(1, np.int64)
-        found = np.zeros((len(chosen), self.n_words), np.uint64)
-        self._workers.run(lambda _: set_kept_bars(joined, others, shared, found), len(chosen))
-        return found
+        words = np.zeros((len(chosen), self.n_words), np.uint64)
+        self._workers.run(lambda _: set_kept_bars(joined, others, shared, words), len(chosen))
+        return words
 
     def _read_sides(self, part: Part, chosen: Ints) -> Leaves:
         """What some individuals read on both sides of a comparison."""

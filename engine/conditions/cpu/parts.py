@@ -84,8 +84,8 @@ def holds_gene(node: Node) -> bool:
 def _write(part: Part, steps: list[tuple[int, int]], leaves: dict[Part, int]) -> None:
     """Write a formula behind other steps."""
     if part.is_fresh:
-        for one in part.below:
-            _write(one, steps, leaves)
+        for below in part.below:
+            _write(below, steps, leaves)
         steps.append((OPERATIONS[cast(Arithmetic, part.node).operation], 0))
     else:
         steps.append((LEAF, leaves.setdefault(part, len(leaves))))
@@ -95,4 +95,4 @@ def _depth(part: Part) -> int:
     """Places of the stack that a formula needs."""
     if not part.is_fresh:
         return 1
-    return max(place + _depth(one) for place, one in enumerate(part.below))
+    return max(number + _depth(below) for number, below in enumerate(part.below))

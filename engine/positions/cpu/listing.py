@@ -39,13 +39,13 @@ def fold_alone(work: Work, individuals: int, threads: Threads) -> None:
 def list_trades(work: Work, out: Floats, threads: Threads) -> Listed:
     """Fold into out [P, W, A] on all threads, with the trades of all ledgers."""
     firsts, thread_of = np.zeros(out.shape[:2], np.int64), np.zeros(len(out), np.int64)
-    found: dict[int, tuple[Ints, Floats]] = {}
+    by_thread: dict[int, tuple[Ints, Floats]] = {}
 
     def compute(thread: int) -> None:
-        found[thread] = work(thread, firsts, thread_of)
+        by_thread[thread] = work(thread, firsts, thread_of)
 
     threads.run(compute, len(out))
-    parts = [found[thread] for thread in sorted(found)]
+    parts = [by_thread[thread] for thread in sorted(by_thread)]
     lengths = np.array([len(whole) for whole, _ in parts])
     firsts += (lengths.cumsum() - lengths)[thread_of][:, None]
     whole, numbers = (np.concatenate(columns) for columns in zip(*parts, strict=True))
