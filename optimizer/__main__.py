@@ -21,6 +21,7 @@ from optimizer.commands.help import ASKED_FOR_ALL
 from optimizer.commands.limits import explain_limit
 from optimizer.commands.notes import (
     LOGGERS,
+    STOPPED,
     handle_signals,
     note,
     sent_again,
@@ -36,7 +37,7 @@ PACKAGE = "exhaustion-optimizer"
 CLOSED_PIPE = 141
 """What a shell reports for a program whose reader went away."""
 
-FAILED_DEVICE = 5
+DEFECT, FAILED_DEVICE = 1, 5
 
 UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.ENOTDIR)
 """Of a file that a person named and that nobody could open."""
@@ -75,6 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(arguments: list[str], own: list[str] | None) -> int:
     """Run one command; `own` are the arguments of this process where it is ours."""
+    STOPPED.clear()
     given = list(arguments)
     is_debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
@@ -146,6 +148,10 @@ def _report_error(error: BaseException, *, is_debug: bool = False) -> int:
     if isinstance(error, OSError) and error.errno in FULL_DISK:
         _forget(sys.stdout)
     message, code = _describe_error(error)
+    if STOPPED.is_set() and code == DEFECT and not isinstance(error, OptimizerError):
+        # Until Python 3.12 a signal within `__set_name__`, as of a cached property, is an error.
+        _tell("stopped")
+        return StoppedError.exit_code
     # A mismatch is shown in full; everything else is one line, for programs to read.
     told = message if isinstance(error, ParityError) else _one_line(message)
     _tell(f"error: {told}")
@@ -184,7 +190,7 @@ def _describe_error(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError) and error.errno in FULL_DISK:
         return f"the output could not be written: {error.strerror}", StoreError.exit_code
     name = type(error).__name__
-    return f"{name}: {error} (a defect of the optimizer; --debug shows where)", 1
+    return f"{name}: {error} (a defect of the optimizer; --debug shows where)", DEFECT
 
 
 def _one_line(message: str) -> str:

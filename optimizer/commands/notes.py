@@ -78,8 +78,13 @@ class _Teller(logging.Handler):
         self._told.add(line)
 
 
+STOPPED = threading.Event()
+"""Set once a signal has ended something: an error that follows may be what a library made of it."""
+
+
 def stop_now(received: int, frame: FrameType | None) -> None:
     """Handle a signal by ending whatever is going on."""
+    STOPPED.set()
     raise KeyboardInterrupt
 
 

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from engine.runtime.compiling import loops as compiled
+from optimizer import __main__ as program
 from optimizer.commands import live
 from optimizer.commands.console import Lines
 from optimizer.commands.live import Watcher
@@ -305,3 +306,26 @@ def test_a_signal_that_comes_while_an_object_is_freed_is_not_lost(capsys):
         free_and_wait()
     assert capsys.readouterr().err == ""
     assert sys.unraisablehook is before
+
+
+class Naming:
+    """An attribute that hears a signal while its class is made."""
+
+    def __set_name__(self, owner, name):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_what_python_makes_of_a_signal_is_a_stop(monkeypatch, capsys, is_stopped):
+    """Until Python 3.12 one within `__set_name__` comes out as an error; others are defects."""
+
+    def make_class(*_, **__):
+        if is_stopped:
+            type("Cached", (), {"first": Naming()})
+        raise RuntimeError("Error calling __set_name__")
+
+    monkeypatch.setattr(program, "app", make_class)
+    assert program.main(["doctor"]) == (130 if is_stopped else 1)
+    err = capsys.readouterr().err
+    assert (err == "stopped\n") == is_stopped
+    assert ("a defect of the optimizer" in err) != is_stopped
