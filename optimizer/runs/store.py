@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,6 +77,7 @@ class RunStore(Reader):
         keep: Keep = "all",
         budget: int | None = None,
         journal: Journal = "wal",
+        announce: Callable[[bytes], None] | None = None,
     ) -> "RunStore":
         """Begin a run and own it.
 
@@ -88,6 +89,7 @@ class RunStore(Reader):
                 ``"all"``, ``"front"`` or ``"last"`` (their summary only).
             budget: Bytes beyond which the oldest populations give way, without a limit if None.
             journal: ``"delete"`` on file systems that several hosts share, where it is slower.
+            announce: Called with the recorded header before any other process can see the run.
 
         Raises:
             StoreError: When the run exists, the place cannot hold it, or the header is not JSON.
@@ -103,6 +105,8 @@ class RunStore(Reader):
         try:
             runs_dir.mkdir(parents=True, exist_ok=True)
             swept = sweep_drafts(runs_dir)
+            if announce is not None:
+                announce(payload)
             lock = _begin(runs_dir, target, payload)
         except (OSError, sqlite3.Error) as error:
             raise no_room(error, target, len(payload)) from None

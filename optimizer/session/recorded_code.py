@@ -65,9 +65,9 @@ def recorded_file(store: RunStore) -> StrategyFile | None:
     return None if recorded is None else StrategyFile.read(recorded)
 
 
-def trust_begun(store: RunStore) -> None:
-    """Remember that a run was begun here, where its strategy's file has run already."""
-    remember_begun(store, _recorded_python(store))
+def trust_begun(spec: Strategy, header: bytes) -> None:
+    """Remember that a run is begun here, where its strategy's file has run already."""
+    remember_begun(header, _own_python(strategy_file(spec)))
 
 
 def trust_run(path: Path) -> None:
@@ -77,7 +77,7 @@ def trust_run(path: Path) -> None:
         StoreError: When it is no run.
     """
     with RunStore.open(path) as store:
-        remember_trusted(store, _recorded_python(store))
+        remember_trusted(store, _own_python(recorded_file(store)))
 
 
 def recorded_strategy(store: RunStore) -> Strategy | None:
@@ -172,9 +172,8 @@ def _named_strategy(store: RunStore) -> str:
     return str(command.get("strategy")) if isinstance(command, dict) else ""
 
 
-def _recorded_python(store: RunStore) -> str | None:
-    """Text of the file of a run whose functions its strategy reads; None without such."""
-    file = recorded_file(store)
+def _own_python(file: StrategyFile | None) -> str | None:
+    """Text of a strategy's file whose functions it reads; None without such."""
     return file.text if file is not None and file.has_functions else None
 
 

@@ -40,12 +40,12 @@ def trust_file() -> Path:
 
 def is_begun_here(store: RunStore) -> bool:
     """Whether this user began a run on this machine: its header is what was asked for here."""
-    return _is_known(_line_of_run(BEGUN, store))
+    return _is_known(_line_of_run(BEGUN, store.payload))
 
 
 def may_read_files(store: RunStore) -> bool:
     """Whether files that a run names may be read: it was begun here, or is trusted."""
-    return is_begun_here(store) or _is_known(_line_of_run(TRUSTED, store))
+    return is_begun_here(store) or _is_known(_line_of_run(TRUSTED, store.payload))
 
 
 def may_run_code(text: str) -> bool:
@@ -53,19 +53,22 @@ def may_run_code(text: str) -> bool:
     return _is_known(_line_of_code(text))
 
 
-def remember_begun(store: RunStore, code: str | None) -> None:
-    """Remember a run that was begun here, and the text of the strategy's file that it has run."""
-    _remember(_line_of_run(BEGUN, store), code)
+def remember_begun(header: bytes, code: str | None) -> None:
+    """Remember a run that is begun here, and the text of the strategy's file that it has run.
+
+    `header` is as it will be recorded: a run that is killed as soon as it can be seen is known.
+    """
+    _remember(_line_of_run(BEGUN, header), code)
 
 
 def remember_trusted(store: RunStore, code: str | None) -> None:
     """Remember that a person trusts a run, and the text of the strategy's file that it holds."""
-    _remember(_line_of_run(TRUSTED, store), code)
+    _remember(_line_of_run(TRUSTED, store.payload), code)
 
 
-def _line_of_run(word: str, store: RunStore) -> str:
+def _line_of_run(word: str, header: bytes) -> str:
     """Line about the header of a run, which never changes."""
-    return f"{word} {hashlib.sha256(store.payload).hexdigest()}"
+    return f"{word} {hashlib.sha256(header).hexdigest()}"
 
 
 def _line_of_code(text: str) -> str:

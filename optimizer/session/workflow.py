@@ -7,6 +7,7 @@ is on disk, and going on gives the same bits as never having stopped.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -115,10 +116,10 @@ def start_run(
             keep=config.keep,
             budget=config.budget,
             journal=config.journal,
+            announce=partial(trust_begun, task.spec),
         ) as store,
         _resumable(config, observer, store),
     ):
-        trust_begun(store)
         keep_columns(config.column_file, store.path)
         if config.tags:
             change_labels(store.path, add=config.tags)

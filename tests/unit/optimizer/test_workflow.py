@@ -14,7 +14,7 @@ from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreErr
 from optimizer.runs import RunStore, list_runs
 from optimizer.runs.result import FIGURES, recorded_result
 from optimizer.search.evolution import front_hash
-from optimizer.session import evaluating, workflow
+from optimizer.session import evaluating, trust, workflow
 from optimizer.session.problem import EngineProblem
 from optimizer.session.task import prepare
 from optimizer.session.workflow import resume_run, start_run
@@ -210,6 +210,23 @@ def test_a_wish_to_stop_is_heard_to_the_end_of_the_search(config, unbroken, mome
     witness = Witness()
     assert without_timing(go_on(only_run(config), witness)) == without_timing(unbroken)
     assert witness.events == ["started", "certifying"]
+
+
+def test_a_run_that_is_killed_as_soon_as_it_is_seen_was_begun_here(config, monkeypatch):
+    """Its bars are read again without any trust that a person would have to give."""
+
+    def kill(*_, **__):
+        raise SystemExit
+
+    monkeypatch.setattr(RunStore, "_open_with_lock", kill)
+    with pytest.raises(SystemExit):
+        begin(config, Witness())
+    monkeypatch.undo()
+    # As another process: what this one remembers is forgotten.
+    monkeypatch.setattr(trust, "_SESSION", {})
+    path = only_run(config)
+    with RunStore.open(path) as store:
+        assert trust.is_begun_here(store)
 
 
 def test_a_run_can_be_made_longer(config, unbroken):
