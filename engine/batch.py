@@ -19,7 +19,7 @@ from engine.fast_case import find_fast_case
 from engine.indicators.plan import RowGroup, RowPlan, length_columns, plan_chunks, plan_rows
 from engine.indicators.row_cache import RowBank
 from engine.memory_plan import MemoryPlan, row_capacity
-from engine.pairs import PairedWindows, check_pairs
+from engine.pairs import check_pairs, group_pairs
 from engine.runtime.cpu.threads import Threads
 from engine.validate import are_legal, check_windows, find_slots, load_loops, require_genomes
 from strategy.genes import Floats
@@ -36,8 +36,8 @@ results are 20 MB."""
 ACCOUNT_PAIRS = 32_768
 """Pairs whose results are held at once where windows are one account: about 300 MB."""
 
-LISTED_PAIRS = 256
-"""Pairs of individual and window whose ledgers are asked of a device at once."""
+MOST_KEPT, LISTED_PAIRS = 64, 256
+"""Engines of other windows that are kept, and pairs whose ledgers a device is asked for at once."""
 
 PARTS_THAT_PAY = 2
 """Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""
@@ -114,7 +114,7 @@ class Engine:
         )
         self._bank = RowBank(capacity, self._backend.fill)
         self._chunk = chunk
-        self._paired = PairedWindows()
+        self._kept: dict[tuple[Window, ...], Engine] = {}
 
     n_parts = 1
     """In how many parts memory holds its series, one after the other."""
@@ -139,10 +139,14 @@ class Engine:
         Raises:
             EngineError: When windows make no sense.
         """
-        check_windows(self.series, windows)
-        other = copy(self)
-        other.windows, other._paired = tuple(windows), PairedWindows()
-        return other
+        key = tuple(windows)
+        if key not in self._kept:
+            check_windows(self.series, key)
+            if len(self._kept) == MOST_KEPT:
+                self._kept.clear()
+            other = self._kept[key] = copy(self)  # for whose windows a device keeps its graphs
+            other.windows, other._kept = key, {}
+        return self._kept[key]
 
     def shares(self) -> Iterator[tuple[Ints, "Engine"]]:
         """Places of windows among all, and an engine of these; here it is one of all windows.
@@ -159,12 +163,11 @@ class Engine:
         """
         other = copy(self)
         other.costs, other._backend = costs, self._backend.with_costs(costs)
-        other._paired = PairedWindows()
+        other._kept = {}
         return other
 
     def memory_plan(self, individuals: int) -> MemoryPlan:
         """What a population of so many individuals will take; its text is for people."""
-        bars = sum(len(bars) for bars in self.series)
         return MemoryPlan(
             individuals=individuals,
             slots=self._bank.capacity,
@@ -172,7 +175,7 @@ class Engine:
             work_bytes=self._room.work,
             series_bytes=self._series_bytes,
             result_bytes=individuals * len(self.windows) * len(ACCUMULATORS) * 8,
-            bars=bars,
+            bars=sum(len(bars) for bars in self.series),
             free_bytes=self._free_bytes,
         )
 
@@ -207,11 +210,10 @@ class Engine:
         return out
 
     def evaluate_pairs(self, genomes: Floats, pairs: Ints) -> Floats:
-        """Backtest pairs [N, 2] of an individual of genomes [P, G] and a window, by their numbers.
+        """Accumulators [N, A] of pairs [N, 2]: numbers of an individual of [P, G] and of a window.
 
-        Returns [N, A] accumulators, the bits of `evaluate` in any grouping. Rows are computed in
-        every series: where each individual meets few of many, ask an engine whose series are apart
-        (`engine.out_of_core.create_engine`).
+        The bits are those of `evaluate`. Rows are computed in every series: where an individual
+        meets few of many, ask an engine whose series are apart (`engine.out_of_core`).
 
         Raises:
             EngineError: When a pair names no individual or no window.
@@ -219,7 +221,10 @@ class Engine:
         """
         genomes = require_genomes(self.spec, genomes)
         check_pairs(pairs, len(genomes), len(self.windows))
-        return self._paired.evaluate(self, genomes, pairs)
+        accumulators = np.empty((len(pairs), len(ACCUMULATORS)))
+        for members, windows, pair_numbers in group_pairs(pairs, self.windows):
+            accumulators[pair_numbers] = self.on(windows).evaluate(genomes[members])
+        return accumulators
 
     def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
         """The same accumulators, and those of all windows as one account [P, A].
@@ -291,10 +296,9 @@ class Engine:
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
         """Signal bars of one individual, whatever the position; one array [S] a window."""
-        (population,), (slots,) = self._alone(genome)
+        (member,), (slots,) = self._alone(genome)
         return tuple(
-            self._backend.signals(population, slots, window).astype(np.int64)
-            for window in self.windows
+            self._backend.signals(member, slots, window).astype(np.int64) for window in self.windows
         )
 
     def row(self, form: RowForm, parameters: Sequence[float], series: int = 0) -> Floats:

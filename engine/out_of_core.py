@@ -98,7 +98,6 @@ class PartedEngine(Engine):
         self.device_reason = f"{chosen.reason}, in {self.n_parts} parts of the series"
         self._given = {"threads": threads, "memory_bytes": memory_bytes}
         self._held: dict[int, Engine] = {}
-        self._shares: dict[int, Engine] = {}
         self._chunk = None
         self._parts = cut_windows(self.windows, self._borders)
 
@@ -138,7 +137,7 @@ class PartedEngine(Engine):
         """
         for part in sorted(self._parts, key=lambda part: int(self._parts[part][0][0])):
             numbers, windows = self._parts[part]
-            yield numbers, self._share(part, windows)
+            yield numbers, self._engine(part).on(windows)
 
     def evaluate(self, genomes: Floats) -> Floats:
         """As `engine.batch.Engine.evaluate`."""
@@ -214,10 +213,6 @@ class PartedEngine(Engine):
         part = int(np.searchsorted(self._borders, series, "right")) - 1
         return self._engine(part).row(form, parameters, series - self._borders[part])
 
-    def _share(self, part: int, windows: Sequence[Window]) -> Engine:
-        """The engine of a part, for its windows."""
-        return self._engine(part).on(windows)
-
     def _engine(self, part: int) -> Engine:
         """Engine of one part, whose own window is not used; that of another is let go first."""
         if part not in self._held:
@@ -242,18 +237,6 @@ class ApartEngine(PartedEngine):
     """
 
     holds_all = True
-
-    def on(self, windows: Sequence[Window]) -> "PartedEngine":
-        """The same for other windows [W] of its series."""
-        other = super().on(windows)
-        other._shares = {}
-        return other
-
-    def _share(self, part: int, windows: Sequence[Window]) -> Engine:
-        """The same engine for the same windows: a device knows them again."""
-        if part not in self._shares:
-            self._shares[part] = super()._share(part, windows)
-        return self._shares[part]
 
 
 def cut_windows(

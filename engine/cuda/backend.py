@@ -235,18 +235,17 @@ class CudaBackend(Backend):
         return row
 
 
-def _take_trades(counts: Ints, of_pairs: Sequence[torch.Tensor]) -> list[np.ndarray]:
-    """The first entries of lists [pairs, capacity], of each pair as many as counts [pairs] say."""
+def _take_trades(lists: Lists, counts: Ints, of_pairs: Sequence[torch.Tensor]) -> list[np.ndarray]:
+    """Entries of trades in lists [pairs, capacity], of the first pairs; counts [pairs] of each."""
     pairs, most = len(counts), int(counts.max(initial=0))
-    device = of_pairs[0].device
-    is_there = torch.arange(most, device=device) < to_device(counts, device)[:, None]
+    is_there = torch.arange(most, device=lists.trades.device) < lists.trades[:pairs, None]
     return [to_host(tensor[:pairs, :most][is_there]) for tensor in of_pairs]
 
 
 def _extract_results(lists: Lists, accumulators: Floats, opened: Ints) -> Results:
     """Results of the first pairs, whose accumulators are [P, W, A]; `opened` [B] on their axis."""
     counts = accumulators[:, :, TRADES].astype(np.int64)
-    bars, r = _take_trades(counts.ravel(), (lists.trade_list, lists.r))
+    bars, r = _take_trades(lists, counts.ravel(), (lists.trade_list, lists.r))
     return arrange_results(counts, opened[bars & EXIT_BITS], r, np.ones(len(r), np.int8))
 
 
@@ -261,7 +260,7 @@ def _collect_trades(
     pairs = len(starts)
     counts, rejected = (to_host(tensor[:pairs]) for tensor in (lists.trades, lists.rejected))
     listed = lists.trade_list, kept.prices, kept.reasons, lists.r
-    bars, prices, reasons, r = _take_trades(counts, listed)
+    bars, prices, reasons, r = _take_trades(lists, counts, listed)
     first = starts.repeat(counts)
     signal_bar, exit_bar = (bars >> 32) - first, (bars & EXIT_BITS) - first
     entry, stop, target, leave = np.ascontiguousarray(prices.T)

@@ -1,11 +1,12 @@
 """Numbers of the adaptive trend that its fast forms on every device share."""
 
 import math
+from collections.abc import Iterable
 from typing import TypeGuard
 
 import numpy as np
 
-from engine.backend import Floats, Ints
+from engine.backend import Ints
 from strategy.expressions import Call
 from strategy.nodes import Node
 
@@ -42,14 +43,14 @@ LARGEST = 1e307
 """What no sum of a fast form may pass: one that overflowed would be read as a level average."""
 
 
-def has_room(close: Floats, lengths: Ints | tuple[int, ...]) -> bool:
-    """Whether fast forms of averages of some lengths hold all sums over prices [T].
+def has_room(largest: float, lengths: Iterable[int]) -> bool:
+    """Whether fast forms of averages of some lengths hold all sums over prices up to the largest.
 
     The largest is a weighted one: n (n + 1) / 2 differences of up to twice a price. Where there is
     no room rows are made by their definition.
     """
     longest = float(max(lengths)) + float(OFFSETS.max())
-    return float(close.max(initial=0.0)) < LARGEST / (3.0 * longest * longest)
+    return largest < LARGEST / (3.0 * longest * longest)
 
 
 def is_trend(node: Node) -> TypeGuard[Call]:

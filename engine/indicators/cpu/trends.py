@@ -130,7 +130,7 @@ def require_room(closes: Sequence[Floats], parameters: Sequence[int]) -> None:
         EngineError: Naming the largest price.
     """
     for close in closes:
-        if not has_room(close, tuple(parameters[:6])):
+        if not has_room(close.max(initial=0.0), parameters[:6]):
             raise EngineError(
                 f"a price of {close.max():g} is too large for adaptive trends of such lengths: "
                 "divide all prices by a power of ten, which changes no trend"
@@ -187,7 +187,8 @@ class TrendForm:
     def rows(self, loop: object, close: Floats, tuples: Sequence[Sequence[int]]) -> list[Floats]:
         """Rows [T] of up to four tuples, by one of the definitions in `FORMS`."""
         is_script = FORMS[loop]
-        if not all(has_room(close, tuple(parameters[:6])) for parameters in tuples):
+        lengths = [length for parameters in tuples for length in parameters[:6]]
+        if not has_room(close.max(initial=0.0), lengths):
             define = self._compiled(cast(Callable[..., Floats], loop))
             return [define(close, *parameters) for parameters in tuples]
         at_hand: dict[tuple[int, int, int], int] = {}

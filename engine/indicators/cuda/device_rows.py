@@ -34,13 +34,14 @@ class Making:
         self.rows, self._threads = rows, threads
         self._work_bytes, self._device = work_bytes, device
         self._trends: Trends | None = None
+        self._largest = float(rows.series.close.max(initial=0.0))
 
     def fill(self, trees: Sequence[Expression], out: torch.Tensor) -> None:
         """Make rows [n, T] of trees without genes."""
         on_host = []
         calls: dict[str, dict[int, Call]] = {name: {} for name in TRENDS}
         for number, tree in enumerate(trees):
-            if is_trend(tree) and has_room(self.rows.series.close, _lengths(tree)):
+            if is_trend(tree) and has_room(self._largest, _lengths(tree)):
                 calls[tree.label][number] = tree
             else:
                 on_host.append(number)

@@ -100,12 +100,12 @@ def test_other_windows_and_costs_are_not_mistaken_for_these():
 def test_groups_are_products_of_all_pairs():
     """Each pair is in one of them, and windows that the same individuals meet are in one group."""
     pairs = np.array([(p, w) for w in (0, 1, 3) for p in range(4)] + [(1, 2), (0, 2)])
-    groups = list(group_pairs(pairs))
+    groups = list(group_pairs(pairs, WINDOWS))
     assert sorted(len(windows) for _, windows, _ in groups) == [1, 3]
     for members, windows, places in groups:
         for i, member in enumerate(members):
             for j, window in enumerate(windows):
-                assert pairs[places[i, j]].tolist() == [member, window]
+                assert pairs[places[i, j]].tolist() == [member, WINDOWS.index(window)]
     assert np.sort(np.concatenate([places.ravel() for _, _, places in groups])).tolist() == list(
         range(len(pairs))
     )
