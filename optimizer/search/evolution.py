@@ -18,6 +18,7 @@ from optimizer.config.search import SearchSettings
 from optimizer.search.compiling import compile_in_background
 from optimizer.search.generation import (
     Codes,
+    Evaluation,
     Floats,
     Generation,
     Indices,
@@ -25,7 +26,7 @@ from optimizer.search.generation import (
     order_genomes,
 )
 from optimizer.search.memory import to_numbers
-from optimizer.search.problem import Problem
+from optimizer.search.problem import Problem, advance, judged_population
 from optimizer.search.ranking import first_front
 from optimizer.search.state import initial_state
 from optimizer.search.steps import Steps
@@ -55,21 +56,46 @@ def evolve(
     Raises:
         OptimizerError: When an evaluation contradicts itself.
     """
-    first = 0 if resume_from is None else resume_from.number + 1
-    state = initial_state(problem, settings, resume_from)
-    compile_in_background()
-    steps = Steps(problem, settings, warm_start)
-    for number in range(first, settings.generations + 1):
-        started, before = perf_counter(), state.memory.evaluated
-        step = steps.step(state, number)
-        state = step.state
-        yield Generation(
+    yield from advance(Evolution(problem, settings, resume_from, warm_start), problem)
+
+
+class Evolution:
+    """A genetic search that asks and is told; arguments as of `evolve`."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: SearchSettings,
+        resume_from: Generation | None = None,
+        warm_start: Floats | None = None,
+    ) -> None:
+        self._problem, self._last_number = problem, settings.generations
+        self._number = 0 if resume_from is None else resume_from.number + 1
+        self._state = initial_state(problem, settings, resume_from)
+        compile_in_background()
+        self._steps = Steps(problem, settings, warm_start)
+
+    def ask(self) -> Floats | None:
+        """As `Search.ask`."""
+        if self._number > self._last_number:
+            return None
+        self._started = perf_counter()
+        self._brood = self._steps.breed(self._state, self._number)
+        return self._brood.genomes
+
+    def tell(self, evaluation: Evaluation) -> Generation:
+        """As `Search.tell`."""
+        number, brood, before = self._number, self._brood, self._state.memory.evaluated
+        newcomers = judged_population(self._problem, brood.genomes, brood.lineage, evaluation)
+        self._state = state = self._steps.choose(self._state, brood, newcomers, number)
+        self._number += 1
+        return Generation(
             number=number,
             population=state.population,
             evaluated=state.memory.evaluated - before,
-            seconds=perf_counter() - started,
-            repaired=step.repaired,
-            rejected=count_failures(problem.failure_names, step.failures),
+            seconds=perf_counter() - self._started,
+            repaired=int(np.count_nonzero(brood.is_repaired)),
+            rejected=count_failures(self._problem.failure_names, newcomers.failures),
             archive=state.archive,
             memory=to_numbers(state.memory),
             hypervolume=state.hypervolume,

@@ -10,6 +10,7 @@ from optimizer.config.search import SearchSettings
 from optimizer.search.compiled.blocks import rank_in_blocks
 from optimizer.search.compiled.sorting import argsort_objectives
 from optimizer.search.generation import Evaluation, Floats
+from optimizer.search.problem import judged_population
 from optimizer.search.state import initial_state
 from optimizer.search.steps import Steps
 from strategy import Gene, GenomeLayout, LessThan, find_strategy
@@ -29,7 +30,10 @@ def _search() -> None:
     problem = Corners()
     steps, state = Steps(problem, settings), initial_state(problem, settings, None)
     for number in range(settings.generations + 1):
-        state = steps.step(state, number).state
+        brood = steps.breed(state, number)
+        evaluation = problem.evaluate(brood.genomes)
+        newcomers = judged_population(problem, brood.genomes, brood.lineage, evaluation)
+        state = steps.choose(state, brood, newcomers, number)
     columns = np.array(state.population.objectives.T, order="C")
     rank_in_blocks(columns, argsort_objectives(columns))
 

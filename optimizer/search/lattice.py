@@ -33,7 +33,7 @@ from optimizer.search.generation import (
     empty_population,
 )
 from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
-from optimizer.search.problem import Problem, evaluate_genomes
+from optimizer.search.problem import Problem, advance, judged_population
 from optimizer.search.state import update_box
 from strategy import Gene, GenomeLayout
 
@@ -153,37 +153,59 @@ def explore(
         One generation a chunk. Its population is the archive, or without a feasible individual
         the nearest one so far.
     """
-    memory = fresh_memory(0, problem.n_objectives)
-    archive = empty_population(len(problem.layout), problem.n_objectives)
-    nearest, first = archive, 0
-    if resume_from is not None:
-        nearest = resume_from.population
-        memory = from_numbers(resume_from.memory, problem.n_objectives)
-        archive, first = resume_from.archive, resume_from.number + 1
-    for number in range(first, lattice.chunks):
-        started = perf_counter()
-        genomes = lattice.points(number * CHUNK, (number + 1) * CHUNK)
-        legal = genomes[problem.layout.is_legal(genomes)]
+    yield from advance(Exploration(problem, lattice, resume_from), problem)
+
+
+class Exploration:
+    """A search of every legal point of a grid that asks and is told; arguments as of `explore`."""
+
+    def __init__(
+        self, problem: Problem, lattice: Lattice, resume_from: Generation | None = None
+    ) -> None:
+        self._problem, self._lattice = problem, lattice
+        self._memory = fresh_memory(0, problem.n_objectives)
+        self._archive = empty_population(len(problem.layout), problem.n_objectives)
+        self._nearest, self._number = self._archive, 0
+        if resume_from is not None:
+            self._nearest = resume_from.population
+            self._memory = from_numbers(resume_from.memory, problem.n_objectives)
+            self._archive, self._number = resume_from.archive, resume_from.number + 1
+
+    def ask(self) -> Floats | None:
+        """As `Search.ask`."""
+        if self._number >= self._lattice.chunks:
+            return None
+        self._started = perf_counter()
+        genomes = self._lattice.points(self._number * CHUNK, (self._number + 1) * CHUNK)
+        self._legal = genomes[self._problem.layout.is_legal(genomes)]
+        self._n_illegal = len(genomes) - len(self._legal)
+        return self._legal
+
+    def tell(self, evaluation: Evaluation) -> Generation:
+        """As `Search.tell`."""
+        memory, legal = self._memory, self._legal
         lineage = np.full((len(legal), len(LINEAGE)), UNKNOWN, dtype=np.int64)
         lineage[:, 0] = memory.evaluated + np.arange(len(legal))
         lineage[:, 3] = OPERATORS.index("lattice")
-        newcomers = evaluate_genomes(problem, legal, lineage)
+        newcomers = judged_population(self._problem, legal, lineage, evaluation)
         low, high = update_box(memory, newcomers)
-        archive, _, size = update_archive(archive, newcomers, UNBOUNDED, low, high)
+        archive, _, size = update_archive(self._archive, newcomers, UNBOUNDED, low, high)
         evaluated = memory.evaluated + len(newcomers)
         memory = replace(memory, evaluated=evaluated, low=low, high=high)
         if size > memory.best:
-            memory = replace(memory, best=size, grown_at=number)
-        nearest = Population.concat(nearest, newcomers)
+            memory = replace(memory, best=size, grown_at=self._number)
+        nearest = Population.concat(self._nearest, newcomers)
         nearest = nearest.take(np.argsort(nearest.violations, kind="stable")[:1])
-        rejected = count_failures(problem.failure_names, newcomers.failures)
-        if len(genomes) > len(legal):
-            rejected[OFF_GRID] = len(genomes) - len(legal)
-        yield Generation(
-            number=number,
+        rejected = count_failures(self._problem.failure_names, newcomers.failures)
+        if self._n_illegal:
+            rejected[OFF_GRID] = self._n_illegal
+        self._archive, self._memory, self._nearest = archive, memory, nearest
+        self._number += 1
+        return Generation(
+            number=self._number - 1,
             population=archive if len(archive) else nearest,
             evaluated=len(newcomers),
-            seconds=perf_counter() - started,
+            seconds=perf_counter() - self._started,
             repaired=0,
             rejected=rejected,
             archive=archive,

@@ -12,15 +12,17 @@ from optimizer.search.archive import contributions, extend_archive
 from optimizer.search.breeding import repair_genomes
 from optimizer.search.compiled.repeats import Seen
 from optimizer.search.generation import (
+    LINEAGE,
     OPERATORS,
     UNKNOWN,
     Floats,
     Generation,
     Population,
+    Serials,
     final_front,
 )
 from optimizer.search.memory import from_numbers
-from optimizer.search.problem import Problem, evaluate_genomes
+from optimizer.search.problem import Problem, evaluate_genomes, judged_population
 from strategy import GenomeLayout
 
 STEPS = 128
@@ -52,6 +54,40 @@ def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarra
     return moved[is_new], origins[is_new]
 
 
+def list_neighbours(layout: GenomeLayout, last: Generation, at_most: int) -> tuple[Floats, Serials]:
+    """Neighbours [N, G] of the front of the last generation, and their lineage [N, 4].
+
+    There are `at_most` at most; those of members that would be missed most come first.
+    """
+    archive = last.archive
+    if not len(archive) or at_most <= 0:
+        return np.empty((0, len(layout))), np.empty((0, len(LINEAGE)), dtype=np.int64)
+    order = np.argsort(-contributions(archive.objectives), kind="stable")
+    genomes, origins = neighbours(layout, archive.genomes[order])
+    genomes, origins = genomes[:at_most], order[origins[:at_most]]
+    first = from_numbers(last.memory, archive.objectives.shape[1]).evaluated
+    lineage = np.column_stack(
+        [
+            first + np.arange(len(genomes)),
+            archive.lineage[origins, 0],
+            np.full(len(genomes), UNKNOWN),
+            np.full(len(genomes), OPERATORS.index("polish")),
+        ]
+    )
+    return genomes, lineage
+
+
+def polish_front(last: Generation, judged: Population, keep: int) -> Population:
+    """The front that a search ends with, sorted by genome, after its neighbours were judged.
+
+    It holds `keep` at most; without neighbours it is that of the last generation.
+    """
+    if not len(judged):
+        return final_front(last)
+    archive, _ = extend_archive(last.archive, judged, keep)
+    return final_front(replace(last, archive=archive))
+
+
 def polished_front(
     problem: Problem, last: Generation, *, at_most: int, keep: int
 ) -> tuple[Population, int]:
@@ -67,23 +103,7 @@ def polished_front(
     Returns:
         The front sorted by genome, and how many neighbours were judged.
     """
-    archive = last.archive
-    if not len(archive) or at_most <= 0:
-        return final_front(last), 0
-    order = np.argsort(-contributions(archive.objectives), kind="stable")
-    genomes, origins = neighbours(problem.layout, archive.genomes[order])
-    genomes, origins = genomes[:at_most], order[origins[:at_most]]
-    if not len(genomes):
-        return final_front(last), 0
-    count = len(genomes)
-    first = from_numbers(last.memory, problem.n_objectives).evaluated
-    lineage = np.column_stack(
-        [
-            first + np.arange(count),
-            archive.lineage[origins, 0],
-            np.full(count, UNKNOWN),
-            np.full(count, OPERATORS.index("polish")),
-        ]
-    )
-    archive, _ = extend_archive(archive, evaluate_genomes(problem, genomes, lineage), keep)
-    return final_front(replace(last, archive=archive)), count
+    genomes, lineage = list_neighbours(problem.layout, last, at_most)
+    evaluation = evaluate_genomes(problem, genomes)
+    judged = judged_population(problem, genomes, lineage, evaluation)
+    return polish_front(last, judged, keep), len(judged)

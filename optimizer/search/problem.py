@@ -1,11 +1,12 @@
-"""Problem of a search: genes with bounds, and a judgement of genomes."""
+"""Problem of a search: genes with bounds, and a judgement of genomes; and who asks for it."""
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 
 from optimizer.errors import OptimizerError
-from optimizer.search.generation import Evaluation, Floats, Population, Serials, empty_population
+from optimizer.search.generation import Evaluation, Floats, Generation, Population, Serials
 from strategy import GenomeLayout
 
 
@@ -28,17 +29,44 @@ class Problem(Protocol):
         """Judge distinct, legal genomes [P, G], P at least 1; equal genomes get equal bits."""
 
 
-def evaluate_genomes(problem: Problem, genomes: Floats, lineage: Serials) -> Population:
-    """Population of genomes [P, G] with a lineage [P, 4], as a problem judges them.
+class Search(Protocol):
+    """A search that asks and is told, one generation after the other, whoever judges."""
 
-    A problem is not asked about none.
+    def ask(self) -> Floats | None:
+        """Genomes [P, G] of the next generation's newcomers, P may be 0; None after the last."""
+
+    def tell(self, evaluation: Evaluation) -> Generation:
+        """The generation, after those who were asked about were judged.
+
+        Raises:
+            OptimizerError: When an evaluation contradicts itself.
+        """
+
+
+def advance(search: Search, problem: Problem) -> Iterator[Generation]:
+    """The generations of a search, judged by a problem."""
+    while (genomes := search.ask()) is not None:
+        yield search.tell(evaluate_genomes(problem, genomes))
+
+
+def evaluate_genomes(problem: Problem, genomes: Floats) -> Evaluation:
+    """How a problem judges genomes [P, G]; it is not asked about none."""
+    return problem.evaluate(genomes) if len(genomes) else no_evaluation(problem.n_objectives)
+
+
+def no_evaluation(n_objectives: int) -> Evaluation:
+    """The evaluation of nobody."""
+    return Evaluation(np.empty((0, n_objectives)), np.empty(0), np.empty(0, dtype=np.int16))
+
+
+def judged_population(
+    problem: Problem, genomes: Floats, lineage: Serials, evaluation: Evaluation
+) -> Population:
+    """Population of genomes [P, G] with a lineage [P, 4], as a problem judged them.
 
     Raises:
-        OptimizerError: When an evaluation contradicts itself.
+        OptimizerError: When the evaluation contradicts itself.
     """
-    if not len(genomes):
-        return empty_population(genomes.shape[1], problem.n_objectives)
-    evaluation = problem.evaluate(genomes)
     _check(evaluation, problem, len(genomes))
     return Population(
         genomes, evaluation.objectives, evaluation.violations, evaluation.failures, lineage

@@ -1,7 +1,7 @@
-"""From one generation to the next: newcomers are bred, judged and chosen from."""
+"""From one generation to the next: newcomers are bred, judged by somebody else, and chosen from."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 
 import numpy as np
@@ -9,9 +9,9 @@ import numpy as np
 from optimizer.config.search import SearchSettings
 from optimizer.search.archive import update_archive
 from optimizer.search.breeding import Brood, generate_offspring, settle, update_credits
-from optimizer.search.generation import OPERATORS, Codes, Floats, Indices, Population
+from optimizer.search.generation import OPERATORS, Floats, Indices, Population
 from optimizer.search.memory import Memory
-from optimizer.search.problem import Problem, evaluate_genomes
+from optimizer.search.problem import Problem
 from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking, rank_survivors
 from optimizer.search.state import (
@@ -35,21 +35,6 @@ VISITORS = 8
 """One in so many of an island visits the next at a migration."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """A generation that was made.
-
-    Args:
-        state: After it.
-        repaired: Newcomers whose genes broke a constraint.
-        failures: [N], of those who were judged.
-    """
-
-    state: State
-    repaired: int
-    failures: Codes
-
-
 class Steps:
     """Makes generations.
 
@@ -69,13 +54,21 @@ class Steps:
         self._thread = ThreadPoolExecutor(1, "search") if is_large else None
         self._draws = Draws(settings.seed, self._thread)
 
-    def step(self, state: State, number: int) -> Step:
-        """Make a generation from the state before it; equal arguments give equal bits."""
-        settings, before = self._settings, state.memory
+    def breed(self, state: State, number: int) -> Brood:
+        """The newcomers of a generation, numbered in the order in which all were bred."""
         brood = self._brood(state, number)
+        lineage = brood.lineage.copy()
+        lineage[:, 0] = state.memory.evaluated + np.arange(len(brood))
         # Drawn while the brood is judged.
         self._draws.switch_generation(number + 1)
-        newcomers = self._evaluate_offspring(brood, before.evaluated)
+        return replace(brood, lineage=lineage)
+
+    def choose(self, state: State, brood: Brood, newcomers: Population, number: int) -> State:
+        """The state after a brood was judged, as newcomers in its order.
+
+        Equal arguments give equal bits.
+        """
+        settings, before = self._settings, state.memory
         low, high = update_box(before, newcomers)
         # Archive and survivors do not know each other, and either takes as long.
         work = partial(update_archive, state.archive, newcomers, settings.archive, low, high)
@@ -99,8 +92,7 @@ class Steps:
         )
         population = reduce(Population.concat, (island for island, _ in survivors)).freeze()
         rankings = tuple(ranking for _, ranking in survivors)
-        after = State(population, archive, memory, size, rankings)
-        return Step(after, int(np.count_nonzero(brood.is_repaired)), newcomers.failures)
+        return State(population, archive, memory, size, rankings)
 
     def _brood(self, state: State, number: int) -> Brood:
         settings, layout = self._settings, self._problem.layout
@@ -113,12 +105,6 @@ class Steps:
         parents = _parents(state, settings, number)
         plan = plan_generation(settings, state.memory, number, state.rankings)
         return generate_offspring(self._toolbox, layout, draws, parents, elders, plan)
-
-    def _evaluate_offspring(self, brood: Brood, first: int) -> Population:
-        """A brood with its evaluation, numbered from `first`."""
-        lineage = brood.lineage.copy()
-        lineage[:, 0] = first + np.arange(len(brood))
-        return evaluate_genomes(self._problem, brood.genomes, lineage)
 
     def _pools(
         self, state: State, newcomers: Population, island: Indices, number: int
