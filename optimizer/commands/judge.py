@@ -61,7 +61,7 @@ def judge_recorded(
     hearing = nullcontext() if quiet else telling((COMPILES,), note)
     joining = connect_cluster(cluster, path.parent, quiet=quiet)
     with hearing, resumable(path, settings, asked), joining as workers, watcher.showing() as watch:
-        found = judge_run(path, plan, own, watch, place=choose_executor(workers))
+        found = judge_run(path, plan, own, watch, executors=choose_executor(workers))
     if not quiet:
         for line in notes:
             note(line)

@@ -91,10 +91,10 @@ def resample(seed: int, index: int, days: int, block: float) -> Ints:
     drawn = words(seed, index, "bootstrap", 2 * days)
     begins = units(drawn[0::2]) < 1 / block
     begins[0] = True
-    at = np.arange(days)
-    begun = np.maximum.accumulate(np.where(begins, at, 0))
-    found: Ints = (places(drawn[1::2], days)[begun] + at - begun) % days
-    return found
+    day = np.arange(days)
+    begun = np.maximum.accumulate(np.where(begins, day, 0))
+    drawn_days: Ints = (places(drawn[1::2], days)[begun] + day - begun) % days
+    return drawn_days
 
 
 def against_nothing(
@@ -141,15 +141,15 @@ def long_run_deviations(columns: Floats, block: float) -> Floats:
     waves = np.fft.rfft(np.concatenate([[1.0], kernel + kernel[::-1]])).real / days**2
     # Each stands for two, but the first and, of an even number of days, the last.
     waves[1 : (days + 1) // 2] *= 2
-    found = np.empty(columns.shape[1])
+    deviations = np.empty(columns.shape[1])
     for part in _chunks(columns.shape[1], 2 * days):
         around = columns[:, part] - columns[:, part].mean(axis=0)
-        seen = np.fft.rfft(around, axis=0)
-        squares = waves @ (seen.real**2 + seen.imag**2)
+        spectrum = np.fft.rfft(around, axis=0)
+        squares = waves @ (spectrum.real**2 + spectrum.imag**2)
         # Below that a sum has cancelled, and rounding is left.
         is_known = varies(columns[:, part]) & (squares > 1e-12 * (around**2).mean(axis=0))
-        found[part] = np.sqrt(np.where(is_known, squares, 0.0))
-    return found
+        deviations[part] = np.sqrt(np.where(is_known, squares, 0.0))
+    return deviations
 
 
 class Against:
@@ -195,11 +195,11 @@ class Against:
     @property
     def better(self) -> tuple[int, ...]:
         """Places of the columns that Romano and Wolf name."""
-        place = min(math.ceil(0.95 * (len(self._away) + 1)), len(self._away)) - 1
+        rank = min(math.ceil(0.95 * (len(self._away) + 1)), len(self._away)) - 1
         among = np.ones(len(self._scores), np.bool_)
         while among.any():
             greatest = self._greatest(self._spread, among=among)
-            leaving = among & (self._scores > np.sort(greatest)[place])
+            leaving = among & (self._scores > np.sort(greatest)[rank])
             if not leaving.any():
                 break
             among &= ~leaving
@@ -221,8 +221,8 @@ class Against:
         for part in self._parts:
             scored = self._away[:, part] + (0.0 if shifts is None else shifts[part])
             scored /= spread[part]
-            own = scored if among is None else scored[:, among[part]]
-            np.maximum(greatest, own.max(axis=1, initial=-np.inf), out=greatest)
+            candidates = scored if among is None else scored[:, among[part]]
+            np.maximum(greatest, candidates.max(axis=1, initial=-np.inf), out=greatest)
         return greatest
 
 

@@ -59,8 +59,8 @@ def fixed_paths(
     Returns:
         In-sample, for the search saw all of these bars. Undefined where no path traded.
     """
-    places = {(w.series, w.start, w.end): i for i, w in enumerate(windows)}
-    tested = [_sum_test_groups(sums, split, places) for split in splits]
+    window_indices = {(w.series, w.start, w.end): i for i, w in enumerate(windows)}
+    tested = [_sum_test_groups(sums, split, window_indices) for split in splits]
     strengths = [
         strength_of_sums(*np.sum([tested[s][group] for group, s in enumerate(path)], axis=0))
         for path in of_paths
@@ -78,18 +78,20 @@ def summarise_strengths(strengths: Sequence[Figure]) -> dict[str, Figure]:
     return {name: Figure(float(value)) for name, value in spread.items()}
 
 
-def _sum_test_groups(sums: Floats, split: Split, places: Places) -> dict[int, Floats]:
+def _sum_test_groups(sums: Floats, split: Split, window_indices: Places) -> dict[int, Floats]:
     """Sums [2] of a split's own choice in each group that it tests; 0 where it has none."""
-    chosen = _strongest(_sum_windows(sums, split.train, places))
+    chosen = _strongest(_sum_windows(sums, split.train, window_indices))
     return {
-        group: _sum_windows(sums[[chosen]], windows, places)[0] if chosen >= 0 else np.zeros(2)
+        group: _sum_windows(sums[[chosen]], windows, window_indices)[0]
+        if chosen >= 0
+        else np.zeros(2)
         for group, windows in zip(split.groups, split.tests, strict=True)
     }
 
 
-def _sum_windows(sums: Floats, windows: Sequence[Window], places: Places) -> Floats:
+def _sum_windows(sums: Floats, windows: Sequence[Window], window_indices: Places) -> Floats:
     """Sums [N, 2] over some of the windows of [N, W, 2]."""
-    chosen = [places[w.series, w.start, w.end] for w in windows]
+    chosen = [window_indices[w.series, w.start, w.end] for w in windows]
     added: Floats = sums[:, chosen].sum(axis=1)
     return added
 

@@ -54,7 +54,9 @@ class CscvRecord(Statistic):
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """PBO beside its range on noise, for the measured search that is nearest in size."""
-        size = min(NOISE_RANGE, key=lambda one: abs(math.log(one[0] * one[1] / around.evaluated)))
+        size = min(
+            NOISE_RANGE, key=lambda search: abs(math.log(search[0] * search[1] / around.evaluated))
+        )
         low, high = NOISE_RANGE[size]
         yield Weighed(
             "halves",
@@ -95,17 +97,20 @@ def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats) -> CscvRecord:
         return CscvRecord(blocks, **numbers(**dict.fromkeys(FIGURES, none)))
     choices = list(combinations(range(blocks), blocks // 2))
     seen: list[_Seen] = [_Seen(0.0, 0.0, 0.0)] * splits
-    parts = [slice(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
-    totals = [_totals(trades[part], sum_r[part], sum_r2[part]) for part in parts]
+    chunks = [slice(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
+    totals = [_totals(trades[chunk], sum_r[chunk], sum_r2[chunk]) for chunk in chunks]
     ratios = np.empty((2, AT_ONCE, count))
     for first in range(0, splits // 2, AT_ONCE):
         ones = range(first, min(first + AT_ONCE, splits // 2))
-        for part, total in zip(parts, totals, strict=True):
-            _fill(total, [choices[i] for i in ones], ratios[0, :, part])
+        for chunk, total in zip(chunks, totals, strict=True):
+            _fill(total, [choices[i] for i in ones], ratios[0, :, chunk])
             # The complement of the first choice is the last one, and so on inwards.
-            _fill(total, [choices[-1 - i] for i in ones], ratios[1, :, part])
-        for i, one, other in zip(ones, *ratios, strict=False):
-            seen[i], seen[-1 - i] = _judge(one, other), _judge(other, one)
+            _fill(total, [choices[-1 - i] for i in ones], ratios[1, :, chunk])
+        for i, ratios_here, ratios_there in zip(ones, *ratios, strict=False):
+            seen[i], seen[-1 - i] = (
+                _judge(ratios_here, ratios_there),
+                _judge(ratios_there, ratios_here),
+            )
     return CscvRecord(blocks, **numbers(**_summarise_splits(seen, count)))
 
 

@@ -65,13 +65,13 @@ def cuts(window: Window, ledgers: Sequence[Ledger]) -> tuple[int, ...]:
     Returns:
         Numbers above `start` and up to `end`: what is judged lies before.
     """
-    found = {end for _, end in groups(window.start + 1, window.end, EVEN_CUTS)}
+    bars = {end for _, end in groups(window.start + 1, window.end, EVEN_CUTS)}
     chosen = min(len(ledgers), MOST_MEMBERS)
     for ledger in (ledgers[i * len(ledgers) // chosen] for i in range(chosen)):
         if len(ledger):
             trade = ledger.trade(len(ledger) // 2)
-            found |= {trade.signal_bar + 1, trade.entry_bar + 1, trade.exit_bar + 1}
-    return tuple(sorted(cut for cut in found if window.start < cut <= window.end))
+            bars |= {trade.signal_bar + 1, trade.entry_bar + 1, trade.exit_bar + 1}
+    return tuple(sorted(cut for cut in bars if window.start < cut <= window.end))
 
 
 def causality_seconds(lengths: Iterable[int], members: int) -> float:
@@ -81,12 +81,12 @@ def causality_seconds(lengths: Iterable[int], members: int) -> float:
         lengths: Bars of each window.
         members: Of the front.
     """
-    own = CUTS_OF_A_MEMBER * min(members, MOST_MEMBERS)
+    member_cuts = CUTS_OF_A_MEMBER * min(members, MOST_MEMBERS)
     each_s, bar_s = CUT_S + members * CUT_MEMBER_S, CUT_BAR_S + members * CUT_MEMBER_BAR_S
     seconds = 0.0
     for bars in lengths:
         at_most = bars / BARS_OF_A_CUT
-        n_cuts = min(EVEN_CUTS, bars) + own * at_most / (own + at_most)
+        n_cuts = min(EVEN_CUTS, bars) + member_cuts * at_most / (member_cuts + at_most)
         seconds += n_cuts * (each_s + bars * bar_s)
     return seconds
 
@@ -103,8 +103,10 @@ def poison_bars(bars: Bars, cut: int) -> Bars:
     prices = {name: getattr(bars, name) * factors for name in PRICES}
     volume = np.where(is_after, bars.volume * 1000 + 1, bars.volume)
     extra = {
-        name: np.where(is_after, np.where(np.isnan(one) | (one == 0), 1.0, -one / 2), one)
-        for name, one in bars.extra.items()
+        name: np.where(
+            is_after, np.where(np.isnan(column) | (column == 0), 1.0, -column / 2), column
+        )
+        for name, column in bars.extra.items()
     }
     return replace(bars, **prices, volume=volume, extra=extra)
 
@@ -112,7 +114,10 @@ def poison_bars(bars: Bars, cut: int) -> Bars:
 def same_bits(left: Floats, right: Floats) -> Flags:
     """Which individuals [P] have equal bits in all their accumulators [P, W, A]."""
     shape = (len(left), -1)
-    bits = [np.ascontiguousarray(one).view(np.int64).reshape(shape) for one in (left, right)]
+    bits = [
+        np.ascontiguousarray(accumulators).view(np.int64).reshape(shape)
+        for accumulators in (left, right)
+    ]
     same: Flags = (bits[0] == bits[1]).all(axis=1)
     return same
 

@@ -135,8 +135,8 @@ class NullMarkets:
         self._times = np.unique(np.concatenate([bars.timestamp for bars in ended]))
         is_common = _is_common(self._times, ended)
         self._series = [
-            _taken_apart(bars, own, self._times, is_common, PERIODS_NS[self.keep])
-            for bars, own in zip(ended, moving, strict=True)
+            _taken_apart(bars, moving_bars, self._times, is_common, PERIODS_NS[self.keep])
+            for bars, moving_bars in zip(ended, moving, strict=True)
         ]
 
     def origins(self, index: int) -> tuple[Origins, ...]:
@@ -144,28 +144,32 @@ class NullMarkets:
         bodies, gaps = (self._words(index, purpose) for purpose in ("null_body", "null_gap"))
         return tuple(
             Origins(
-                _among_all(one, one.bodies.shuffle(bodies[one.number])),
-                _among_all(one, one.gaps.shuffle(gaps[one.number])),
+                _among_all(series, series.bodies.shuffle(bodies[series.number])),
+                _among_all(series, series.gaps.shuffle(gaps[series.number])),
             )
-            for one in self._series
+            for series in self._series
         )
 
     def shuffle_market(self, index: int) -> tuple[Bars, ...]:
         """Shuffled market `index`, from 1 on: [S] series that end with their windows."""
         return tuple(
-            _shuffle_series(one, origins)
-            for one, origins in zip(self._series, self.origins(index), strict=True)
+            _shuffle_series(series, origins)
+            for series, origins in zip(self._series, self.origins(index), strict=True)
         )
 
     def list_mirrored_bars(self, index: int) -> tuple[Ints, ...]:
         """Numbers of the bars of each series that mirrored market `index` turns, ascending."""
         tops = self._tops(index)
-        return tuple(one.moving[one.may_turn & tops[one.number]] for one in self._series)
+        return tuple(
+            series.moving[series.may_turn & tops[series.number]] for series in self._series
+        )
 
     def mirror_market(self, index: int) -> tuple[Bars, ...]:
         """Mirrored market `index`, from 1 on: [S] series that end with their windows."""
         tops = self._tops(index)
-        return tuple(_mirror_series(one, one.may_turn & tops[one.number]) for one in self._series)
+        return tuple(
+            _mirror_series(series, series.may_turn & tops[series.number]) for series in self._series
+        )
 
     def _words(self, index: int, purpose: str) -> Words:
         return words(self._seed, index, purpose, len(self._times))
@@ -177,15 +181,17 @@ class NullMarkets:
 
 
 def _find_range(number: int, windows: Sequence[Window]) -> tuple[int, int]:
-    own = [window for window in windows if window.series == number]
-    if not own:
+    searched = [window for window in windows if window.series == number]
+    if not searched:
         raise ConfigError(f"series {number} has no window that was searched")
-    return min(window.start for window in own), max(window.end for window in own)
+    return min(window.start for window in searched), max(window.end for window in searched)
 
 
 def _chosen_keep(series: Sequence[Bars], moving: Sequence[Ints]) -> Keep:
-    for bars, own in zip(series, moving, strict=True):
-        _, counts = np.unique(_slots(bars.timestamp[own], PERIODS_NS["day"]), return_counts=True)
+    for bars, moving_bars in zip(series, moving, strict=True):
+        _, counts = np.unique(
+            _slots(bars.timestamp[moving_bars], PERIODS_NS["day"]), return_counts=True
+        )
         if (counts < FEWEST_IN_SLOT).any():
             return "none"
     return "day"
@@ -209,10 +215,10 @@ def _is_common(times: Ints, series: Sequence[Bars]) -> Flags:
 def _taken_apart(
     bars: Bars, moving: Ints, times: Ints, is_common: Flags, period_ns: int
 ) -> _Series:
-    own = bars.timestamp[moving]
-    number = np.searchsorted(times, own)
-    is_opener = own - bars.timestamp[moving - 1] > bars.timeframe_ns
-    body_class = 2 * _slots(own, period_ns) + is_common[number]
+    opened_at = bars.timestamp[moving]
+    number = np.searchsorted(times, opened_at)
+    is_opener = opened_at - bars.timestamp[moving - 1] > bars.timeframe_ns
+    body_class = 2 * _slots(opened_at, period_ns) + is_common[number]
     opening = bars.open[moving]
     ratios = _Ratios(
         opening / bars.close[moving - 1],
@@ -233,27 +239,27 @@ def _taken_apart(
     )
 
 
-def _among_all(one: _Series, taken: Ints) -> Ints:
+def _among_all(series: _Series, taken: Ints) -> Ints:
     """Places among the bars that move as numbers of bars [T]."""
-    return np.concatenate([np.arange(len(one.bars) - len(taken)), one.moving[taken]])
+    return np.concatenate([np.arange(len(series.bars) - len(taken)), series.moving[taken]])
 
 
-def _shuffle_series(one: _Series, origins: Origins) -> Bars:
-    kept = len(one.bars) - len(one.moving)
-    bodies, gaps = (found[kept:] - kept for found in origins)
-    gap, *body = one.ratios
+def _shuffle_series(series: _Series, origins: Origins) -> Bars:
+    kept = len(series.bars) - len(series.moving)
+    bodies, gaps = (bar_numbers[kept:] - kept for bar_numbers in origins)
+    gap, *body = series.ratios
     ratios = _Ratios(gap[gaps], *(column[bodies] for column in body))
-    bars = one.bars
+    bars = series.bars
     extra = {
         name: column if name in bars.dated else column[origins.bodies]
         for name, column in bars.extra.items()
     }
-    return _rebuilt(one, ratios, bars.volume[origins.bodies], extra)
+    return _rebuilt(series, ratios, bars.volume[origins.bodies], extra)
 
 
-def _mirror_series(one: _Series, turns: Flags) -> Bars:
-    chosen = (np.where(turns, *pair) for pair in zip(one.turned, one.ratios, strict=True))
-    return _rebuilt(one, _Ratios(*chosen), one.bars.volume, one.bars.extra)
+def _mirror_series(series: _Series, turns: Flags) -> Bars:
+    chosen = (np.where(turns, *pair) for pair in zip(series.turned, series.ratios, strict=True))
+    return _rebuilt(series, _Ratios(*chosen), series.bars.volume, series.bars.extra)
 
 
 def _mirror_ratios(ratios: _Ratios, is_opener: Flags) -> _Ratios:
@@ -271,19 +277,19 @@ def _mean(values: Floats) -> float:
     return float(np.add.accumulate(values)[-1]) / len(values) if len(values) else float("nan")
 
 
-def _rebuilt(one: _Series, ratios: _Ratios, volume: Floats, extra: Mapping[str, Floats]) -> Bars:
+def _rebuilt(series: _Series, ratios: _Ratios, volume: Floats, extra: Mapping[str, Floats]) -> Bars:
     """The series with other bars in its window, prices multiplied forwards from the last kept."""
-    kept = len(one.bars) - len(one.moving)
-    steps = np.empty(2 * len(one.moving) + 1)
-    steps[0], steps[1::2], steps[2::2] = one.bars.close[kept - 1], ratios.gap, ratios.close
+    kept = len(series.bars) - len(series.moving)
+    steps = np.empty(2 * len(series.moving) + 1)
+    steps[0], steps[1::2], steps[2::2] = series.bars.close[kept - 1], ratios.gap, ratios.close
     prices = np.multiply.accumulate(steps)
     opening = prices[1::2]
     return replace(
-        one.bars,
-        open=np.concatenate([one.bars.open[:kept], opening]),
-        high=np.concatenate([one.bars.high[:kept], opening * ratios.high]),
-        low=np.concatenate([one.bars.low[:kept], opening * ratios.low]),
-        close=np.concatenate([one.bars.close[:kept], prices[2::2]]),
+        series.bars,
+        open=np.concatenate([series.bars.open[:kept], opening]),
+        high=np.concatenate([series.bars.high[:kept], opening * ratios.high]),
+        low=np.concatenate([series.bars.low[:kept], opening * ratios.low]),
+        close=np.concatenate([series.bars.close[:kept], prices[2::2]]),
         volume=volume,
         extra=extra,
     )

@@ -39,5 +39,5 @@ def units(drawn: Words) -> Floats:
 
 def places(drawn: Words, count: int) -> Ints:
     """Words as places among `count`, of the same shape."""
-    found: Ints = np.minimum(np.floor(units(drawn) * count), count - 1).astype(np.int64)
-    return found
+    indices: Ints = np.minimum(np.floor(units(drawn) * count), count - 1).astype(np.int64)
+    return indices

@@ -40,8 +40,8 @@ def list_days(series: Sequence[Bars], windows: Sequence[Window]) -> Ints:
     """The dates on which some window has a bar, [D] days since 1970 UTC, ascending."""
     # One window after the other: all bars together may be more than memory holds.
     days = [np.unique(_list_dates(window, series)) for window in windows]
-    found: Ints = np.unique(np.concatenate(days))
-    return found
+    dates: Ints = np.unique(np.concatenate(days))
+    return dates
 
 
 def daily_returns(
@@ -64,9 +64,11 @@ def daily_returns(
         [D, N]; a window's r are added in the order of its trades, then windows in their order.
     """
     # Of each bar once: trials have many more trades than there are bars.
-    places = [np.searchsorted(days, _list_dates(window, series)) for window in windows]
+    bar_days = [np.searchsorted(days, _list_dates(window, series)) for window in windows]
     columns = [
-        _column(of_trial, windows, places, np.zeros(len(days)) if before is None else before[:, n])
+        _column(
+            of_trial, windows, bar_days, np.zeros(len(days)) if before is None else before[:, n]
+        )
         for n, of_trial in enumerate(ledgers)
     ]
     return np.array(columns).reshape(len(columns), len(days)).T
@@ -142,12 +144,12 @@ def efficiency(trained: Floats, tested: Floats) -> Figure:
 
 
 def _column(
-    ledgers: Sequence[Ledger], windows: Sequence[Window], places: Sequence[Ints], before: Floats
+    ledgers: Sequence[Ledger], windows: Sequence[Window], bar_days: Sequence[Ints], before: Floats
 ) -> Floats:
     """R of one trial on each day [D]; `places` [W] are those of the days of a window's bars."""
     total = before.copy()
-    for ledger, window, days in zip(ledgers, windows, places, strict=True):
-        closed_on = days[ledger.exit_bar - window.start]
+    for ledger, window, exit_days in zip(ledgers, windows, bar_days, strict=True):
+        closed_on = exit_days[ledger.exit_bar - window.start]
         # Unlike a sum over sorted groups, this adds one trade after the other.
         total += np.bincount(closed_on, ledger.r, len(total))
     return total

@@ -150,26 +150,26 @@ def neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> 
     return np.array(list(distinct)).reshape(len(distinct), len(layout))
 
 
-def share_that_keeps_half(own: Figure, others: Floats) -> Figure:
+def share_that_keeps_half(strength: Figure, others: Floats) -> Figure:
     """Share of strengths [n] that are half of a member's own or more.
 
     Args:
-        own: Strength of the member.
+        strength: Of the member.
         others: NaN where infeasible or undefined, which does not keep half.
 
     Returns:
         Undefined where its own is not above 0, and where there are no others.
     """
-    if not own.value > 0:
-        return make_undefined(own.why or "its own strength is not above 0")
+    if not strength.value > 0:
+        return make_undefined(strength.why or "its own strength is not above 0")
     if not len(others):
         return make_undefined("it has no neighbours")
-    return Figure(float(np.mean(keeps_half(own, others))))
+    return Figure(float(np.mean(keeps_half(strength, others))))
 
 
-def keeps_half(own: Figure, others: Floats) -> Flags:
+def keeps_half(strength: Figure, others: Floats) -> Flags:
     """Which strengths [n] are half of a member's own or more; none where that is not above 0."""
-    kept: Flags = (others >= KEPT_FRAC * own.value) & (own.value > 0)
+    kept: Flags = (others >= KEPT_FRAC * strength.value) & (strength.value > 0)
     return kept
 
 
@@ -211,11 +211,11 @@ def falls_in_other_orders(
     if not len(r):
         return (make_undefined("no trades"),) * len(QUANTILES_PERCENT)
     step = max(1, CHUNK_DRAWS // len(r))
-    parts = [
+    chunks = [
         _falls(r, seed, range(first, min(first + step, ORDERS + 1)), risk_fraction)
         for first in range(1, ORDERS + 1, step)
     ]
-    falls = np.sort(np.concatenate(parts))
+    falls = np.sort(np.concatenate(chunks))
     if np.isnan(falls).any():
         return (make_undefined("overflow"),) * len(QUANTILES_PERCENT)
     return tuple(Figure(float(falls[-(-q * ORDERS // 100) - 1])) for q in QUANTILES_PERCENT)
@@ -231,7 +231,7 @@ def means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> tuple[Fig
     Returns:
         [parts]; undefined where the rest has no trades.
     """
-    return tuple(_mean_without(place, trades, sum_r) for place in range(len(trades)))
+    return tuple(_mean_without(part, trades, sum_r) for part in range(len(trades)))
 
 
 def drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figure:
@@ -260,7 +260,7 @@ def evaluate_checks(
     plateau: Figure,
     break_even: Figure,
     *,
-    own: Figure,
+    strength: Figure,
     delayed: Figure,
     undecided_frac: float,
     left_out: Sequence[Figure],
@@ -271,7 +271,7 @@ def evaluate_checks(
     Args:
         plateau: Share of its neighbours that keep half.
         break_even: Costs a side at which nothing is left, basis points.
-        own: Its strength.
+        strength: Of the pick.
         delayed: Its strength with every entry `DELAY_BARS` later.
         undecided_frac: Share of trades whose order within a bar is unknown.
         left_out: Mean R with each symbol left out, where there are several, and with each of
@@ -279,19 +279,21 @@ def evaluate_checks(
         costs: Those that were charged.
     """
     charge_bp = costs.fee_bp + costs.slippage_bp
-    found = (
+    passed = (
         plateau.value >= PLATEAU_LEAST,
         break_even.value >= BREAK_EVEN_LEAST * charge_bp,
-        bool(keeps_half(own, np.array([delayed.value]))[0]),
+        bool(keeps_half(strength, np.array([delayed.value]))[0]),
         undecided_frac <= UNDECIDED_MOST,
         bool(left_out) and all(mean.value > 0 for mean in left_out),
     )
-    return dict(zip(CHECKS, found, strict=True))
+    return dict(zip(CHECKS, passed, strict=True))
 
 
 def _cost_point(ledgers: Sequence[Ledger], costs: Costs, times: float) -> CostRecord:
-    parts = [_recompute_r(ledger, times * costs.per_side) for ledger in ledgers]
-    return CostRecord(times, encode_figure(compute_strength(parts)), sum_r_and_squares(parts)[0])
+    r_by_window = [_recompute_r(ledger, times * costs.per_side) for ledger in ledgers]
+    return CostRecord(
+        times, encode_figure(compute_strength(r_by_window)), sum_r_and_squares(r_by_window)[0]
+    )
 
 
 def _recompute_r(ledger: Ledger, per_side: float) -> Floats:
@@ -314,7 +316,7 @@ def _falls(r: Floats, seed: int, orders: range, risk_fraction: float) -> Floats:
     return falls
 
 
-def _mean_without(place: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:
-    count = sum(n for i, n in enumerate(trades) if i != place)
-    total = sum(r for i, r in enumerate(sum_r) if i != place)
+def _mean_without(part: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:
+    count = sum(n for i, n in enumerate(trades) if i != part)
+    total = sum(r for i, r in enumerate(sum_r) if i != part)
     return Figure(total / count) if count else make_undefined("no trades in the rest")

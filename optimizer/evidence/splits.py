@@ -97,12 +97,12 @@ def walk_forward(
         )
     borders = _borders(series, windows, folds + train_groups, (purge, 0))
     placed = list(zip(windows, borders, strict=True))
-    found = []
+    splits = []
     for fold in range(folds):
         first, test = 0 if anchored else fold, fold + train_groups
         train = [_cut(w, "train", cuts[first], cuts[test] - purge) for w, cuts in placed]
-        found.append(Split(_present(train), (_cut_test_windows(placed, test),), (test,)))
-    return tuple(found)
+        splits.append(Split(_present(train), (_cut_test_windows(placed, test),), (test,)))
+    return tuple(splits)
 
 
 def combinatorial(
@@ -141,7 +141,7 @@ def combinatorial(
         )
     borders = _borders(series, windows, count, (purge, embargo))
     placed = list(zip(windows, borders, strict=True))
-    found = []
+    splits = []
     for chosen in combinations(range(count), tests):
         train = [
             _purge_training_window(window, cuts, group, chosen, (purge, embargo))
@@ -150,8 +150,8 @@ def combinatorial(
             if group not in chosen
         ]
         tested = tuple(_cut_test_windows(placed, group) for group in chosen)
-        found.append(Split(_present(train), tested, chosen))
-    return tuple(found)
+        splits.append(Split(_present(train), tested, chosen))
+    return tuple(splits)
 
 
 def paths(count: int = DEFAULT_GROUPS, tests: int = DEFAULT_TESTS) -> list[list[int]]:
@@ -173,7 +173,7 @@ def distinct(splits: Sequence[Split]) -> tuple[Window, ...]:
     most 4 N - 4: whole, purged, under embargo, and both.
     """
     ranges = {(w.series, w.start, w.end) for split in splits for w in (*split.train, *split.test)}
-    return tuple(Window(*found) for found in sorted(ranges))
+    return tuple(Window(*bar_range) for bar_range in sorted(ranges))
 
 
 def scaled_trades(min_trades: int, train: Sequence[Window], searched: Sequence[Window]) -> int:
@@ -196,8 +196,8 @@ def _borders(
     times = opens[windows.index(longest)] if is_one else np.sort(np.concatenate(opens))
     moments = [times[end] for _, end in groups(0, len(times), count)[:-1]]
     borders = []
-    for window, own in zip(windows, opens, strict=True):
-        inner = window.start + np.searchsorted(own, moments)
+    for window, times_of_window in zip(windows, opens, strict=True):
+        inner = window.start + np.searchsorted(times_of_window, moments)
         borders.append([window.start, *inner.tolist(), window.end])
     return borders
 

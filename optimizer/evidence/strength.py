@@ -21,15 +21,17 @@ def strength(ledgers: Sequence[Ledger]) -> Figure:
     return compute_strength([ledger.r for ledger in ledgers])
 
 
-def compute_strength(parts: Sequence[Floats]) -> Figure:
+def compute_strength(r_by_window: Sequence[Floats]) -> Figure:
     """The same of R in windows: each summed in the order of trades, then windows in theirs."""
-    return strength_of_sums(*sum_r_and_squares(parts))
+    return strength_of_sums(*sum_r_and_squares(r_by_window))
 
 
-def sum_r_and_squares(parts: Sequence[Floats]) -> tuple[float, float]:
+def sum_r_and_squares(r_by_window: Sequence[Floats]) -> tuple[float, float]:
     """Sum of R and of its squares, each window's in the order of trades, then windows in theirs."""
-    sums = [(_sum(r), _sum(r * r)) for r in parts]
-    return _sum(np.array([one for one, _ in sums])), _sum(np.array([two for _, two in sums]))
+    sums = [(_sum(r), _sum(r * r)) for r in r_by_window]
+    return _sum(np.array([sum_r for sum_r, _ in sums])), _sum(
+        np.array([sum_r2 for _, sum_r2 in sums])
+    )
 
 
 def strength_of_sums(sum_r: float, sum_r2: float) -> Figure:
@@ -57,7 +59,7 @@ def find_strongest(strengths: Floats, genomes: Floats) -> int | None:
     if not len(known):
         return None
     best = known[strengths[known] == strengths[known].max()]
-    return int(min(best, key=lambda place: tuple(genomes[place].tolist())))
+    return int(min(best, key=lambda member: tuple(genomes[member].tolist())))
 
 
 def _sum(values: Floats) -> float:

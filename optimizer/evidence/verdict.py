@@ -162,8 +162,8 @@ def _grade_lost(facts: Facts) -> Verdict | None:
     count = sum(unseen.trades for unseen in losses.values())
     if count < FEWEST_TRADES or losses.keys() != facts.traded_unseen.keys():
         return None
-    parts = [f"{_describe_mean(unseen)} ({where})" for where, unseen in losses.items()]
-    return Verdict("lost", f"Lost on bars the search had not seen: {' and '.join(parts)}.")
+    means = [f"{_describe_mean(unseen)} ({where})" for where, unseen in losses.items()]
+    return Verdict("lost", f"Lost on bars the search had not seen: {' and '.join(means)}.")
 
 
 def _grade_not_judged(facts: Facts) -> Verdict | None:
@@ -264,7 +264,9 @@ def _is_enough(tally: Tally | None) -> bool:
 
 
 def _list_losses(facts: Facts) -> list[str]:
-    return [f"{where} lost: {_describe_mean(each)}" for where, each in facts.lost_unseen.items()]
+    return [
+        f"{where} lost: {_describe_mean(unseen)}" for where, unseen in facts.lost_unseen.items()
+    ]
 
 
 def _too_many_searches(facts: Facts) -> list[str]:

@@ -101,13 +101,13 @@ def held_out_record(
         ParityError: When reference and engine disagree there.
     """
     markets = task.markets
-    windows = [one for one in result.data.windows if one.is_held_out]
-    content, own = data_hash(markets.series), Look(result.front_hash, pick.member)
-    fronts = record_look(store.path.parent, windows, content, own.front, (*known, own))
+    windows = [window for window in result.data.windows if window.is_held_out]
+    content, look = data_hash(markets.series), Look(result.front_hash, pick.member)
+    fronts = record_look(store.path.parent, windows, content, look.front, (*known, look))
     least = most_looks(store)
     looks = max(len(fronts), least)
     if looks > least:
-        noted = Opened(looks, own.front, pick.member, tuple(sorted(fronts)))
+        noted = Opened(looks, look.front, pick.member, tuple(sorted(fronts)))
         store.add_evidence(OPENED, noted.payload())
         store.flush()
     engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
@@ -130,17 +130,17 @@ def held_out_figures(
     """
     markets = task.markets
     ledgers, places = engine.trades(pick.genome), markets.places("held_out")
-    found = measure_out_of_sample(
+    unseen = measure_out_of_sample(
         [ledgers[place] for place in places], markets.series, markets.held_out
     )
     described = describe_individuals(task, engine, genomes)
     return HeldOutRecord(
         looks=looks,
-        trades=found.trades,
-        closing_days=found.closing_days,
+        trades=unseen.trades,
+        closing_days=unseen.closing_days,
         members=tuple(one.held_out for one in described if one.held_out is not None),
         by_window=tuple(one.by_window for one in described),
-        **numbers(mean_r=found.mean_r, psr=found.psr),
+        **numbers(mean_r=unseen.mean_r, psr=unseen.psr),
     )
 
 

@@ -77,7 +77,7 @@ def judge_run(
     flags: Mapping[str, object],
     watch: Watch,
     just: JustSearched | None = None,
-    place: Place | None = None,
+    executors: Place | None = None,
 ) -> Judgement:
     """Find out what a plan asks about a finished run, record it, and say what follows.
 
@@ -92,15 +92,15 @@ def judge_run(
         just: What the search left, where this process has just made it. Without its trials it is
             repeated; but one whose trials are too many to keep is so only where it was not just
             made, to see that this version finds the same front.
-        place: Where whole searches are made; the cores of this machine if None.
+        executors: Where whole searches are made; the cores of this machine if None.
 
     Raises:
         StoreError: When the run is not finished, is owned, or cannot be judged by this version.
         ConfigError: When the plan does not fit the bars.
     """
     with RunStore.open(path, writable=True) as store, Pool() as pool:
-        where = place or ThisMachine(pool)
-        return _Judge(store, plan, flags, watch, just, where).judgement()
+        executors = executors or ThisMachine(pool)
+        return _Judge(store, plan, flags, watch, just, executors).judgement()
 
 
 class _Judge:
@@ -113,10 +113,10 @@ class _Judge:
         flags: Mapping[str, object],
         watch: Watch,
         just: JustSearched | None,
-        place: Place,
+        executors: Place,
     ) -> None:
         self._store, self._plan, self._watch = store, plan, watch
-        self._just, self._place = just, place
+        self._just, self._executors = just, executors
         self._result = require_finished(store)
         self._whole = recorded_task(store, flags)
         self._warm_start = require_start(store, self._whole)
@@ -137,24 +137,24 @@ class _Judge:
             # Now, because what was left out is noted on the way.
             self._found = replace(self._found, **parts)
         searches = count_searches(self._store, self._result)
-        found = with_verdict(
+        judgement = with_verdict(
             replace(self._found, searches=searches, fits=recorded_fits(self._store)),
             self._result,
             self._store.path,
             seconds=self._seconds(),
             is_warm_started=self._warm_start is not None,
         )
-        found = replace(found, notes=(*found.notes, *self._note_unstated(found)))
-        self._store.add_evidence(JUDGEMENT, found.payload())
+        judgement = replace(judgement, notes=(*judgement.notes, *self._note_unstated(judgement)))
+        self._store.add_evidence(JUDGEMENT, judgement.payload())
         self._store.flush()
-        return found
+        return judgement
 
-    def _note_unstated(self, found: Judgement) -> Iterator[str]:
+    def _note_unstated(self, judgement: Judgement) -> Iterator[str]:
         """What an interrupted judge left that this judgement does not state either."""
         self._store.flush()
         earlier = recorded_judgements(self._store)
-        for one in list_unstated(self._store.evidence, (*earlier, found)):
-            yield one.note
+        for unstated in list_unstated(self._store.evidence, (*earlier, judgement)):
+            yield unstated.note
 
     def _engine(self) -> Engine:
         """What has just searched the same bars, where it is in this process; else a new one."""
@@ -178,7 +178,7 @@ class _Judge:
         # What does not fit is refused before any work.
         walks, combinations = self._walks(), self._combinations()
         if walks or combinations or plan.null:
-            self._place.check(self._task)
+            self._executors.check(self._task)
         looks = check_open(self._whole, self._store, self._result, pick) if plan.is_open else None
         is_named = plan.pick is not None
         parts: dict[str, Any] = {"pick": pick_record(self._task, pick, is_named=is_named)}
@@ -244,15 +244,15 @@ class _Judge:
         if self._just is not None and not trials_fit(self._result.evaluated, n_genes):
             return None
         self._watch("the search again", 0, 0, "")
-        found = search(self._task, engine, self._warm_start, keeps_trials=True)
-        hashed = front_hash(found.front.genomes, found.front.objectives)
+        outcome = search(self._task, engine, self._warm_start, keeps_trials=True)
+        hashed = front_hash(outcome.front.genomes, outcome.front.objectives)
         if hashed != self._result.front_hash:
             raise StoreError(
                 f"run '{self._store.run_id}': the search made again found front {hashed[:12]}, "
                 f"recorded is {self._result.front_hash[:12]}: it was not made by this version, or "
                 "its result was changed"
             )
-        return found.trials
+        return outcome.trials
 
     def _walks(self) -> tuple[Split, ...]:
         """Folds; none where the bars are too few for them and nobody named them."""
@@ -291,14 +291,14 @@ class _Judge:
 
     @property
     def _purge(self) -> int:
-        asked = self._plan.purge
-        return default_purge(self._task.spec) if asked is None else asked
+        purge = self._plan.purge
+        return default_purge(self._task.spec) if purge is None else purge
 
     @property
     def _embargo(self) -> int:
-        asked = self._plan.embargo
-        if asked is not None:
-            return asked
+        embargo = self._plan.embargo
+        if embargo is not None:
+            return embargo
         shortest = min(bars.timeframe_ns for bars in self._task.markets.series)
         return default_embargo(self._task.spec, shortest)
 
@@ -321,7 +321,7 @@ class _Judge:
     ) -> list[FoldPick]:
         kept, planned = Kept(self._store, name, FoldPick), len(splits)
         setup = FoldSetup(self._again, splits, self._warm_start)
-        workers = self._place.executor(setup, planned - len(kept.known), engine=engine)
+        workers = self._executors.executor(setup, planned - len(kept.known), engine=engine)
         return fold_picks(workers, planned, kept, lambda done: self._watch(part, done, planned, ""))
 
     def _null(self, engine: Engine) -> NullRecord:
@@ -337,15 +337,15 @@ class _Judge:
         made = {kind: Kept(self._store, f"null/{keep}/{kind}", NullSearch) for kind in KINDS}
         # What was found out is never left out, however few are asked for now.
         planned = max(plan.null, *(len(list_strengths(kept.known)) for kept in made.values()))
-        workers = self._place.executor(replace(setup, keep=keep), planned, first=first)
+        workers = self._executors.executor(replace(setup, keep=keep), planned, first=first)
         limits = planned, plan.stop_after
         kinds: dict[str, NullKind] = {}
         for kind, kept in made.items():
-            found, searches = null_searches(workers, kind, value, limits, kept, self._watch)
+            tally, searches = null_searches(workers, kind, value, limits, kept, self._watch)
             kinds[kind] = null_kind(
-                self._task, self._result, value, found, searches, plan.stop_after
+                self._task, self._result, value, tally, searches, plan.stop_after
             )
-            if found.p > MOST_P:
+            if tally.p > MOST_P:
                 break
         return NullRecord(planned, keep, **kinds, stop_after=plan.stop_after)
 

@@ -71,15 +71,15 @@ class Judgement(Payload):
     def parts(self) -> Iterator[Statistic]:
         """Statistics that were made, in the order in which they are read."""
         order = dict.fromkeys((*READ_FIRST, *(part.name for part in fields(self))))
-        parts = (getattr(self, name) for name in order)
-        return (part for part in parts if isinstance(part, Statistic))
+        values = (getattr(self, name) for name in order)
+        return (part for part in values if isinstance(part, Statistic))
 
 
 def opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:
     """The result of a run with what was opened of it, and its newest judgement; None without."""
     result = recorded_result(store)
-    found = None if result is None else recorded_judgement(store)
-    return result and with_held_out(result, found), found
+    judgement = None if result is None else recorded_judgement(store)
+    return result and with_held_out(result, judgement), judgement
 
 
 def recorded_judgement(store: RunStore) -> Judgement | None:
@@ -101,11 +101,14 @@ def recorded_judgements(store: RunStore) -> list[Judgement]:
     return [Judgement.read(row) for name, row in store.evidence if name == JUDGEMENT]
 
 
-def with_held_out(result: RunResult, found: Judgement | None) -> RunResult:
+def with_held_out(result: RunResult, judgement: Judgement | None) -> RunResult:
     """A result whose members have their figures on held-out bars, where those were opened."""
-    if found is None or found.held_out is None:
+    if judgement is None or judgement.held_out is None:
         return result
-    held_out = found.held_out
-    parts = zip(result.front, held_out.members, held_out.by_window, strict=True)
-    front = tuple(replace(one, held_out=kept, by_window=each) for one, kept, each in parts)
+    held_out = judgement.held_out
+    recorded = zip(result.front, held_out.members, held_out.by_window, strict=True)
+    front = tuple(
+        replace(member, held_out=figures, by_window=by_window)
+        for member, figures, by_window in recorded
+    )
     return replace(result, front=front)

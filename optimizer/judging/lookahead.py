@@ -40,16 +40,16 @@ def causal_record(
     """
     windows = task.markets.windows
     chosen = min(len(genomes), MOST_MEMBERS)
-    places = [i * len(genomes) // max(chosen, 1) for i in range(chosen)]
+    traced = [i * len(genomes) // max(chosen, 1) for i in range(chosen)]
     n_cuts = mismatches = trades = n_done = 0
     first = ""
-    for at, share in engine.shares():
-        whole = list(share.ledgers(genomes[places]))
+    for window_indices, share in engine.shares():
+        whole = list(share.ledgers(genomes[traced]))
         # Memory may not hold it beside the next one.
         del share
         trades += sum(len(ledger) for of_member in whole for ledger in of_member)
-        for number, window in enumerate(windows[place] for place in at):
-            ledgers = dict(zip(places, (of_member[number] for of_member in whole), strict=True))
+        for number, window in enumerate(windows[place] for place in window_indices):
+            ledgers = dict(zip(traced, (of_member[number] for of_member in whole), strict=True))
             ends = cuts(window, list(ledgers.values()))
             differ = _differences(task, engine, (window, ends), genomes, ledgers)
             n_cuts, n_done = n_cuts + len(ends), n_done + 1
@@ -83,23 +83,23 @@ def _differences(
     window, ends = cut
     bars, members = task.markets.series[window.series], list(ledgers)
     whole = engine.on([Window(window.series, window.start, end) for end in ends])
-    expected, parts = whole.evaluate(genomes), list(whole.ledgers(genomes[members]))
+    expected, cut_ledgers = whole.evaluate(genomes), list(whole.ledgers(genomes[members]))
     nexts = [Window(0, window.start, min(end + 1, len(bars))) for end in ends]
     prompt = (
         _engine(task, (bars,), nexts, 0)
         if task.costs.entry_delay
-        else engine.on([replace(one, series=window.series) for one in nexts])
+        else engine.on([replace(following, series=window.series) for following in nexts])
     )
     taken = signals_taken(prompt.evaluate(genomes))
     differ = np.zeros((len(genomes), len(ends)), np.bool_)
-    for place, end in enumerate(ends):
+    for index, end in enumerate(ends):
         seen, seen_taken = _before(task, bars, window.start, end, genomes)
-        for found in (seen[:, 0], seen[:, 1]):
-            differ[:, place] |= ~same_bits(expected[:, place], found)
+        for accumulators in (seen[:, 0], seen[:, 1]):
+            differ[:, index] |= ~same_bits(expected[:, index], accumulators)
         if end < len(bars):
-            differ[:, place] |= seen_taken != taken[:, place]
-        for (member, ledger), part in zip(ledgers.items(), parts, strict=True):
-            differ[member, place] |= not begins(part[place], ledger)
+            differ[:, index] |= seen_taken != taken[:, index]
+        for (member, ledger), member_ledgers in zip(ledgers.items(), cut_ledgers, strict=True):
+            differ[member, index] |= not begins(member_ledgers[index], ledger)
     return differ
 
 
@@ -131,9 +131,14 @@ def _engine(task: Task, series: Sequence[Bars], windows: Sequence[Window], delay
 def _reader(task: Task, window: Window, end: int, genome: Floats) -> str:
     """What in a member reads the bars from a cut on: its rows that are others before it."""
     bars = task.markets.series[window.series]
-    rows = [_rows(task, one, genome) for one in (bars, bars.until(end), poison_bars(bars, end))]
+    rows = [
+        _rows(task, seen_bars, genome)
+        for seen_bars in (bars, bars.until(end), poison_bars(bars, end))
+    ]
     names = [
-        f"'{name}'" for name in rows[0] if len({found[name][:end].tobytes() for found in rows}) > 1
+        f"'{name}'"
+        for name in rows[0]
+        if len({rows_of_bars[name][:end].tobytes() for rows_of_bars in rows}) > 1
     ]
     return f"row {' and '.join(names)}" if names else "no row, but the trades"
 

@@ -42,8 +42,8 @@ def strengths(account: Floats) -> Floats:
     """Strengths [P] of accounts [P, A]; NaN where undefined."""
     moved = account[:, SUM_R2] > 0
     sums = np.where(moved, account[:, SUM_R], np.nan)
-    found: Floats = sums / np.sqrt(np.where(moved, account[:, SUM_R2], 1.0))
-    return found
+    values: Floats = sums / np.sqrt(np.where(moved, account[:, SUM_R2], 1.0))
+    return values
 
 
 def select_pick(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:

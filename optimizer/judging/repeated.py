@@ -51,10 +51,10 @@ def require_start(store: RunStore, task: Task) -> Floats | None:
     if recorded is None:
         return None
     require_warm_start(store, task.config)
-    found = load_warm_start(task.config, task.spec.layout)
-    if found is None or hash_genomes(found.genomes) != recorded:
+    warm_start = load_warm_start(task.config, task.spec.layout)
+    if warm_start is None or hash_genomes(warm_start.genomes) != recorded:
         raise ConfigError(
             f"run '{store.run_id}' began with other candidates than {task.config.warm_start} "
             "holds now: put them back, because the search is repeated to judge it"
         )
-    return found.genomes
+    return warm_start.genomes

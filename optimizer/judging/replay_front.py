@@ -62,13 +62,13 @@ def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floa
 def _build_task(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, bool]:
     """What flags ask for, and whether that are bars and windows of the run's own."""
     config = recorded_config(store, flags)
-    own = not flags.keys() & WINDOWS
-    if own and "data" in flags:
+    is_own = not flags.keys() & WINDOWS
+    if is_own and "data" in flags:
         unset = {name: RunConfig.model_fields[name].default for name in WINDOWS}
         task = prepare_replay(store, config.model_copy(update=unset), may_fetch=True)
         if data_hash(task.markets.series) != require_identity(store).data_hash:
             return task, False
-    return prepare_replay(store, config, may_fetch="data" in flags), own
+    return prepare_replay(store, config, may_fetch="data" in flags), is_own
 
 
 def _require_same_bars(store: RunStore, task: Task) -> None:
@@ -83,7 +83,7 @@ def _require_same_bars(store: RunStore, task: Task) -> None:
 
 def _refuse_held_out(store: RunStore, task: Task) -> None:
     """Refuse bars that a run held out: who looks at them does so once, and is counted."""
-    held_out = [one for one in require_result(store).data.windows if one.is_held_out]
+    held_out = [window for window in require_result(store).data.windows if window.is_held_out]
     if overlap(list_bar_ranges(held_out), list_bar_ranges(task.markets.describe())):
         raise ConfigError(
             f"run '{store.run_id}' held out bars that are among these, and nobody has opened them: "

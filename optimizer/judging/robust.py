@@ -44,7 +44,7 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     checks = evaluate_checks(
         plateau,
         even,
-        own=pick.strength,
+        strength=pick.strength,
         delayed=delayed,
         undecided_frac=undecided.value,
         left_out=list(left_out.values()),
@@ -73,43 +73,45 @@ def feasible_strengths(task: Task, engine: Engine, genomes: Floats) -> Floats:
         return np.empty(0)
     accumulators, account = engine.evaluate_account(genomes)
     judged = task.goals.alone.judge(task.metrics(accumulators, account))
-    found: Floats = np.where(judged.violations == 0, strengths(account), np.nan)
-    return found
+    values: Floats = np.where(judged.violations == 0, strengths(account), np.nan)
+    return values
 
 
 def _within_bars(task: Task, ledgers: Sequence[Ledger]) -> tuple[Figure, Figure]:
     """Share of trades that touched both in their last bar, and strength with the target first."""
     undecided = trades = 0
-    parts = []
+    r_by_window = []
     for ledger, window in zip(ledgers, task.markets.windows, strict=True):
         bars = task.markets.series[window.series]
         r, is_undecided = target_first(ledger, bars, task.costs)
         undecided, trades = undecided + int(is_undecided.sum()), trades + len(ledger)
-        parts.append(r)
+        r_by_window.append(r)
     share = Figure(undecided / trades) if trades else make_undefined("no trades")
-    return share, compute_strength(parts)
+    return share, compute_strength(r_by_window)
 
 
 def _left_out(task: Task, engine: Engine, pick: Pick) -> dict[str, Figure]:
     """Mean R of the rest without each symbol, and without each of four groups of the bars."""
     markets = task.markets
-    found: dict[str, Figure] = {}
+    means_by_part: dict[str, Figure] = {}
     names = [markets.names[window.series] for window in markets.windows]
     whole = _sums(engine, pick)
     symbols = list(dict.fromkeys(names))
     if len(symbols) > 1:
-        of_symbol = [whole[[name == one for name in names]].sum(axis=0) for one in symbols]
-        found |= zip(symbols, means_left_out(*np.transpose(of_symbol).tolist()), strict=True)
+        of_symbol = [whole[[name == symbol for name in names]].sum(axis=0) for symbol in symbols]
+        means_by_part |= zip(
+            symbols, means_left_out(*np.transpose(of_symbol).tolist()), strict=True
+        )
     splits = combinatorial(markets.series, markets.uncut, count=LEFT_OUT_GROUPS, tests=1)
     of_group = [_sums(engine.on(split.test), pick).sum(axis=0) for split in splits]
     means = means_left_out(*np.transpose(of_group).tolist())
-    return found | {f"quarter {place + 1}": mean for place, mean in enumerate(means)}
+    return means_by_part | {f"quarter {quarter + 1}": mean for quarter, mean in enumerate(means)}
 
 
 def _sums(engine: Engine, pick: Pick) -> Floats:
     """Trades and sum of R of the pick in each window, [W, 2]."""
-    found: Floats = engine.evaluate(pick.genome[None])[0][:, [TRADES, SUM_R]]
-    return found
+    sums: Floats = engine.evaluate(pick.genome[None])[0][:, [TRADES, SUM_R]]
+    return sums
 
 
 def _figure(value: float, why: str) -> Figure:

@@ -22,31 +22,35 @@ STEPS = {
 """What to do after each grade where the run itself does not decide it."""
 
 
-def weigh_evidence(found: Judgement) -> list[Weighed]:
+def weigh_evidence(judgement: Judgement) -> list[Weighed]:
     """All evidence but the pick, a sentence each, first what disagrees with the verdict."""
-    disagrees = FOR if found.verdict.grade == "luck" else AGAINST
-    return sorted(_list_rows(found), key=lambda row: row.speaks != disagrees)
+    disagrees = FOR if judgement.verdict.grade == "luck" else AGAINST
+    return sorted(_list_rows(judgement), key=lambda row: row.speaks != disagrees)
 
 
-def _list_rows(found: Judgement) -> Iterator[Weighed]:
-    evaluated = 1 if found.trials is None else max(found.trials.evaluated, 1)
-    around = Around(found.tries, evaluated)
-    for part in found.parts:
+def _list_rows(judgement: Judgement) -> Iterator[Weighed]:
+    evaluated = 1 if judgement.trials is None else max(judgement.trials.evaluated, 1)
+    around = Around(judgement.tries, evaluated)
+    for part in judgement.parts:
         yield from part.list_rows(around)
     yield Weighed(
-        "searches", describe_searches(found), AGAINST if _is_searched_too_often(found) else ""
+        "searches",
+        describe_searches(judgement),
+        AGAINST if _is_searched_too_often(judgement) else "",
     )
-    if found.fits:
-        fits = f"{format_count(found.fits, 'forecast')} fitted on these bars, each of which counts"
+    if judgement.fits:
+        fits = (
+            f"{format_count(judgement.fits, 'forecast')} fitted on these bars, each of which counts"
+        )
         yield Weighed("forecasts", f"{fits} as a search; none was fitted again on null bars.")
-    yield from (Weighed("not done", note) for note in found.notes)
+    yield from (Weighed("not done", note) for note in judgement.notes)
 
 
-def _is_searched_too_often(found: Judgement) -> bool:
-    return found.null is not None and found.null.p * found.tries > MOST_P_OF_ALL
+def _is_searched_too_often(judgement: Judgement) -> bool:
+    return judgement.null is not None and judgement.null.p * judgement.tries > MOST_P_OF_ALL
 
 
-def suggest_next(result: RunResult, verdict: Verdict, found: Judgement | None) -> str:
+def suggest_next(result: RunResult, verdict: Verdict, judgement: Judgement | None) -> str:
     """The step that follows from a verdict."""
     path = shlex.quote(result.path)
     judge = f"python -m optimizer judge {path}"
@@ -54,46 +58,46 @@ def suggest_next(result: RunResult, verdict: Verdict, found: Judgement | None) -
     if command:
         return command
     if verdict.grade == "invalid":
-        return f"do not trade it: {_suggest_mending(result, found, path)}."
+        return f"do not trade it: {_suggest_mending(result, judgement, path)}."
     if verdict.grade == "weak":
-        if result.data.held_out_bars and (found is None or found.held_out is None):
+        if result.data.held_out_bars and (judgement is None or judgement.held_out is None):
             return f"{judge} --open looks at the held-out bars, once."
-        if found is None or found.folds is None:
+        if judgement is None or judgement.folds is None:
             return f"{judge} --folds 6 searches again on parts of the bars."
-    if verdict.grade == "holds" and found is not None and found.robust is not None:
-        checks = found.robust.checks
+    if verdict.grade == "holds" and judgement is not None and judgement.robust is not None:
+        checks = judgement.robust.checks
         failed = ", ".join(row for row, name in CHECKED.items() if not checks.get(name, False))
         return f"weigh what did not hold around it ({failed}), then trade it on paper."
     return STEPS.get(verdict.grade, f"{judge} --null 199")
 
 
-def _suggest_mending(result: RunResult, found: Judgement | None, path: str) -> str:
+def _suggest_mending(result: RunResult, judgement: Judgement | None, path: str) -> str:
     """What to do where engines disagree, or a rule reads later bars."""
     if result.certificate.mismatches:
         return f"python -m optimizer parity --run {path} compares every trade"
-    first = "" if found is None or found.causal is None else found.causal.first
+    first = "" if judgement is None or judgement.causal is None else judgement.causal.first
     where = f" ({first})" if first else ""
     return f"a rule reads later bars{where}; mend it and search again"
 
 
-def words_of_count(result: RunResult, found: Judgement | None) -> str:
+def words_of_count(result: RunResult, judgement: Judgement | None) -> str:
     """How many individuals a search tried: all evaluations, and how many of them are distinct."""
     evaluated = result.evaluated or result.timing.evaluated
     words = f"{format_count(evaluated, 'candidate')} evaluated"
     if result.polished:
         words += f", {number(result.polished)} to polish the front"
-    if found is not None and found.trials is not None and found.trials.evaluated:
-        words += f", {number(found.trials.evaluated)} of them distinct"
+    if judgement is not None and judgement.trials is not None and judgement.trials.evaluated:
+        words += f", {number(judgement.trials.evaluated)} of them distinct"
     return words
 
 
-def describe_searches(found: Judgement) -> str:
+def describe_searches(judgement: Judgement) -> str:
     """How many searches were made on these bars, and what that makes of p."""
-    if found.tries == 1:
+    if judgement.tries == 1:
         return "This is your first search on these bars."
-    searches = f"{found.searches:,} searches on these bars"
-    if found.null is None:
+    searches = f"{judgement.searches:,} searches on these bars"
+    if judgement.null is None:
         return f"{searches}, this one included: p counts each."
-    product = f"p x {found.tries} = {float(found.null.p * found.tries):.3g}"
-    limit = "more than" if _is_searched_too_often(found) else "at most"
+    product = f"p x {judgement.tries} = {float(judgement.null.p * judgement.tries):.3g}"
+    limit = "more than" if _is_searched_too_often(judgement) else "at most"
     return f"{searches}: {product}, {limit} {float(MOST_P_OF_ALL):g}."

@@ -80,14 +80,14 @@ def build_daily_columns(
     whole = _with(used, first)
     # Memory may hold fewer rows than all of them read.
     whole = whole[sharing_order(task.spec, whole)]
-    found = np.zeros((len(days), len(whole)))
+    daily = np.zeros((len(days), len(whole)))
     for _, share in engine.shares():
-        found = daily_returns(share.ledgers(whole), share.series, share.windows, days, found)
+        daily = daily_returns(share.ledgers(whole), share.series, share.windows, days, daily)
         # Memory may not hold it beside the next one.
         del share
-    places = {genome.tobytes(): place for place, genome in enumerate(whole)}
+    columns = {genome.tobytes(): place for place, genome in enumerate(whole)}
     each, members, begun = (
-        found[:, [places[genome.tobytes()] for genome in some]] for some in (used, front, first)
+        daily[:, [columns[genome.tobytes()] for genome in some]] for some in (used, front, first)
     )
     return Columns(each, members, begun, members[:, pick.member])
 
@@ -106,8 +106,8 @@ def cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord
     genomes = judged.genomes[chosen_trials(len(judged.genomes), MOST_IN_BLOCKS)]
     totals = np.zeros((3, len(genomes), blocks))
     for part, sums in _sums(engine.on(windows), genomes):
-        for place, block in enumerate(of_block):
-            totals[:, part, block] += sums[:, place].T
+        for index, block in enumerate(of_block):
+            totals[:, part, block] += sums[:, index].T
     return compare_halves(*totals)
 
 

@@ -47,15 +47,15 @@ def list_unstated(rows: Rows, judgements: Iterable[Judgement]) -> list[Unstated]
     for name, count in counts.items():
         for pattern, (states, describe) in KINDS_OF_ROWS.items():
             match = pattern.fullmatch(name)
-            if match and not any(states(match, count, one) for one in known):
+            if match and not any(states(match, count, judgement) for judgement in known):
                 unstated.append(describe(match, count))
     return unstated
 
 
-def _states_null(match: re.Match[str], count: int, one: Judgement) -> bool:
-    if one.null is None or one.null.keep != match["keep"]:
+def _states_null(match: re.Match[str], count: int, judgement: Judgement) -> bool:
+    if judgement.null is None or judgement.null.keep != match["keep"]:
         return False
-    kind: NullKind | None = getattr(one.null, match["kind"])
+    kind: NullKind | None = getattr(judgement.null, match["kind"])
     # Whether mirrored bars count is decided by what was found on shuffled ones.
     return kind is None or kind.stopped or kind.run >= count
 
@@ -66,11 +66,11 @@ def _describe_null(match: re.Match[str], count: int) -> Unstated:
     return Unstated(f"{searches} on {match['kind']} bars", flags)
 
 
-def _states_folds(match: re.Match[str], _: int, one: Judgement) -> bool:
-    said, (kind, *numbers) = one.folds, match.groups()
-    if said is None:
+def _states_folds(match: re.Match[str], _: int, judgement: Judgement) -> bool:
+    folds, (kind, *numbers) = judgement.folds, match.groups()
+    if folds is None:
         return False
-    return (said.kind, len(said.rows), said.train, said.purge) == (kind, *map(int, numbers))
+    return (folds.kind, len(folds.rows), folds.train, folds.purge) == (kind, *map(int, numbers))
 
 
 def _describe_folds(match: re.Match[str], count: int) -> Unstated:
@@ -79,8 +79,10 @@ def _describe_folds(match: re.Match[str], count: int) -> Unstated:
     return Unstated(format_count(count, "fold"), flags + " --anchored" * (kind == "anchored"))
 
 
-def _states_paths(match: re.Match[str], _: int, one: Judgement) -> bool:
-    return one.cpcv is not None and one.cpcv.splits == comb(int(match[1]), int(match[2]))
+def _states_paths(match: re.Match[str], _: int, judgement: Judgement) -> bool:
+    return judgement.cpcv is not None and judgement.cpcv.splits == comb(
+        int(match[1]), int(match[2])
+    )
 
 
 def _describe_paths(match: re.Match[str], count: int) -> Unstated:
@@ -89,8 +91,8 @@ def _describe_paths(match: re.Match[str], count: int) -> Unstated:
     return Unstated(format_count(count, "combinatorial split"), flags)
 
 
-def _states_look(_match: re.Match[str], _: int, one: Judgement) -> bool:
-    return one.held_out is not None
+def _states_look(_match: re.Match[str], _: int, judgement: Judgement) -> bool:
+    return judgement.held_out is not None
 
 
 def _describe_look(_match: re.Match[str], count: int) -> Unstated:

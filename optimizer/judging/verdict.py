@@ -41,7 +41,7 @@ those of seller exhaustion."""
 
 
 def with_verdict(
-    found: Judgement,
+    judgement: Judgement,
     result: RunResult,
     path: Path,
     *,
@@ -51,53 +51,53 @@ def with_verdict(
     """Evidence with the verdict that follows from it.
 
     Args:
-        found: The evidence; a verdict that it has is replaced.
+        judgement: The evidence; a verdict that it has is replaced.
         result: Of the run.
         path: The run's.
         seconds: About how long it would take to judge it by null searches.
         is_warm_started: Whether the search began with individuals of another.
     """
-    null, command = found.null, f"python -m optimizer judge {shlex.quote(str(path))}"
+    null, command = judgement.null, f"python -m optimizer judge {shlex.quote(str(path))}"
     verdict = decide(
         Facts(
             is_certified=not result.certificate.mismatches,
-            differences=0 if found.causal is None else found.causal.mismatches,
+            differences=0 if judgement.causal is None else judgement.causal.mismatches,
             members=len(result.front),
-            trades=0 if found.pick is None else found.pick.trades,
-            strength=nan_if_none(None if found.pick is None else found.pick.strength),
-            mean_r=nan_if_none(None if found.pick is None else found.pick.mean_r),
+            trades=0 if judgement.pick is None else judgement.pick.trades,
+            strength=nan_if_none(None if judgement.pick is None else judgement.pick.strength),
+            mean_r=nan_if_none(None if judgement.pick is None else judgement.pick.mean_r),
             command=f"{command} --null {DEFAULT_SEARCHES}",
             seconds=seconds,
             shuffled=None if null is None else null.shuffled.tally,
             mirrored=None if null is None or null.mirrored is None else null.mirrored.tally,
-            folds=None if found.folds is None else found.folds.unseen,
-            held_out=None if found.held_out is None else found.held_out.unseen,
-            untested=list_untested(found),
-            looks=1 if found.held_out is None else found.held_out.looks,
-            searches=found.tries,
-            checks={} if found.robust is None else found.robust.checks,
+            folds=None if judgement.folds is None else judgement.folds.unseen,
+            held_out=None if judgement.held_out is None else judgement.held_out.unseen,
+            untested=list_untested(judgement),
+            looks=1 if judgement.held_out is None else judgement.held_out.looks,
+            searches=judgement.tries,
+            checks={} if judgement.robust is None else judgement.robust.checks,
             is_warm_started=is_warm_started,
-            is_approximate=found.fits > 0,
+            is_approximate=judgement.fits > 0,
             is_simulated=result.data.is_simulated,
         )
     )
-    return replace(found, verdict=verdict, rules=RULES_VERSION)
+    return replace(judgement, verdict=verdict, rules=RULES_VERSION)
 
 
-def derive_verdict(result: RunResult, found: Judgement | None) -> Verdict:
+def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
     """What comes first wherever a front is shown: the verdict, or that there is none yet.
 
     Args:
         result: Of the run.
-        found: Its newest judgement, None where nobody judged it.
+        judgement: Its newest judgement, None where nobody judged it.
     """
-    if found is not None:
-        return found.verdict
+    if judgement is not None:
+        return judgement.verdict
     empty, path = Judgement(verdict=Verdict("not_judged", "")), Path(result.path)
     individuals, bars = result.evaluated, result.data.bars
     rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
     work = Workload(individuals * bars, rows * bars)
-    lengths = [one.bars for one in result.data.windows if not one.is_held_out] or [bars]
+    lengths = [window.bars for window in result.data.windows if not window.is_held_out] or [bars]
     seconds = null_seconds(work, individuals, result.device.threads)
     seconds += causality_seconds(lengths, len(result.front))
     seconds += trials_seconds(result.data.windows, individuals)
@@ -105,14 +105,18 @@ def derive_verdict(result: RunResult, found: Judgement | None) -> Verdict:
     return with_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
 
 
-def find_pick(result: RunResult, found: Judgement | None) -> PickRecord | None:
+def find_pick(result: RunResult, judgement: Judgement | None) -> PickRecord | None:
     """The one answer of a run: who was judged, or would be; None of an empty front.
 
     Args:
         result: Of the run.
-        found: Its newest judgement, None where nobody judged it.
+        judgement: Its newest judgement, None where nobody judged it.
     """
-    return found.pick if found is not None and found.pick is not None else _strongest(result)
+    return (
+        judgement.pick
+        if judgement is not None and judgement.pick is not None
+        else _strongest(result)
+    )
 
 
 def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> Verdict:
@@ -139,10 +143,10 @@ def trials_seconds(windows: Sequence[WindowDescription], evaluated: int) -> floa
         windows: Of the run, held-out ones among them.
         evaluated: Trials of its search.
     """
-    searched = [one for one in windows if not one.is_held_out]
+    searched = [window for window in windows if not window.is_held_out]
     used, days = min(evaluated, MOST_TRIALS), _count_days(searched)
     pairs_s = used * len(searched) * PAIR_S
-    evaluating_s = 3 * used * sum(one.bars for one in searched) / CORE_RATE
+    evaluating_s = 3 * used * sum(window.bars for window in searched) / CORE_RATE
     days_s = used * days * (used * DAY_S + DEFAULT_RESAMPLES * RESAMPLED_DAY_S)
     return pairs_s + evaluating_s + days_s
 
@@ -151,7 +155,9 @@ def _count_days(windows: Sequence[WindowDescription]) -> int:
     """Days from the first bar of any window to the last; 0 where a record does not say."""
     try:
         ends = [
-            datetime.fromisoformat(end).date() for one in windows for end in (one.first, one.last)
+            datetime.fromisoformat(end).date()
+            for window in windows
+            for end in (window.first, window.last)
         ]
     except ValueError:
         return 0
@@ -178,12 +184,12 @@ def _strongest(result: RunResult) -> PickRecord | None:
     )
 
 
-def list_untested(found: Judgement) -> tuple[str, ...]:
+def list_untested(judgement: Judgement) -> tuple[str, ...]:
     """Symbols with a tenth of the pick's trades or more that no fold tests."""
-    if found.folds is None or found.pick is None or not found.folds.rows:
+    if judgement.folds is None or judgement.pick is None or not judgement.folds.rows:
         return ()
-    never = set.intersection(*(set(row.untested) for row in found.folds.rows))
-    by_symbol = found.pick.trades_by_symbol
+    never = set.intersection(*(set(row.untested) for row in judgement.folds.rows))
+    by_symbol = judgement.pick.trades_by_symbol
     least = LEAST_TESTED_FRAC * sum(by_symbol.values())
     return tuple(name for name, count in by_symbol.items() if name in never and count >= least)
 

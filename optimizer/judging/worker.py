@@ -21,40 +21,40 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # Whatever prints must not end up between the answers.
     os.dup2(2, 1)
-    told: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, told), daemon=True).start()
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(sys.stdin.buffer, messages), daemon=True).start()
     setup: Any = None
     while True:
-        one = told.get()
-        if isinstance(one, bytes):
-            setup = pickle.loads(one)
+        message = messages.get()
+        if isinstance(message, bytes):
+            setup = pickle.loads(message)
             continue
-        (job,) = one
-        found, error = None, None
+        (job,) = message
+        answer, error = None, None
         try:
-            found = setup.run(job)
+            answer = setup.run(job)
         except Exception as raised:
             error = raised
-        answers.write(_pickle_answer(found, error))
+        answers.write(_pickle_answer(answer, error))
         answers.flush()
 
 
-def _listen(stream: IO[bytes], told: "queue.SimpleQueue[Any]") -> None:
+def _listen(stream: IO[bytes], messages: "queue.SimpleQueue[Any]") -> None:
     """Take what comes; without anybody there the process ends in the middle of one."""
     while True:
         try:
-            told.put(pickle.load(stream))
+            messages.put(pickle.load(stream))
         except (EOFError, OSError):
             os._exit(0)
 
 
-def _pickle_answer(found: object, error: Exception | None) -> bytes:
+def _pickle_answer(result: object, error: Exception | None) -> bytes:
     try:
-        answer = pickle.dumps((found, error))
+        pickled = pickle.dumps((result, error))
         if error is not None:
             # Some can be written and not be read.
-            pickle.loads(answer)
-        return answer
+            pickle.loads(pickled)
+        return pickled
     except Exception as raised:
         why = raised if error is None else error
         return pickle.dumps((None, RuntimeError(f"{type(why).__name__}: {why}")))

@@ -101,7 +101,7 @@ def null():
                 place = ClusterSearches(clusters[int(name[-1])]) if name != "pool" else None
                 copy = shutil.copytree(path, Path(folder) / f"{turn}-{name}" / path.name)
                 began = time.perf_counter()
-                results.append(judge_run(copy, plan, {}, lambda *told: None, place=place).null)
+                results.append(judge_run(copy, plan, {}, lambda *told: None, executors=place).null)
                 times.append(time.perf_counter() - began)
         assert results == results[:1] * len(results)
     print(f"null: {2 * NULLS} searches at most, {results[0].shuffled.run} shuffled ones each time")
@@ -251,7 +251,7 @@ def kills():
                 assert searched(task, on_workers(clusters[workers], task, cut)) == expected
                 copy = shutil.copytree(path, Path(folder) / str(number) / path.name)
                 place = ClusterSearches(clusters[workers])
-                found = judge_run(copy, plan, {}, lambda *told: None, place=place)
+                found = judge_run(copy, plan, {}, lambda *told: None, executors=place)
                 assert (found.null, found.folds) == (judged.null, judged.folds)
             counts.append(len(killed))
             print(

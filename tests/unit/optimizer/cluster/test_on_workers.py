@@ -48,7 +48,7 @@ def judged_on(cluster, path, to, plan=PLAN):
     """What is found out about a copy of a run on a cluster, and where the copy is."""
     copy = shutil.copytree(path, to / path.name)
     place = ClusterSearches(cluster)
-    return judge_run(copy, plan, {}, lambda *told: None, place=place), copy
+    return judge_run(copy, plan, {}, lambda *told: None, executors=place), copy
 
 
 def rows_of(path):
@@ -77,7 +77,7 @@ def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
     copy = shutil.copytree(path, tmp_path / path.name)
     judge_run(copy, begun, {}, lambda *told: None)
     place = ClusterSearches(two)
-    judge_run(copy, begun.model_copy(update={"null": 5}), {}, lambda *told: None, place=place)
+    judge_run(copy, begun.model_copy(update={"null": 5}), {}, lambda *told: None, executors=place)
     found = judge_run(copy, begun.model_copy(update={"null": 12}), {}, lambda *told: None)
     assert found.null == expected.null
     assert len(rows_of(copy)) == len(set(rows_of(copy)))

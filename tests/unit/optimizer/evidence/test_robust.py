@@ -222,7 +222,7 @@ def test_means_with_each_part_left_out():
 SURE = {
     "plateau": Figure(0.5),
     "break_even": Figure(20.0),
-    "own": Figure(4.0),
+    "strength": Figure(4.0),
     "delayed": Figure(2.0),
     "undecided_frac": 0.05,
     "left_out": [Figure(0.01), Figure(2.0)],
