@@ -12,9 +12,9 @@ from typing import Any
 import typer
 
 from engine.accounts.metrics import METRICS
-from optimizer.commands.app import app
-from optimizer.commands.help import EVERYDAY, SECTIONS
-from optimizer.commands.strategy_texts import told_words
+from optimizer.cli.app import app
+from optimizer.cli.help import EVERYDAY, SECTIONS
+from optimizer.cli.strategy_texts import told_words
 from optimizer.config.run_config import RunConfig, describe_allowed_values, format_flag
 from optimizer.config.values import read_schema_extra
 from optimizer.goals.objectives import OBJECTIVES

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from optimizer.forecasts.column import Forecast
     from optimizer.report import Run
-    from optimizer.scanning.result import Scan
+    from optimizer.trend_scan.result import Scan
 
 __all__ = ["backtest", "evolve", "forecast", "judge", "load_run", "scan"]
 
@@ -123,8 +123,8 @@ def forecast(out: str | Path, **settings: "Unpack[ForecastKeywords]") -> "Foreca
         ConfigError: When a setting is unknown or wrong, or does not fit the bars.
     """
     from optimizer.report.notebook import LiveLine
-    from optimizer.session.forecasting import forecast_by_settings
-    from optimizer.session.frames import for_a_while
+    from optimizer.run.forecasting import forecast_by_settings
+    from optimizer.run.frames import for_a_while
 
     line = LiveLine()
     with for_a_while(settings) as given:
@@ -227,9 +227,9 @@ def scan(
         ConfigError: When a parameter or a setting is unknown or wrong.
         ParityError: When a row differs from the readable definition.
     """
-    from optimizer.scanning.question import Question
-    from optimizer.scanning.scan import Ways, scan_by_settings
-    from optimizer.session.frames import for_a_while
+    from optimizer.run.frames import for_a_while
+    from optimizer.trend_scan.question import Question
+    from optimizer.trend_scan.scan import Ways, scan_by_settings
 
     question = Question(parameters or {}, high, low, is_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")

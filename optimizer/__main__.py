@@ -16,10 +16,10 @@ from typing import TextIO
 
 from typer.exceptions import TyperException
 
-from optimizer.commands.app import app
-from optimizer.commands.help import ASKED_FOR_ALL
-from optimizer.commands.limits import explain_limit
-from optimizer.commands.notes import (
+from optimizer.cli.app import app
+from optimizer.cli.help import ASKED_FOR_ALL
+from optimizer.cli.limits import explain_limit
+from optimizer.cli.notes import (
     LOGGERS,
     STOPPED,
     handle_signals,
@@ -29,7 +29,7 @@ from optimizer.commands.notes import (
     tell,
     telling,
 )
-from optimizer.commands.streams import keep_for_json
+from optimizer.cli.streams import keep_for_json
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 PACKAGE = "exhaustion-optimizer"

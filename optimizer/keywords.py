@@ -116,7 +116,7 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
 
 
 class ScanKeywords(BarsKeywords, total=False):
-    """Settings of a scan, `optimizer.scanning.knobs.SCANNED`, and bars in memory."""
+    """Settings of a scan, `optimizer.trend_scan.knobs.SCANNED`, and bars in memory."""
 
     start: str | None
     end: str | None

@@ -81,7 +81,7 @@ def pytest_collection_finish():
 @pytest.fixture
 def begun_here(monkeypatch):
     """Runs that a test records by hand count as begun by this user."""
-    from optimizer.session import trust
+    from optimizer.run import trust
 
     monkeypatch.setattr(trust, "_is_known", lambda line: True)
 

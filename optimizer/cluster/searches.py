@@ -15,7 +15,7 @@ from optimizer.cluster.work import JobResult
 from optimizer.errors import OptimizerError
 from optimizer.judging.executors import SearchSetup
 from optimizer.judging.workers import Runner
-from optimizer.session.task import Task
+from optimizer.run.task import Task
 
 
 @dataclass(frozen=True)

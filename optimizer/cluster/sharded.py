@@ -51,11 +51,11 @@ from optimizer.cluster.shard import (
 )
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals
+from optimizer.run.evaluating import MakeEvaluator, TaskEvaluator, local_evaluator
+from optimizer.run.kept_rows import keeping_rows
+from optimizer.run.problem import EngineProblem
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.session.evaluating import MakeEvaluator, TaskEvaluator, local_evaluator
-from optimizer.session.kept_rows import keeping_rows
-from optimizer.session.problem import EngineProblem
-from optimizer.session.task import Task
 
 log = logging.getLogger("optimizer.cluster.cluster")
 

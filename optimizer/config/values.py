@@ -29,7 +29,7 @@ Journal = Literal["wal", "delete"]
 """How a transaction is made safe; ``delete`` is for file systems that several hosts share."""
 
 Decides = Literal["search", "costs", "goals", "strategy", "data", "warm start", "end", "nothing"]
-"""What a knob decides of a run; `optimizer.session.identity` compares it.
+"""What a knob decides of a run; `optimizer.run.identity` compares it.
 
 - ``search`` and ``costs`` decide results by their value.
 - ``goals``, ``strategy``, ``data`` and ``warm start`` decide results by what is made of them: two

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from optimizer.runs.payload import OPTIONAL
+from optimizer.store.payload import OPTIONAL
 
 Number = float | None
 """A figure as it is recorded."""

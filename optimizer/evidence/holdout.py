@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, Weighed
-from optimizer.runs.result import Figures
 from optimizer.shown import format_count
+from optimizer.store.result import Figures
 
 
 @dataclass(frozen=True)

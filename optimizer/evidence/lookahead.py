@@ -19,7 +19,7 @@ from data.checks import PRICES, Flags, Floats
 from data.windows import groups
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
-from optimizer.runs.payload import OPTIONAL
+from optimizer.store.payload import OPTIONAL
 
 TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
 

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from optimizer.evidence.figures import Number
 from optimizer.evidence.statistic import Around, Statistic, Weighed, choose_side, shorten
-from optimizer.runs.payload import OPTIONAL, Payload
+from optimizer.store.payload import OPTIONAL, Payload
 
 DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
 

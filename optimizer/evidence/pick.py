@@ -6,8 +6,8 @@ from typing import Annotated
 
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.statistic import Numbers, shorten
-from optimizer.runs.payload import OPTIONAL
 from optimizer.shown import format_count
+from optimizer.store.payload import OPTIONAL
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from optimizer.evidence.philox import places, units, words
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
 from optimizer.evidence.strength import compute_strength, sum_r_and_squares
 from optimizer.goals.near import axis_moves, compute_reach
-from optimizer.runs.payload import Payload
 from optimizer.shown import fraction
+from optimizer.store.payload import Payload
 from strategy.genes import GenomeLayout
 
 CLOUD = 32

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from optimizer.evidence.figures import Number
-from optimizer.runs.payload import Payload
+from optimizer.store.payload import Payload
 
 FOR, AGAINST = "for", "against"
 """More than luck; where evidence says neither, nothing."""

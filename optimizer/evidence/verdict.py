@@ -15,7 +15,7 @@ from optimizer.evidence.null import MOST_P, MOST_P_OF_ALL, Tally
 from optimizer.evidence.out_of_sample import FEWEST_TRADES, Unseen
 from optimizer.evidence.robust import CHECKS
 from optimizer.grades import GRADES
-from optimizer.runs.payload import Payload
+from optimizer.store.payload import Payload
 
 RULES_VERSION = 1
 """Goes up whenever the same facts get another grade, or other words."""

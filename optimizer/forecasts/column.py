@@ -26,8 +26,8 @@ from optimizer.forecasts.features import Floats, Ints
 from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import Skill, measure_skill
-from optimizer.runs.payload import Payload, decode, encode, sha256
-from optimizer.runs.store import ONCE
+from optimizer.store.payload import Payload, decode, encode, sha256
+from optimizer.store.store import ONCE
 from optimizer.written import write_whole
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 
 from optimizer.forecasts.features import Floats, Ints
 from optimizer.forecasts.fit import Fitted
-from optimizer.runs.payload import Payload
+from optimizer.store.payload import Payload
 
 Number = float | None
 

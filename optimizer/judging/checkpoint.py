@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
-from optimizer.runs import RunStore
-from optimizer.runs.payload import Payload
+from optimizer.store import RunStore
+from optimizer.store.payload import Payload
 
 
 class Numbered(Payload):

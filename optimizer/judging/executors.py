@@ -9,7 +9,7 @@ from engine.runtime.machine import available_cores
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullSetup
 from optimizer.judging.workers import Executor, Pool, Workers
-from optimizer.session.task import Task
+from optimizer.run.task import Task
 
 SearchSetup = NullSetup | FoldSetup
 """What repeats the search of a task."""

@@ -23,9 +23,9 @@ from optimizer.judging.checkpoint import Kept, Numbered
 from optimizer.judging.pick import select_pick
 from optimizer.judging.verdict import INDIVIDUAL_S
 from optimizer.judging.workers import Executor
+from optimizer.run.search import on_other_bars, search
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.session.search import on_other_bars, search
-from optimizer.session.task import Task
 
 
 @dataclass(frozen=True)

@@ -19,16 +19,16 @@ from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.judging.judgement import JUDGEMENT, Judgement
 from optimizer.judging.pick import Pick
-from optimizer.runs import RunStore
-from optimizer.runs.listing import run_folders
-from optimizer.runs.payload import Payload, decode
-from optimizer.runs.result import RunResult, WindowDescription, recorded_result, refuse_red
+from optimizer.run.exported import newest_front
+from optimizer.run.header import OPENED
+from optimizer.run.individuals import describe_individuals
+from optimizer.run.recorded_rows import record_rows
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.session.exported import newest_front
-from optimizer.session.header import OPENED
-from optimizer.session.individuals import describe_individuals
-from optimizer.session.recorded_rows import record_rows
-from optimizer.session.task import Task
+from optimizer.store import RunStore
+from optimizer.store.listing import run_folders
+from optimizer.store.payload import Payload, decode
+from optimizer.store.result import RunResult, WindowDescription, recorded_result, refuse_red
 from optimizer.written import write_whole
 
 LOOKS = "looks.json"

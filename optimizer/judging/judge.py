@@ -60,15 +60,15 @@ from optimizer.judging.trials import (
 from optimizer.judging.unstated import list_unstated
 from optimizer.judging.verdict import null_seconds, trials_seconds, with_verdict
 from optimizer.judging.workers import Pool
-from optimizer.runs import RunStore
+from optimizer.run.columns import recorded_fits
+from optimizer.run.exported import newest_front
+from optimizer.run.header import recorded_task
+from optimizer.run.problem import JustSearched, Trials, trials_fit
+from optimizer.run.search import search
+from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
-from optimizer.session.columns import recorded_fits
-from optimizer.session.exported import newest_front
-from optimizer.session.header import recorded_task
-from optimizer.session.problem import JustSearched, Trials, trials_fit
-from optimizer.session.search import search
-from optimizer.session.task import Task
+from optimizer.store import RunStore
 
 
 def judge_run(

@@ -20,9 +20,9 @@ from optimizer.evidence.sharpe import SharpeRecord
 from optimizer.evidence.statistic import Statistic
 from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
-from optimizer.runs.payload import OPTIONAL, Payload
-from optimizer.runs.result import RunResult, recorded_result
-from optimizer.runs.store import RunStore
+from optimizer.store.payload import OPTIONAL, Payload
+from optimizer.store.result import RunResult, recorded_result
+from optimizer.store.store import RunStore
 
 JUDGEMENT = "judgement"
 """Name of the rows of evidence that hold judgements; the last one counts."""

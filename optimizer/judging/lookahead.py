@@ -20,8 +20,8 @@ from optimizer.evidence.lookahead import (
     same_bits,
     signals_taken,
 )
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.session.task import Task
 
 
 def causal_record(

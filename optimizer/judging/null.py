@@ -15,12 +15,12 @@ from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Kept, Numbered, Watch
 from optimizer.judging.pick import select_pick
 from optimizer.judging.workers import Executor
-from optimizer.runs.payload import OPTIONAL
-from optimizer.runs.result import RunResult
+from optimizer.run.kept_rows import keeping_rows
+from optimizer.run.search import on_other_bars, search
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.session.kept_rows import keeping_rows
-from optimizer.session.search import on_other_bars, search
-from optimizer.session.task import Task
+from optimizer.store.payload import OPTIONAL
+from optimizer.store.result import RunResult
 
 Kind = Literal["shuffled", "mirrored"]
 

@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 from optimizer.errors import ConfigError, StoreError
-from optimizer.runs import RunStore
-from optimizer.runs.result import RunResult, recorded_result
+from optimizer.run.exported import resume_command
+from optimizer.run.identity import require_identity
+from optimizer.run.recorded_places import require_warm_start
+from optimizer.run.search import on_other_bars
+from optimizer.run.task import Task
+from optimizer.run.warm_start import hash_genomes, load_warm_start
 from optimizer.search.generation import Floats
-from optimizer.session.exported import resume_command
-from optimizer.session.identity import require_identity
-from optimizer.session.recorded_places import require_warm_start
-from optimizer.session.search import on_other_bars
-from optimizer.session.task import Task
-from optimizer.session.warm_start import hash_genomes, load_warm_start
+from optimizer.store import RunStore
+from optimizer.store.result import RunResult, recorded_result
 
 BY_RULE = ("plateau", "max_evaluations")
 """What ends a search by what it found; on other bars it may find that sooner or later."""

@@ -11,13 +11,13 @@ from optimizer.config.data import CostSettings, DataSettings, StrategySettings, 
 from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import ConfigError
 from optimizer.judging.holdout import list_bar_ranges, overlap
-from optimizer.runs import RunStore
-from optimizer.runs.result import RunHeader
+from optimizer.run.exported import newest_front, require_result
+from optimizer.run.header import is_opened, prepare_replay, recorded_config, shown_task
+from optimizer.run.identity import build_identity, require_identity, require_same
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.session.exported import newest_front, require_result
-from optimizer.session.header import is_opened, prepare_replay, recorded_config, shown_task
-from optimizer.session.identity import build_identity, require_identity, require_same
-from optimizer.session.task import Task
+from optimizer.store import RunStore
+from optimizer.store.result import RunHeader
 
 WINDOWS = frozenset(WindowSettings.model_fields)
 ASKED = WINDOWS.union(DataSettings.model_fields, CostSettings.model_fields)

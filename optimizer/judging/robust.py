@@ -24,8 +24,8 @@ from optimizer.evidence.robust import (
 from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.strength import compute_strength
 from optimizer.judging.pick import SUM_R, TRADES, Pick, strengths
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.session.task import Task
 
 
 def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:

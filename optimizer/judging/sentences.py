@@ -8,8 +8,8 @@ from optimizer.evidence.robust import CHECKED
 from optimizer.evidence.statistic import AGAINST, FOR, Around, Weighed
 from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.judging.judgement import Judgement
-from optimizer.runs.result import RunResult
 from optimizer.shown import format_count, number
+from optimizer.store.result import RunResult
 
 STEPS = {
     "too_little": "more bars, wider bounds (--bound), or rules that trade more often.",

@@ -17,9 +17,9 @@ from optimizer.evidence.returns import daily_returns, list_days
 from optimizer.evidence.splits import combinatorial, distinct, paths
 from optimizer.evidence.trials import TrialsRecord, chosen_trials
 from optimizer.judging.pick import SUMS, Pick
+from optimizer.run.problem import Trials
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.session.problem import Trials
-from optimizer.session.task import Task
 
 MOST_IN_BLOCKS = 50_000
 """Trials whose halves of blocks are compared at most."""

@@ -8,7 +8,7 @@ from math import comb
 from optimizer.evidence.null import DEFAULT_SEARCHES, NullKind
 from optimizer.judging.checkpoint import Rows
 from optimizer.judging.judgement import Judgement
-from optimizer.session.header import OPENED
+from optimizer.run.header import OPENED
 from optimizer.shown import format_count, number
 
 NULL = re.compile(r"null/(?P<keep>none|day|week)/(?P<kind>shuffled|mirrored)")

@@ -20,8 +20,8 @@ from optimizer.evidence.strength import find_strongest
 from optimizer.evidence.trials import MOST_TRIALS
 from optimizer.evidence.verdict import NOT_TESTED, RULES_VERSION, SIMULATED, Facts, Verdict, decide
 from optimizer.judging.judgement import Judgement
-from optimizer.runs.result import RunResult, WindowDescription
-from optimizer.session.exported import resume_command
+from optimizer.run.exported import resume_command
+from optimizer.store.result import RunResult, WindowDescription
 
 INDIVIDUAL_S = 1.8e-6
 """What a search takes for an individual beside its evaluation: 7.4 s for 1,000 generations of 4,096

@@ -10,8 +10,8 @@ from engine.accounts.ledger import Ledger, Trade
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.report.trades import collect_trades, trades_frame
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.session.task import Task
 
 
 class Apart:

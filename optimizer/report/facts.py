@@ -9,11 +9,11 @@ from data.bars import Window
 from optimizer.goals.advice import describe_bounds
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
-from optimizer.runs.result import describe_certificate, quality_lines
-from optimizer.runs.rows import count_rejected
-from optimizer.runs.windows import describe_windows, searched_windows, taken_together
-from optimizer.session.markets import Markets
+from optimizer.run.markets import Markets
 from optimizer.shown import HELD_OUT, format_count, minute, number
+from optimizer.store.result import describe_certificate, quality_lines
+from optimizer.store.rows import count_rejected
+from optimizer.store.windows import describe_windows, searched_windows, taken_together
 
 Fact = tuple[str, str]
 

@@ -11,7 +11,7 @@ from optimizer.evidence.folds import Range
 from optimizer.report.account import Curve, equity_curve
 from optimizer.report.tables import Tables
 from optimizer.report.trades import collect_trades
-from optimizer.session.markets import Markets
+from optimizer.run.markets import Markets
 
 
 def stitched_curve(run: Tables) -> Curve | None:

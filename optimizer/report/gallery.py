@@ -35,9 +35,9 @@ from optimizer.report.trades import (
     by_weekday,
     cost_facts,
 )
-from optimizer.runs.result import choose_noun
+from optimizer.run.points import wants_more
 from optimizer.search.generation import Floats
-from optimizer.session.points import wants_more
+from optimizer.store.result import choose_noun
 from strategy.errors import unknown
 
 GROUPS = ("hour", "weekday", "symbol", "reason", "side")

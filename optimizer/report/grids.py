@@ -14,11 +14,11 @@ from optimizer.errors import ConfigError
 from optimizer.goals.objectives import parse_objective
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints
-from optimizer.runs import RunStore
+from optimizer.run.exported import recorded_individuals
+from optimizer.run.importance import count_needed, importance
+from optimizer.run.points import MOST_VALUES, Grid, build_grid, find_points, measure_points
 from optimizer.search.generation import Floats
-from optimizer.session.exported import recorded_individuals
-from optimizer.session.importance import count_needed, importance
-from optimizer.session.points import MOST_VALUES, Grid, build_grid, find_points, measure_points
+from optimizer.store import RunStore
 from strategy.errors import unknown
 
 MOST_MEASURED = 2_000

@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.report.charts.progress import LEVELS
-from optimizer.runs import GenerationSummary, RunStore
-from optimizer.runs.result import RunHeader
 from optimizer.search.evolution import find_front
 from optimizer.search.generation import Floats, Population
 from optimizer.shown import evenly
+from optimizer.store import GenerationSummary, RunStore
+from optimizer.store.result import RunHeader
 
 MOST_GENERATIONS = 200
 """More than this are not read: an even choice of them looks the same."""

@@ -14,7 +14,6 @@ from optimizer.report.charts.front import metric_axis
 from optimizer.report.regimes import Regimes, find_regimes
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints, Trades
-from optimizer.runs.result import Member, choose_noun
 from optimizer.shown import (
     BESIDE_OBJECTIVES,
     HELD_OUT,
@@ -24,6 +23,7 @@ from optimizer.shown import (
     metric,
     number,
 )
+from optimizer.store.result import Member, choose_noun
 
 MOST_MEMBERS = 1_000
 """Members that a page names."""

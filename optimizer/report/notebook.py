@@ -9,13 +9,13 @@ from typing import Any
 from optimizer.report.evidence import answer
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
-from optimizer.runs import RunStore
-from optimizer.runs.labels import Labels
-from optimizer.session.problem import Evaluator, JustSearched
-from optimizer.session.progress import Progress
-from optimizer.session.task import Task
-from optimizer.session.workflow import Observer
+from optimizer.run.problem import Evaluator, JustSearched
+from optimizer.run.progress import Progress
+from optimizer.run.task import Task
+from optimizer.run.workflow import Observer
 from optimizer.shown import format_count, metric
+from optimizer.store import RunStore
+from optimizer.store.labels import Labels
 
 FRAME_EVERY_S = 0.2
 

@@ -25,8 +25,8 @@ from optimizer.report.glossary import anchor, terms
 from optimizer.report.model import MOST_MEMBERS, choose, member_rows, page_data
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
-from optimizer.runs.files import REPORT
 from optimizer.shown import HELD_OUT, format_count
+from optimizer.store.files import REPORT
 from optimizer.written import write_whole
 
 PARTS = ("verdict", "evidence", "front", "candidate", "trades", "search", "glossary")

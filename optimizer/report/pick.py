@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from optimizer.errors import ConfigError
+from optimizer.run.compared import hypervolume_shares
 from optimizer.search.generation import Floats
-from optimizer.session.compared import hypervolume_shares
 
 
 def knee(objectives: Floats) -> int:

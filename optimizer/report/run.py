@@ -25,19 +25,19 @@ from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
 from optimizer.report.regimes import Regimes, find_regimes
 from optimizer.report.tables import Specs, Tables, build_data_flags
-from optimizer.runs import RunStore, find_run
-from optimizer.runs.labels import Labels, change_labels, read_labels
-from optimizer.runs.result import RunHeader, refuse_red
+from optimizer.run.causal import prove_one, prove_shown
+from optimizer.run.genes_file import encode_genome
+from optimizer.run.header import build_run_header
+from optimizer.run.identity import build_identity
+from optimizer.run.individuals import describe_individuals
+from optimizer.run.points import find_points, measure_points, wants_more
+from optimizer.run.recorded_code import trust_run
+from optimizer.run.task import Task, check_genome_fits, prepare
+from optimizer.run.workflow import start_run
 from optimizer.search.generation import Floats
-from optimizer.session.causal import prove_one, prove_shown
-from optimizer.session.genes_file import encode_genome
-from optimizer.session.header import build_run_header
-from optimizer.session.identity import build_identity
-from optimizer.session.individuals import describe_individuals
-from optimizer.session.points import find_points, measure_points, wants_more
-from optimizer.session.recorded_code import trust_run
-from optimizer.session.task import Task, check_genome_fits, prepare
-from optimizer.session.workflow import start_run
+from optimizer.store import RunStore, find_run
+from optimizer.store.labels import Labels, change_labels, read_labels
+from optimizer.store.result import RunHeader, refuse_red
 from strategy import STRATEGIES, StrategyError, load_strategy, register
 from strategy.errors import quote_value
 from strategy.model import Strategy
@@ -259,7 +259,7 @@ def _as_configured(
 ) -> AbstractContextManager[dict[str, object]]:
     """Settings in which a strategy has a name, and bars in memory are a file."""
     # Only now: few runs are of bars in memory.
-    from optimizer.session.frames import frames_as_files
+    from optimizer.run.frames import frames_as_files
 
     named = dict(settings)
     if "strategy" in named:

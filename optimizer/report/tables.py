@@ -16,21 +16,21 @@ from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.returns import list_days
 from optimizer.evidence.verdict import Verdict
-from optimizer.exporting.programs import build_program
+from optimizer.export.programs import build_program
 from optimizer.judging.judgement import opened_result
 from optimizer.judging.verdict import build_unfinished_verdict, derive_verdict, find_pick
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_weight, knee, parse_weights
 from optimizer.report.trades import Ints, Trades, collect_trades, trades_frame
-from optimizer.runs import GenerationSummary, RunStore
-from optimizer.runs.result import FIGURES, Figures, Member, RunHeader, RunResult, best_first
+from optimizer.run.header import shown_task
+from optimizer.run.importance import measure_run_importance
+from optimizer.run.individuals import describe_individuals
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats, final_front
-from optimizer.session.header import shown_task
-from optimizer.session.importance import measure_run_importance
-from optimizer.session.individuals import describe_individuals
-from optimizer.session.task import Task
 from optimizer.shown import HELD_OUT
+from optimizer.store import GenerationSummary, RunStore
+from optimizer.store.result import FIGURES, Figures, Member, RunHeader, RunResult, best_first
 from strategy.errors import StrategyError, unknown
 
 Specs = str | Sequence[str]
@@ -365,7 +365,7 @@ class Tables:
 
         Returns:
             A row a gene: its share alone, its share beyond the others, and what chance reaches of
-            either, as `optimizer.session.importance` says.
+            either, as `optimizer.run.importance` says.
 
         Raises:
             ConfigError: When there is no such objective, or too few trials.

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from optimizer.report.tables import Tables
-from optimizer.runs.result import Member
 from optimizer.shown import fraction, metric
+from optimizer.store.result import Member
 
 CHOSEN = (
     "Not what to expect: these are the bars that were searched, where every result is chosen to "

@@ -11,17 +11,17 @@ from optimizer.errors import OptimizerError, ParityError
 from optimizer.evidence.verdict import RULES_VERSION
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.unstated import Unstated
-from optimizer.runs import RunStore
-from optimizer.runs.files import OWNER
-from optimizer.runs.labels import Labels, label_problems, read_labels
-from optimizer.runs.lock import read_owner
-from optimizer.runs.result import RunResult, recorded_result
+from optimizer.run.exported import newest_front
+from optimizer.run.header import is_opened, recorded_task
+from optimizer.run.identity import recorded_identity
+from optimizer.run.recorded_rows import find_differing_rows, recorded_rows
+from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
-from optimizer.session.exported import newest_front
-from optimizer.session.header import is_opened, recorded_task
-from optimizer.session.identity import recorded_identity
-from optimizer.session.recorded_rows import find_differing_rows, recorded_rows
-from optimizer.session.task import Task
+from optimizer.store import RunStore
+from optimizer.store.files import OWNER
+from optimizer.store.labels import Labels, label_problems, read_labels
+from optimizer.store.lock import read_owner
+from optimizer.store.result import RunResult, recorded_result
 from optimizer.verifying.differing import find_differences
 from optimizer.verifying.evidence import Rejudged, verdict_problems
 from optimizer.verifying.replay import (

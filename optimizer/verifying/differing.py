@@ -4,8 +4,8 @@ import json
 import math
 from collections.abc import Mapping
 
-from optimizer.runs.payload import encode
-from optimizer.session.identity import different_lines
+from optimizer.run.identity import different_lines
+from optimizer.store.payload import encode
 
 WORDS = ("recorded", "it follows")
 

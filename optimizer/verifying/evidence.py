@@ -24,14 +24,14 @@ from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.repeated import searched_task
 from optimizer.judging.robust import robust_record
 from optimizer.judging.verdict import with_verdict
-from optimizer.runs import RunStore
-from optimizer.runs.payload import Payload
-from optimizer.runs.result import RunResult
+from optimizer.run.columns import recorded_fits
+from optimizer.run.header import OPENED
+from optimizer.run.identity import recorded_identity
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.session.columns import recorded_fits
-from optimizer.session.header import OPENED
-from optimizer.session.identity import recorded_identity
-from optimizer.session.task import Task
+from optimizer.store import RunStore
+from optimizer.store.payload import Payload
+from optimizer.store.result import RunResult
 from optimizer.verifying.differing import as_far_as_recorded, find_differences
 from optimizer.verifying.stated import find_stop_rule
 

@@ -9,22 +9,22 @@ from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.replay.certificate import Replay, build_certificate, certify
 from engine.replay.sample import Piece
-from optimizer.runs import RunStore
-from optimizer.runs.result import Member, RunResult, refuse_red
-from optimizer.runs.rows import front_members
+from optimizer.run.causal import prove_front
+from optimizer.run.columns import FITS, list_fits
+from optimizer.run.ended import Ended, describe_result
+from optimizer.run.header import build_run_header
+from optimizer.run.identity import build_identity, require_identity
+from optimizer.run.individuals import describe_individuals
+from optimizer.run.search import numbered_front
+from optimizer.run.task import Task
 from optimizer.search.archive import hypervolume
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.memory import Memory, from_numbers
 from optimizer.search.stopping import stop_reason
-from optimizer.session.causal import prove_front
-from optimizer.session.columns import FITS, list_fits
-from optimizer.session.ended import Ended, describe_result
-from optimizer.session.header import build_run_header
-from optimizer.session.identity import build_identity, require_identity
-from optimizer.session.individuals import describe_individuals
-from optimizer.session.search import numbered_front
-from optimizer.session.task import Task
 from optimizer.shown import evenly
+from optimizer.store import RunStore
+from optimizer.store.result import Member, RunResult, refuse_red
+from optimizer.store.rows import front_members
 from optimizer.verifying.differing import as_far_as_recorded, find_differences
 
 CIRCUMSTANCES = ("created_at", "command", "device", "versions", "strategy_file", "notes", FITS)

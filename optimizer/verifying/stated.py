@@ -8,7 +8,7 @@ from optimizer.judging.checkpoint import Rows, read_numbered
 from optimizer.judging.judgement import JUDGEMENT, Judgement
 from optimizer.judging.null import KINDS, NullSearch, list_strengths
 from optimizer.judging.unstated import Unstated, list_unstated
-from optimizer.runs.result import RunResult
+from optimizer.store.result import RunResult
 from optimizer.verifying.differing import find_differences
 
 OF_TRIALS = ("sharpe", "cscv", "bootstrap")

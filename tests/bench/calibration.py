@@ -25,7 +25,7 @@ from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.verdict import FEWEST_SEARCHES
 from optimizer.judging.null import KINDS, NullJob, NullSetup
 from optimizer.judging.pick import select_pick
-from optimizer.session.search import search
+from optimizer.run.search import search
 from tests.support.evidence import planted
 from tests.support.judging import task_on
 

@@ -24,9 +24,9 @@ from engine.indicators.plan import plan_rows
 from engine.reference import Reference
 from engine.replay.certificate import certify
 from engine.runtime.machine import describe_processor, versions
-from optimizer.commands.bench_calls import extend_bars, peak_memory_bytes, time_calls
+from optimizer.cli.bench_calls import extend_bars, peak_memory_bytes, time_calls
 from optimizer.config.run_config import resolve_config
-from optimizer.session.task import prepare
+from optimizer.run.task import prepare
 from strategy import Strategy
 from strategy.genes import Floats
 

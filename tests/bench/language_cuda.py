@@ -24,7 +24,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.conditions.cuda import specialization
 from engine.runtime.machine import versions
-from optimizer.commands.bench_calls import extend_bars, time_calls
+from optimizer.cli.bench_calls import extend_bars, time_calls
 from strategy import find_strategy
 from strategy.files import build_strategies
 from tests.support.worlds import random_genomes

@@ -15,7 +15,7 @@ from engine.accounts.account import Account
 from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import compute_metrics
 from optimizer.config.run_config import RunConfig
-from optimizer.session.task import prepare
+from optimizer.run.task import prepare
 
 
 class Compared(NamedTuple):

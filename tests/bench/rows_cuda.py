@@ -25,7 +25,7 @@ from engine.cpu.backend import CpuBackend
 from engine.cuda import CudaBackend
 from engine.fast_case import find_fast_case
 from engine.indicators.cuda import tables
-from optimizer.commands.bench_calls import extend_bars
+from optimizer.cli.bench_calls import extend_bars
 from strategy import find_strategy
 from strategy.kinds import KINDS
 from tests.support.device_rows import constants, expected_codes, never_mended

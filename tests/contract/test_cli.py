@@ -7,12 +7,12 @@ import pytest
 from engine.accounts.ledger import ACCUMULATORS
 from engine.devices import why_absent
 from optimizer.__main__ import PACKAGE, main
-from optimizer.commands.help import EVERYDAY, SECTIONS
+from optimizer.cli.help import EVERYDAY, SECTIONS
 from optimizer.config.run_config import RunConfig, format_flag, make_config, resolve_config
 from optimizer.goals.objectives import OBJECTIVES
-from optimizer.runs.files import DATABASE
-from optimizer.runs.result import FIGURES
-from optimizer.session import workflow
+from optimizer.run import workflow
+from optimizer.store.files import DATABASE
+from optimizer.store.result import FIGURES
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, write_market
 
@@ -206,7 +206,7 @@ def test_a_market_without_trades_is_no_error(command, flat_market):
 
 def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, market, monkeypatch):
     """Engines that disagree are never passed over, and the run is shown all the same."""
-    from optimizer.session import evaluating
+    from optimizer.run import evaluating
 
     honest = evaluating.certify
 
@@ -314,7 +314,7 @@ def test_bench_verifies_before_it_times(command, market, monkeypatch):
     assert {timing["what"] for timing in found["timings"]} == {"rows cached", "rows new"}
     from dataclasses import replace
 
-    from optimizer.commands import bench_calls
+    from optimizer.cli import bench_calls
 
     honest = bench_calls.certify
 

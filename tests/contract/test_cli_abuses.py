@@ -78,7 +78,7 @@ def test_a_program_that_begins_anew_finds_ours_too(tmp_path):
     (tmp_path / "strategy.py").write_text(FOREIGN)
     program = (
         "-c",
-        "import sys; sys.path.insert(0, sys.argv[1]); from optimizer.commands import restart;"
+        "import sys; sys.path.insert(0, sys.argv[1]); from optimizer.cli import restart;"
         "sys.orig_argv = ['python', '-m', 'optimizer', 'x']; sys.argv = ['m', 'x'];"
         "restart._replace_program(['strategies', 'list'], {})",
     )

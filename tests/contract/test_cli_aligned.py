@@ -12,7 +12,7 @@ import pytest
 import optimizer
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError
-from optimizer.runs import RunStore, find_run
+from optimizer.store import RunStore, find_run
 from tests.support.commands import SMALL, market_columns
 
 MINE = """from strategy.words import *

@@ -8,7 +8,7 @@ import pytest
 from engine.accounts.ledger import REASONS, Trade
 from optimizer import backtest, load_run
 from optimizer.config.run_config import RunConfig
-from optimizer.session.task import prepare
+from optimizer.run.task import prepare
 from tests.support.commands import market_columns, write_market
 from tests.support.series import csv_text
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from data import load_bars
-from optimizer.commands import bench_whole
-from optimizer.commands.bench_whole import Case
+from optimizer.cli import bench_whole
+from optimizer.cli.bench_whole import Case
 
 pytestmark = pytest.mark.slow
 

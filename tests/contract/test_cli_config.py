@@ -5,10 +5,10 @@ import os
 
 import pytest
 
-from optimizer.commands.shared import ALL, DATA, MARKET, TRADES
+from optimizer.cli.shared import ALL, DATA, MARKET, TRADES
 from optimizer.config.run_config import RunConfig, format_flag
-from optimizer.session import workflow
-from optimizer.session.task import prepare
+from optimizer.run import workflow
+from optimizer.run.task import prepare
 from tests.support.commands import SMALL
 
 pytestmark = pytest.mark.slow

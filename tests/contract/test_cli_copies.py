@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from optimizer.runs import RunStore
-from optimizer.session import columns, recorded_rows
+from optimizer.run import columns, recorded_rows
+from optimizer.store import RunStore
 from tests.support.commands import SMALL
 from tests.support.own_files import momentum_file
 

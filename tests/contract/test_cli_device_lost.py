@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.devices import why_absent
-from optimizer.runs import RunStore, list_runs
+from optimizer.store import RunStore, list_runs
 from tests.support.commands import Outcome, market_columns, run, start
 from tests.support.paths import FINDS
 from tests.support.series import write_parquet

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from optimizer import load_run
-from optimizer.runs import RunStore, list_runs
+from optimizer.store import RunStore, list_runs
 from tests.support.commands import SMALL, write_market
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ import pytest
 from data import PROVIDERS, load_bars
 from data.cache import PartBars, SeriesCache, SeriesKey
 from data.providers import ccxt_exchange
-from optimizer.commands import data_tables as data_module
-from optimizer.commands.console import Lines
+from optimizer.cli import data_tables as data_module
+from optimizer.cli.console import Lines
 from tests.support.commands import SMALL, write_market
 from tests.support.exchange import FakeExchange, served
 from tests.support.series import MINUTE_NS, NAMES, START_NS, csv_text, make_columns, write_csv

@@ -17,10 +17,10 @@ import optimizer
 from data.dated import read_dated
 from engine.forecasts import training
 from optimizer.forecasts.column import column_hash, read_forecast, write_forecast
-from optimizer.runs import RunStore
-from optimizer.runs.payload import encode, sha256
-from optimizer.session import forecasting
-from optimizer.session.columns import list_fits, recorded_fits
+from optimizer.run import forecasting
+from optimizer.run.columns import list_fits, recorded_fits
+from optimizer.store import RunStore
+from optimizer.store.payload import encode, sha256
 from strategy.files import build_strategies
 from tests.support.commands import SMALL, market_columns, run
 from tests.support.forging import forge

@@ -8,7 +8,7 @@ import pytest
 
 from engine.replay.certificate import certify
 from optimizer.config.run_config import RunConfig
-from optimizer.session.task import prepare
+from optimizer.run.task import prepare
 from tests.support.commands import SMALL, write_market
 
 pytestmark = pytest.mark.slow

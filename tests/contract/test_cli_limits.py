@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from engine.runtime.machine import available_cores
-from optimizer.runs import RunStore
-from optimizer.session.header import recorded_config
+from optimizer.run.header import recorded_config
+from optimizer.store import RunStore
 from tests.support.commands import SMALL, write_market
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def test_threads_of_a_larger_machine_are_no_reason_to_refuse_its_run(command, ma
     begun = command("evolve", "--data", market, *SMALL, "--threads", 1, "--json").json
     with RunStore.open(Path(begun["path"])) as store:
         assert recorded_config(store, {}).threads == 1
-        monkeypatch.setattr("optimizer.session.header.available_cores", lambda: 0)
+        monkeypatch.setattr("optimizer.run.header.available_cores", lambda: 0)
         assert recorded_config(store, {}).threads is None
         assert recorded_config(store, {"threads": 5}).threads == 5
 

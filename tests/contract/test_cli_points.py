@@ -12,9 +12,9 @@ from optimizer.report import gallery, grids
 from optimizer.report.charts import progress
 from optimizer.report.charts.chart import RED_TO_GREEN, TO_GREEN
 from optimizer.report.grids import MOST_RANGES, Candidates, choose_genes
-from optimizer.runs import RunStore
-from optimizer.session.exported import recorded_individuals
-from optimizer.session.points import MOST_VALUES, build_grid, wants_more
+from optimizer.run.exported import recorded_individuals
+from optimizer.run.points import MOST_VALUES, build_grid, wants_more
+from optimizer.store import RunStore
 from tests.support.commands import SMALL
 
 STEPS = ("--search", "lattice", "--step", "reward_r=0.5", "--step", "max_hold=100")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from optimizer.runs import RunStore, list_runs
+from optimizer.store import RunStore, list_runs
 from tests.support.commands import SMALL, Outcome, run, start, write_market
 from tests.support.paths import FINDS, ROOT
 

@@ -6,9 +6,9 @@ import pytest
 
 from optimizer.config.run_config import RunConfig
 from optimizer.report import Run, write_report
-from optimizer.runs import find_run
-from optimizer.runs.result import quality_lines
-from optimizer.session.markets import load_markets
+from optimizer.run.markets import load_markets
+from optimizer.store import find_run
+from optimizer.store.result import quality_lines
 from tests.support.commands import SMALL, write_market
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from data.errors import FetchError
 from data.table import FetchOptions
 from optimizer import judge, load_run
 from optimizer.errors import StoreError
-from optimizer.runs import find_run
-from optimizer.session import trust
+from optimizer.run import trust
+from optimizer.store import find_run
 from strategy.errors import StrategyError
 from tests.support.commands import SMALL
 from tests.support.own_files import momentum_file

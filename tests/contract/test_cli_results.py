@@ -9,10 +9,10 @@ import pytest
 from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.goals.objectives import OBJECTIVES
-from optimizer.runs import RunStore
-from optimizer.runs.result import FIGURES
+from optimizer.run.task import prepare
 from optimizer.search.evolution import front_hash
-from optimizer.session.task import prepare
+from optimizer.store import RunStore
+from optimizer.store.result import FIGURES
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, run, write_market
 

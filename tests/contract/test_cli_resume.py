@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore
+from optimizer.store import RunStore
 
 pytestmark = pytest.mark.slow
 
@@ -142,7 +142,7 @@ def test_how_it_is_computed_may_change(command, whole, broken, flags):
 
 def test_other_libraries_are_recorded_and_allowed(command, whole, broken, monkeypatch):
     """A run goes on after an upgrade: some individuals are verified, and the change is kept."""
-    from optimizer.session import header
+    from optimizer.run import header
 
     real = header.versions
     monkeypatch.setattr(header, "versions", lambda: {**real(), "numpy": "99.0"})
@@ -153,7 +153,7 @@ def test_other_libraries_are_recorded_and_allowed(command, whole, broken, monkey
 
 def test_another_law_is_another_run(command, whole, broken, monkeypatch):
     """A run that an older engine began is not gone on with by a newer one."""
-    from optimizer.session import identity
+    from optimizer.run import identity
 
     monkeypatch.setattr(identity, "ENGINE_VERSION", identity.ENGINE_VERSION + 1)
     before = dump(broken)
@@ -296,7 +296,7 @@ def test_a_run_that_cannot_be_recorded_any_more_says_how_to_go_on(command, whole
 
 def test_on_a_network_file_system_the_other_journal_records(command, whole, monkeypatch):
     """The refusal names it; begun so, a run goes on to the same front, and is judged."""
-    monkeypatch.setattr("optimizer.runs.space.network_kind", lambda path: "nfs4")
+    monkeypatch.setattr("optimizer.store.space.network_kind", lambda path: "nfs4")
     refused = command("evolve", *SEARCH)
     assert refused.code != 0
     assert "or begin them with --journal delete" in refused.error

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from optimizer import load_run
-from optimizer.commands import console
+from optimizer.cli import console
 from optimizer.evidence.pick import PickRecord
 from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import opened_result
 from optimizer.judging.verdict import find_pick
-from optimizer.runs import RunStore, list_runs
 from optimizer.shown import fraction
+from optimizer.store import RunStore, list_runs
 from tests.support.commands import SMALL, write_market
 from tests.support.judged import judgement, record_judgement
 

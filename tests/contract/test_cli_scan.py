@@ -15,9 +15,9 @@ import pytest
 from rich.cells import cell_len
 
 from optimizer import scan
-from optimizer.commands.scan_tables import _runs, _stands
+from optimizer.cli.scan_tables import _runs, _stands
 from optimizer.errors import ConfigError
-from optimizer.scanning import scan as scan_module
+from optimizer.trend_scan import scan as scan_module
 from tests.support.commands import Commands, start, write_market
 
 LENGTHS = {"AAA": 900, "BBB": 400, "CCC": 700, "DDD": 39}

@@ -15,10 +15,10 @@ import pytest
 import optimizer
 from optimizer import load_run
 from optimizer.errors import ConfigError
-from optimizer.runs import RunStore, find_run
-from optimizer.session import kept_rows, recorded_rows
-from optimizer.session.header import recorded_front
-from optimizer.session.individuals import describe_individuals
+from optimizer.run import kept_rows, recorded_rows
+from optimizer.run.header import recorded_front
+from optimizer.run.individuals import describe_individuals
+from optimizer.store import RunStore, find_run
 from strategy import STRATEGIES, StrategyError, load_strategy, words
 from strategy.files import build_strategies
 from strategy.kinds import COLUMNS

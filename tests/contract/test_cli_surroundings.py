@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from data.errors import SourceError
-from optimizer.commands.limits import explain_limit
+from optimizer.cli.limits import explain_limit
 from tests.support.commands import SMALL, run, start
 from tests.support.limits import files_up_to
 
 PRINTS = """import os, sys
 from optimizer.__main__ import main
-from optimizer.session import markets
+from optimizer.run import markets
 load = markets.load_series
 
 def load_and_print(*arguments, **more):

@@ -139,7 +139,7 @@ def test_what_windows_make_is_said_of_the_objectives(command, folder):
 
 def test_tables_of_many_windows_fit_a_terminal(command, folder, monkeypatch):
     """At 80 columns no heading and no figure is cut."""
-    monkeypatch.setattr("optimizer.commands.console.WIDTH_OF_A_FILE", 80)
+    monkeypatch.setattr("optimizer.cli.console.WIDTH_OF_A_FILE", 80)
     command("evolve", "--data", f"csv:{folder}", "--holdout", "20%", *EASY, "--quiet")
     opened(command)
     out = command("runs", "show", "latest").out

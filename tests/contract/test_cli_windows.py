@@ -12,8 +12,8 @@ from engine.batch import Engine
 from optimizer import load_run
 from optimizer.errors import ConfigError
 from optimizer.report import page_html
-from optimizer.session import task as task_module
-from optimizer.session.markets import Markets, load_markets
+from optimizer.run import task as task_module
+from optimizer.run.markets import Markets, load_markets
 from tests.support.commands import SMALL, write_market
 from tests.support.pages import data_of
 

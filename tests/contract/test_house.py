@@ -13,7 +13,7 @@ import strategy
 from data import PROVIDERS
 from engine.devices import BACKENDS, load_backend, why_absent
 from engine.fast_case import INDICATORS, SOURCES
-from optimizer.commands.app import app
+from optimizer.cli.app import app
 from optimizer.config.run_config import RunConfig
 from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES

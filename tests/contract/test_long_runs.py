@@ -8,9 +8,9 @@ from statistics import median
 import pytest
 
 from optimizer.config.run_config import RunConfig
-from optimizer.runs import RunStore
-from optimizer.session.task import prepare
-from optimizer.session.workflow import Observer, record_bytes, start_run
+from optimizer.run.task import prepare
+from optimizer.run.workflow import Observer, record_bytes, start_run
+from optimizer.store import RunStore
 from tests.support.commands import write_market
 from tests.support.fresh import STATM, resident_bytes, run_fresh
 from tests.support.recording import quick_directory

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from optimizer.commands.app import app
-from optimizer.runs.result import FIGURES
+from optimizer.cli.app import app
+from optimizer.store.result import FIGURES
 from strategy import words
 from tests.support.paths import ROOT
 

@@ -11,13 +11,13 @@ import pytest
 
 from data import Window
 from optimizer import load_run
-from optimizer.commands.backtest_tables import ledger_table
-from optimizer.commands.console import csv_text
+from optimizer.cli.backtest_tables import ledger_table
+from optimizer.cli.console import csv_text
 from optimizer.config.run_config import RunConfig
 from optimizer.report import write_report
 from optimizer.report.run import Single
-from optimizer.session.markets import Markets
-from optimizer.session.task import prepare
+from optimizer.run.markets import Markets
+from optimizer.run.task import prepare
 from tests.support.browser import opened
 from tests.support.commands import market_columns, write_market
 from tests.support.judged import judgement, record_judgement

@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from optimizer import load_run
-from optimizer.commands.backtest_tables import ledger_table
-from optimizer.commands.console import csv_text
+from optimizer.cli.backtest_tables import ledger_table
+from optimizer.cli.console import csv_text
 from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.report import write_report
 from optimizer.shown import MEANINGS, metric

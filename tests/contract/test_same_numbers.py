@@ -9,8 +9,8 @@ import pytest
 from optimizer import load_run
 from optimizer.grades import GRADE_WORDS
 from optimizer.report.charts.chart import words
-from optimizer.runs.result import FIGURES
 from optimizer.shown import metric
+from optimizer.store.result import FIGURES
 from tests.support.commands import write_market
 from tests.support.pages import data_of
 

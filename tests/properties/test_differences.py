@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from optimizer.runs.payload import encode
-from optimizer.session.identity import different_lines
+from optimizer.run.identity import different_lines
+from optimizer.store.payload import encode
 
 LEAVES = (
     st.none()

@@ -16,7 +16,7 @@ from data import DataError, load_bars
 from data.checks import VALUES
 from data.providers.column_names import ROLES
 from optimizer.errors import ConfigError
-from optimizer.session.frames import with_frames
+from optimizer.run.frames import with_frames
 from tests.properties.test_data_round_trip import bars_of_any_kind, columns_of
 
 FORMS = {

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore
-from optimizer.runs.listing import DATABASE
-from optimizer.runs.lock import OWNER
+from optimizer.store import RunStore
+from optimizer.store.listing import DATABASE
+from optimizer.store.lock import OWNER
 from tests.support.recording import HEADER, assert_same_generation, made, quick_directory
 
 RUN = "run-1"
@@ -41,7 +41,7 @@ class RunLife(RuleBasedStateMachine):
         patch = self.place.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(Clock, "behind", timedelta())
         for module in ("lock", "listing", "store"):
-            patch.setattr(f"optimizer.runs.{module}.datetime", Clock)
+            patch.setattr(f"optimizer.store.{module}.datetime", Clock)
         self.runs_dir = self.place.enter_context(quick_directory())
         self.path = self.runs_dir / RUN
         self.store = None
@@ -157,7 +157,7 @@ class RunLife(RuleBasedStateMachine):
     def second_owner(self):
         """Another owner is refused."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("optimizer.runs.lock.TRIES", 1)
+            patch.setattr("optimizer.store.lock.TRIES", 1)
             with pytest.raises(StoreError, match="is owned by process"):
                 RunStore.open(self.path, writable=True)
 

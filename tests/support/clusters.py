@@ -15,9 +15,9 @@ import psutil
 from data import Bars
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.hosts import Link
+from optimizer.run.evaluating import local_evaluator
+from optimizer.run.search import numbered_front
 from optimizer.search.evolution import front_hash
-from optimizer.session.evaluating import local_evaluator
-from optimizer.session.search import numbered_front
 from tests.support.evidence import planted
 from tests.support.judging import task_on
 from tests.support.paths import FINDS

@@ -4,9 +4,9 @@ import json
 import sqlite3
 from contextlib import closing, contextmanager
 
-from optimizer.runs.database import read_digests
-from optimizer.runs.files import DATABASE
-from optimizer.runs.payload import encode, sha256
+from optimizer.store.database import read_digests
+from optimizer.store.files import DATABASE
+from optimizer.store.payload import encode, sha256
 
 
 def forge(run, table, change, *, name="%", number=None):

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from optimizer.__main__ import main
-from optimizer.runs.payload import sha256
+from optimizer.store.payload import sha256
 
 TABLES = {
     "header": ("id", "payload"),

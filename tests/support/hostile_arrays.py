@@ -3,7 +3,7 @@
 import random
 import struct
 
-from optimizer.runs.rows import Columns, pack, unpack
+from optimizer.store.rows import Columns, pack, unpack
 from tests.support.hostile import changing
 
 ARRAYS = Columns._fields

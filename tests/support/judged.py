@@ -14,7 +14,7 @@ from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
 from optimizer.judging.judgement import JUDGEMENT, Judgement, opened_result
 from optimizer.judging.verdict import with_verdict
-from optimizer.runs import RunStore
+from optimizer.store import RunStore
 
 TRAINED, TESTED = (
     (Range("SYMBOL", f"2020-0{month}-01T00:00:00Z", f"2020-0{month + 2}-01T00:00:00Z"),)

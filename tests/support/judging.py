@@ -8,8 +8,8 @@ from optimizer.config.run_config import RunConfig
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.report.run import evolve
-from optimizer.session.markets import Markets
-from optimizer.session.task import Task, parse_goals
+from optimizer.run.markets import Markets
+from optimizer.run.task import Task, parse_goals
 from strategy import find_strategy
 from tests.support.kill import ENDLESS, say
 from tests.support.series import csv_text

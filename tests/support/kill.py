@@ -14,7 +14,7 @@ from pathlib import Path
 
 from data.store import write_sealed
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore
+from optimizer.store import RunStore
 from tests.support.recording import HEADER, made
 
 ROOT = Path(__file__).parents[2]

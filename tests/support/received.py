@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
-from optimizer.runs import RunStore
-from optimizer.session import trust
+from optimizer.run import trust
+from optimizer.store import RunStore
 
 REPLAYS = [
     ("report", "{}"),

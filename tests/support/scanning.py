@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from data import LoadOptions, load_bars
-from optimizer.scanning.question import Question
-from optimizer.scanning.scan import Ways, scan_series
+from optimizer.trend_scan.question import Question
+from optimizer.trend_scan.scan import Ways, scan_series
 from tests.support.worlds import make_bars
 
 DEFAULTS = Question({})

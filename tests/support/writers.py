@@ -13,9 +13,9 @@ from data.cache import PartBars, SeriesCache, SeriesKey
 from data.checks import VALUES
 from data.keep import keep_bars
 from data.mapped import map_bars, pack_bars, write_packed
-from optimizer.session import kept_rows
-from optimizer.session.columns import keep_columns
-from optimizer.session.kept_rows import RowCache
+from optimizer.run import kept_rows
+from optimizer.run.columns import keep_columns
+from optimizer.run.kept_rows import RowCache
 from optimizer.written import write_whole
 from strategy.series import Series
 from tests.support.kill import ENDLESS, say

@@ -19,8 +19,8 @@ from optimizer.report.charts.chart import (
 )
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.trades import Ints
+from optimizer.run.points import Grid, wants_more
 from optimizer.search.generation import Floats
-from optimizer.session.points import Grid, wants_more
 from optimizer.shown import format_count, is_fraction, metric, number
 
 MOST_TICKS = 12

@@ -24,7 +24,7 @@ from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.threads import Threads
 from optimizer.config.run_config import RunConfig
-from optimizer.session.markets import load_markets
+from optimizer.run.markets import load_markets
 from strategy import STRATEGIES
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.references import FORMS

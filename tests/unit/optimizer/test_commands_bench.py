@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.errors import EngineError
-from optimizer.commands.bench_calls import extend_bars
+from optimizer.cli.bench_calls import extend_bars
 from tests.bench import calls
 from tests.bench.calls import Case, parts_of, timed, told
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from optimizer.commands.data_tables import HEIGHT, WIDTH, price_chart
+from optimizer.cli.data_tables import HEIGHT, WIDTH, price_chart
 from tests.support.series import make_bars
 
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from optimizer.commands.console import WIDTH_OF_A_FILE, Lines, facts_table, plain_table
-from optimizer.commands.notes import note, wrap_text
-from optimizer.commands.tables import (
+from optimizer.cli.console import WIDTH_OF_A_FILE, Lines, facts_table, plain_table
+from optimizer.cli.notes import note, wrap_text
+from optimizer.cli.tables import (
     SHOWN_MEMBERS,
     certificate_line,
     choose_members,
@@ -17,8 +17,8 @@ from optimizer.commands.tables import (
     front_title,
     genes_tables,
 )
-from optimizer.runs.result import Member
 from optimizer.shown import format_count, fraction, metric, number
+from optimizer.store.result import Member
 
 
 def printed(*things):

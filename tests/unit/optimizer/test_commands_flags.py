@@ -3,7 +3,7 @@
 import pytest
 
 from optimizer.__main__ import main
-from optimizer.commands.flags import given_fields, parse_bounds, parse_settings
+from optimizer.cli.flags import given_fields, parse_bounds, parse_settings
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 

@@ -12,16 +12,16 @@ from rich.console import Console
 
 from engine.runtime.compiling import loops as compiled
 from optimizer import __main__ as program
-from optimizer.commands import live
-from optimizer.commands.console import Lines
-from optimizer.commands.live import Watcher
-from optimizer.commands.notes import handle_signals, sent_again, stop_now
-from optimizer.commands.view import SearchView
+from optimizer.cli import live
+from optimizer.cli.console import Lines
+from optimizer.cli.live import Watcher
+from optimizer.cli.notes import handle_signals, sent_again, stop_now
+from optimizer.cli.view import SearchView
 from optimizer.config.run_config import RunConfig
-from optimizer.session.problem import JustSearched
-from optimizer.session.progress import Progress
-from optimizer.session.task import prepare
-from optimizer.session.workflow import record_bytes
+from optimizer.run.problem import JustSearched
+from optimizer.run.progress import Progress
+from optimizer.run.task import prepare
+from optimizer.run.workflow import record_bytes
 from tests.support.commands import write_market
 
 NAN = float("nan")

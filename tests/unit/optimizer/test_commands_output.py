@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.commands.console import csv_text, print_json, without_nan
+from optimizer.cli.console import csv_text, print_json, without_nan
 from optimizer.errors import OptimizerError
 from optimizer.written import write_whole
 

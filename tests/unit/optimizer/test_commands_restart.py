@@ -6,10 +6,10 @@ import sys
 import pytest
 
 from engine.errors import DeviceLostError
-from optimizer.commands.live import Watcher
-from optimizer.commands.restart import MOST_RESTARTS, TRIED, Restart
+from optimizer.cli.live import Watcher
+from optimizer.cli.restart import MOST_RESTARTS, TRIED, Restart
 from optimizer.config.run_config import RunConfig
-from optimizer.runs import RunStore
+from optimizer.store import RunStore
 from tests.support.recording import HEADER, made
 
 NEW = ["evolve", "--seed", "2", "--on-gpu-loss", "cpu", "--json"]

@@ -20,7 +20,7 @@ from optimizer.config.run_config import (
 from optimizer.config.values import Decides, read_schema_extra
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.runs.space import KEEPS
+from optimizer.store.space import KEEPS
 from tests.support.looping import each
 
 

@@ -13,8 +13,8 @@ from engine.accounts.ledger import Trade
 from engine.reference import Reference
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
-from optimizer.exporting.programs import build_program
-from optimizer.session.task import ledger_rows, prepare
+from optimizer.export.programs import build_program
+from optimizer.run.task import ledger_rows, prepare
 from strategy import words
 from tests.support import examples, own_words
 from tests.support.pine import run_pine

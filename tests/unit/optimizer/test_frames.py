@@ -13,8 +13,8 @@ from data import load_bars
 from data.errors import DataError
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError
-from optimizer.session.frames import frames_as_files, with_frames
-from optimizer.session.sources import load_options
+from optimizer.run.frames import frames_as_files, with_frames
+from optimizer.run.sources import load_options
 
 COUNT = 60
 

@@ -9,23 +9,23 @@ from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.config.values import read_schema_extra
 from optimizer.errors import StoreError
 from optimizer.goals import objectives
-from optimizer.runs import RunStore
-from optimizer.session import identity as identity_module
-from optimizer.session.header import (
+from optimizer.run import identity as identity_module
+from optimizer.run.header import (
     build_run_header,
     recorded_config,
     recorded_task,
     task_to_resume,
 )
-from optimizer.session.identity import (
+from optimizer.run.identity import (
     Identity,
     build_identity,
     recorded_identity,
     require_identity,
     require_same,
 )
-from optimizer.session.task import prepare
-from optimizer.session.workflow import resume_run
+from optimizer.run.task import prepare
+from optimizer.run.workflow import resume_run
+from optimizer.store import RunStore
 from strategy import STRATEGIES, LessThan
 from strategy.conditions import AllOf
 from strategy.exits import FromEntry

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from optimizer.session.importance import importance
+from optimizer.run.importance import importance
 
 
 @pytest.fixture

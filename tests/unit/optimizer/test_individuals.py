@@ -8,7 +8,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.metrics import METRICS, MetricTable, compute_metrics, measure_span
 from engine.batch import Engine
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.session.individuals import compute_figures
+from optimizer.run.individuals import compute_figures
 from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market
 
 GOALS = Goals(parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=5)

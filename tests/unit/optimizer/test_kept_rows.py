@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from data.store import DIGEST_BYTES
-from optimizer.session import kept_rows
-from optimizer.session.kept_rows import RowCache, keeping_rows
+from optimizer.run import kept_rows
+from optimizer.run.kept_rows import RowCache, keeping_rows
 from strategy.errors import IndicatorError
 from strategy.proofs import prove_bounds, prove_causal
 from strategy.series import Series

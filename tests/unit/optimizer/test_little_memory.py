@@ -13,8 +13,8 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.report import load_run
 from optimizer.report.page import page_html
-from optimizer.session.header import recorded_front
-from optimizer.session.workflow import Observer, start_run
+from optimizer.run.header import recorded_front
+from optimizer.run.workflow import Observer, start_run
 from tests.support.clusters import SERIES
 from tests.support.judging import SMALL, write_bars
 
@@ -42,7 +42,7 @@ def test_a_run_with_little_memory_finds_the_same(tmp_path, monkeypatch):
     assert run.engine.n_parts == 1
     assert trades.count("\n") > 5
     assert not (tmp_path / "runs" / ".bars").exists()
-    for place in ("engine.cpu.backend", "optimizer.session.markets"):
+    for place in ("engine.cpu.backend", "optimizer.run.markets"):
         monkeypatch.setattr(f"{place}.free_host_bytes", lambda: FREE)
     said, again, run = found(data, tmp_path / "runs")
     assert said == expected
@@ -78,7 +78,7 @@ def test_a_run_that_was_moved_maps_its_bars_where_it_is(tmp_path, monkeypatch):
     given = {"data": data, "judge": False, "runs": str(tmp_path / "runs"), "generations": 1}
     result = start_run(RunConfig(**{**SMALL, **given}), Observer(), lambda: False)
     (tmp_path / "runs").rename(tmp_path / "moved")
-    monkeypatch.setattr("optimizer.session.markets.free_host_bytes", lambda: 0)
+    monkeypatch.setattr("optimizer.run.markets.free_host_bytes", lambda: 0)
     recorded_front(tmp_path / "moved" / Path(result.path).name, {})
     assert len(list((tmp_path / "moved" / ".bars").iterdir())) == 2
     assert not (tmp_path / "runs").exists()
@@ -86,7 +86,7 @@ def test_a_run_that_was_moved_maps_its_bars_where_it_is(tmp_path, monkeypatch):
 
 def test_where_they_cannot_be_written_it_is_refused(tmp_path, monkeypatch):
     """In one line that names the folder."""
-    monkeypatch.setattr("optimizer.session.markets.free_host_bytes", lambda: 0)
+    monkeypatch.setattr("optimizer.run.markets.free_host_bytes", lambda: 0)
     (tmp_path / "runs").touch()
     config = RunConfig(runs=str(tmp_path / "runs"))
     with pytest.raises(Exception, match=r"\.bars: bars cannot be written"):

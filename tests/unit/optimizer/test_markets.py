@@ -9,11 +9,11 @@ from data import Bars, DataError
 from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.session.header import build_run_header
-from optimizer.session.identity import build_identity
-from optimizer.session.markets import load_markets
-from optimizer.session.task import prepare
-from optimizer.session.workflow import Observer, start_run
+from optimizer.run.header import build_run_header
+from optimizer.run.identity import build_identity
+from optimizer.run.markets import load_markets
+from optimizer.run.task import prepare
+from optimizer.run.workflow import Observer, start_run
 from tests.support.commands import write_market
 from tests.support.worlds import random_genomes
 

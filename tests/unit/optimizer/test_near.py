@@ -11,8 +11,8 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.robust import neighbours
 from optimizer.goals.near import axis_moves, lowest_quarter, neighbourhoods
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.session.problem import EngineProblem
-from optimizer.session.search import search
+from optimizer.run.problem import EngineProblem
+from optimizer.run.search import search
 from tests.support.evidence import planted
 from tests.support.judging import task_on
 

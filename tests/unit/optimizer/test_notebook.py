@@ -19,7 +19,7 @@ from optimizer.errors import ConfigError
 from optimizer.forecasts.settings import MODELS, TARGETS, ForecastSettings
 from optimizer.keywords import ForecastKeywords, JudgeKeywords, RunKeywords, ScanKeywords
 from optimizer.report.notebook import LiveLine, is_watched
-from optimizer.scanning.knobs import SCANNED
+from optimizer.trend_scan.knobs import SCANNED
 from tests.support.judged import judgement, record_judgement
 from tests.support.paths import ROOT
 

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from optimizer.config.run_config import RunConfig
+from optimizer.run.progress import Mark, measure_progress
+from optimizer.run.task import prepare
 from optimizer.search.evolution import evolve
-from optimizer.session.progress import Mark, measure_progress
-from optimizer.session.task import prepare
 from tests.support.commands import write_market
 
 

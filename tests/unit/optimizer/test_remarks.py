@@ -7,9 +7,9 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.goals.advice import describe_bounds
 from optimizer.goals.constraints import check_constraints, parse_constraint
+from optimizer.run.remarks import question_remarks
+from optimizer.run.task import prepare
 from optimizer.search.lattice import make_lattice
-from optimizer.session.remarks import question_remarks
-from optimizer.session.task import prepare
 from strategy.words import by_side, close, crosses_above, gene, length, share, sma, strategy
 
 HOUR_NS = 3_600_000_000_000

@@ -5,7 +5,7 @@ import pytest
 
 from optimizer.errors import ConfigError
 from optimizer.report.pick import by_weight, compare, knee, parse_weights
-from optimizer.session.compared import hypervolume_shares
+from optimizer.run.compared import hypervolume_shares
 
 FRONT = np.array([[0.0, 10.0], [2.0, 2.0], [10.0, 0.0]])
 

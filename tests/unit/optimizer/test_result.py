@@ -11,9 +11,9 @@ import pytest
 from engine.accounts.metrics import METRICS
 from optimizer.errors import ParityError, StoreError
 from optimizer.goals.objectives import is_maximised
-from optimizer.runs import RunStore
-from optimizer.runs.result import RunResult, recorded_result, refuse_red
 from optimizer.search.generation import Population
+from optimizer.store import RunStore
+from optimizer.store.result import RunResult, recorded_result, refuse_red
 from tests.support.recording import made
 
 OLDER = Path(__file__).parents[2] / "support" / "older"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from optimizer.runs.answers import Answer, read_answer
+from optimizer.store.answers import Answer, read_answer
 
 HEADER = {"genes": [{"name": "b"}, {"name": "a"}]}
 

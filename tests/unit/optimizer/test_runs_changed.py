@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore
-from optimizer.runs.files import DATABASE
-from optimizer.runs.payload import encode, sha256
+from optimizer.store import RunStore
+from optimizer.store.files import DATABASE
+from optimizer.store.payload import encode, sha256
 from tests.support.commands import Commands
 from tests.support.runs import record_run
 

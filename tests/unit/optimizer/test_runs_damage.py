@@ -8,10 +8,10 @@ from contextlib import closing
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore, list_runs
-from optimizer.runs.listing import DATABASE
-from optimizer.runs.lock import OWNER, OwnerLock
-from optimizer.runs.repair import DAMAGED
+from optimizer.store import RunStore, list_runs
+from optimizer.store.listing import DATABASE
+from optimizer.store.lock import OWNER, OwnerLock
+from optimizer.store.repair import DAMAGED
 from tests.support.kill import child, child_record, kill_after
 from tests.support.recording import (
     HEADER,

@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 
 from optimizer.errors import DisturbedError, StoreError
-from optimizer.runs import RunStore
-from optimizer.runs.files import DATABASE
+from optimizer.store import RunStore
+from optimizer.store.files import DATABASE
 from tests.support.kill import child, child_own, child_record, kill_after
 from tests.support.recording import HEADER, assert_same_generation, fill, made
 

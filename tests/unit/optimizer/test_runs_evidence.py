@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore
-from optimizer.runs.files import DATABASE
+from optimizer.store import RunStore
+from optimizer.store.files import DATABASE
 from tests.support.recording import HEADER, fill, made
 
 ROWS = [
@@ -176,7 +176,7 @@ def test_evidence_that_was_damaged_while_it_waited_is_removed(judged, caplog):
 
 def test_a_database_that_is_rebuilt_keeps_its_result_and_evidence(path, monkeypatch):
     """Where they can be read: what is damaged is something else."""
-    monkeypatch.setattr("optimizer.runs.store.integrity", lambda connection: ("broken",))
+    monkeypatch.setattr("optimizer.store.store.integrity", lambda connection: ("broken",))
     with RunStore.open(path, writable=True) as store:
         assert "the database was rebuilt" in store.warnings[-1]
     with RunStore.open(path) as store:
@@ -187,6 +187,6 @@ def test_a_database_that_is_rebuilt_keeps_its_result_and_evidence(path, monkeypa
 def test_evidence_outlives_a_rebuilt_database_without_an_end(judged, monkeypatch):
     """It waits there too, until the same front is found."""
     changed(judged, "DELETE FROM generation WHERE number = 1")
-    monkeypatch.setattr("optimizer.runs.store.integrity", lambda connection: ("broken",))
+    monkeypatch.setattr("optimizer.store.store.integrity", lambda connection: ("broken",))
     go_on(judged, FOUND)
     assert list(RunStore.open(judged).evidence) == ROWS

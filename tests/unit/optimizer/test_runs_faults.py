@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore
-from optimizer.runs.listing import DATABASE
-from optimizer.runs.recorder import Note, Recorder
-from optimizer.runs.space import no_room
-from optimizer.runs.writer import Committer
+from optimizer.store import RunStore
+from optimizer.store.listing import DATABASE
+from optimizer.store.recorder import Note, Recorder
+from optimizer.store.space import no_room
+from optimizer.store.writer import Committer
 from tests.support.commands import run, write_market
 from tests.support.kill import child, child_fill, child_record, kill_after
 from tests.support.recording import (
@@ -114,7 +114,7 @@ class Failing(Committer):
 
 def test_failing_disk_is_told_at_every_next_call_and_never_tried_again(tmp_path, monkeypatch):
     """Record, flush, finish and close all refuse; nothing is written after the first failure."""
-    monkeypatch.setattr("optimizer.runs.writer.Committer", Failing)
+    monkeypatch.setattr("optimizer.store.writer.Committer", Failing)
     monkeypatch.setattr(Failing, "tries", 0)
     store = RunStore.create(tmp_path, RUN, HEADER)
     for number in range(3):
@@ -184,7 +184,7 @@ def test_a_limit_of_file_size_is_named(tmp_path):
 
 def test_a_log_that_a_reader_lets_grow_is_named(tmp_path, monkeypatch, caplog):
     """Once, and again only when it has doubled; without a reader nothing is said."""
-    monkeypatch.setattr("optimizer.runs.writer.LOG_BYTES", 2**20)
+    monkeypatch.setattr("optimizer.store.writer.LOG_BYTES", 2**20)
     with RunStore.create(tmp_path, RUN, HEADER) as store:
         for number in range(60):
             store.record(made(number, individuals=1500))
@@ -207,7 +207,7 @@ def test_a_log_that_a_reader_lets_grow_is_named(tmp_path, monkeypatch, caplog):
 
 def test_failure_in_the_body_is_not_hidden_by_the_failing_disk(tmp_path, monkeypatch):
     """The body's own exception goes on, with the disk's failure as a note."""
-    monkeypatch.setattr("optimizer.runs.writer.Committer", Failing)
+    monkeypatch.setattr("optimizer.store.writer.Committer", Failing)
 
     def body():
         with RunStore.create(tmp_path, RUN, HEADER) as store:

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from optimizer import load_run
-from optimizer.runs import RunStore
-from optimizer.runs.reader import list_renames, rename_metrics
-from optimizer.runs.result import recorded_result
-from optimizer.session.exported import build_run_table
+from optimizer.run.exported import build_run_table
+from optimizer.store import RunStore
+from optimizer.store.reader import list_renames, rename_metrics
+from optimizer.store.result import recorded_result
 from tests.support.runs import record_run
 
 FORMER = {"sharpe": "sharpe_annual", "sharpe_trade": "sharpe"}

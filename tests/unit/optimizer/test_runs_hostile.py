@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore, list_runs
-from optimizer.runs.listing import DATABASE, find_run, next_number
-from optimizer.runs.payload import DEEPEST, decode, encode
+from optimizer.store import RunStore, list_runs
+from optimizer.store.listing import DATABASE, find_run, next_number
+from optimizer.store.payload import DEEPEST, decode, encode
 from tests.support.hostile import TABLES, changing
 from tests.support.recording import HEADER, fill
 

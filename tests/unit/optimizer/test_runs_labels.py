@@ -8,9 +8,9 @@ from threading import Thread
 import pytest
 
 from optimizer.errors import ConfigError, StoreError
-from optimizer.runs import RunStore, delete_run, list_foreign, list_runs
-from optimizer.runs.files import LABELS
-from optimizer.runs.labels import (
+from optimizer.store import RunStore, delete_run, list_foreign, list_runs
+from optimizer.store.files import LABELS
+from optimizer.store.labels import (
     LARGEST_BYTES,
     MARK,
     Labels,

@@ -7,9 +7,9 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.report import Run, write_report
-from optimizer.runs import RunStore, delete_run, list_runs
-from optimizer.runs.files import DATABASE, NAMES
-from optimizer.runs.lock import OWNER, read_owner
+from optimizer.store import RunStore, delete_run, list_runs
+from optimizer.store.files import DATABASE, NAMES
+from optimizer.store.lock import OWNER, read_owner
 from optimizer.written import write_whole
 from tests.support.recording import HEADER, made
 from tests.support.runs import record_run

@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore, RunSummary, find_run, list_runs
-from optimizer.runs.listing import DATABASE
+from optimizer.store import RunStore, RunSummary, find_run, list_runs
+from optimizer.store.listing import DATABASE
 from tests.support.recording import HEADER, made
 
 
@@ -148,7 +148,7 @@ def test_a_run_whose_number_cannot_be_read_has_its_place_by_time(tmp_path):
 
 def test_runs_of_older_versions_come_first(tmp_path, monkeypatch):
     """They have no number, and were created before any run that has one."""
-    monkeypatch.setattr("optimizer.runs.store.next_number", lambda runs_dir: None)
+    monkeypatch.setattr("optimizer.store.store.next_number", lambda runs_dir: None)
     record(tmp_path, "older", day=20)
     monkeypatch.undo()
     record(tmp_path, "newer", day=1)

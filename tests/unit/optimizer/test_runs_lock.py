@@ -10,8 +10,8 @@ from time import perf_counter
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore, list_runs
-from optimizer.runs.lock import (
+from optimizer.store import RunStore, list_runs
+from optimizer.store.lock import (
     INHERITED,
     NOTE_BYTES,
     OWNER,

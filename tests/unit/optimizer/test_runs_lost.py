@@ -7,10 +7,10 @@ from contextlib import closing
 import pytest
 
 from optimizer import load_run
-from optimizer.runs import RunStore
-from optimizer.runs.files import DATABASE
-from optimizer.runs.listing import summarise
-from optimizer.runs.lock import OWNER, read_owner
+from optimizer.store import RunStore
+from optimizer.store.files import DATABASE
+from optimizer.store.listing import summarise
+from optimizer.store.lock import OWNER, read_owner
 from tests.support.commands import Commands
 from tests.support.judging import judged
 from tests.support.recording import HEADER, made

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import space
-from optimizer.runs.space import network_kind, refuse_network
+from optimizer.store import space
+from optimizer.store.space import network_kind, refuse_network
 
 MOUNTS = (
     ("/", "ext4"),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import new_run_id, run_path, validate_run_id
+from optimizer.store import new_run_id, run_path, validate_run_id
 
 
 def test_new_ids_are_legal_and_name_the_moment_in_utc():

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore, delete_run, find_run, list_foreign
-from optimizer.runs.files import COLUMN_FOLDER, DATABASE, LABELS, NAMES, OWNER, REPORT, ROW_FOLDER
-from optimizer.runs.labels import change_labels
-from optimizer.runs.lock import OwnerLock
+from optimizer.store import RunStore, delete_run, find_run, list_foreign
+from optimizer.store.files import COLUMN_FOLDER, DATABASE, LABELS, NAMES, OWNER, REPORT, ROW_FOLDER
+from optimizer.store.labels import change_labels
+from optimizer.store.lock import OwnerLock
 from tests.support.recording import HEADER, fill
 
 ROW = f"{'0a' * 32}.row"

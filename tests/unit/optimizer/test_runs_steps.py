@@ -5,9 +5,9 @@ from contextlib import suppress
 
 import pytest
 
-from optimizer.runs import RunStore
-from optimizer.runs import writer as writer_module
-from optimizer.runs.lock import OWNER, OwnerLock
+from optimizer.store import RunStore
+from optimizer.store import writer as writer_module
+from optimizer.store.lock import OWNER, OwnerLock
 from tests.support.recording import (
     HEADER,
     assert_same_generation,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore, estimate_bytes, reader, require_space
-from optimizer.runs.listing import DATABASE
-from optimizer.runs.rows import front_population
-from optimizer.runs.space import LOG_BYTES
 from optimizer.search.generation import Population
+from optimizer.store import RunStore, estimate_bytes, reader, require_space
+from optimizer.store.listing import DATABASE
+from optimizer.store.rows import front_population
+from optimizer.store.space import LOG_BYTES
 from tests.support.recording import (
     HEADER,
     assert_same_generation,

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from optimizer.runs import RunStore, estimate_bytes
-from optimizer.runs.database import population_bytes
-from optimizer.runs.listing import DATABASE
+from optimizer.store import RunStore, estimate_bytes
+from optimizer.store.database import population_bytes
+from optimizer.store.listing import DATABASE
 from tests.support.recording import (
     HEADER,
     assert_same_generation,

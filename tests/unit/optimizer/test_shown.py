@@ -1,8 +1,8 @@
 """What numbers are called for people: every metric and every objective has its few words."""
 
 from optimizer.goals.objectives import OBJECTIVES
-from optimizer.runs.result import FIGURES
 from optimizer.shown import MEANINGS
+from optimizer.store.result import FIGURES
 
 
 def test_every_metric_and_objective_says_what_it_is():

@@ -11,7 +11,7 @@ from engine.fast_case import find_fast_case
 from engine.memory_plan import most_rows
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.session.task import (
+from optimizer.run.task import (
     check_genome_fits,
     describe_data,
     ledger_rows,

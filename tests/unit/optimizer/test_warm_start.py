@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError, StoreError
+from optimizer.run.warm_start import hash_genomes, load_genomes
 from optimizer.search.evolution import evolve
-from optimizer.session.warm_start import hash_genomes, load_genomes
 from strategy import STRATEGIES
 from tests.support.searches import Zdt1, float_layout, settings
 

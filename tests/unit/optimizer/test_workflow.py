@@ -11,13 +11,13 @@ from data import DataError
 from engine.errors import DeviceLostError
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreError
-from optimizer.runs import RunStore, list_runs
-from optimizer.runs.result import FIGURES, recorded_result
+from optimizer.run import evaluating, trust, workflow
+from optimizer.run.problem import EngineProblem
+from optimizer.run.task import prepare
+from optimizer.run.workflow import resume_run, start_run
 from optimizer.search.evolution import front_hash
-from optimizer.session import evaluating, trust, workflow
-from optimizer.session.problem import EngineProblem
-from optimizer.session.task import prepare
-from optimizer.session.workflow import resume_run, start_run
+from optimizer.store import RunStore, list_runs
+from optimizer.store.result import FIGURES, recorded_result
 from strategy import StrategyError
 from tests.support.commands import write_market
 
@@ -403,7 +403,7 @@ def test_nothing_is_recorded_of_what_is_refused(config, changes):
 
 def test_a_run_that_cannot_fit_is_refused(config, monkeypatch):
     """The room that a run will take is asked for before it starts."""
-    monkeypatch.setattr("optimizer.runs.space.free_bytes", lambda path: 1000)
+    monkeypatch.setattr("optimizer.store.space.free_bytes", lambda path: 1000)
     with pytest.raises(StoreError, match="1,000 are free"):
         begin(config, Witness())
     assert not Path(config.runs).exists()

@@ -17,7 +17,7 @@ from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
-from optimizer.session.workflow import Observer, resume_run, start_run
+from optimizer.run.workflow import Observer, resume_run, start_run
 from tests.support.clusters import (
     SERIES,
     Hung,

@@ -18,7 +18,7 @@ from optimizer.cluster.work import Lacks
 from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
-from optimizer.runs import RunStore
+from optimizer.store import RunStore
 from tests.support.clusters import SERIES, Hung, search_on_seven, searched
 from tests.support.evidence import planted
 from tests.support.judging import recorded_run, task_on

@@ -17,8 +17,8 @@ from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_recor
 from optimizer.judging.sentences import weigh_evidence
 from optimizer.judging.verdict import list_untested
 from optimizer.judging.workers import Pool, Workers
-from optimizer.runs import RunStore
-from optimizer.session.search import on_other_bars, search
+from optimizer.run.search import on_other_bars, search
+from optimizer.store import RunStore
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.evidence import planted
 from tests.support.judged import fold, judgement

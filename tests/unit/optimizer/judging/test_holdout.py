@@ -5,7 +5,7 @@ from threading import Thread
 
 from optimizer.judging import holdout
 from optimizer.judging.holdout import LOOKS, record_look
-from optimizer.runs.result import WindowDescription
+from optimizer.store.result import WindowDescription
 
 WINDOW = WindowDescription(
     symbol="X", sample="held_out", start=0, end=9, first="2020", last="2021", bars=9

@@ -18,14 +18,14 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan
-from optimizer.runs import RunStore
-from optimizer.runs.files import DATABASE
-from optimizer.runs.result import recorded_result
-from optimizer.session.header import recorded_task
-from optimizer.session.problem import JustSearched
-from optimizer.session.search import on_other_bars
-from optimizer.session.task import Task
-from optimizer.session.workflow import Observer, start_run
+from optimizer.run.header import recorded_task
+from optimizer.run.problem import JustSearched
+from optimizer.run.search import on_other_bars
+from optimizer.run.task import Task
+from optimizer.run.workflow import Observer, start_run
+from optimizer.store import RunStore
+from optimizer.store.files import DATABASE
+from optimizer.store.result import recorded_result
 from tests.support.evidence import planted
 from tests.support.judging import SMALL, judged, recorded_run, write_bars
 
@@ -229,11 +229,11 @@ def test_a_search_just_made_is_not_repeated_for_trials_too_many_to_keep(path, mo
     """To the byte: what fits is found again, and what does not is not searched for."""
     result = recorded(path)
     n_bytes = result.evaluated * (len(result.front[0].genes) + 1) * 8
-    monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", n_bytes)
+    monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", n_bytes)
     plan = Plan(folds=0, blocks=4)
     found = judge_run(path, plan, {}, lambda *told: None, JustSearched())
     assert found.trials.evaluated > 0
-    monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", n_bytes - 1)
+    monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", n_bytes - 1)
     repeated = judge_run(path, plan, {}, lambda *told: None)
     assert repeated.trials.evaluated == 0
     monkeypatch.setattr(judge, "search", lambda *_, **__: pytest.fail("searched again"))
@@ -277,7 +277,7 @@ def replace_bars(engine):
 
 def test_neither_is_one_that_was_made_in_python(tmp_path, monkeypatch):
     """As on the command line."""
-    monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", 0)
+    monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", 0)
     monkeypatch.setattr(judge, "search", lambda *_, **__: pytest.fail("searched again"))
     run = recorded_run(tmp_path, NOISE.until(1000), judge=None, folds=0)
     with RunStore.open(run) as store:

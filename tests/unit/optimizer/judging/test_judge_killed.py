@@ -9,7 +9,7 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import recorded_judgement
 from optimizer.judging.null import NullSearch
 from optimizer.judging.plan import Plan
-from optimizer.runs import RunStore
+from optimizer.store import RunStore
 from tests.support.evidence import planted
 from tests.support.judging import child_judge, recorded_run
 from tests.support.kill import ENDLESS, child, kill_after

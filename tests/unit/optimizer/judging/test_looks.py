@@ -9,8 +9,8 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.judging import holdout
 from optimizer.judging.holdout import LOOKS, list_bar_ranges
 from optimizer.judging.verdict import find_pick
-from optimizer.runs import RunStore
-from optimizer.runs.result import recorded_result
+from optimizer.store import RunStore
+from optimizer.store.result import recorded_result
 from tests.support.evidence import planted
 from tests.support.judging import judged, recorded_run
 

@@ -21,9 +21,9 @@ from optimizer.judging.null import (
 from optimizer.judging.pick import select_pick
 from optimizer.judging.verdict import derive_verdict, null_seconds, trials_seconds
 from optimizer.judging.workers import Workers
-from optimizer.runs import RunStore
-from optimizer.runs.result import recorded_result
-from optimizer.session.search import search
+from optimizer.run.search import search
+from optimizer.store import RunStore
+from optimizer.store.result import recorded_result
 from tests.support.evidence import planted
 from tests.support.judging import recorded_run, task_on
 from tests.support.recording import HEADER, made

@@ -12,8 +12,8 @@ from engine.batch import Engine
 from optimizer.evidence.robust import neighbours
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.robust import feasible_strengths, robust_record
+from optimizer.run.search import search
 from optimizer.search.generation import Floats
-from optimizer.session.search import search
 from strategy import find_strategy
 from tests.support.evidence import planted
 from tests.support.judging import task_on

@@ -6,13 +6,13 @@ import pytest
 from data.bars import Window
 from optimizer.config.run_config import make_config
 from optimizer.report.run import evolve
-from optimizer.runs import RunStore
+from optimizer.run.exported import newest_front
+from optimizer.run.header import recorded_task
+from optimizer.run.problem import EngineProblem, Trials
+from optimizer.run.search import on_other_bars, search
+from optimizer.run.workflow import Observer, start_run
 from optimizer.search.evolution import front_hash
-from optimizer.session.exported import newest_front
-from optimizer.session.header import recorded_task
-from optimizer.session.problem import EngineProblem, Trials
-from optimizer.session.search import on_other_bars, search
-from optimizer.session.workflow import Observer, start_run
+from optimizer.store import RunStore
 from tests.support.evidence import planted
 from tests.support.judging import SMALL, task_on, write_bars
 
@@ -103,7 +103,7 @@ def test_trials_that_nobody_asks_for_or_that_are_too_many_are_not_kept(monkeypat
     """Memory is not filled with what is not used."""
     task = task_on(BARS)
     assert search(task, task.engine()).trials is None
-    monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", 2000)
+    monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", 2000)
     assert search(task, task.engine(), keeps_trials=True).trials is None
 
 

@@ -9,8 +9,8 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.judging.verdict import trials_seconds
 from optimizer.report.run import evolve
-from optimizer.runs import RunStore
-from optimizer.runs.result import recorded_result
+from optimizer.store import RunStore
+from optimizer.store.result import recorded_result
 from tests.support.evidence import planted
 from tests.support.judging import SMALL, judged, write_bars
 

@@ -22,8 +22,8 @@ from optimizer.judging.trials import (
     stability_record,
     trials_record,
 )
-from optimizer.session.problem import Trials
-from optimizer.session.search import search
+from optimizer.run.problem import Trials
+from optimizer.run.search import search
 from tests.support.evidence import planted
 from tests.support.judging import task_on
 

@@ -6,8 +6,8 @@ from functools import reduce
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore
-from optimizer.runs.result import recorded_result
+from optimizer.store import RunStore
+from optimizer.store.result import recorded_result
 from optimizer.verifying.check import check_run
 from tests.support.commands import Commands
 from tests.support.evidence import planted

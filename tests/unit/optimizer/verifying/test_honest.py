@@ -3,8 +3,8 @@
 import pytest
 
 from optimizer.report.run import evolve
-from optimizer.runs import RunStore
-from optimizer.session.workflow import Observer, resume_run
+from optimizer.run.workflow import Observer, resume_run
+from optimizer.store import RunStore
 from optimizer.verifying.check import check_run
 from tests.support.evidence import planted
 from tests.support.judging import SMALL, judged, recorded_run, write_bars

@@ -8,8 +8,8 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.judging.plan import Plan
 from optimizer.judging.verdict import with_verdict
-from optimizer.runs import RunStore
-from optimizer.runs.result import recorded_result
+from optimizer.store import RunStore
+from optimizer.store.result import recorded_result
 from optimizer.verifying.check import check_run
 from tests.support.commands import Commands
 from tests.support.evidence import planted

@@ -1,0 +1,49 @@
+"""The program: its commands by name, each declared and run in the file of that name.
+
+What a command needs is imported when it runs, and its file when somebody names it.
+"""
+
+from collections import UserDict
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+COMMANDS = (
+    "evolve", "backtest", "parity", "judge", "report", "scan", "bench", "doctor", "config",
+    "runs", "data", "strategies", "objectives", "forecast",
+)  # fmt: skip
+"""In the order of help; each is the `app` of its file, alone or with commands under it."""
+
+
+class _Commands(UserDict[str, Any]):
+    """Commands by name, of which one is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - the library's own
+        if super().__getitem__(name) is None:
+            command = import_module(f"optimizer.cli.{name}").app
+            self[name] = typer.main.get_command(command)
+        return super().__getitem__(name)
+
+
+class _Program(TyperGroup):
+    """The program, of whose commands only that which is named is imported."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - the library's own
+        super().__init__(**attributes)
+        self.commands = _Commands(dict.fromkeys(COMMANDS))
+
+
+app = typer.Typer(
+    name="optimizer",
+    cls=_Program,
+    callback=lambda: None,
+    help="Find trading parameters by a genetic search, every trade checked against a reference.",
+    epilog="Any command takes --debug, which shows the traceback of an error; --version says which "
+    "version this is. The command is also installed as `optimizer`, whose words, flags, runs and "
+    "strategies a shell completes after optimizer --install-completion.",
+    context_settings={"max_content_width": 100},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)

@@ -1,0 +1,91 @@
+"""backtest: one individual, its metrics and its ledger."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from optimizer.cli.flags import config_flags, option, parse_settings, run_names, trust_flag
+from optimizer.cli.help import Sectioned
+from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.shared import TRADES, AsJson, ConfigFile, Member, Runs, single_command
+from optimizer.errors import ConfigError
+
+app = single_command()
+
+
+@app.command("backtest", cls=Sectioned)
+@trust_flag("front", "run")
+@config_flags(*TRADES)
+@telling((COMPILES,), note)
+def backtest_individual(  # noqa: PLR0913 - one argument a flag
+    front: Annotated[
+        str | None,
+        typer.Argument(
+            help="A run, to backtest a member of its front.",
+            metavar="RUN",
+            autocompletion=run_names,
+        ),
+    ] = None,
+    *,
+    flags: dict[str, object],
+    config: ConfigFile = None,
+    genes: Annotated[
+        Path | None, option("--genes", "Genes as JSON or CSV, or what a command wrote.", "FILE")
+    ] = None,
+    run: Annotated[str | None, option("--run", "The same as RUN.", "RUN")] = None,
+    runs: Runs = Path("runs"),
+    member: Member = None,
+    set_: Annotated[list[str], option("--set", "One gene; repeatable.", "GENE=VALUE")] = [],  # noqa: B006 - typer copies it
+    engine: Annotated[
+        Literal["reference", "cpu", "cuda"],
+        option("--engine", "What computes it.", "reference|cpu|cuda"),
+    ] = "cpu",
+    trades: Annotated[Path | None, option("--trades", "Write the ledger as CSV.", "FILE")] = None,
+    plot: Annotated[Path | None, option("--plot", "Draw it as a page, .html.", "FILE")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Backtest one individual: the strategy's default genes unless others are given."""
+    from optimizer.cli.backtest_tables import (
+        Source,
+        describe_backtest,
+        draw_page,
+        ledger_table,
+        print_backtest,
+        print_ends,
+        resolve_source,
+        run_engine,
+    )
+    from optimizer.cli.console import csv_text, print_json, stderr, stdout
+    from optimizer.run.causal import prove_one, prove_shown
+    from optimizer.run.genes_file import encode_genome
+    from optimizer.run.task import check_genome_fits
+    from optimizer.written import write_whole
+
+    if front is not None and run is not None:
+        raise ConfigError(f"'{front}' and --run {run}: name the run once")
+    source = Source(genes, front or run, runs, member)
+    if plot is not None and plot.suffix.lower() != ".html":
+        raise ConfigError(f"--plot {plot}: a page is written; name it .html")
+    task, given, whose = resolve_source(flags, config, source)
+    genome = encode_genome(task.spec.layout, {**given, **parse_settings(set_)})
+    check_genome_fits(task, genome)
+    prove_one(task, genome)
+    ledgers, accumulators, account = run_engine(task, genome, engine)
+    prove_shown(task.spec, task.markets, genome[None], [ledgers])
+    if trades is not None:
+        write_whole(trades, csv_text(*ledger_table(task.markets, ledgers)))
+    found = describe_backtest(task, genome, ledgers, accumulators, account, engine)
+    for line in task.notes:
+        note(line)
+    if plot is not None:
+        changed = f" with {', '.join(set_)}" if whose and set_ else ""
+        write_whole(plot, draw_page(task, genome, whose + changed))
+        (stderr() if as_json else stdout()).say(f"plot {plot}")
+    if as_json:
+        print_json(found.payload())
+        return
+    print_backtest(found)
+    if trades is not None:
+        stdout().say(f"\nledger written to {trades}")
+    print_ends(task, ledgers, found)

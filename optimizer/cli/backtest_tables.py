@@ -1,0 +1,305 @@
+"""What one individual did: its metrics, its ledger, and how it is printed."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.accounts.ledger import ACCUMULATORS, Ledger, Trade
+from engine.accounts.metrics import compute_metrics
+from engine.certificate import data_hash
+from engine.positions.intrabar import Intrabar, measure_intrabar
+from engine.reference import Reference
+from optimizer.cli.console import stdout
+from optimizer.cli.tables import describe_exits, genes_table, metrics_table, windows_table
+from optimizer.config.run_config import resolve_config
+from optimizer.errors import ConfigError
+from optimizer.judging.replay_front import front_elsewhere
+from optimizer.run.genes_file import Values, chosen_individual, chosen_member
+from optimizer.run.individuals import (
+    build_account,
+    compute_figures,
+    with_account,
+)
+from optimizer.run.markets import Markets
+from optimizer.run.task import Task, describe_data, ledger_rows, prepare
+from optimizer.search.generation import Floats
+from optimizer.shown import format_count, fraction, number
+from optimizer.store import find_run
+from optimizer.store.result import (
+    DataDescription,
+    Figures,
+    Member,
+    WindowDescription,
+    choose_noun,
+    quality_lines,
+)
+from optimizer.store.windows import describe_windows, searched_windows
+
+Accounts = Callable[[Sequence[int]], Floats]
+"""From places of windows to their accumulators [A] as one account."""
+
+BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
+"""Metrics that are shown window by window."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowFigures(WindowDescription, Figures):
+    """What an individual did in one window, with its accumulators by name."""
+
+    accumulators: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backtest(Member):
+    """What one individual did: a member of no front, and more of each of its windows, [W].
+
+    Args:
+        contradictions: Bars at which both sides signal, so that neither does; as searched on.
+    """
+
+    strategy: str
+    data: DataDescription
+    data_hash: str
+    windows: tuple[WindowFigures, ...]
+    intrabar: Intrabar
+    contradictions: int
+    engine: str
+    over_windows: str
+
+
+def print_ends(task: Task, ledgers: Sequence[Ledger], found: Backtest) -> None:
+    """Print why trades ended, and what is doubtful about them."""
+    searched = [ledgers[w] for w in task.markets.places("search")]
+    stdout().say(_ends_line(searched))
+    for line in _doubtful_lines(searched, found.contradictions, task.costs.min_risk):
+        stdout().say(line)
+    stdout().say(_intrabar_line(found.intrabar))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where genes come from: a file, or the front of a recorded run; the defaults without either.
+
+    Args:
+        member: Which individual; None where there is only one.
+    """
+
+    genes: Path | None = None
+    run: str | None = None
+    runs: Path = Path("runs")
+    member: int | None = None
+
+
+def resolve_source(
+    flags: Mapping[str, object], config_file: Path | None, source: Source
+) -> tuple[Task, Values, str]:
+    """The task, the genes that are given, and whose they are."""
+    if source.run is not None:
+        if source.genes is not None or config_file is not None:
+            other = "--genes" if source.genes is not None else "--config"
+            raise ConfigError(f"a run and {other} both say what to backtest: leave one out")
+        path = find_run(source.runs, source.run)
+        task, front = front_elsewhere(path, flags)
+        place = chosen_member(f"run '{source.run}'", len(front), source.member)
+        return task, task.spec.layout.decode(front[place]), f"member {place} of run {path.name}"
+    task = prepare(resolve_config(config_file, flags))
+    if source.genes is not None:
+        which = "genes" if source.member is None else f"member {source.member}"
+        given = chosen_individual(source.genes, source.member)
+        return task, given, f"{which} of {source.genes.name}"
+    if source.member is not None:
+        raise ConfigError(
+            "--member chooses from a run or a file: name a run, or add --genes or --run"
+        )
+    return task, {}, ""
+
+
+def _ends_line(ledgers: Sequence[Ledger]) -> str:
+    """Sides of the trades on searched bars, and why they ended."""
+    n_short = sum(int((one.side < 0).sum()) for one in ledgers)
+    n_long = sum(len(one) for one in ledgers) - n_short
+    return f"\n{number(n_long)} long, {number(n_short)} short; {describe_exits(ledgers)}"
+
+
+def _doubtful_lines(
+    ledgers: Sequence[Ledger], contradictions: int, min_risk: float
+) -> Iterator[str]:
+    """Signals that were not traded, and stops that no price reaches."""
+    trades, rejected = sum(map(len, ledgers)), sum(one.rejected for one in ledgers)
+    if rejected:
+        yield (
+            f"{number(rejected)} of {format_count(rejected + trades, 'signal')} rejected: stop or "
+            "target on the wrong side of the entry, or a risk below "
+            f"{fraction(min_risk)} of the price"
+        )
+    if contradictions:
+        yield (
+            f"{format_count(contradictions, 'bar')} where both sides signal, which neither trades: "
+            "long and short conditions hold at once"
+        )
+    unreached = sum(int((one.stop <= 0).sum()) for one in ledgers)
+    if unreached:
+        yield f"{number(unreached)} of {format_count(trades, 'trade')} had a stop at 0 or below"
+
+
+def _count_contradictions(task: Task, genome: Floats) -> int:
+    """Bars searched on at which both sides signal; a strategy of one side has none."""
+    if not (task.spec.long and task.spec.short):
+        return 0
+    return task.build_reference(task.markets.windows).contradictions(genome)
+
+
+def draw_page(task: Task, genome: Floats, whose: str) -> str:
+    """The report of one individual; what draws is loaded only where it is wanted."""
+    from optimizer.report.page import page_html
+    from optimizer.report.run import Single
+
+    return page_html(Single(task, genome, whose))
+
+
+def ledger_table(
+    markets: Markets, ledgers: Sequence[Ledger]
+) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    """Column names and rows of all trades, with the times at which bars of entry and exit open.
+
+    `ledgers` are in the order of `Markets.all_windows`. Symbol and sample come first where
+    there are several windows, and the window itself where one symbol has several.
+    """
+    described = markets.describe()
+    whose: tuple[str, ...] = ("symbol", "sample") if len(described) > 1 else ()
+    if choose_noun(described) == "window":
+        whose = ("symbol", "label", "sample")
+    rows: list[tuple[object, ...]] = []
+    for window, one, ledger in zip(markets.all_windows, described, ledgers, strict=True):
+        owner = tuple(getattr(one, name) for name in whose)
+        stamps = markets.series[window.series].timestamp
+        rows += [
+            (*owner, *row, _utc(stamps[ledger.entry_bar[k]]), _utc(stamps[ledger.exit_bar[k]]))
+            for k, row in enumerate(ledger_rows(ledger))
+        ]
+    return (*whose, *Trade._fields, "entry_time", "exit_time"), rows
+
+
+def _utc(stamp: int) -> str:
+    """ISO time of nanoseconds since 1970, as other programs read it."""
+    return f"{np.datetime64(int(stamp), 'ns').astype('datetime64[s]')}Z"
+
+
+def run_engine(
+    task: Task, genome: Floats, engine: str
+) -> tuple[tuple[Ledger, ...], Floats, Accounts]:
+    """The ledgers [W] and the accumulators [W, A] of one individual, in all windows.
+
+    And what gives those of some of the windows as one account.
+    """
+    markets = task.markets
+    every = markets.all_windows
+    if engine == "reference":
+        reference = Reference(task.spec, markets.series, every, task.costs)
+        ledgers = tuple(reference.trades(genome))
+        folded = np.array([reference.fold(ledger) for ledger in ledgers])
+        return ledgers, folded, lambda places: reference.account(ledgers, places)
+    batch = task.full_engine(device=engine)
+
+    def account(places: Sequence[int]) -> Floats:
+        some = batch.on([every[place] for place in places])
+        _, found = some.evaluate_account(genome[None])
+        return np.ravel(found)
+
+    return tuple(batch.trades(genome)), batch.evaluate(genome[None])[0], account
+
+
+def describe_backtest(
+    task: Task,
+    genome: Floats,
+    ledgers: Sequence[Ledger],
+    accumulators: Floats,
+    account: Accounts,
+    engine: str,
+) -> Backtest:
+    """What an individual did in all windows, and in each."""
+    markets = task.markets
+
+    def figures(places: Sequence[int]) -> Figures:
+        spans = markets.spans([markets.all_windows[place] for place in places])
+        table = compute_metrics(accumulators[None, places], spans, account=account(places)[None])
+        over = compute_figures(table, 0, task.goals.over)
+        return with_account(over, build_account(task, places), ledgers)
+
+    held_out = markets.places("held_out")
+    return Backtest(
+        **vars(figures(markets.places("search"))),
+        strategy=task.spec.name,
+        genes=task.spec.layout.decode(genome),
+        data=describe_data(task),
+        data_hash=data_hash(markets.series),
+        held_out=figures(held_out) if held_out else None,
+        windows=tuple(
+            WindowFigures(
+                **vars(window),
+                **vars(figures([w])),
+                accumulators=dict(zip(ACCUMULATORS, accumulators[w].tolist(), strict=True)),
+            )
+            for w, window in enumerate(markets.describe())
+        ),
+        intrabar=_intrabar(task, ledgers),
+        contradictions=_count_contradictions(task, genome),
+        engine=engine,
+        over_windows=task.goals.over,
+    )
+
+
+def _intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
+    """What hangs on the order within a bar, over the windows to search on."""
+    markets = task.markets
+    parts = [
+        measure_intrabar(ledger, markets.series[window.series], task.costs)
+        for window, ledger in zip(markets.all_windows, ledgers, strict=True)
+        if window.role == "search"
+    ]
+    return Intrabar(
+        trades=sum(part.trades for part in parts),
+        undecided=sum(part.undecided for part in parts),
+        sum_r=sum(part.sum_r for part in parts),
+        sum_r_target_first=sum(part.sum_r_target_first for part in parts),
+    )
+
+
+def _intrabar_line(found: Intrabar) -> str:
+    line = (
+        f"stop and target in one bar: {found.undecided} of {found.trades} trades "
+        f"({found.share:.1%}), the stop is taken"
+    )
+    if found.undecided:
+        line += (
+            f"; had the target come first, the sum of R would be "
+            f"{found.sum_r_target_first:.4g} instead of {found.sum_r:.4g}"
+        )
+    return line + (": bars are too coarse for this bracket" if found.is_too_coarse else "")
+
+
+def print_backtest(found: Backtest) -> None:
+    """Print genes and metrics, window by window where there are several."""
+    console, data = stdout(), found.data
+    simulated = " (a SIMULATED market)" if data.is_simulated else ""
+    console.say(
+        f"{found.strategy} on {data.symbol} {data.timeframe}{simulated}, "
+        f"{format_count(data.bars, 'bar')}, engine {found.engine}"
+    )
+    for line in quality_lines(found.windows):
+        console.say(line)
+    if found.genes:
+        console.print()
+        console.print(genes_table(found.genes))
+    console.print()
+    has_several = sum(not window.is_held_out for window in found.windows) > 1
+    if told := describe_windows(searched_windows(found.windows), found.over_windows):
+        console.say(f"{told[0].upper()}{told[1:]}.")
+    console.print(metrics_table(found, found.windows, found.over_windows))
+    if has_several:
+        by_window = {name: [one.metrics[name] for one in found.windows] for name in BY_WINDOW}
+        noun = choose_noun(found.windows)
+        console.print()
+        console.print(windows_table(found.windows, by_window, f"{noun} by {noun}".capitalize()))

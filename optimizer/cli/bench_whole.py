@@ -1,0 +1,217 @@
+"""bench --whole: whole runs as a person waits for them, from command to end.
+
+Each case is a process of its own, ``python -m optimizer evolve ... --json``. Engine and reference
+are compared before anything is timed, and the certificate of every timed run must be green. Each
+table is kept, so that the next one is printed beside it.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from platformdirs import user_cache_path
+from rich.table import Table
+
+from data import Bars
+from data.checks import COLUMNS, FIRST_NS
+from engine.replay.certificate import certify
+from engine.runtime.compiling.cache_dirs import APP
+from engine.runtime.machine import describe_processor
+from optimizer.cli.bench_calls import VERIFIED_INDIVIDUALS, extend_bars
+from optimizer.cli.console import facts_table, plain_table, print_json, stderr, stdout
+from optimizer.config.run_config import resolve_config
+from optimizer.errors import ConfigError, OptimizerError
+from optimizer.run.task import prepare
+from optimizer.store.result import RunResult, refuse_red
+from optimizer.written import write_whole
+
+LAST_TABLE = "bench-whole.json"
+"""File in the user's cache that holds the last time of each case on each device."""
+
+OFFSET_BARS = 997
+"""Bars by which the symbols of a case differ in where they begin."""
+
+LARGE = 100e9
+"""Individual-bars from which on a case is left out on a CPU unless it is asked for by name."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One whole run.
+
+    Args:
+        generations: After the initial one.
+        bars: Bars of each symbol; the sample as it is when 0.
+    """
+
+    name: str
+    population: int
+    generations: int
+    bars: int = 0
+    symbols: int = 1
+
+    def work(self, sample_bars: int) -> float:
+        """Individual-bars of the search."""
+        bars = (self.bars or sample_bars) * self.symbols
+        return float(self.population * (self.generations + 1) * bars)
+
+
+CASES = (
+    Case("64x3", 64, 3),
+    Case("512x100", 512, 100),
+    Case("512x4000", 512, 4_000),
+    Case("4096x1000", 4_096, 1_000),
+    Case("32768x300", 32_768, 300),
+    Case("1x2000000", 1_024, 40, 2_000_000),
+    Case("20x200000", 1_024, 40, 200_000, 20),
+)
+"""The runs of the project's own table of targets."""
+
+
+@dataclass(frozen=True)
+class WholeTime:
+    """What a case took.
+
+    Args:
+        wall_s: From the start of the process to its end.
+        search_s: Of it, the search with polish.
+        certificate_s: Of it, the replay by the reference.
+        front_hash: Of the front, so that two machines can be compared.
+        device: Where it ran, with the reason.
+    """
+
+    case: str
+    wall_s: float
+    search_s: float
+    certificate_s: float
+    members: int
+    front_hash: str
+    device: str
+
+
+def time_whole_runs(device: str, wanted: str, *, as_json: bool) -> None:
+    """Verify, run the cases one after another, and print them beside the last table.
+
+    `wanted` names cases with commas; ``all`` stands for those that suit the device.
+    """
+    task = prepare(resolve_config(None, {"device": device}))
+    engine = task.engine()
+    refuse_red(certify(engine, task.random_individuals(VERIFIED_INDIVIDUALS)))
+    cases = _select_cases(wanted, engine.device, task.markets.n_bars)
+    before = _read_last()
+    found: list[WholeTime] = []
+    for timed in _time_cases(cases, task.markets.series[0], device):
+        found.append(timed)
+        stderr().say(f"{timed.case}: {timed.wall_s:.1f} s on {timed.device}")
+    _keep_last(device, found, before)
+    if as_json:
+        machine = describe_processor()
+        print_json({"machine": machine, "runs": [asdict(timed) for timed in found]})
+        return
+    stdout().print(_table(found, before.get(device, {})))
+    stdout().print()
+    stdout().print(facts_table({"processor": describe_processor(), "device": engine.device}))
+
+
+def _select_cases(wanted: str, device: str, sample_bars: int) -> list[Case]:
+    if wanted == "all":
+        return [case for case in CASES if device != "cpu" or case.work(sample_bars) < LARGE]
+    known = {case.name: case for case in CASES}
+    names = wanted.split(",")
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ConfigError(f"--whole '{unknown[0]}' is unknown; known: all, {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+def _time_cases(cases: Sequence[Case], sample: Bars, device: str) -> Iterator[WholeTime]:
+    """Run the cases, each with its own folder of runs."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        for case in cases:
+            data = _write_case_bars(case, sample, Path(folder))
+            yield _run(case, [*data, "--device", device, "--runs", f"{folder}/{case.name}"])
+
+
+def _write_case_bars(case: Case, sample: Bars, folder: Path) -> list[str]:
+    """Flags that name a case's bars; long series are the sample end to end, written as files.
+
+    They begin with the first day that files may name and have no gaps: 2,000,000 bars of a quarter
+    of an hour are 57 years, and bars a year or more ahead of the clock are refused.
+    """
+    if not case.bars:
+        return []
+    place = folder / f"bars-{case.name}"
+    place.mkdir()
+    times = FIRST_NS + sample.timeframe_ns * np.arange(case.bars)
+    for number in range(case.symbols):
+        # Each symbol begins at another place of the sample.
+        bars = extend_bars(sample, case.bars + OFFSET_BARS * number)
+        columns = {name: getattr(bars, name)[: case.bars] for name in COLUMNS}
+        columns["timestamp"] = times.astype("datetime64[ns]")
+        pq.write_table(pa.table(columns), place / f"S{number:02d}.parquet")
+    return ["--data", str(place)]
+
+
+def _run(case: Case, flags: Sequence[str]) -> WholeTime:
+    """Time one process from its start to its end."""
+    command = [sys.executable, "-m", "optimizer", "evolve", "--json", "--quiet", "--no-report",
+               "--population", str(case.population), "--generations", str(case.generations),
+               *flags]  # fmt: skip
+    began = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wall_s = time.perf_counter() - began
+    if done.returncode:
+        raise OptimizerError(f"case {case.name} failed: {done.stderr.strip().splitlines()[-1]}")
+    result = RunResult.read(json.loads(done.stdout))
+    refuse_red(result.certificate)
+    return WholeTime(
+        case=case.name,
+        wall_s=wall_s,
+        search_s=result.timing.search_s,
+        certificate_s=result.timing.certificate_s,
+        members=len(result.front),
+        front_hash=result.front_hash,
+        device=f"{result.device.name} ({result.device.why})",
+    )
+
+
+def _last_file() -> Path:
+    return Path(user_cache_path(APP)) / LAST_TABLE
+
+
+def _read_last() -> dict[str, dict[str, float]]:
+    """Seconds of the last run by device and case; empty where nothing readable was kept."""
+    try:
+        kept = json.loads(_last_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def _keep_last(
+    device: str, found: Sequence[WholeTime], before: dict[str, dict[str, float]]
+) -> None:
+    """Remember the times of this device's cases beside those of other devices and cases."""
+    of_device = {**before.get(device, {}), **{timed.case: timed.wall_s for timed in found}}
+    _last_file().parent.mkdir(parents=True, exist_ok=True)
+    write_whole(_last_file(), json.dumps({**before, device: of_device}, indent=1))
+
+
+def _table(found: Sequence[WholeTime], before: dict[str, float]) -> Table:
+    numbers = ("all s", "last time s", "search s", "certificate s", "members")
+    table = plain_table("run", *numbers, "front", right=numbers)
+    for timed in found:
+        last = before.get(timed.case)
+        before_s = "" if last is None else f"{last:.1f}"
+        parts = (f"{seconds:.1f}" for seconds in (timed.search_s, timed.certificate_s))
+        ends = (f"{timed.members:,}", timed.front_hash[:12])
+        table.add_row(timed.case, f"{timed.wall_s:.1f}", before_s, *parts, *ends)
+    return table

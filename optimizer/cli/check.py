@@ -1,0 +1,146 @@
+"""strategies check: what a file says, and what it does on some bars, by both engines."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from data import Bars
+from engine.fast_case import find_fast_case
+from engine.reference import Reference
+from engine.replay.certificate import certify
+from engine.runtime.compiling.forms import CompiledForm
+from optimizer.cli.console import Lines, plain_table
+from optimizer.cli.data_tables import price_chart
+from optimizer.cli.strategy_texts import print_genes
+from optimizer.cli.tables import certificate_line, describe_exits
+from optimizer.run.causal import prove_front
+from optimizer.run.task import Task
+from optimizer.shown import format_count, number
+from optimizer.store.result import refuse_red
+from strategy.conditions import Condition, split_conjunction
+from strategy.expressions import GeneValue
+from strategy.model import PARTS, Strategy
+from strategy.nodes import walk
+from strategy.rows import count_warm_up, first_value
+from strategy.wording import format_tree
+
+SIDES = ("long", "short", "exit_long", "exit_short")
+"""Conditions of a strategy."""
+
+MOST_CORNERED = 6
+"""Genes of a condition that are tried at both bounds, all with all."""
+
+
+def print_strategy(console: Lines, task: Task) -> None:
+    """Print what a strategy does on some bars with its default genes, by both engines.
+
+    Raises:
+        ParityError: When the engines disagree.
+    """
+    strategy = task.spec
+    console.say(f"{strategy.name}: {strategy.summary}")
+    is_fast = find_fast_case(strategy).is_covered
+    how = "kernels of its own" if is_fast else "kernels that read it as data"
+    console.say(f"{format_count(len(strategy.layout), 'gene')}; evaluated by {how}")
+    _print_parts(console, strategy)
+    print_genes(console, strategy)
+    for bars in task.markets.searched:
+        _print_rows(console, strategy, bars)
+        _print_conditions(console, strategy, bars)
+    _print_trades(console, task, strategy)
+
+
+def _print_parts(console: Lines, strategy: Strategy) -> None:
+    table = plain_table("", "says", is_folded=True)
+    for name in PARTS:
+        part = getattr(strategy, name)
+        if part is not None and (name != "delay" or format_tree(part) != "0"):
+            table.add_row(name, format_tree(part))
+    console.print(table)
+
+
+def _print_rows(console: Lines, strategy: Strategy, bars: Bars) -> None:
+    """Every row with the default genes: when it is known, and how often it then is not."""
+    genes = strategy.layout.decode(strategy.layout.defaults)
+    found = Reference(strategy, [bars], [], form=CompiledForm()).rows(genes, 0)
+    headings = ("warm-up", "first value", "then unknown")
+    table = plain_table("row", *headings, right=headings, is_folded=True)
+    warm_ups = {format_tree(one): count_warm_up(one, genes) for one in strategy.expressions}
+    for name, row in found.items():
+        first = first_value(row)
+        holes = int(np.isnan(row[first:]).sum())
+        shown = number(first) if first < len(row) else "never"
+        table.add_row(name, number(warm_ups[name]), shown, number(holes))
+    console.print(table)
+
+
+def _print_conditions(console: Lines, strategy: Strategy, bars: Bars) -> None:
+    """How often each part of the conditions holds with the default genes, and which never can."""
+    reference = Reference(strategy, [bars], [], form=CompiledForm())
+    genes = strategy.layout.decode(strategy.layout.defaults)
+    table = plain_table(
+        "", "condition", "bars on which it holds", right=("bars on which it holds",)
+    )
+    never = []
+    for side in SIDES:
+        for condition in split_conjunction(getattr(strategy, side)):
+            count = int(reference.truth(condition, genes, 0).sum())
+            table.add_row(side, format_tree(condition), f"{count:,} of {len(bars):,}")
+            if not count:
+                never.append((side, condition))
+    console.print(table)
+    for side, condition in never:
+        corners = list(_corners(strategy, condition))
+        count = max(
+            int(reference.truth(condition, {**genes, **corner}, 0).sum()) for corner in corners
+        )
+        how = " with the default genes" if len(corners) > 1 else ""
+        if count:
+            how += f", and on at most {format_count(count, 'bar')} at the bounds of its genes"
+        elif how:
+            how += ", nor at the bounds of its genes"
+        colour = "yellow" if count else "red"
+        console.say(f"{side}: {format_tree(condition)} never holds{how}", style=colour)
+
+
+def _corners(strategy: Strategy, condition: Condition) -> Iterator[Mapping[str, float]]:
+    """Values of a condition's genes at their bounds, all combinations of the first few."""
+    genes = {one.gene.name: one.gene for one in walk(condition) if isinstance(one, GeneValue)}
+    names = list(genes)[:MOST_CORNERED]
+    bounds = [(strategy.layout.gene(name).low, strategy.layout.gene(name).high) for name in names]
+    for values in product(*bounds):
+        whole = zip(names, values, strict=True)
+        yield {name: int(v) if genes[name].is_int else v for name, v in whole}
+
+
+def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
+    """Signals and trades with the default genes, and where they lie."""
+    genome = task.spec.layout.defaults
+    engine = task.engine(device="cpu")
+    certificate = certify(engine, genome[None])
+    refuse_red(certificate)
+    prove_front(task, genome[None])
+    markets = task.markets
+    for bars, window, signals, ledger in zip(
+        [markets.series[one.series] for one in markets.windows],
+        markets.windows,
+        engine.signals(genome),
+        engine.trades(genome),
+        strict=True,
+    ):
+        console.say(f"{bars.symbol} {bars.timeframe}, bars {window.start} to {window.end - 1}:")
+        for line in price_chart(bars):
+            console.say(line)
+        shorts = int((ledger.side < 0).sum())
+        sides = f", {shorts} of them short" if strategy.goes_short else ""
+        console.say(
+            f"{format_count(len(signals), 'signal')}, {format_count(len(ledger), 'trade')}{sides}, "
+            f"{ledger.rejected} rejected; {describe_exits([ledger])}"
+        )
+        if strategy.goes_short and strategy.long is not None:
+            reference = Reference(strategy, [bars], [replace(window, series=0)])
+            both = format_count(reference.contradictions(genome), "bar")
+            console.say(f"{both} where both sides signal, which neither trades")
+    console.say(certificate_line(certificate))

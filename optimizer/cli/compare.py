@@ -1,0 +1,90 @@
+"""Tables of recorded runs side by side."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+
+from optimizer.cli.console import stdout
+from optimizer.grades import GRADE_WORDS
+from optimizer.judging.judgement import opened_result
+from optimizer.judging.verdict import derive_verdict, find_pick
+from optimizer.run.compared import RunComparison
+from optimizer.shown import format_count, fraction, metric, number
+from optimizer.store import RunStore
+
+
+def print_comparison(
+    found: Sequence[RunComparison], outcomes: Sequence[Mapping[str, str]], objectives: Sequence[str]
+) -> None:
+    """Print what differs and how much of the common front each run has found."""
+    console = stdout()
+    console.print(_table(found, outcomes, objectives))
+    for run in found[1:]:
+        lines = (*run.differs, *run.limits)
+        if not run.is_comparable:
+            console.say(f"{run.run} was asked for something else than {found[0].run}:")
+        elif lines:
+            console.say(f"{run.run} is another try at what {found[0].run} was asked for:")
+        for line in lines:
+            console.say(f"  {line}")
+    if all(run.is_measured_alike for run in found):
+        console.print(_beaten_table(found))
+    else:
+        console.say(
+            "Their fronts were measured on other bars or at other costs and cannot be held against "
+            "each other: compare verdicts, and picks on held-out bars."
+        )
+
+
+def describe_outcome(store: RunStore) -> dict[str, str]:
+    """Verdict, pick and held-out bars of a run, as far as it has come."""
+    result, judgement = opened_result(store)
+    if result is None:
+        return {}
+    pick = find_pick(result, judgement)
+    held = None if judgement is None else judgement.held_out
+    closed = "closed" if result.data.held_out_bars else "none"
+    trades = "none" if pick is None else format_count(pick.trades, "trade")
+    return {
+        "verdict": GRADE_WORDS[derive_verdict(result, judgement).grade],
+        "pick": trades if pick is None else f"member {pick.member}, {trades}",
+        "strength of the pick": "-" if pick is None else number(pick.strength),
+        "held-out bars": closed if held is None else f"{number(held.mean_r)} R a trade",
+    }
+
+
+def _table(
+    found: Sequence[RunComparison], outcomes: Sequence[Mapping[str, str]], objectives: Sequence[str]
+) -> Table:
+    table = Table(box=None)
+    table.add_column("", style="dim")
+    for run in found:
+        table.add_column(run.run, justify="right")
+    table.add_row("bars", *(run.data for run in found))
+    table.add_row("status", *(run.status for run in found))
+    table.add_row("generations", *(number(run.generations) for run in found))
+    table.add_row("candidates evaluated", *(number(run.evaluated) for run in found))
+    table.add_row("seconds", *(number(run.seconds) for run in found))
+    table.add_row("front", *(number(run.front) for run in found))
+    for place, name in enumerate(objectives):
+        best = (metric(name, run.best[place]) if run.best else "-" for run in found)
+        table.add_row(f"best {name}", *best)
+    if all(run.is_measured_alike for run in found):
+        shares = (fraction(run.hypervolume) for run in found)
+        table.add_row("hypervolume, of all together", *shares)
+    for name in dict.fromkeys(name for outcome in outcomes for name in outcome):
+        table.add_row(name, *(outcome.get(name, "-") for outcome in outcomes))
+    return table
+
+
+def _beaten_table(found: Sequence[RunComparison]) -> Table:
+    table = Table(box=None, title="Share of a front that another beats", title_justify="left")
+    table.add_column("", style="dim")
+    for run in found:
+        table.add_column(f"of {run.run}", justify="right")
+    for place, run in enumerate(found):
+        shares = (
+            "-" if place == other else f"{share:.0%}" for other, share in enumerate(run.beaten)
+        )
+        table.add_row(run.run, *shares)
+    return table

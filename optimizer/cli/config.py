@@ -1,0 +1,18 @@
+"""config: what a run would be asked for, as a file."""
+
+import typer
+
+from optimizer.cli.flags import config_flags
+from optimizer.cli.help import Sectioned
+from optimizer.cli.shared import ALL, ConfigFile, single_command
+
+app = single_command()
+
+
+@app.command("config", cls=Sectioned)
+@config_flags(*ALL)
+def print_config(*, flags: dict[str, object], config: ConfigFile = None) -> None:
+    """Print the configuration as TOML, each key under its meaning."""
+    from optimizer.config.run_config import resolve_config, to_toml
+
+    typer.echo(to_toml(resolve_config(config, flags)), nl=False)

@@ -1,0 +1,125 @@
+"""data: what bars hold, whether they are fit for use, fetching, and files in one form."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.cli.flags import config_flags, option
+from optimizer.cli.shared import DATA, FETCH, RANGE, READ, AnyJson, Specs, command_group
+from optimizer.errors import ConfigError
+
+app = command_group("Look at bars, check and keep them.")
+
+
+@app.command("show")
+@config_flags(*DATA)
+def show_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """What bars hold: their range, gaps, quirks, a small chart and their hash."""
+    from optimizer.cli.data_tables import print_series
+    from optimizer.config.run_config import resolve_config
+    from optimizer.run.markets import load_series
+
+    print_series(load_series(resolve_config(None, _merge_specs(specs, flags))), as_json=as_json)
+
+
+@app.command("fetch")
+@config_flags(*FETCH, descriptions=RANGE)
+def fetch_bars(
+    specs: Annotated[list[str], typer.Argument(help="Series to fetch.", metavar="SPEC")],
+    *,
+    flags: dict[str, object],
+    refetch: Annotated[
+        bool, option("--refetch", "Set what is cached aside, fetch it all anew.")
+    ] = False,
+    as_json: AnyJson = False,
+) -> None:
+    """Bring a vendor's bars into the cache: polygon:SYMBOL, --from and --to."""
+    from data import load_bars
+    from data.providers import find_provider
+    from optimizer.cli.data_tables import FetchShow, print_series
+    from optimizer.config.run_config import resolve_config
+    from optimizer.run.sources import load_options
+
+    options = load_options(resolve_config(None, flags))
+    for spec in specs:
+        if find_provider(spec)[0].name != "polygon":
+            raise ConfigError(f"'{spec}' is not fetched: only polygon:SYMBOL is")
+    fetched = []
+    with FetchShow() as show:
+        for spec in specs:
+            show.fetch(spec, options, refetch=refetch)
+            fetched.append(load_bars(spec, options))
+    print_series(fetched, as_json=as_json)
+
+
+@app.command("check")
+@config_flags(*DATA)
+def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """Whether bars are fit for use: everything that is wrong with every source, at once."""
+    from data import inspect_source
+    from optimizer.cli.data_tables import print_inspected, track_sources
+    from optimizer.config.run_config import resolve_config
+    from optimizer.run.sources import load_options, named_specs
+    from optimizer.shown import format_count
+
+    config = resolve_config(None, _merge_specs(specs, flags))
+    options = load_options(config)
+    sources = named_specs(config)
+    inspected = [inspect_source(spec, options) for spec in track_sources(sources, "checking")]
+    print_inspected(inspected, as_json=as_json)
+    if refused := sum(one.bars is None for one in inspected):
+        raise ConfigError(
+            f"{refused} of {format_count(len(sources), 'source')} cannot be used as they are"
+        )
+
+
+@app.command("import")
+@config_flags(*READ)
+def import_files(
+    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns.", metavar="FILE")],
+    *,
+    flags: dict[str, object],
+    into: Annotated[Path, option("--into", "Folder to keep them in.", "FOLDER")] = Path("bars"),
+    replace: Annotated[bool, option("--replace", "Replace files that hold other bars.")] = False,
+    join: Annotated[
+        str | None, option("--join", "All files are parts of one market.", "SYMBOL")
+    ] = None,
+    as_json: AnyJson = False,
+) -> None:
+    """Read files of any layout and keep each as a Parquet file of one form."""
+    from data import join_bars, keep_bars, load_bars
+    from data.bars import check_symbol
+    from optimizer.cli.console import stderr
+    from optimizer.cli.data_tables import describe_bars, print_imported, track_sources
+    from optimizer.config.run_config import resolve_config
+    from optimizer.run.sources import load_options, named_specs
+
+    config = resolve_config(None, {**flags, "data": files})
+    options, rows = load_options(config), []
+    loaded = (load_bars(spec, options) for spec in track_sources(named_specs(config), "importing"))
+    for bars in loaded if join is None else [join_bars(list(loaded), check_symbol(join))]:
+        for note in bars.notes:
+            stderr().say(f"note: {bars.symbol}: {note}")
+        path, written = keep_bars(bars, into, may_replace=replace)
+        rows.append({**describe_bars(bars), "file": str(path), "written": written})
+    print_imported(rows, into, options.aligned, as_json=as_json)
+
+
+@app.command("list")
+@config_flags("cache")
+def list_sources(*, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """Sources of bars, and the series that were fetched and kept."""
+    from data.cache import list_cached
+    from optimizer.cli.data_tables import print_sources
+    from optimizer.config.run_config import resolve_config
+
+    cache = resolve_config(None, flags).cache
+    print_sources(list_cached(None if cache is None else Path(cache)), as_json=as_json)
+
+
+def _merge_specs(specs: list[str] | None, flags: dict[str, object]) -> dict[str, object]:
+    """The flags with the sources that were named, in either way but not in both."""
+    if specs and "data" in flags:
+        raise ConfigError(f"'{specs[0]}' and --data: name the bars once")
+    return {**flags, "data": specs} if specs else flags

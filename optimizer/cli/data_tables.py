@@ -1,0 +1,261 @@
+"""Tables of bars and their sources, a small chart of prices, and how far fetching is."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from data import PROVIDERS, Bars, longest_gaps, quirks_of
+from data.cache import CachedSeries
+from data.inspection import Inspection
+from data.providers import find_provider
+from data.table import LoadOptions
+from optimizer.cli.console import facts_table, plain_table, print_json, stderr, stdout
+from optimizer.shown import format_count, minute, number
+
+if TYPE_CHECKING:
+    from data.vendor.series import FetchStep
+
+NS_PER_S = 10**9
+
+WIDTH, HEIGHT = 72, 10
+
+
+def print_sources(kept: Sequence[CachedSeries], *, as_json: bool) -> None:
+    """Print the sources of bars, and the series that were fetched and kept."""
+    if as_json:
+        sources = [
+            {"source": one.name, "form": one.form, "summary": one.summary}
+            for one in PROVIDERS.values()
+        ]
+        print_json({"sources": sources, "fetched": [_cached_to_dict(one) for one in kept]})
+        return
+    table = plain_table("source", "how to name it", "what it is", is_folded=True)
+    for provider in PROVIDERS.values():
+        table.add_row(provider.name, provider.form, provider.summary)
+    stdout().print(table)
+    if not kept:
+        return
+    headings = ("series", "bars", "from", "to", "parts", "MB", "fetched")
+    table = plain_table(*headings, right=("bars", "parts", "MB"), title="Fetched and kept")
+    for one in kept:
+        size, parts = f"{one.size_bytes / 1e6:.1f}", number(one.parts)
+        damaged = f" ({format_count(one.unreadable, 'damaged file')})" if one.unreadable else ""
+        times = (_utc(one.start_ns), _utc(one.end_ns))
+        name = f"{one.name or one.folder}{damaged}"
+        table.add_row(name, number(one.bars), *times, parts, size, one.fetched_at[:16])
+    stdout().print()
+    stdout().print(table)
+
+
+def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
+    """Print series: their facts, a chart, quirks and notes, or the same as JSON."""
+    if as_json:
+        told = [describe_bars(bars) for bars in series]
+        print_json(told[0] if len(told) == 1 else told)
+        return
+    console = stdout()
+    mark = "\u2503" if "utf" in (sys.stdout.encoding or "").lower() else "|"
+    for bars in series:
+        console.print(facts_table(collect_facts(bars)))
+        console.print()
+        for line in price_chart(bars, mark=mark):
+            console.say(line)
+        for quirk in quirks_of(bars):
+            console.say(f"quirk: {quirk}")
+        for note in bars.notes:
+            console.say(f"note: {note}")
+
+
+def collect_facts(bars: Bars) -> dict[str, object]:
+    """What a series holds: names in words to values."""
+    gaps = bars.gaps_in_open_hours()
+    first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
+    facts: dict[str, object] = {
+        "symbol": bars.symbol,
+        "simulated": "yes, a program invented it" if bars.is_simulated else "no",
+        "timeframe": bars.timeframe,
+        "bars": len(bars),
+        "first bar opens": first,
+        "last bar opens": last,
+        "lowest low": float(bars.low.min()),
+        "highest high": float(bars.high.max()),
+        "bars without volume": int((bars.volume == 0).sum()),
+        "gaps": gaps.count,
+        "bars missing in gaps": gaps.missing_bars,
+        "hash": bars.content_hash,
+    }
+    if bars.open_gaps is not None:
+        facts["pauses in closed hours"] = bars.open_gaps.pauses
+    if bars.extra:
+        facts["further columns"] = ", ".join(bars.extra)
+    if gaps.count:
+        hours = gaps.longest_ns / NS_PER_S / 3600
+        ends = _utc(int(bars.timestamp[gaps.longest_at]))
+        facts["longest gap"] = f"{hours:g} h, ends {ends}"
+    return facts
+
+
+def print_inspected(inspected: Sequence[Inspection], *, as_json: bool) -> None:
+    """Print what is wrong with sources, and what holds of the others."""
+    if as_json:
+        print_json(
+            [
+                {"source": one.spec, "problems": list(one.problems)}
+                | ({} if one.bars is None else describe_bars(one.bars))
+                for one in inspected
+            ]
+        )
+    else:
+        for one in inspected:
+            stdout().say(f"{one.spec}: {'refused' if one.bars is None else _summary(one.bars)}")
+            notes = () if one.bars is None else (*quirks_of(one.bars), *one.bars.notes)
+            for line in (*one.problems, *notes):
+                stdout().say(f"  {line}")
+
+
+def print_imported(
+    rows: Sequence[Mapping[str, object]], folder: Path, aligned: Iterable[str], *, as_json: bool
+) -> None:
+    """Print the files of bars that were kept, and how they are named from now on."""
+    if as_json:
+        print_json(rows)
+        return
+    headings = ("symbol", "bars", "", "first bar opens", "last bar opens", "hash", "file")
+    table = plain_table(*headings, right=("bars",))
+    for row in rows:
+        kept = f"{row['file']}{'' if row['written'] else ' (as it was)'}"
+        hash_ = str(row["hash"])[:12]
+        times = (str(row["first bar opens"]), str(row["last bar opens"]))
+        name, frame = str(row["symbol"]), str(row["timeframe"])
+        table.add_row(name, number(row["bars"]), frame, *times, hash_, kept)
+    stdout().print(table)
+    beside = "".join(f" --aligned-column {name}" for name in aligned)
+    stdout().say(f"use them with --data {folder}{beside}")
+
+
+def price_chart(bars: Bars, *, mark: str = "|") -> list[str]:
+    """Draw the range of prices over time, in lines from the highest high to the lowest low.
+
+    Each column covers a like number of bars, from their lowest low to their highest high.
+    """
+    edges = np.linspace(0, len(bars), min(WIDTH, len(bars)) + 1).round().astype(int)[:-1]
+    low, high = np.minimum.reduceat(bars.low, edges), np.maximum.reduceat(bars.high, edges)
+    bottom, top = float(low.min()), float(high.max())
+    step = (top - bottom) / HEIGHT or 1.0
+    first = np.clip(((low - bottom) / step).astype(int), 0, HEIGHT - 1)
+    last = np.clip(np.ceil((high - bottom) / step).astype(int) - 1, first, HEIGHT - 1)
+    labels = {HEIGHT - 1: number(top), 0: number(bottom)}
+    margin = max(map(len, labels.values()))
+    return [
+        f"{labels.get(row, ''):>{margin}} "
+        + "".join(
+            mark if a <= row <= b else " "
+            for a, b in zip(first.tolist(), last.tolist(), strict=True)
+        ).rstrip()
+        for row in reversed(range(HEIGHT))
+    ]
+
+
+class _TimeLeft(ProgressColumn):
+    """Counts down to the end that the plan's calls a minute allow."""
+
+    def render(self, task: Task) -> Text:
+        """The time left, in minutes and seconds."""
+        left_s = 0 if task.finished else max(round(task.fields["ends_s"] - time.monotonic()), 0)
+        return Text(f"{left_s // 60}:{left_s % 60:02}")
+
+
+class FetchShow(Progress):
+    """Progress of fetches on stderr: a bar in a terminal, lines elsewhere."""
+
+    def __init__(self) -> None:
+        self._lines = stderr()
+        super().__init__(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[bars]:,} bars"),
+            TimeElapsedColumn(),
+            TextColumn("ETA"),
+            _TimeLeft(),
+            console=self._lines,
+            disable=not self._lines.is_terminal,
+        )
+        self._shown = self.add_task("", total=None, bars=0, ends_s=0.0)
+
+    def fetch(self, spec: str, options: LoadOptions, *, refetch: bool) -> None:
+        """Fetch one series."""
+        # The vendor's client takes a while to import, and few commands need it.
+        from data.providers import polygon_api
+
+        address = find_provider(spec)[1]
+        self.reset(self._shown, total=None, bars=0)
+        polygon_api.fetch(address, options, self.show, refetch=refetch)
+
+    def show(self, step: "FetchStep") -> None:
+        """Show one step."""
+        self.update(
+            self._shown,
+            description=step.series,
+            completed=step.done,
+            total=step.pieces or None,
+            bars=step.bars,
+            ends_s=time.monotonic() + step.left_s,
+        )
+        if step.note:
+            self._lines.say(f"note: {step.series}: {step.note}")
+
+
+def _cached_to_dict(one: CachedSeries) -> dict[str, object]:
+    told = asdict(one)
+    times = {"start": _utc(one.start_ns), "end": _utc(one.end_ns)}
+    return {**told, "folder": str(one.folder), **times}
+
+
+def describe_bars(bars: Bars) -> dict[str, object]:
+    """All of a series that JSON tells."""
+    return {
+        **collect_facts(bars),
+        "quirks": list(quirks_of(bars)),
+        "longest_gaps": longest_gaps(bars),
+        "notes": list(bars.notes),
+    }
+
+
+def _summary(bars: Bars) -> str:
+    first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
+    return f"{format_count(len(bars), 'bar')} of {bars.timeframe}, {first} to {last}"
+
+
+def track_sources(specs: Sequence[str], doing: str) -> Iterator[str]:
+    """The sources one by one; on a terminal with progress and the time left."""
+    console = stderr()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    is_shown = console.is_terminal and len(specs) > 1
+    with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
+        yield from progress.track(specs, description=doing)
+
+
+def _utc(time_ns: int) -> str:
+    return f"{minute(time_ns)} UTC"

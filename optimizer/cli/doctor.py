@@ -1,0 +1,38 @@
+"""doctor: what this machine offers, and why a GPU is not used."""
+
+from dataclasses import asdict
+
+from optimizer.cli.clusters import cluster_flags, connect_cluster
+from optimizer.cli.shared import AsJson, single_command
+from optimizer.cluster.address import Address
+from optimizer.errors import ConfigError
+
+app = single_command()
+
+
+@app.command("doctor")
+@cluster_flags
+def look_around(*, cluster: Address | None, as_json: AsJson = False) -> None:
+    """Say what was found on this machine, or on each worker, and why a GPU is not used."""
+    from optimizer.cli.console import facts_table, print_json, stdout
+    from optimizer.cli.machine_facts import collect_machine_facts, workers_table
+
+    if cluster is None:
+        facts = collect_machine_facts()
+        if as_json:
+            print_json(facts)
+        else:
+            stdout().print(facts_table(facts))
+        return
+    with connect_cluster(cluster, may_differ=True) as workers:
+        assert workers is not None
+        from optimizer.cluster.measuring import measure_workers
+
+        found, versions = measure_workers(workers), workers.here.versions
+    if as_json:
+        print_json({"workers": [{**asdict(one), "fit": not one.differs} for one in found]})
+    else:
+        stdout().print(workers_table(found))
+        stdout().print(f"here: {', '.join(map(' '.join, versions.items()))}")
+    if unfit := [f"{one.name}: {', '.join(one.differs)}" for one in found if one.differs]:
+        raise ConfigError("; ".join(unfit))

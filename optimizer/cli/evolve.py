@@ -1,0 +1,145 @@
+"""evolve: search, certify, and show the front."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from optimizer.cli.clusters import cluster_flags, connect_cluster
+from optimizer.cli.flags import config_flags, option, trust_flag
+from optimizer.cli.help import Sectioned
+from optimizer.cli.notes import note
+from optimizer.cli.shared import ALL, AsJson, ConfigFile, Front, Quiet, single_command
+from optimizer.cluster.address import Address
+from optimizer.config.run_config import RunConfig, resolve_config
+from optimizer.errors import ConfigError, StoreError
+
+if TYPE_CHECKING:
+    from optimizer.cli.live import Watcher
+    from optimizer.cluster.cluster import Cluster
+    from optimizer.judging.judgement import Judgement
+    from optimizer.run.evaluating import MakeEvaluator
+    from optimizer.store.result import RunResult
+
+app = single_command()
+
+
+@app.command("evolve", cls=Sectioned)
+@trust_flag("resume")
+@config_flags(*ALL)
+@cluster_flags
+def evolve_front(
+    context: typer.Context,
+    *,
+    flags: dict[str, object],
+    cluster: Address | None,
+    config: ConfigFile = None,
+    resume: Annotated[str | None, option("--resume", "Go on with a recorded run.", "RUN")] = None,
+    front: Front = "few",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Search for the best compromises between objectives, and certify them."""
+    # Before anything heavy is imported, so that what is wrong is refused at once.
+    begun = resolve_config(config, flags) if resume is None else None
+    from optimizer.cli.console import print_json, stderr, stdout
+    from optimizer.cli.live import Watcher
+    from optimizer.cli.report import write_run_report
+    from optimizer.cli.restart import Restart
+    from optimizer.cli.result import print_answer, print_result, result_json
+    from optimizer.judging.judgement import with_held_out
+    from optimizer.run.problem import JustSearched
+    from optimizer.run.workflow import resume_run, start_run
+    from optimizer.store import find_run
+    from optimizer.store.result import refuse_red
+
+    if resume is not None and config is not None:
+        raise ConfigError("--resume takes its configuration from the run; leave --config out")
+    restart, own = None, context.obj
+    if own is not None:
+        kept = {
+            "--json": as_json,
+            "--quiet": quiet,
+            "--front=all": front == "all",
+            "--no-report": not flags.get("report", True),
+            "--debug": "--debug" in own,
+        }
+        flags_kept = [flag for flag, is_given in kept.items() if is_given]
+        restart = Restart.of_command(own, flags_kept, is_resumed=resume is not None)
+    runs = Path(
+        begun.runs
+        if begun is not None
+        else str(flags.get("runs", RunConfig.model_fields["runs"].default))
+    )
+    with (
+        connect_cluster(cluster, runs, quiet=quiet) as workers,
+        Watcher(quiet=quiet, restart=restart).listening() as watcher,
+    ):
+        is_judged = flags.get("judge", begun is None or begun.judge) is not False
+        place = _place(workers, is_judged=is_judged)
+        if begun is not None:
+            result = start_run(begun, watcher, watcher.should_stop, place)
+        else:
+            path = find_run(runs, resume or "latest")
+            result = resume_run(path, flags, watcher, watcher.should_stop, place)
+        judgement = _judge_result(result, begun, flags, watcher, workers)
+        # Its rows would stay in memory while the report is written.
+        watcher.just = JustSearched()
+    result = with_held_out(result, judgement)
+    if as_json:
+        print_json(result_json(result, judgement))
+    else:
+        print_result(result, judgement, is_whole=front == "all")
+    if flags.get("report", True):
+        write_run_report(Path(result.path), stderr() if as_json else stdout())
+    if not as_json:
+        print_answer(result, judgement)
+    refuse_red(result.certificate)
+
+
+def _place(workers: "Cluster | None", *, is_judged: bool) -> "MakeEvaluator":
+    """Where individuals are evaluated: on a cluster where that pays."""
+    if workers is None:
+        from optimizer.run.evaluating import local_evaluator
+
+        return local_evaluator
+    from optimizer.cluster.sharded import on_shards
+
+    return on_shards(workers, is_judged=is_judged)
+
+
+def _judge_result(
+    result: "RunResult",
+    begun: RunConfig | None,
+    flags: Mapping[str, object],
+    watcher: "Watcher",
+    workers: "Cluster | None",
+) -> "Judgement | None":
+    """Judge a run as far as was asked for, or what is known of it where nothing was asked.
+
+    One that had ended before is judged where flags ask for it, and where its judge was killed.
+    """
+    from data.errors import DataError
+    from optimizer.cli.judge_progress import judged_after_search
+    from optimizer.config.evidence import EvidenceSettings
+    from optimizer.judging.judgement import recorded_judgement
+    from optimizer.run.header import recorded_config
+    from optimizer.store import RunStore
+
+    path = Path(result.path)
+    with RunStore.open(path) as store:
+        known = recorded_judgement(store)
+        settings = recorded_config(store, flags) if begun is None else begun
+    is_asked = bool(flags.keys() & EvidenceSettings.model_fields.keys())
+    if settings.judge is False or (result.resumed and known is not None and not is_asked):
+        return known
+    try:
+        return judged_after_search(
+            path, settings, watcher.just, quiet=watcher.quiet, workers=workers
+        )
+    except (DataError, StoreError) as error:
+        if is_asked or not result.resumed:
+            raise
+        note(f"the run is not judged: {error}")
+        return None

@@ -1,0 +1,249 @@
+"""Flags made from the fields of `RunConfig`, so that a knob is described in one place.
+
+Also what a shell may complete after a flag: runs, strategies, and the choices of a knob.
+"""
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import typer
+
+from optimizer.config.run_config import RunConfig, find_value_type, find_words, format_flag
+from optimizer.config.values import AMOUNT, format_bytes, read_schema_extra
+from optimizer.errors import ConfigError
+
+Command = Callable[..., None]
+
+
+def run_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Runs that begin so, newest first, in the folder that was named."""
+    from optimizer.store.listing import run_folders
+
+    folder = Path(str(context.params.get("runs") or "runs"))
+    names = ["latest", *sorted((path.name for path in run_folders(folder)), reverse=True)]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def option(
+    flag: str, text: str, form: str | None = None, *, min: int | None = None, max: int | None = None
+) -> Any:  # noqa: ANN401 - as the library has it
+    """A flag of one command alone: its help, what stands behind it, and its limits."""
+    completed = run_names if form == "RUN" else None
+    return typer.Option(flag, help=text, metavar=form, min=min, max=max, autocompletion=completed)
+
+
+def taking(
+    name: str, parameters: Iterable[inspect.Parameter], made_of: Callable[..., object]
+) -> Callable[[Command], Command]:
+    """Give a command flags in place of its argument `name`, which is made of their values."""
+    flags = list(parameters)
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(**given: object) -> None:
+            values = {one.name: given.pop(one.name) for one in flags}
+            function(**{name: made_of(**values)}, **given)
+
+        own = [p for p in inspect.signature(function).parameters.values() if p.name != name]
+        command.__signature__ = inspect.Signature(own + flags)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in own + flags}
+        return command
+
+    return decorate
+
+
+def trust_flag(*names: str) -> Callable[[Command], Command]:
+    """Give a command ``--trust``, about the run that the first argument of some `names` gives."""
+    flag = inspect.Parameter(
+        "trust",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=typer.Option(
+            False,
+            "--trust",
+            help="Trust the run from now on: run its Python, read the files that it names.",
+        ),
+        annotation=bool,
+    )
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(*, trust: bool = False, **given: object) -> None:
+            if trust:
+                _trust(next((str(given[name]) for name in names if given.get(name)), None), given)
+            function(**given)
+
+        own = inspect.signature(function).parameters.values()
+        command.__signature__ = inspect.Signature([*own, flag])  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in [*own, flag]}
+        return command
+
+    return decorate
+
+
+def _trust(name: str | None, given: Mapping[str, object]) -> None:
+    from optimizer.run.recorded_code import trust_run
+    from optimizer.store import find_run
+
+    if name is None:
+        raise ConfigError("--trust is about a recorded run: name one, or leave it out")
+    trust_run(find_run(Path(str(given.get("runs") or "runs")), name))
+
+
+def config_flags(
+    *names: str, descriptions: Mapping[str, str] | None = None
+) -> Callable[[Command], Command]:
+    """Give a command the flags of some fields.
+
+    `names` are fields of `RunConfig`, in the order in which help shows them; `descriptions` are
+    help texts of fields by which this command means something narrower. The command receives
+    ``flags``, a dict of the fields that were given.
+    """
+    narrower = descriptions or {}
+    parameters = [_parameter(name, narrower.get(name)) for name in names]
+    return taking("flags", parameters, lambda **given: given_fields(given))
+
+
+def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
+    """Field name to value, as `RunConfig` takes it, of the flags that a person gave.
+
+    Text that is no number stays text, for the configuration to refuse with everything else that
+    is wrong.
+
+    Raises:
+        ConfigError: When a bound cannot be read.
+    """
+    return {name: _value(name, given) for name, given in flags.items() if given not in (None, [])}
+
+
+def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
+    """Read bounds such as ``ema_fast=10:50``."""
+    bounds: dict[str, list[float]] = {}
+    for text in texts:
+        name, span = _parse_assignment("--bound", text, bounds)
+        low, _, high = span.partition(":")
+        try:
+            bounds[name] = [float(low), float(high)]
+        except ValueError:
+            raise ConfigError(f"--bound '{text}' must look like ema_fast=10:50") from None
+    return bounds
+
+
+def parse_columns(texts: Sequence[str]) -> dict[str, str]:
+    """Read what columns hold, such as ``volume=Volume BTC``."""
+    columns: dict[str, str] = {}
+    for text in texts:
+        meaning, name = _parse_assignment("--column", text, columns)
+        if not name:
+            raise ConfigError(f"--column '{text}' must look like volume=NAME")
+        columns[meaning] = name
+    return columns
+
+
+def parse_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, float]:
+    """Read genes such as ``reward_r=2.5``; `flag` is what errors call them."""
+    genes: dict[str, float] = {}
+    for text in texts:
+        name, value = _parse_assignment(flag, text, genes)
+        try:
+            genes[name] = float(value)
+        except ValueError:
+            raise ConfigError(f"{flag} '{text}' must look like reward_r=2.5") from None
+    return genes
+
+
+def _parse_assignment(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
+    """The gene that a text names, and what it says about it; a second one would be ambiguous."""
+    name, _, value = text.partition("=")
+    if name.strip() in known:
+        raise ConfigError(f"{flag} '{text}': '{name.strip()}' is given twice")
+    return name.strip(), value
+
+
+def _value(name: str, given: object) -> object:
+    field = RunConfig.model_fields[name]
+    words, kind = find_words(field), find_value_type(field)
+    if isinstance(given, list):
+        read = PARSERS.get("" if words is None else words.form, list)
+        return read(given)
+    if not isinstance(given, str) or words is AMOUNT or kind not in (int, float):
+        return given
+    try:
+        return float(given) if kind is float else int(given)
+    except ValueError:
+        return given
+
+
+PARSERS: Mapping[str, Callable[[Sequence[str]], object]] = {
+    "GENE=LOW:HIGH": parse_bounds,
+    "GENE=STEP": partial(parse_settings, flag="--step"),
+    "MEANING=NAME": parse_columns,
+}
+"""How the entries of a flag that repeats are read, by their form; others are taken as they are."""
+
+
+def _strategy_names(incomplete: str) -> list[str]:
+    """Strategies that begin so; a shell adds files by itself where none does."""
+    from strategy import STRATEGIES
+
+    return [name for name in STRATEGIES if name.startswith(incomplete)]
+
+
+def _among(choices: Sequence[str]) -> Callable[[str], list[str]]:
+    """Those of some words that begin so."""
+
+    def completions(incomplete: str) -> list[str]:
+        return [word for word in choices if word.startswith(incomplete)]
+
+    return completions
+
+
+COMPLETED: Mapping[str, Callable[..., list[str]]] = {
+    "strategy": _strategy_names,
+    "warm_start": run_names,
+    "device": _among(("auto", "cpu", "cuda")),
+}
+"""What a shell completes where the type of a field does not say it."""
+
+
+def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
+    field = RunConfig.model_fields[name]
+    words, kind, flag = find_words(field), find_value_type(field), format_flag(name)
+    shown = _shown_default(field.get_default(call_default_factory=True), is_amount=words is AMOUNT)
+    text = f"{narrower or field.description} {shown}".rstrip()
+    annotation: Any
+    if get_origin(kind) in (dict, list, tuple):
+        form = "" if words is None else words.form
+        annotation, option = list[str], typer.Option([], flag, help=text, metavar=form)
+    elif kind is bool:
+        either = f"{flag}/--no-{flag.removeprefix('--')}"
+        annotation, option = bool | None, typer.Option(None, either, help=text)
+    else:
+        choices = "|".join(map(str, get_args(kind)))
+        form = words.form if words is not None else ""
+        metavar = form or choices or {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
+        names = [also] if (also := read_schema_extra(field, "also")) else []
+        completed = COMPLETED.get(name) or (_among(choices.split("|")) if choices else None)
+        option = typer.Option(
+            None, *names, flag, help=text, metavar=metavar, autocompletion=completed
+        )
+        annotation = str | None
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=annotation
+    )
+
+
+def _shown_default(default: object, *, is_amount: bool) -> str:
+    if default is None or isinstance(default, dict | list):
+        return ""
+    if isinstance(default, bool):
+        default = "yes" if default else "no"
+    if isinstance(default, tuple):
+        default = ", ".join(default)
+    if is_amount and isinstance(default, int):
+        default = format_bytes(default)
+    if isinstance(default, float):
+        default = f"{default:g}"
+    return f"[default: {default}]"

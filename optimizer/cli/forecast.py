@@ -1,0 +1,93 @@
+"""forecast: fit a model walk-forward, keep what it forecasts as a file, and say how good it was."""
+
+import inspect
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.cli.flags import Command, config_flags, option, taking
+from optimizer.cli.shared import DATA, AsJson, Quiet, command_group
+from optimizer.forecasts.settings import ForecastSettings, format_flag
+
+app = command_group("Forecasts as columns of bars: fit, show, list.")
+
+
+def forecast_flags(function: Command) -> Command:
+    """Give a command the flags of `ForecastSettings`; it receives them as ``settings``."""
+    parameters = [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=typer.Option(
+                one.default,
+                format_flag(one.name),
+                help=one.metadata["text"],
+                metavar=one.metadata["form"] or None,
+                show_default=not isinstance(one.default, bool),
+            ),
+            annotation=type(one.default),
+        )
+        for one in fields(ForecastSettings)
+    ]
+    return taking("settings", parameters, ForecastSettings)(function)
+
+
+@app.command("fit")
+@config_flags(*DATA)
+@forecast_flags
+def fit_forecast(
+    *,
+    flags: dict[str, object],
+    settings: ForecastSettings,
+    out: Annotated[
+        Path | None, option("--out", "File to write, of forecasts if unset.", "FILE.parquet")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model walk-forward, write its forecasts, and say how good they were."""
+    from optimizer.cli.forecast_tables import print_forecast, watch_training
+    from optimizer.run.forecasting import forecast_to_file
+
+    target = out or Path("forecasts") / f"{settings.model}.parquet"
+    forecast = forecast_to_file(target, flags, settings, watch_training(quiet=quiet))
+    print_forecast(forecast, target, as_json=as_json)
+
+
+@app.command("show")
+def show_forecast(
+    file: Annotated[Path, typer.Argument(help="A forecast.", metavar="FILE")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """How a forecast was made, and how good it was."""
+    from optimizer.cli.forecast_tables import print_forecast
+    from optimizer.forecasts.column import counted_record, read_forecast
+
+    forecast = read_forecast(file)
+    record = counted_record(file) or forecast.record
+    print_forecast(replace(forecast, record=record), file, as_json=as_json)
+
+
+@app.command("list")
+def list_forecasts(
+    folder: Annotated[Path, typer.Argument(help="Of forecasts.", metavar="FOLDER")] = Path(
+        "forecasts"
+    ),
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """The forecasts of a folder."""
+    from optimizer.cli.console import print_json, stdout
+    from optimizer.cli.forecast_tables import records_table
+    from optimizer.forecasts.column import list_records
+
+    records = list_records(folder)
+    if as_json:
+        print_json([{"file": str(path), **one.payload()} for path, one in records.items()])
+    elif records:
+        stdout().print(records_table(records))
+    else:
+        stdout().say(f"no forecast in {folder}; make one: python -m optimizer forecast fit")

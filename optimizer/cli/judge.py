@@ -1,0 +1,81 @@
+"""judge: whether a run's front is more than luck, and all evidence in plain words."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+from optimizer.cli.clusters import cluster_flags, connect_cluster
+from optimizer.cli.flags import config_flags, option, trust_flag
+from optimizer.cli.help import Sectioned
+from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.shared import JUDGED, AsJson, Quiet, RunName, Runs, single_command
+from optimizer.cluster.address import Address
+
+app = single_command()
+
+
+@app.command("judge", cls=Sectioned)
+@trust_flag("run")
+@config_flags(*JUDGED)
+@cluster_flags
+def judge_recorded(
+    run: RunName,
+    *,
+    flags: dict[str, object],
+    cluster: Address | None,
+    runs: Runs = Path("runs"),
+    pick: Annotated[
+        int | None,
+        option("--pick", "Judge this member, not the strongest.", "NUMBER", min=0),
+    ] = None,
+    open_: Annotated[
+        bool, option("--open", "Look at the bars that were held out; each look is counted.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find out whether a run's front is more than luck, and say so in plain words."""
+    from rich.table import Table
+
+    from optimizer.cli.console import print_json, stderr, stdout
+    from optimizer.cli.judge_progress import Asked, JudgeWatcher, choose_executor, resumable
+    from optimizer.cli.report import renew_run_report
+    from optimizer.cli.result import print_answer
+    from optimizer.config.evidence import EvidenceSettings
+    from optimizer.config.run_config import make_config
+    from optimizer.judging.judge import judge_run
+    from optimizer.judging.judgement import recorded_judgement
+    from optimizer.judging.plan import build_plan
+    from optimizer.judging.sentences import weigh_evidence
+    from optimizer.run.exported import require_result
+    from optimizer.store import RunStore, find_run
+
+    asked, path = Asked(flags, pick, is_open=open_), find_run(runs, run)
+    with RunStore.open(path) as store:
+        earlier = recorded_judgement(store)
+        notes = require_result(store).data.notes
+    settings = make_config(flags, where="judge", flags=flags)
+    plan = build_plan(settings, flags, earlier, pick=pick, is_open=open_)
+    own = {key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields}
+    watcher = JudgeWatcher(stderr(), quiet=quiet)
+    hearing = nullcontext() if quiet else telling((COMPILES,), note)
+    joining = connect_cluster(cluster, path.parent, quiet=quiet)
+    with hearing, resumable(path, settings, asked), joining as workers, watcher.showing() as watch:
+        found = judge_run(path, plan, own, watch, executors=choose_executor(workers))
+    if not quiet:
+        for line in notes:
+            note(line)
+    if as_json:
+        renew_run_report(path, flags, stderr())
+        print_json({"run": path.name, "judgement": found.payload()})
+        return
+    console = stdout()
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column()
+    for row in weigh_evidence(found):
+        table.add_row(row.about, row.sentence)
+    console.print(table)
+    renew_run_report(path, flags, console)
+    with RunStore.open(path) as store:
+        print_answer(require_result(store), found)

@@ -1,0 +1,134 @@
+"""How far judging is, and how to go on with a judge that was stopped."""
+
+import shlex
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.live import Live
+
+from optimizer.cli.console import Lines, stderr
+from optimizer.cli.view import JudgeView
+from optimizer.config.evidence import EvidenceSettings
+from optimizer.config.run_config import format_flag
+from optimizer.errors import LostError, StoppedError, WriteError
+from optimizer.evidence.null import DEFAULT_SEARCHES
+from optimizer.judging.judge import judge_run
+from optimizer.judging.judgement import Judgement
+from optimizer.judging.plan import build_plan
+from optimizer.run.problem import JustSearched
+
+if TYPE_CHECKING:
+    from optimizer.cluster.cluster import Cluster
+    from optimizer.cluster.searches import ClusterSearches
+
+LINE_EVERY_S = 1.0
+
+
+class JudgeWatcher:
+    """How far judging is: a bar in a terminal, elsewhere each part once, then a line a second."""
+
+    def __init__(self, console: Lines, *, quiet: bool) -> None:
+        self._console, self._quiet = console, quiet
+        self._view, self._part, self._last_shown = JudgeView(), "", 0.0
+        self._live: Live | None = None
+
+    @contextmanager
+    def showing(self) -> Iterator["JudgeWatcher"]:
+        """Draw the bar for a while, where there is a terminal."""
+        if self._quiet or not self._console.is_terminal or self._console.is_dumb_terminal:
+            yield self
+            return
+        with Live(self._view, console=self._console, refresh_per_second=8, transient=True) as live:
+            self._live = live
+            yield self
+
+    def __call__(self, part: str, done: int, planned: int, word: str) -> None:
+        """As `optimizer.judging.checkpoint.Watch`."""
+        self._view.update(part, done, planned, word)
+        if self._quiet or self._live is not None:
+            return
+        now, is_new = time.monotonic(), part != self._part
+        is_due = is_new or now - self._last_shown >= LINE_EVERY_S
+        if is_due or (planned and done == planned):
+            self._part, self._last_shown = part, now
+            left = self._view.describe_left()
+            told = self._view.describe_done() + (f", {left}" if left else "")
+            self._console.say(f"judging: {told}")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person asks about a run.
+
+    Args:
+        flags: Those that were given, by field.
+        pick: Number of another member than the strongest.
+        is_open: Whether to look at held-out bars.
+    """
+
+    flags: Mapping[str, object]
+    pick: int | None = None
+    is_open: bool = False
+
+
+def judged_after_search(
+    path: Path,
+    settings: EvidenceSettings,
+    just: JustSearched,
+    *,
+    quiet: bool,
+    workers: "Cluster | None",
+) -> Judgement | None:
+    """Judge a run that has just ended, as far as was asked for; None where nobody asked."""
+    if settings.judge is False:
+        return None
+    watcher = JudgeWatcher(stderr(), quiet=quiet)
+    plan, place = build_plan(settings), choose_executor(workers)
+    if plan.folds and not quiet:
+        stderr().say(
+            f"judging: the search is repeated on {plan.folds} parts of the bars: "
+            "from about the time of the search to several times it; --no-judge leaves it out"
+        )
+    with resumable(path, settings), watcher.showing() as watch:
+        return judge_run(path, plan, {}, watch, just, place)
+
+
+def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":
+    """Where whole searches are made: on a cluster; None for this machine."""
+    if workers is None:
+        return None
+    from optimizer.cluster.searches import ClusterSearches
+
+    return ClusterSearches(workers)
+
+
+@contextmanager
+def resumable(path: Path, settings: EvidenceSettings, asked: Asked | None = None) -> Iterator[None]:
+    """Say how to go on with a judge that was stopped, or whose cluster or disk failed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise StoppedError(f"stopped; {kept_words(path, settings, asked)}") from None
+    except (LostError, WriteError) as error:
+        raise type(error)(f"{error}; {kept_words(path, settings, asked)}") from error
+
+
+def kept_words(path: Path, settings: EvidenceSettings, asked: Asked | None = None) -> str:
+    """What is kept of a judge, and the command that goes on with it."""
+    null = settings.null or (DEFAULT_SEARCHES if settings.judge else 0)
+    wanted = {**settings.model_dump(include=set(EvidenceSettings.model_fields)), "null": null}
+    default = {name: field.default for name, field in EvidenceSettings.model_fields.items()}
+    flags = [
+        format_flag(name) + ("" if value is True else f" {value}")
+        for name, value in wanted.items()
+        if value != default[name] and name != "judge"
+    ]
+    if asked is not None:
+        flags += [f"--pick {asked.pick}"] * (asked.pick is not None) + ["--open"] * asked.is_open
+    return "the front is recorded, and so is what was found out about it, go on with: " + " ".join(
+        [f"python -m optimizer judge {shlex.quote(str(path))}", *flags]
+    )

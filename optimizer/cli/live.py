@@ -1,0 +1,143 @@
+"""Progress on stderr: a live view in a terminal, a line a second elsewhere, nothing if quiet."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+from rich.live import Live
+
+from engine.errors import DeviceLostError
+from optimizer.cli.console import stderr
+from optimizer.cli.notes import COMPILES, handle_signals, stop_now, telling
+from optimizer.cli.restart import Restart
+from optimizer.cli.view import SearchView, format_hypervolume, format_rate, format_time_left
+from optimizer.config.run_config import RunConfig
+from optimizer.run.problem import Evaluator, JustSearched
+from optimizer.run.progress import Progress
+from optimizer.run.task import Task
+from optimizer.run.workflow import Observer, record_bytes
+from optimizer.shown import format_count, metric
+from optimizer.store import RunStore
+
+LINE_EVERY_S = 1.0
+FRAME_EVERY_S = 0.1
+
+
+class Watcher(Observer):
+    """Shows how a run stands, and hears when a person wants to stop.
+
+    `restart` begins the run anew after its device was lost; None where nobody may.
+    """
+
+    def __init__(self, *, quiet: bool = False, restart: Restart | None = None) -> None:
+        self._console = stderr()
+        self.quiet = quiet
+        self._restart = restart
+        self._objectives: list[str] = []
+        self._view = SearchView(())
+        self._live: Live | None = None
+        self._last_shown = 0.0
+        self._last_generation = 0
+        self._is_searching = False
+        self._is_stopping = False
+        self.just = JustSearched()
+        """What the search leaves, once it is over."""
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator["Watcher"]:
+        """Turn Ctrl-C, SIGTERM and a hang-up into a wish to stop, a second one into an order."""
+        try:
+            with handle_signals(self._on_signal), telling((COMPILES,), self._say):
+                yield self
+        finally:
+            self._end_live()
+
+    def should_stop(self) -> bool:
+        """Whether a person asked to stop."""
+        return self._is_stopping
+
+    def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
+        """Say what is searched, on what, and where it is recorded."""
+        self._is_searching = True
+        self._objectives = list(task.goals.names)
+        self._last_generation = task.config.generations
+        for note in (*task.notes, *store.warnings):
+            self._console.say(f"note: {note}")
+        if self.quiet:
+            return
+        plan = engine.memory_plan(task.config.population)
+        self._console.say(
+            f"{task.spec.name} on {task.markets.symbol} {task.markets.timeframe}, "
+            f"{format_count(task.markets.n_bars, 'bar')}"
+        )
+        self._console.say(f"device {engine.device}: {engine.device_reason}")
+        self._console.say(f"memory for {plan}")
+        room = f"{record_bytes(task) / 1e6:,.0f} MB at most"
+        self._console.say(f"run {store.run_id} in {store.path}, {room}")
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._view = view = SearchView(self._objectives)
+            self._live = Live(view, console=self._console, refresh_per_second=8, transient=True)
+            self._live.start()
+
+    def is_due(self, generation: int) -> bool:
+        """Whether a person could see it: a line a second, a frame ten times a second, the last."""
+        every = LINE_EVERY_S if self._live is None else FRAME_EVERY_S
+        is_time = time.monotonic() - self._last_shown >= every
+        if self.quiet or self._is_stopping:
+            # After a hang-up nothing can be shown any more.
+            return False
+        return is_time or generation == self._last_generation
+
+    def generation(self, progress: Progress) -> None:
+        """Show a generation."""
+        self._last_shown = time.monotonic()
+        if self._live is not None:
+            self._view.update(progress)
+            return
+        self._console.say(
+            f"generation {progress.generation}/{progress.generations}: "
+            f"front {progress.front}, feasible {progress.feasible:.0%}, "
+            f"hypervolume {format_hypervolume(progress)}, {self._best(progress)}"
+            + "".join(
+                f", {told}" for told in (format_rate(progress), format_time_left(progress)) if told
+            )
+        )
+
+    def _say(self, text: str) -> None:
+        """Say a line, unless the person wants none."""
+        if not self.quiet:
+            self._console.say(text)
+
+    def on_search_end(self, found: JustSearched) -> None:
+        """Keep it for who judges it; from here on a signal is an order."""
+        self._is_searching = False
+        self.just = found
+
+    def certifying(self, members: int) -> None:
+        """Say that the front is being replayed."""
+        self._end_live()
+        if not self.quiet and members:
+            told = format_count(members, "member")
+            self._console.say(f"replaying {told} of the front on the reference")
+
+    def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
+        """Begin the run anew, unless a person asked to stop."""
+        self._is_searching = False
+        self._end_live()
+        if self._restart is not None and not self._is_stopping:
+            self._restart(config, store, why, self._console.say)
+
+    def _best(self, progress: Progress) -> str:
+        pairs = zip(self._objectives, progress.best, strict=True)
+        return ", ".join(f"{name} {metric(name, value)}" for name, value in pairs)
+
+    def _on_signal(self, received: int, frame: FrameType | None) -> None:
+        if self._is_stopping or not self._is_searching:
+            stop_now(received, frame)
+        self._is_stopping = self._view.is_stopping = True
+
+    def _end_live(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None

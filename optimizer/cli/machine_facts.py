@@ -1,0 +1,90 @@
+"""What this machine offers, or each worker of a cluster."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from data import load_bars
+from data.cache import measure_cache
+from data.vendor.account import tell_key
+from engine import ENGINE_VERSION
+from engine.devices import BACKENDS, Choice, choose_backend
+from engine.errors import DeviceError
+from engine.runtime.compiling.cache_dirs import kernels_folder, loops_folder
+from engine.runtime.gpus import describe_gpus
+from engine.runtime.machine import (
+    available_cores,
+    describe_processor,
+    read_package_version,
+    versions,
+)
+from optimizer.cli.console import plain_table
+from optimizer.run.kept_rows import row_cache
+from optimizer.search import SEARCH_VERSION
+
+if TYPE_CHECKING:
+    from optimizer.cluster.measuring import Measured
+
+OPTIONAL = ("triton", "polygon-api-client", "massive", "plotly", "distributed", "optuna")
+
+
+def collect_machine_facts() -> dict[str, object]:
+    """What this machine offers: names in words to values."""
+    choice = choose_backend("auto")
+    bars = load_bars("sample")
+    folder, series, size = measure_cache()
+    rows = row_cache()
+    rows_size = rows.measure_bytes()
+    return {
+        "optimizer": read_package_version("exhaustion-optimizer"),
+        "engine, search": f"version {ENGINE_VERSION}, version {SEARCH_VERSION}",
+        **versions(),
+        **{
+            name: read_package_version(name)
+            for name in ("torch", "pandas", "deap", "moocore", *OPTIONAL)
+        },
+        "processor": describe_processor(),
+        "cores for this process": available_cores(),
+        "backends": ", ".join(sorted(BACKENDS)),
+        "device chosen by auto": _auto(choice),
+        "GPU": describe_gpus(),
+        "compiled loops": str(loops_folder() or "in memory only: no folder can be written"),
+        "compiled kernels": _kernels(),
+        "key of polygon": tell_key(),
+        "cache of bars": f"{folder}, {series:,} series, {size / 1e6:.1f} MB",
+        "rows of own indicators": f"{rows.root}, {rows_size / 1e6:.1f} MB",
+        "sample": f"{len(bars):,} bars, hash {bars.content_hash[:12]}, as shipped",
+    }
+
+
+def workers_table(found: "Sequence[Measured]") -> Table:
+    """Workers of a cluster, a line each."""
+    headings = ("worker", "device", "cores", "on host", "probe s", "latency ms", "MB/s", "fit")
+    table = plain_table(*headings, is_folded=True)
+    table.pad_edge = False
+    for one in found:
+        table.add_row(
+            one.name,
+            one.made.device,
+            str(one.made.cores),
+            str(one.share),
+            f"{one.made.seconds:.2f}",
+            f"{1000 * one.latency_s:.1f}",
+            f"{one.bytes_per_s / 1e6:,.0f}",
+            ", ".join(one.differs) or "yes",
+        )
+    return table
+
+
+def _auto(choice: Choice) -> str:
+    if choice.name == "cpu":
+        return f"cpu ({choice.reason})"
+    return f"{choice.label} for runs that take longer than a GPU to start, cpu for others"
+
+
+def _kernels() -> str:
+    try:
+        return str(kernels_folder())
+    except DeviceError as error:
+        return str(error)

@@ -1,0 +1,175 @@
+"""Around every command: log lines for people as notes, and signals that end it at once."""
+
+import contextlib
+import logging
+import os
+import re
+import signal
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+
+from optimizer.printable import printable
+
+LOGGERS = (
+    "data.vendor",
+    "engine.runtime.compiling.forms",
+    "optimizer.forecasts.column",
+    "optimizer.store.store",
+    "optimizer.store.writer",
+    "optimizer.cluster.cluster",
+    "optimizer.run.columns",
+    "optimizer.run.kept_rows",
+    "optimizer.run.markets",
+    "optimizer.run.recorded_rows",
+    "optimizer.run.trust",
+)
+"""Whose lines a person wants to see."""
+
+COMPILES = "engine.runtime.compiling.loops"
+"""The log that says when loops are compiled, which is a long silence where nobody says so."""
+
+COMMAND = re.compile(
+    r"python -m optimizer \w+(?: (?:latest|show|list|new|check|source|OTHER|-\S+|\S*[\d/.]\S*))*"
+)
+"""A command to copy in a line for people: words, flags, and names with a digit or a dot."""
+
+UNIT = re.compile(r"(?<=\d) (?=(?:s|min|h|R|bp|[KMG]B)\b)")
+"""The blank between a number and its unit."""
+
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+SENT_AGAIN_S = 0.01
+"""Seconds until a signal is sent again that Python dropped."""
+
+
+@contextlib.contextmanager
+def telling(loggers: Sequence[str], tell: Callable[[str], None]) -> Iterator[None]:
+    """Hand on each line of some logs until the context ends."""
+    handler = _Teller(tell)
+    found = [logging.getLogger(name) for name in loggers]
+    before = [logger.level for logger in found]
+    for logger in found:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        for logger, level in zip(found, before, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+
+
+class _Teller(logging.Handler):
+    """Hands lines on; those that are marked so only once."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self._tell = tell
+        self._told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Hand on one line."""
+        line = record.getMessage()
+        if not (hasattr(record, "is_once") and line in self._told):
+            self._tell(line)
+        self._told.add(line)
+
+
+STOPPED = threading.Event()
+"""Set once a signal has ended something: an error that follows may be what a library made of it."""
+
+
+def stop_now(received: int, frame: FrameType | None) -> None:
+    """Handle a signal by ending whatever is going on."""
+    STOPPED.set()
+    raise KeyboardInterrupt
+
+
+def _report_heard() -> None:
+    """Tell the watcher of a person's own code that Python hears a signal."""
+    # Looked up: loading it takes longer than `--help`, and who did not has no such code.
+    report = getattr(sys.modules.get("strategy.watched"), "report_heard", None)
+    if report is not None:
+        report()
+
+
+@contextlib.contextmanager
+def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Hand signals to a handler, until the context ends; those that are ignored stay so."""
+    before = {stop: signal.getsignal(stop) for stop in STOPS}
+    heard = [stop for stop in STOPS if before[stop] is not signal.SIG_IGN]
+
+    def handle(received: int, frame: FrameType | None) -> None:
+        _report_heard()
+        handler(received, frame)
+
+    try:
+        for stop in heard:
+            signal.signal(stop, handle)
+        yield
+    finally:
+        for stop in heard:
+            signal.signal(stop, before[stop])
+
+
+@contextlib.contextmanager
+def sent_again() -> Iterator[None]:
+    """Interrupt once more what was interrupted while Python freed an object, in this context.
+
+    Python prints what is raised there and goes on, so that Ctrl-C would be lost.
+    """
+    told = sys.unraisablehook
+    is_over = threading.Event()
+
+    def interrupt() -> None:
+        heard = [stop for stop in STOPS if signal.getsignal(stop) is not signal.SIG_IGN]
+        if heard and not is_over.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, heard[0])
+
+    def handle_unraisable(what: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(what.exc_type, KeyboardInterrupt):
+            told(what)
+            return
+        timer = threading.Timer(SENT_AGAIN_S, interrupt)
+        timer.daemon = True
+        timer.start()
+
+    sys.unraisablehook = handle_unraisable
+    try:
+        yield
+    finally:
+        is_over.set()
+        sys.unraisablehook = told
+
+
+def note(text: str) -> None:
+    """Tell a person something beside the result."""
+    tell(f"note: {text}")
+
+
+def tell(text: str) -> None:
+    """Print a line on stderr; in a terminal no word of it is broken."""
+    if sys.stderr.isatty():
+        text = wrap_text(text, os.get_terminal_size(sys.stderr.fileno()).columns or 80)
+    sys.stderr.write(f"{printable(text)}\n")
+    sys.stderr.flush()
+
+
+def wrap_text(text: str, width: int) -> str:
+    """The same in lines of whole words; a command to copy and a number with its unit stay whole.
+
+    >>> print(wrap_text("it takes about 27 s", 18))
+    it takes about
+      27 s
+    """
+    whole = UNIT.sub("\0", COMMAND.sub(lambda found: found[0].replace(" ", "\0"), text))
+    lines = []
+    for line in whole.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        ) or [""]
+    return "\n".join(lines).replace("\0", " ")

@@ -1,0 +1,84 @@
+"""parity: reference against engine, trade for trade."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from optimizer.cli.clusters import cluster_flags, connect_cluster
+from optimizer.cli.flags import config_flags, option, trust_flag
+from optimizer.cli.help import Sectioned
+from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.shared import (
+    MOST,
+    TRADES,
+    AsJson,
+    ConfigFile,
+    Member,
+    Runs,
+    single_command,
+)
+from optimizer.cluster.address import Address
+from optimizer.errors import ConfigError
+
+app = single_command()
+
+
+@app.command("parity", cls=Sectioned)
+@trust_flag("run")
+@config_flags(*TRADES, "seed")
+@cluster_flags
+@telling((COMPILES,), note)
+def compare_engines(  # noqa: PLR0913 - one argument a flag
+    *,
+    flags: dict[str, object],
+    cluster: Address | None,
+    config: ConfigFile = None,
+    individuals: Annotated[
+        int, option("--individuals", "Random candidates to compare.", "COUNT", min=1, max=MOST)
+    ] = 100,
+    run: Annotated[str | None, option("--run", "Compare the front of this run.", "RUN")] = None,
+    runs: Runs = Path("runs"),
+    member: Member = None,
+    engine: Annotated[
+        Literal["cpu", "cuda"],
+        option("--engine", "What is compared with the reference.", "cpu|cuda"),
+    ] = "cpu",
+    as_json: AsJson = False,
+) -> None:
+    """Compare the batch engine with the reference, trade for trade."""
+    from engine.replay.certificate import certify
+    from optimizer.cli.console import print_json, stdout
+    from optimizer.cli.tables import certificate_line
+    from optimizer.config.run_config import resolve_config
+    from optimizer.run.genes_file import chosen_member
+    from optimizer.run.header import recorded_front
+    from optimizer.run.task import prepare
+    from optimizer.store import find_run
+    from optimizer.store.result import refuse_red
+
+    if run is None and member is not None:
+        raise ConfigError("--member chooses from the front of a run: add --run")
+    if run is None:
+        task = prepare(resolve_config(config, flags), for_search=True)
+        genomes = task.random_individuals(individuals)
+    else:
+        task, genomes = recorded_front(find_run(runs, run), flags)
+        if member is not None:
+            place = chosen_member(f"run '{run}'", len(genomes), member)
+            genomes = genomes[place : place + 1]
+    for line in task.notes:
+        note(line)
+    with connect_cluster(cluster, Path(task.config.runs)) as workers:
+        if workers is None:
+            certificate = certify(task.full_engine(device=engine), genomes)
+        else:
+            from optimizer.cluster.sharded import ShardedEngine
+
+            every = task.markets.all_windows
+            # The workers hold the bars, so they compare.
+            sharded = ShardedEngine(workers, task, task.markets.series, every, engine)
+            certificate = sharded.certify(genomes)
+    if as_json:
+        print_json(certificate.as_dict())
+    else:
+        stdout().say(certificate_line(certificate))
+    refuse_red(certificate)

@@ -1,0 +1,206 @@
+"""A result as a person and as a program read it: the verdict, the front, and what proves it."""
+
+import shlex
+from collections.abc import Mapping
+
+import numpy as np
+
+from optimizer.cli.console import Lines, stdout
+from optimizer.cli.tables import (
+    SHOWN_MEMBERS,
+    certificate_line,
+    choose_members,
+    front_tables,
+    front_title,
+    genes_tables,
+    held_out_table,
+    windows_table,
+)
+from optimizer.evidence.verdict import NEXT, Verdict
+from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
+from optimizer.goals.objectives import MISSED, parse_objective
+from optimizer.judging.judgement import Judgement
+from optimizer.judging.sentences import suggest_next, words_of_count
+from optimizer.judging.verdict import derive_verdict, find_pick
+from optimizer.search.generation import Regret
+from optimizer.shown import format_count, fraction, number
+from optimizer.store.result import RunResult, choose_noun, quality_lines
+from optimizer.store.windows import describe_windows, searched_windows, taken_together
+
+COLOURS = {
+    "invalid": "red",
+    "too_little": "red",
+    "luck": "red",
+    "lost": "red",
+    "not_judged": "yellow",
+    "weak": "yellow",
+    "holds": "cyan",
+    "robust": "cyan",
+}
+"""Of each grade; never the only sign of it."""
+
+DROPPED = ("invalid", "luck", "lost")
+"""Grades after which held-out bars have nothing left to say: each look at them counts."""
+
+
+def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, object]:
+    """A result behind its judgement; where there is none, the verdict says so, and the pick.
+
+    ``counted`` says how its counts of individuals go together.
+    """
+    verdict: dict[str, object] = {"verdict": derive_verdict(result, None).payload()}
+    if judgement is None and (pick := find_pick(result, None)) is not None:
+        verdict["pick"] = pick.payload()
+    judged = judgement.payload() if judgement else verdict
+    told = words_of_count(result, judgement)
+    return {"judgement": judged, **result.payload(), "counted": told}
+
+
+def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bool) -> None:
+    """Print the front, its certificate and where it is recorded; `print_answer` follows.
+
+    Args:
+        result: Of the run.
+        judgement: Its newest; None where there is none.
+        is_whole: Whether to print all members, not `tables.SHOWN_MEMBERS` of them.
+    """
+    console, data = stdout(), result.data
+    pick, grade = find_pick(result, judgement), derive_verdict(result, judgement).grade
+    if result.resumed:
+        console.say(f"run {result.run} had {result.resumed}; this is its result")
+    simulated = ", a SIMULATED market" if data.is_simulated else ""
+    kept = f" and {format_count(data.held_out_bars, 'bar')} held out" if data.held_out_bars else ""
+    console.say(
+        f"{result.strategy} on {data.symbol} {data.timeframe}, "
+        f"{format_count(data.bars, 'bar')}{kept}{simulated}"
+    )
+    console.say(f"{words_of_count(result, judgement)}, {_seconds(result)}")
+    for line in quality_lines(data.windows):
+        console.say(line)
+    _say_diversity(console, result)
+    console.print()
+    if result.front:
+        chosen = None if pick is None else pick.member
+        _print_front(console, result, chosen, grade, is_whole=is_whole)
+    else:
+        _say_empty(console, result)
+    if result.regret is not None:
+        console.print()
+        console.say(_regret_line(result.regret))
+    console.print()
+    console.say(certificate_line(result.certificate))
+    console.say(f"front {result.front_hash[:12]}, recorded in {result.path}")
+
+
+def _say_empty(console: Lines, result: RunResult) -> None:
+    """Say why a front is empty, what came nearest, and what to change."""
+    failures, nearest = result.infeasible, result.nearest
+    console.say("No candidate is feasible: the front is empty.")
+    console.say(describe_failures(failures, sum(failures.values())))
+    if nearest is not None:
+        console.say(describe_nearest(failures, nearest.metrics, nearest.undefined))
+    metrics, undefined = ({}, {}) if nearest is None else (nearest.metrics, nearest.undefined)
+    console.say(advise(failures, metrics, undefined))
+    for table in () if nearest is None else genes_tables({0: nearest}, console.width):
+        console.print()
+        console.say("Genes of the nearest", style="italic")
+        table.title = None
+        console.print(table)
+
+
+def print_answer(result: RunResult, judgement: Judgement | None) -> None:
+    """Print what a person looks for, as the last lines: verdict, pick, next step."""
+    console, verdict = stdout(), derive_verdict(result, judgement)
+    console.print()
+    print_verdict(console, verdict)
+    pick = find_pick(result, judgement)
+    if pick is not None:
+        console.say(f"Pick: {pick.describe()}")
+    console.say(f"Next: {suggest_next(result, verdict, judgement)}")
+
+
+def print_verdict(console: Lines, verdict: Verdict) -> None:
+    """Print verdict and reasons; the next step, where the sentence names it, stands apart."""
+    console.say(verdict.sentence.partition(NEXT)[0], style=f"bold {COLOURS[verdict.grade]}")
+    for reason in verdict.reasons:
+        console.say(f"  {reason}")
+
+
+def _print_front(
+    console: Lines, result: RunResult, pick: int | None, grade: str, *, is_whole: bool
+) -> None:
+    """Members and their genes, what was held out, and the first member window by window."""
+    most, data = len(result.front) if is_whole else SHOWN_MEMBERS, result.data
+    members = choose_members(result.front, result.objectives, pick, most)
+    title = front_title(len(result.front), len(members), pick) + _means(result)
+    console.say(title, style="italic")
+    console.print(*front_tables(members, result.objectives, console.width, pick))
+    for table in genes_tables(members, console.width):
+        console.print()
+        console.print(table)
+    genomes = np.array([[*member.genes.values()] for member in result.front], np.float64)
+    if result.bounds and (told := describe_bounds(genomes, result.bounds)):
+        console.print()
+        console.say(told)
+    if result.front[0].held_out is not None:
+        console.print()
+        console.print(held_out_table(members, result.objectives))
+    elif data.held_out_bars:
+        console.print()
+        console.say(_words_of_closed(result, grade))
+    if len({window.label for window in data.windows}) > 1:
+        metrics = [parse_objective(name).metric for name in result.objectives if name != MISSED]
+        by_window = {name: members[0].by_window.get(name, ()) for name in ("trades", *metrics)}
+        # Of what is held out nothing is said, and it comes last.
+        windows = data.windows[: len(by_window["trades"])]
+        noun = choose_noun(data.windows)
+        title = f"Member 0, {noun} by {noun}"
+        if windows:
+            console.print()
+            console.print(windows_table(windows, by_window, title))
+
+
+def _words_of_closed(result: RunResult, grade: str) -> str:
+    """How many bars are held out, and whether to look at them: of a front to drop, no."""
+    closed = (
+        f"{format_count(result.data.held_out_bars, 'bar')} held out, which nobody has looked at"
+    )
+    if grade in DROPPED:
+        return f"{closed}; keep them closed for another search"
+    return f"{closed}: python -m optimizer judge {shlex.quote(result.path)} --open"
+
+
+def _seconds(result: RunResult) -> str:
+    """How long the search took; compiling, done once for a machine, is told apart."""
+    timing = result.timing
+    is_part = timing.evaluated < result.evaluated
+    last = f"the last {number(timing.evaluated)} of them " if is_part else ""
+    compiled = f", and {timing.compile_s:.1f} s of compiling" if timing.compile_s >= 0.05 else ""
+    return f"{last}in {timing.warm_s:.1f} s{compiled}"
+
+
+def _say_diversity(console: Lines, result: RunResult) -> None:
+    """Say when the bounds allowed fewer individuals than were asked for."""
+    found, asked = result.individuals, result.population
+    if result.search == "lattice" or found >= asked:
+        return
+    if found == 1:
+        console.say("diversity 0: the bounds allow one candidate, the search had nothing to vary")
+        return
+    fewer = f"{format_count(found, 'candidate')} where {number(asked)} were asked for"
+    console.say(f"low diversity: no more than {fewer} could be found within the bounds")
+
+
+def _means(result: RunResult) -> str:
+    """What numbers mean where there are several windows to search on; empty where there is one."""
+    told = describe_windows(searched_windows(result.data.windows), taken_together(result))
+    return f"; {told}" if told else ""
+
+
+def _regret_line(regret: Regret) -> str:
+    """How much of a lattice's true front a genetic search found, in a line."""
+    return (
+        f"regret: a genetic search that judged {number(regret.evaluated)} of the lattice's "
+        f"{number(regret.points)} points found {fraction(regret.share)} of the hypervolume "
+        f"and {number(regret.found)} of {format_count(regret.front, 'member')} of the true front"
+    )

@@ -1,0 +1,225 @@
+"""What was recorded of a run: printed, and as tables and programs in files."""
+
+import io
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from optimizer.cli.console import Lines, csv_text, facts_table, json_text, print_json, stdout
+from optimizer.cli.result import print_answer, print_result, result_json
+from optimizer.cli.tables import genes_table, importance_tables, metrics_table
+from optimizer.errors import ConfigError
+from optimizer.judging.judgement import Judgement, opened_result
+from optimizer.judging.verdict import find_pick
+from optimizer.run.exported import (
+    Columns,
+    What,
+    build_run_table,
+    front_table,
+    require_result,
+    resume_command,
+)
+from optimizer.run.genes_file import chosen_member
+from optimizer.run.importance import METHOD, measure_run_importance
+from optimizer.shown import format_count, number
+from optimizer.store import RunStore, find_run
+from optimizer.store.labels import Labels, read_labels
+from optimizer.store.result import RunHeader, RunResult
+from optimizer.store.windows import describe_windows, searched_windows, taken_together
+from optimizer.written import write_whole
+
+STUDY = ".journal"
+"""Ending of a file that is to be an Optuna study."""
+
+
+def print_run(path: Path, *, is_whole: bool, as_json: bool) -> None:
+    """Print a run's result, or how far it got."""
+    with RunStore.open(path) as store:
+        result, judgement = opened_result(store)
+        labels = read_labels(store.path)
+        if as_json:
+            found = result and result_json(result, judgement)
+            known = {"header": store.header, "result": found, "status": store.status}
+            print_json(known | asdict(labels))
+            return
+        if result is not None:
+            print_result(result, judgement, is_whole=is_whole)
+            _print_labels(stdout(), labels)
+            print_answer(result, judgement)
+            return
+        summaries = list(store.generations())
+        facts = {
+            "run": store.run_id,
+            "status": store.status,
+            "strategy": store.header.get("strategy"),
+            "data": store.header.get("data"),
+            "generations": f"{number(max(len(summaries) - 1, 0))} of {number(store.planned)}",
+            "front": summaries[-1].front if summaries else 0,
+            "go on with": resume_command(store.path),
+        }
+        console = stdout()
+        console.print(facts_table(facts))
+        _print_labels(console, labels)
+
+
+def _print_labels(console: Lines, labels: Labels) -> None:
+    """Print tags and note of a run, a line each where it has them."""
+    if labels.tags:
+        console.say(f"tags {', '.join(labels.tags)}")
+    if labels.note:
+        console.say(f"note: {labels.note}")
+
+
+def print_member(path: Path, member: int, *, as_json: bool) -> None:
+    """Print one member of a run's front in full."""
+    with RunStore.open(path) as store:
+        result, judgement = _load_judged_result(store)
+    place = chosen_member(f"run '{result.run}'", len(result.front), member)
+    one, pick, data = result.front[place], find_pick(result, judgement), result.data
+    is_pick = pick is not None and pick.member == place
+    if as_json:
+        print_json({"run": result.run, "member": place, "is_pick": is_pick, **one.payload()})
+        return
+    console = stdout()
+    console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {place}")
+    if one.genes:
+        console.print()
+        console.print(genes_table(one.genes))
+    console.print()
+    if told := describe_windows(searched_windows(data.windows), taken_together(result)):
+        console.say(f"{told[0].upper()}{told[1:]}.")
+    console.print(metrics_table(one, data.windows, taken_together(result)))
+    console.print()
+    backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {place}"
+    console.say(f"Its trades: {backtest}")
+    console.say(f"On other bars: {backtest} --data OTHER")
+    if pick is not None and not is_pick:
+        console.print()
+        console.say("This member is not the pick, of which the verdict speaks:")
+    print_answer(result, judgement)
+
+
+def print_importance(path: Path, *, as_json: bool) -> None:
+    """Print how much of each objective each gene explains, over the trials of a run."""
+    with RunStore.open(path) as store:
+        found, genes = measure_run_importance(store), RunHeader.read(store.header).gene_names
+        run = store.run_id
+    trials = next(iter(found.values())).trials
+    if as_json:
+        told = {
+            objective: {
+                "together": one.together,
+                "noise": dict(zip(("alone", "beyond"), one.noise, strict=True)),
+                "genes": {
+                    gene: {"alone": float(one.alone[place]), "beyond": float(one.beyond[place])}
+                    for place, gene in enumerate(genes)
+                },
+            }
+            for objective, one in found.items()
+        }
+        print_json({"run": run, "trials": trials, "method": METHOD, "objectives": told})
+        return
+    console = stdout()
+    console.say(
+        f"What genes explain, of the variance over {format_count(trials, 'feasible trial')}"
+    )
+    console.say("It describes where this search went, and says nothing of the market.", "dim")
+    console.print()
+    for table in importance_tables(found, genes, console.width):
+        console.print(table)
+    console.print()
+    console.say(
+        f"{METHOD}; a dash: no more than shuffled values reach. A gene that is high alone "
+        "and nothing beyond came along with others.",
+        "dim",
+    )
+
+
+def write_table(name: str, to: Path, runs: Path, *, what: What, sample: int) -> str:
+    """Write what a run recorded to a file, of the kind that its name says."""
+    if to.suffix != STUDY and to.suffix not in WRITERS:
+        known = ", ".join([*WRITERS, STUDY])
+        raise ConfigError(f"{to}: unknown kind of file; name it {known}; or .py, .pine with --as")
+    with RunStore.open(find_run(runs, name)) as store:
+        if to.suffix == STUDY:
+            from optimizer.cli.study import write_study
+
+            return write_study(store, to, sample)
+        if to.suffix == ".json" and what == "front":
+            return _write_output(to, json_text(result_json(*_load_judged_result(store))))
+        return _write_output(to, WRITERS[to.suffix](_table(store, what)))
+
+
+def _table(store: RunStore, what: What) -> Columns:
+    """One table of a run."""
+    if what == "front":
+        return front_table(_load_judged_result(store)[0])
+    if what != "points":
+        return build_run_table(store, what)
+    # Imported only here: it evaluates, which no other table needs.
+    from optimizer.run.header import shown_task
+    from optimizer.run.points import find_points, measure_points, points_table
+
+    task = shown_task(store, {})
+    return points_table(task, measure_points(task, find_points(store, task)))
+
+
+def write_program(
+    name: str,
+    to: Path,
+    runs: Path,
+    member: int | None,
+    platform: str,
+    flags: Mapping[str, object],
+) -> str:
+    """Write a member of a run's front as a program of another platform."""
+    # Imported only here: they search and compile, which showing a run does not need.
+    from optimizer.export.programs import ENDINGS, build_program
+    from optimizer.run.header import recorded_front
+
+    wanted = ENDINGS[platform]
+    if to.suffix != wanted:
+        raise ConfigError(f"{to}: a program for {platform} is named *{wanted}")
+    path = find_run(runs, name)
+    task, front = recorded_front(path, flags)
+    place = chosen_member(f"run '{path.name}'", len(front), member)
+    program = build_program(task, front[place], f"Member {place} of run {path.name}.", platform)
+    return _write_output(to, program)
+
+
+def _load_judged_result(store: RunStore) -> tuple[RunResult, Judgement | None]:
+    """The result of a run that has one, with what was opened of it, and its judgement."""
+    result, judgement = opened_result(store)
+    return result or require_result(store), judgement
+
+
+def _write_output(to: Path, content: str | bytes) -> str:
+    write_whole(to, content)
+    return f"written to {to}"
+
+
+def _csv(columns: Columns) -> str:
+    return csv_text(list(columns), zip(*columns.values(), strict=True))
+
+
+def _rows_json(columns: Columns) -> str:
+    rows = zip(*columns.values(), strict=True)
+    return json_text([dict(zip(columns, row, strict=True)) for row in rows])
+
+
+def _parquet(columns: Columns) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file, compression="zstd")
+    return file.getvalue()
+
+
+WRITERS: Mapping[str, Callable[[Columns], str | bytes]] = {
+    ".csv": _csv,
+    ".json": _rows_json,
+    ".parquet": _parquet,
+}
+"""Kinds of files by the ending of their name."""

@@ -1,0 +1,297 @@
+"""runs: list, show, label, export, compare, check and delete what was recorded."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+import typer
+
+from optimizer.cli.flags import config_flags, option, trust_flag
+from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.shared import AsJson, Front, Member, Order, RunName, Runs, command_group
+from optimizer.errors import ConfigError, StoreError
+from optimizer.grades import GRADES, Grade
+
+app = command_group(
+    "Recorded runs: list, show, tag, note, export, compare, verify, source, delete."
+)
+
+
+@app.command("list")
+def list_recorded(
+    *,
+    runs: Runs = Path("runs"),
+    sort: Annotated[
+        Order,
+        option(
+            "--sort",
+            "Oldest first, or greatest first by verdict or a number of the pick.",
+            "|".join(get_args(Order)),
+        ),
+    ] = "created",
+    verdict: Annotated[
+        Grade | None,
+        option("--verdict", "Only finished runs of this grade.", "|".join(GRADES)),
+    ] = None,
+    symbol: Annotated[
+        str | None, option("--symbol", "Only runs that search or searched on it.", "NAME")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, option("--tag", "Only runs with this tag; of several, all.", "WORD")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recorded runs with verdict, pick, tags and note, oldest first."""
+    from optimizer.cli.console import print_json, stdout
+    from optimizer.cli.listing import choose_runs, print_runs
+    from optimizer.store.listing import list_runs
+
+    known = list_runs(runs)
+    chosen = choose_runs(known, verdict, symbol, tag or (), order=sort)
+    if as_json:
+        print_json([asdict(run) | {"path": str(run.path)} for run in chosen])
+    elif not known:
+        stdout().say(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
+    elif not chosen:
+        stdout().say(
+            f"of {len(known):,} in {runs} there is no such run: see them all with runs list"
+        )
+    else:
+        print_runs(chosen)
+
+
+@app.command("tag")
+def tag_run(
+    run: RunName,
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Tags to add, one word each.", metavar="WORD")
+    ] = None,
+    *,
+    remove: Annotated[
+        list[str] | None, option("--remove", "A tag to take away; the flag repeats.", "WORD")
+    ] = None,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Give a run tags, by which runs list --tag finds it, or take some away."""
+    from optimizer.cli.console import stdout
+    from optimizer.store import find_run
+    from optimizer.store.labels import change_labels, read_labels
+
+    path = find_run(runs, run)
+    labels = change_labels(path, add=words or (), remove=remove or ()) if words or remove else None
+    labels = labels or read_labels(path)
+    tags = ", ".join(labels.tags) or f"none; add some with: runs tag {path.name} WORD"
+    stdout().say(f"{path.name}: tags {tags}")
+
+
+@app.command("note")
+def write_note(
+    run: RunName,
+    text: Annotated[
+        str | None,
+        typer.Argument(help='The note, in quotes; "" removes it.', metavar="TEXT"),
+    ] = None,
+    *,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Set the note of a run, one line that runs list and runs show print; or print it."""
+    from optimizer.cli.console import stdout
+    from optimizer.store import find_run
+    from optimizer.store.labels import change_labels, read_labels
+
+    path = find_run(runs, run)
+    labels = read_labels(path) if text is None else change_labels(path, note=text)
+    stdout().say(f"{path.name}: {labels.note or 'no note'}")
+
+
+@app.command("show")
+def show_run(
+    run: RunName,
+    *,
+    runs: Runs = Path("runs"),
+    member: Member = None,
+    front: Front = "few",
+    importance: Annotated[
+        bool, option("--importance", "How much of each objective each gene explains.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """What a run found; or one member of its front in full, or what its genes explain."""
+    from optimizer.cli.run_texts import print_importance, print_member, print_run
+    from optimizer.store import find_run
+
+    if importance and member is not None:
+        raise ConfigError("--importance is of all trials, --member of one: leave one out")
+    path = find_run(runs, run)
+    if importance:
+        print_importance(path, as_json=as_json)
+    elif member is not None:
+        print_member(path, member, as_json=as_json)
+    else:
+        print_run(path, is_whole=front == "all", as_json=as_json)
+
+
+@app.command("export")
+@trust_flag("run")
+@config_flags("data")
+def export_run(
+    run: RunName,
+    to: Annotated[
+        Path,
+        typer.Argument(
+            help="File to write: .csv, .json, .parquet, .journal (Optuna); .py, .pine with --as.",
+            metavar="FILE",
+        ),
+    ],
+    *,
+    flags: dict[str, object],
+    runs: Runs = Path("runs"),
+    what: Annotated[
+        Literal["front", "generations", "individuals", "points"],
+        option(
+            "--what",
+            "Which table; points are those of a lattice, with all metrics.",
+            "front|generations|individuals|points",
+        ),
+    ] = "front",
+    sample: Annotated[
+        int, option("--sample", "Candidates beside the front in a .journal.", "COUNT", min=0)
+    ] = 500,
+    member: Member = None,
+    platform: Annotated[
+        Literal["backtesting.py", "vectorbt", "pine"] | None,
+        option("--as", "A member as a program of this platform.", "backtesting.py|vectorbt|pine"),
+    ] = None,
+) -> None:
+    """Write what a run recorded to a file, exactly; or a member as another platform's program."""
+    from optimizer.cli.console import stdout
+    from optimizer.cli.run_texts import write_program, write_table
+
+    if platform is not None:
+        stdout().say(write_program(run, to, runs, member, platform, flags))
+    elif member is not None:
+        raise ConfigError("--member chooses one to write as a program: add --as")
+    else:
+        stdout().say(write_table(run, to, runs, what=what, sample=sample))
+
+
+@app.command("compare")
+def compare_recorded(
+    names: Annotated[list[str], typer.Argument(help="Two runs or more.", metavar="RUN")],
+    *,
+    runs: Runs = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """Say how runs differ, and whose front is better."""
+    from optimizer.cli.compare import describe_outcome, print_comparison
+    from optimizer.cli.console import print_json
+    from optimizer.run.compared import compare_runs
+    from optimizer.store import RunStore, find_run
+    from optimizer.store.result import RunHeader
+
+    paths = [find_run(runs, name) for name in names]
+    if len(paths) < 2 or len({path.resolve() for path in paths}) < len(paths):
+        raise ConfigError("name two runs or more, each once")
+    with ExitStack() as opened:
+        stores = [opened.enter_context(RunStore.open(path)) for path in paths]
+        objectives = RunHeader.read(stores[0].header).objectives
+        found = compare_runs(stores)
+        outcomes = [describe_outcome(store) for store in stores]
+    if as_json:
+        print_json({"objectives": objectives, "runs": [asdict(run) for run in found]})
+    else:
+        print_comparison(found, outcomes, objectives)
+
+
+@app.command("delete")
+def remove_run(
+    run: RunName,
+    *,
+    runs: Runs = Path("runs"),
+    yes: Annotated[bool, option("--yes", "Do it; there is no way back.")] = False,
+) -> None:
+    """Remove a run from the disk; only with --yes, and never one that is being recorded."""
+    from optimizer.cli.console import stdout
+    from optimizer.store import delete_run, find_run, list_foreign, list_own
+
+    path = find_run(runs, run)
+    size = sum(file.lstat().st_size for file in list_own(path))
+    target = f"run '{path.resolve().name}' in {path}, {size / 1e6:,.1f} MB"
+    foreign = [str(file.relative_to(path)) for file in list_foreign(path)]
+    rest = f"; what is not of the run stays: {_name_some(foreign)}" if foreign else ""
+    if not yes:
+        raise ConfigError(f"{target}, would be removed for ever{rest}; if that is meant, add --yes")
+    delete_run(path)
+    stdout().say(f"removed {target}{rest}")
+
+
+@app.command("verify")
+@trust_flag("run")
+@config_flags("data")
+@telling((COMPILES,), note)
+def verify_run(
+    run: RunName,
+    *,
+    flags: dict[str, object],
+    runs: Runs = Path("runs"),
+    individuals: Annotated[int, option("--individuals", "Members to replay.", "COUNT", min=0)] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Check a run's record, and find anew what follows; --data says where its bars are now."""
+    from optimizer.cli.console import print_json
+    from optimizer.cli.verify import join_lines, print_checked
+    from optimizer.store import RunStore, find_run
+    from optimizer.verifying.check import check_run
+
+    with RunStore.open(find_run(runs, run)) as store:
+        run_id, found = store.run_id, check_run(store, flags, individuals)
+        is_empty = not store.generations()
+    if as_json:
+        print_json(
+            {
+                "run": run_id,
+                "is_whole": found.is_whole,
+                "problems": found.problems,
+                "unchecked": found.unchecked,
+                "unfinished": found.unfinished,
+                "certificate": found.certificate and found.certificate.as_dict(),
+                "not_recomputed": found.not_recomputed,
+            }
+        )
+    else:
+        print_checked(run_id, found, is_empty=is_empty)
+    if found.problems:
+        raise StoreError(f"run '{run_id}' is damaged: {join_lines(found.problems)}")
+    if found.unchecked:
+        raise StoreError(
+            f"run '{run_id}' is not whole here: {join_lines(found.unchecked)}; --individuals 0 "
+            "checks the record alone"
+        )
+    if found.unfinished:
+        raise StoreError(f"run '{run_id}' is not judged to the end: {join_lines(found.unfinished)}")
+
+
+@app.command("source")
+def print_source(run: RunName, *, runs: Runs = Path("runs")) -> None:
+    """Print the text of the file that a run's strategy came from."""
+    from optimizer.printable import clean_text
+    from optimizer.store import RunStore, find_run
+
+    with RunStore.open(find_run(runs, run)) as store:
+        file = store.header.get("strategy_file")
+    if not isinstance(file, dict):
+        raise ConfigError(f"run '{run}' has a strategy that came from no file")
+    text = str(file.get("text", ""))
+    # The text may come from anywhere: signs that command a terminal are not printed.
+    shown = clean_text(text)
+    if shown != text:
+        note("signs that command a terminal are shown as ?; `runs show --json` has the exact text")
+    sys.stdout.write(shown)
+
+
+def _name_some(names: Sequence[str], at_most: int = 3) -> str:
+    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return f"{', '.join(names[:at_most])}{more}"

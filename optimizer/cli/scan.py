@@ -1,0 +1,120 @@
+"""scan: the class of every symbol now, since when, and what has changed."""
+
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+from optimizer.cli.flags import config_flags, option, parse_settings
+from optimizer.cli.help import Sectioned
+from optimizer.cli.notes import COMPILES, telling
+from optimizer.cli.shared import MOST, AsJson, ConfigFile, Member, Quiet, single_command
+from optimizer.errors import ConfigError
+from optimizer.trend_scan.knobs import NARROWER, SCANNED
+
+app = single_command()
+
+
+@app.command("scan", cls=Sectioned)
+@config_flags(*SCANNED, descriptions=NARROWER)
+def scan_symbols(  # noqa: PLR0913 - one argument a flag
+    *,
+    flags: dict[str, object],
+    config: ConfigFile = None,
+    genes: Annotated[
+        Path | None, option("--genes", "Parameters among genes that a command wrote.", "FILE")
+    ] = None,
+    member: Member = None,
+    set_: Annotated[list[str], option("--set", "One parameter; repeatable.", "NAME=VALUE")] = [],  # noqa: B006 - typer copies it
+    high: Annotated[float, option("--high", "Long above this.", "NUMBER")] = 0.1,
+    low: Annotated[float, option("--low", "Short below this.", "NUMBER")] = -0.1,
+    as_script: Annotated[
+        bool, option("--as-script", "The trend as the script of its author has it.")
+    ] = False,
+    history: Annotated[
+        int, option("--history", "Last runs of each symbol to list.", "COUNT", min=0, max=MOST)
+    ] = 0,
+    verify: Annotated[
+        Literal["sample", "all"],
+        option("--verify", "Symbols that the readable definition replays.", "sample|all"),
+    ] = "sample",
+    keep: Annotated[
+        bool, option("--keep/--no-keep", "Keep classes, say what changed since the last scan.")
+    ] = True,
+    csv: Annotated[Path | None, option("--csv", "Write whole rows, exact.", "FILE")] = None,
+    parquet: Annotated[Path | None, option("--parquet", "Write whole rows, exact.", "FILE")] = None,
+    plot: Annotated[
+        str | None, option("--plot", "Draw a symbol as a page, .html.", "SYMBOL=FILE")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
+    from optimizer.cli.console import print_json, stderr, stdout
+    from optimizer.cli.scan_tables import csv_bytes, parquet_bytes, print_scan
+    from optimizer.config.run_config import resolve_config
+    from optimizer.shown import format_count
+    from optimizer.trend_scan.question import Question
+    from optimizer.trend_scan.scan import Ways, scan_sources
+    from optimizer.written import write_whole
+
+    parameters = {**_read_parameters(genes, member), **parse_settings(set_)}
+    question = Question(parameters, high, low, as_script)
+    ways = Ways(history=history, is_all_replayed=verify == "all")
+    drawn, page = _name_page(plot)
+    settings = resolve_config(config, flags)
+    notes = stderr()
+
+    def say(line: str) -> None:
+        if not quiet:
+            notes.say(line)
+
+    with telling((COMPILES,), say):
+        found = scan_sources(settings, question, ways, is_kept=keep, say=say)
+    for line in found.notes:
+        notes.say(f"note: {line}")
+    if csv is not None:
+        write_whole(csv, csv_bytes(found))
+    if parquet is not None:
+        write_whole(parquet, parquet_bytes(found))
+    if page is not None:
+        write_whole(page, found.figure(drawn).to_html())
+        say(f"{drawn} drawn in {page}")
+    for path in filter(None, (csv, parquet)):
+        say(f"{format_count(found.bars, 'bar')} written to {path}")
+    if as_json:
+        print_json(found.payload())
+    else:
+        print_scan(stdout(), found, history)
+
+
+def _name_page(given: str | None) -> tuple[str, Path | None]:
+    """The symbol and the page of ``SYMBOL=FILE``; no page where nothing is given.
+
+    Raises:
+        ConfigError: When it is written otherwise.
+    """
+    if given is None:
+        return "", None
+    symbol, _, file = given.rpartition("=")
+    if not symbol or not file.lower().endswith(".html"):
+        raise ConfigError(f"--plot {given}: write SYMBOL=FILE, the file named .html")
+    return symbol, Path(file)
+
+
+def _read_parameters(genes: Path | None, member: int | None) -> dict[str, float]:
+    """Parameters of the trend among the genes of an individual; none without a file.
+
+    Raises:
+        ConfigError: When there are none in it, or the file cannot be read.
+    """
+    from optimizer.run.genes_file import chosen_individual
+    from optimizer.trend_scan.question import Question
+
+    if genes is None:
+        if member is not None:
+            raise ConfigError("--member chooses from a file: add --genes")
+        return {}
+    values, names = chosen_individual(genes, member), Question({}).names
+    found = {name: value for name, value in values.items() if name in names}
+    if not found:
+        raise ConfigError(f"{genes}: holds no parameter of a trend, such as {names[0]}")
+    return cast(dict[str, float], found)

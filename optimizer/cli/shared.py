@@ -1,0 +1,80 @@
+"""Arguments and flags that several commands have, and which knobs each command takes."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from optimizer.cli.flags import option, run_names
+from optimizer.config.compute import ComputeSettings
+from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
+from optimizer.config.evidence import EvidenceSettings
+from optimizer.config.run_config import RunConfig
+
+ConfigFile = Annotated[Path | None, option("--config", "TOML file; flags win over it.", "FILE")]
+AsJson = Annotated[bool, option("--json", "Print one JSON object.")]
+AnyJson = Annotated[bool, option("--json", "Print JSON.")]
+Runs = Annotated[Path, option("--runs", "Folder in which runs are recorded.", "FOLDER")]
+Member = Annotated[
+    int | None,
+    option("--member", "Which candidate, by its number in the front.", "NUMBER", min=0),
+]
+Order = Literal["created", "verdict", "strength", "return", "trades"]
+"""What a list of runs is sorted by."""
+
+Front = Annotated[
+    Literal["few", "all"],
+    option("--front", "Members that are printed: those that differ most, or all.", "few|all"),
+]
+RunName = Annotated[
+    str,
+    typer.Argument(
+        help="A run's id, its beginning, its path, or latest.",
+        metavar="RUN",
+        autocompletion=run_names,
+    ),
+]
+Specs = Annotated[
+    list[str] | None, typer.Argument(help="Bars, as --data names them.", metavar="SPEC")
+]
+Quiet = Annotated[bool, option("--quiet", "Show no progress.")]
+
+ALL = tuple(RunConfig.model_fields)
+"""Flags of every knob."""
+
+MARKET = (*DataSettings.model_fields, *StrategySettings.model_fields, *ComputeSettings.model_fields)
+"""Flags of what is traded."""
+
+TRADES = (*MARKET, *WindowSettings.model_fields, *CostSettings.model_fields)
+"""Flags of what decides trades."""
+
+JUDGED = (
+    "data",
+    *(name for name in EvidenceSettings.model_fields if name != "judge"),
+    *ComputeSettings.model_fields,
+)
+"""Flags of what judges a run."""
+
+DATA = tuple(DataSettings.model_fields)
+READ = tuple(name for name in DATA if name != "data")
+FETCH = ("timeframe", "start", "end", "adjusted", "accept_missing", "cache", "max_bytes")
+RANGE = {
+    "start": "First day to fetch, such as 2024-01-01, UTC.",
+    "end": "The day after the last; up to the last day that has been over for a day if unset.",
+}
+"""What the bounds of a range mean where bars are fetched."""
+
+MOST = 10_000_000
+"""Individuals that a command takes at once, as many as a population may have."""
+
+
+def command_group(text: str) -> typer.Typer:
+    """Commands under one word, of which `text` is the help."""
+    return typer.Typer(
+        help=text, callback=lambda: None, add_completion=False, rich_markup_mode=None
+    )
+
+
+def single_command() -> typer.Typer:
+    """What one command stands in alone."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None)

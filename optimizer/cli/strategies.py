@@ -1,0 +1,99 @@
+"""strategies: list those that ship, all words of the language, and begin one of your own."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.cli.flags import config_flags
+from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.shared import TRADES, command_group
+from optimizer.errors import ConfigError
+
+app = command_group("Strategies: list, words, new, check.")
+
+
+@app.command("list")
+def list_strategies() -> None:
+    """Every strategy with its genes."""
+    from optimizer.cli.console import stdout
+    from optimizer.cli.strategy_texts import print_genes
+    from strategy import STRATEGIES
+
+    console = stdout()
+    for spec in STRATEGIES.values():
+        console.say(f"{spec.name}: {spec.summary}")
+        print_genes(console, spec)
+        console.print()
+    console.say("one of your own: python -m optimizer strategies new NAME")
+
+
+@app.command("words")
+def list_words() -> None:
+    """Every word that a strategy's file may say."""
+    from optimizer.cli.console import stdout
+    from optimizer.cli.strategy_texts import told_words
+
+    console = stdout()
+    for heading, told in told_words().items():
+        console.say(heading)
+        if any(told.values()):
+            for called, text in told.items():
+                console.say(f"  {called}: {text}")
+        else:
+            console.say(f"  {', '.join(told)}")
+        console.say("")
+    console.say("They are joined by + - * / and abs, > < >= <=, & | ~.")
+    console.say("A file to begin from: python -m optimizer strategies new NAME")
+
+
+@app.command("new")
+def write_beginning(
+    name: Annotated[str, typer.Argument(help="Of the strategy and its file.", metavar="NAME")],
+) -> None:
+    """Write a commented file to begin a strategy of your own from."""
+    from optimizer.cli.console import stdout
+    from optimizer.cli.strategy_texts import BEGINNING, is_module
+    from optimizer.written import write_whole
+
+    path = Path(name if name.endswith(".py") else f"{name}.py")
+    if not path.stem.isidentifier():
+        raise ConfigError(f"'{path.stem}' is no name of a strategy: use letters, digits and _")
+    if is_module(path.stem):
+        raise ConfigError(
+            f"'{path.stem}' is the name of a module: programs that are started beside such a file "
+            f"would import it in its place; name it otherwise, such as {path.stem}_idea"
+        )
+    if path.exists():
+        raise ConfigError(f"{path} is there already")
+    title = path.stem.replace("_", " ").capitalize()
+    said = shlex.quote(path.as_posix())
+    write_whole(path, BEGINNING.format(title=title, path=said, variable=path.stem.upper()))
+    stdout().say(f"wrote {path}; check it: python -m optimizer strategies check {said}")
+
+
+@app.command("check")
+@config_flags(*(name for name in TRADES if name != "strategy"))
+@telling((COMPILES,), note)
+def check_strategy(
+    file: Annotated[
+        str, typer.Argument(help="The file, with :NAME if it has several.", metavar="FILE.py")
+    ],
+    *,
+    flags: dict[str, object],
+) -> None:
+    """Say what is wrong with a strategy, or what it does with its default genes."""
+    from optimizer.cli.check import print_strategy
+    from optimizer.cli.console import stdout
+    from optimizer.config.run_config import resolve_config
+    from optimizer.run.task import prepare
+    from strategy.files import load_strategy
+    from strategy.rules import is_file
+
+    if not is_file(file):
+        such = f"{file}.py" if Path(f"{file}.py").is_file() else "mine.py"
+        raise ConfigError(f"'{file}' is no file of a strategy: name one, such as {such}")
+    load_strategy(file)
+    config = resolve_config(None, {**flags, "strategy": file})
+    print_strategy(stdout(), prepare(config, for_search=True))

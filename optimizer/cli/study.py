@@ -1,0 +1,156 @@
+"""A run as an Optuna study in one journal file, for its dashboard; the only import of Optuna."""
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.goals.objectives import is_maximised
+from optimizer.run.exported import Recorded, natural, newest_front, recorded_individuals
+from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
+from optimizer.shown import evenly
+from optimizer.store import RunStore
+from optimizer.store.result import GeneRecord, RunHeader
+from optimizer.written import write_whole
+
+try:
+    import optuna
+    from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+    from optuna.storages.journal import JournalFileBackend
+    from optuna.study import StudyDirection
+    from optuna.trial import FrozenTrial, TrialState, create_trial
+except ModuleNotFoundError:
+    raise ConfigError(
+        "a study is written by Optuna: pip install 'exhaustion-optimizer[dashboard]'"
+    ) from None
+
+
+def write_study(store: RunStore, to: Path, sample: int) -> str:
+    """Write the newest front and a sample of the other individuals as trials of a study.
+
+    Returns in a line what was written.
+
+    Trials stand in the order in which individuals were found, with their genes as parameters,
+    their objectives as values, and their generation, parents and operator as attributes. An
+    infeasible one is a failed trial that says why. The sample is spread evenly over the run.
+
+    Raises:
+        OptimizerError: When the file cannot be written.
+        StoreError: When the run has recorded nobody.
+    """
+    found = newest_front(store)
+    recorded = _all_individuals(store, found)
+    front = {genome.tobytes() for genome in found.genomes}
+    is_member = np.array([one.tobytes() in front for one in recorded.population.genomes], np.bool_)
+    chosen = _select_candidates(is_member, sample)
+    header = RunHeader.read(store.header)
+    trials = _trials(header, Recorded(recorded.population.take(chosen), recorded.born[chosen]))
+    directions = [
+        StudyDirection.MAXIMIZE if is_maximised(name) else StudyDirection.MINIMIZE
+        for name in header.objectives
+    ]
+    try:
+        with _quietly(), tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as place:
+            draft = Path(place) / to.name
+            storage = optuna.storages.JournalStorage(JournalFileBackend(str(draft)))
+            study = optuna.create_study(
+                study_name=store.run_id, storage=storage, directions=directions
+            )
+            study.set_metric_names(list(header.objectives))
+            for field in ("strategy", "data", "is_simulated", "seed"):
+                study.set_user_attr(field, getattr(header, field))
+            study.add_trials(trials)
+            write_whole(to, draft.read_bytes())
+    except OSError as error:
+        raise OptimizerError(f"{to} cannot be written: {error.strerror or error}") from None
+    members = int(is_member.sum())
+    return (
+        f"written to {to}: {members:,} members of the front and {len(trials) - members:,} other "
+        f"candidates; to look at it: optuna-dashboard {to}"
+    )
+
+
+def _all_individuals(store: RunStore, front: Population) -> Recorded:
+    """Everybody who is recorded, and after them those that only polishing found."""
+    recorded = recorded_individuals(store)
+    known = {genome.tobytes() for genome in recorded.population.genomes}
+    is_new = np.array([genome.tobytes() not in known for genome in front.genomes], np.bool_)
+    extra = front.take(np.flatnonzero(is_new))
+    newest = recorded.born.max(initial=0)
+    return Recorded(
+        Population.concat(recorded.population, extra),
+        np.concatenate([recorded.born, np.full(len(extra), newest, np.int64)]),
+    )
+
+
+def _select_candidates(is_member: npt.NDArray[np.bool_], sample: int) -> npt.NDArray[np.int64]:
+    """Places of the members of the front and of the sample, in order."""
+    others = np.flatnonzero(~is_member)
+    sampled = others[evenly(len(others), sample)]
+    return np.sort(np.concatenate([np.flatnonzero(is_member), sampled]))
+
+
+def _trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
+    population = natural(header, chosen.population)
+    _check_objectives(population)
+    distributions = {gene.name: _distribution(gene) for gene in header.genes}
+    trials: list[FrozenTrial] = []
+    for i, born in enumerate(chosen.born.tolist()):
+        failure = header.failure_names[population.failures[i]]
+        values = zip(distributions.items(), population.genomes[i].tolist(), strict=True)
+        trials.append(
+            create_trial(
+                state=TrialState.FAIL if population.failures[i] else TrialState.COMPLETE,
+                values=None if population.failures[i] else population.objectives[i].tolist(),
+                params={
+                    name: int(value) if isinstance(kind, IntDistribution) else value
+                    for (name, kind), value in values
+                },
+                distributions=distributions,
+                user_attrs=_attributes(population, i, born, failure),
+            )
+        )
+    return trials
+
+
+def _check_objectives(population: Population) -> None:
+    """Refuse individuals without an objective of which no failure says why."""
+    if np.isnan(population.objectives[population.failures == 0]).any():
+        raise StoreError("a candidate lacks an objective, and no failure says why")
+
+
+def _distribution(gene: GeneRecord) -> BaseDistribution:
+    if not gene.low <= gene.high:
+        raise StoreError(f"the header does not say between which bounds {gene.name} lies")
+    if gene.kind == "int":
+        return IntDistribution(int(gene.low), int(gene.high))
+    return FloatDistribution(gene.low, gene.high)
+
+
+def _attributes(population: Population, place: int, born: int, failure: str) -> dict[str, object]:
+    """Generation, number, parents, operator and failure; what is unknown is left out."""
+    line = dict(zip(LINEAGE, population.lineage[place].tolist(), strict=True))
+    known: dict[str, object] = {name: code for name, code in line.items() if code != UNKNOWN}
+    if "operator" in known:
+        known["operator"] = OPERATORS[line["operator"]]
+    if failure:
+        known["failure"] = failure
+    return {"generation": born, **known}
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without Optuna's lines about what it creates, and about names of metrics being new there."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -1,0 +1,285 @@
+"""What a person reads of a result: tables of individuals and windows, the certificate."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from rich.table import Table
+
+from engine.accounts.ledger import REASONS, Ledger
+from engine.certificate import Certificate
+from optimizer.cli.console import WIDTH_OF_A_FILE, columns_table
+from optimizer.goals.objectives import is_maximised
+from optimizer.run.importance import Importance
+from optimizer.shown import BESIDE_OBJECTIVES, format_count, format_gene, fraction, metric, number
+from optimizer.store.result import (
+    Figure,
+    Figures,
+    Member,
+    WindowDescription,
+    choose_noun,
+    describe_certificate,
+)
+from optimizer.store.windows import name_metric, searched_windows
+
+SHOWN_MEMBERS = 5
+
+SHOWN_LABELS, SHOWN_WINDOWS = 100, 20
+
+IMPORTANCE_WIDTH = 20
+"""Columns that two shares of an objective take."""
+
+PICK = "*"
+"""Stands before the number of the member that is the one answer."""
+
+
+def choose_members(
+    front: Sequence[Member],
+    objectives: Sequence[str],
+    pick: int | None = None,
+    most: int = SHOWN_MEMBERS,
+) -> Mapping[int, Member]:
+    """Members of a front that are shown: all, or the pick and those that differ most.
+
+    Neighbours on a front are nearly the same: its first members would show one corner of it. The
+    best in each objective are therefore followed by whoever is farthest from all that are chosen,
+    each objective scaled to the range of the front.
+
+    Args:
+        front: Its members, in order.
+        objectives: Names; the values of each decide who differs.
+        pick: Number of a member that is shown in any case.
+        most: Members that are shown at most.
+
+    Returns:
+        By their numbers in the front.
+    """
+    if len(front) <= most:
+        return dict(enumerate(front))
+    signs = [-1.0 if is_maximised(name) else 1.0 for name in objectives]
+    values = np.array([[member.objectives[name] for name in objectives] for member in front])
+    values *= signs
+    low, high = values.min(axis=0), values.max(axis=0)
+    scaled = (values - low) / np.where(high > low, high - low, 1.0)
+    first = [0 if pick is None else pick, 0, *scaled.argmin(axis=0).tolist()]
+    chosen = list(dict.fromkeys(first))[:most]
+    distance = np.min([((scaled - scaled[place]) ** 2).sum(axis=1) for place in chosen], axis=0)
+    while len(chosen) < most and distance.max() > 0:
+        chosen.append(int(distance.argmax()))
+        distance = np.minimum(distance, ((scaled - scaled[chosen[-1]]) ** 2).sum(axis=1))
+    return {place: front[place] for place in sorted(chosen)}
+
+
+def front_title(count: int, shown: int, pick: int | None = None) -> str:
+    """How many members a front has, what is shown of them, and how the pick is marked."""
+    rest = f", {shown} of them that differ most (all: --front all)" if count > shown else ""
+    marked = "" if pick is None else f", {PICK} is the pick"
+    return f"Front: {format_count(count, 'member')}{rest}{marked}"
+
+
+def front_tables(
+    members: Mapping[int, Member],
+    objectives: Sequence[str],
+    width: int = WIDTH_OF_A_FILE,
+    pick: int | None = None,
+) -> list[Table]:
+    """The best known compromises: objectives, then as many metrics beside them as there is room.
+
+    Args:
+        members: By their numbers.
+        objectives: Names; where they are too wide for one table, others follow.
+        width: Columns that there are.
+        pick: Number of the one that is marked.
+    """
+    said = {name.partition(":")[0] for name in objectives}
+    beside = [name for name in BESIDE_OBJECTIVES if name not in said]
+    rows = {}
+    for place, individual in members.items():
+        values = {**individual.metrics, **individual.objectives}
+        rows[place] = {name: metric(name, values.get(name)) for name in (*objectives, *beside)}
+    blocks = _blocks([*objectives, *beside], rows, width, PICK)
+    # What does not fit is among the metrics of each member, which `runs show` tells.
+    shown = [names for names in blocks if set(names) & set(objectives)]
+    return [_numbers_table(names, rows, bold=objectives, pick=pick) for names in shown]
+
+
+def genes_tables(members: Mapping[int, Member], width: int = WIDTH_OF_A_FILE) -> list[Table]:
+    """The genes of the same individuals, in the same order; below each other what is too wide.
+
+    None where the strategy has no genes.
+    """
+    if not any(individual.genes for individual in members.values()):
+        return []
+    rows = {
+        place: {name: format_gene(value) for name, value in individual.genes.items()}
+        for place, individual in members.items()
+    }
+    blocks = _blocks(list(next(iter(rows.values()))), rows, width)
+    tables = [_numbers_table(names, rows) for names in blocks]
+    tables[0].title, tables[0].title_justify = "Their genes", "left"
+    return tables
+
+
+def genes_table(genes: Mapping[str, float]) -> Table:
+    """Genes of one candidate, one a line."""
+    return columns_table({"": {name: format_gene(v) for name, v in genes.items()}}, "Genes")
+
+
+def _numbers_table(
+    names: Sequence[str],
+    rows: Mapping[int, Mapping[str, str]],
+    bold: Sequence[str] = (),
+    pick: int | None = None,
+) -> Table:
+    """A row a member, under its number."""
+    table = Table(box=None)
+    table.add_column("#", justify="right", style="dim", no_wrap=True)
+    for name in names:
+        style = "bold" if name in bold else ""
+        table.add_column(heading(name), justify="right", style=style, no_wrap=True)
+    for place, row in rows.items():
+        mark = PICK if place == pick else ""
+        table.add_row(f"{mark}{place}", *(row[name] for name in names))
+    return table
+
+
+def _blocks(
+    names: Sequence[str], rows: Mapping[int, Mapping[str, str]], width: int, mark: str = ""
+) -> list[list[str]]:
+    """Columns in as few groups as fit side by side, each behind the numbers of the members.
+
+    `mark` is what may stand before a number.
+    """
+    first = max(len(mark) + len(str(place)) for place in rows) + 2
+    blocks: list[list[str]] = [[]]
+    left = width - first
+    for name in names:
+        words = heading(name).split("\n")
+        wide = max(map(len, (*words, *(row[name] for row in rows.values())))) + 2
+        if wide > left and blocks[-1]:
+            blocks.append([])
+            left = width - first
+        blocks[-1].append(name)
+        left -= wide
+    return blocks
+
+
+def metrics_table(one: Member, windows: Sequence[WindowDescription], over: str) -> Table:
+    """All metrics of a candidate, beside them those on bars that are held out.
+
+    Args:
+        one: The candidate.
+        windows: All that there are.
+        over: How several are taken together.
+    """
+    searched = searched_windows(windows)
+    columns = {"": _in_words(one)}
+    if one.held_out is not None:
+        columns = {"searched on": _in_words(one), "held out": _in_words(one.held_out)}
+    named = {
+        heading: {name_metric(name, searched, over): text for name, text in column.items()}
+        for heading, column in columns.items()
+    }
+    return columns_table(named, "Metrics")
+
+
+def _in_words(part: Figures) -> dict[str, str]:
+    """Metrics in words, with the reason of those that are undefined."""
+    return {
+        name: f"undefined: {part.undefined[name].replace('_', ' ')}"
+        if name in part.undefined
+        else metric(name, value)
+        for name, value in part.metrics.items()
+    }
+
+
+def importance_tables(
+    found: Mapping[str, Importance], genes: Sequence[str], width: int
+) -> list[Table]:
+    """Shares of genes, those of the first objective greatest first; objectives as far as fit."""
+    first = next(iter(found.values()))
+    order = np.argsort(-first.alone, kind="stable")
+    widest = max(map(len, genes))
+    at_once = max((width - widest - 2) // IMPORTANCE_WIDTH, 1)
+    names, tables = list(found), []
+    for begin in range(0, len(names), at_once):
+        table = Table(box=None)
+        table.add_column("gene", no_wrap=True)
+        shown = names[begin : begin + at_once]
+        for name in shown:
+            table.add_column(f"{heading(name)}\nalone", justify="right")
+            table.add_column("\nbeyond", justify="right", vertical="bottom")
+        for place in order:
+            cells = [
+                fraction(float(share)) if share > noise else "-"
+                for one in (found[name] for name in shown)
+                for share, noise in zip(
+                    (one.alone[place], one.beyond[place]), one.noise, strict=True
+                )
+            ]
+            table.add_row(genes[place], *cells)
+        sums = [cell for name in shown for cell in (fraction(found[name].together), "")]
+        table.add_row("all together", *sums, style="dim")
+        tables.append(table)
+    return tables
+
+
+def certificate_line(certificate: Certificate) -> str:
+    """One line that says whether reference and engine agree."""
+    hashes = f"ledger {certificate.ledger_hash[:12]}, data {certificate.data_hash[:12]}"
+    return f"certificate: {describe_certificate(certificate)} ({hashes})"
+
+
+def heading(name: str) -> str:
+    """A name over a narrow column: a word a line."""
+    return name.replace("_", "\n")
+
+
+def windows_table(
+    windows: Sequence[WindowDescription], by_window: Mapping[str, Sequence[Figure]], title: str
+) -> Table:
+    """One individual, window by window [W]; those of one label below each other."""
+    noun, has_held_out = choose_noun(windows), any(window.is_held_out for window in windows)
+    places: dict[str, list[int]] = {}
+    for place, window in enumerate(windows):
+        places.setdefault(window.label, []).append(place)
+    most = SHOWN_WINDOWS if noun == "window" else SHOWN_LABELS
+    rest = f" (the first {most} of {len(places)}; --json has all)" if len(places) > most else ""
+    table = Table(title=title + rest, title_justify="left", box=None)
+    table.add_column(noun, overflow="fold")
+    if has_held_out:
+        table.add_column("bars that were", no_wrap=True)
+    table.add_column("from", no_wrap=True)
+    for name in ("bars", *by_window):
+        table.add_column(heading(name), justify="right")
+    for label in list(places)[:most]:
+        for nth, place in enumerate(places[label]):
+            window = windows[place]
+            cells = ["" if nth else label, window.first[:10], number(window.bars)]
+            if has_held_out:
+                cells.insert(1, "held out" if window.is_held_out else "searched on")
+            table.add_row(*cells, *(metric(n, column[place]) for n, column in by_window.items()))
+    return table
+
+
+def held_out_table(members: Mapping[int, Member], objectives: Sequence[str]) -> Table:
+    """Members of a front in the bars that they were found on, and in those held out."""
+    title = "Held out: bars that the search never saw, beside those it saw"
+    table = Table(title=title, title_justify="left", box=None)
+    table.add_column("#", justify="right", style="dim")
+    for name in ("trades", *objectives):
+        table.add_column(heading(name), justify="right")
+        table.add_column(f"held out\n{heading(name)}", justify="right", style="bold")
+    for place, member in members.items():
+        parts = (member, member.held_out or Figures(metrics={}))
+        both = [{**part.metrics, **part.objectives} for part in parts]
+        cells = (metric(n, part.get(n)) for n in ("trades", *objectives) for part in both)
+        table.add_row(str(place), *cells)
+    return table
+
+
+def describe_exits(ledgers: Sequence[Ledger]) -> str:
+    """How many trades ended for which reason, in words."""
+    reasons = [reason for one in ledgers for reason in one.reason.tolist()]
+    counts = ((name, reasons.count(place)) for place, name in enumerate(REASONS))
+    named = [f"{number(count)} by {name.replace('_', ' ')}" for name, count in counts if count]
+    return ", ".join(named) or "none ended"

@@ -1,0 +1,33 @@
+"""What a check of a recorded run found, in words."""
+
+from optimizer.cli.console import stdout
+from optimizer.store.result import describe_certificate
+from optimizer.verifying.check import Checked
+
+MOST_LINES = 5
+"""Of an error; the JSON has them all."""
+
+
+def print_checked(run: str, found: Checked, *, is_empty: bool) -> None:
+    """Print what was checked of a run in which nothing is wrong."""
+    console = stdout()
+    if found.problems:
+        return
+    if found.is_whole:
+        console.say(f"run {run}: the record is whole, every digest is right")
+    else:
+        console.say(f"run {run}: every digest is right, and the record does not contradict itself")
+    if is_empty:
+        console.say("there is no generation to replay yet")
+    for line in found.unchecked:
+        console.say(line)
+    if found.certificate is not None:
+        console.say(describe_certificate(found.certificate))
+        console.say("all that follows from the bars and from other rows was computed anew")
+    console.say(f"not computed anew: {'; '.join(found.not_recomputed)}")
+
+
+def join_lines(lines: tuple[str, ...]) -> str:
+    """The first lines as one, and how many more there are."""
+    left = len(lines) - MOST_LINES
+    return "; ".join(lines[:MOST_LINES]) + (f"; and {left} more" if left > 0 else "")

@@ -1,0 +1,191 @@
+"""What a terminal shows of a search while it runs: how far it is, and where its best values go."""
+
+import math
+import time
+from collections.abc import Sequence
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from optimizer.run.progress import Progress
+from optimizer.shown import LONG, metric, number
+
+LEVELS, PLAIN_LEVELS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
+"""Heights of a trend, and those of a terminal that has ASCII alone."""
+
+MOST_POINTS = 512
+"""Values of a trend that are kept; then every second one goes."""
+
+WIDEST_TREND, LEAST_TREND = 40, 8
+
+STALE = 10
+"""Generations without a better value before that is said."""
+
+
+class SearchView:
+    """Draws a search anew whenever it is printed, so that the clock goes on between generations.
+
+    Args:
+        objectives: Names, [O].
+    """
+
+    def __init__(self, objectives: Sequence[str]) -> None:
+        self._objectives = objectives
+        self._began = time.monotonic()
+        self._progress: Progress | None = None
+        self._best: list[tuple[float, ...]] = []
+        self._changed = [0] * len(objectives)
+        self.is_stopping = False
+
+    def update(self, progress: Progress) -> None:
+        """Show this generation from now on."""
+        for place, value in enumerate(progress.best):
+            if not self._best or value != self._best[-1][place]:
+                self._changed[place] = progress.generation
+        if len(self._best) == MOST_POINTS:
+            del self._best[::2]
+        self._best.append(progress.best)
+        self._progress, self._began = progress, time.monotonic() - progress.seconds
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw it, as rich asks."""
+        elapsed, found = lasting(time.monotonic() - self._began), self._progress
+        if found is None:
+            yield Text(f"evaluating the initial population, {elapsed}", style="dim")
+            return
+        left = "stopping" if self.is_stopping else format_time_left(found)
+        line = Table.grid(padding=(0, 2), expand=True)
+        line.add_column(no_wrap=True)
+        line.add_column(ratio=1)
+        line.add_column(no_wrap=True)
+        bar = ProgressBar(total=max(found.generations, 1), completed=found.generation)
+        told = f"generation {found.generation:,} of {found.generations:,}"
+        line.add_row(told, bar, f"{elapsed}, {left}" if left else elapsed)
+        yield line
+        levels = PLAIN_LEVELS if options.ascii_only else LEVELS
+        yield self._trends(found, levels, options.max_width)
+        yield Text(
+            f"front {found.front:,}, feasible {found.feasible:.0%}, hypervolume "
+            f"{format_hypervolume(found)}"
+        )
+        rate = format_rate(found)
+        yield Text(f"{found.evaluated:,} evaluated" + (f", {rate}" if rate else ""))
+        if found.rejected:
+            rejected = ", ".join(f"{name} {count:,}" for name, count in found.rejected.items())
+            yield Text(f"rejected: {rejected}", style="dim")
+
+    def _trends(self, found: Progress, levels: str, width: int) -> Table:
+        """The best value of each objective, and how it came there."""
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column(style="dim", no_wrap=True, overflow="ellipsis")
+        told = []
+        for place, name in enumerate(self._objectives):
+            since = found.generation - self._changed[place]
+            stale = f"the same for {since:,} generations" if since >= STALE else ""
+            told.append((f"best {name}", metric(name, found.best[place]), stale))
+        # Names, values and words are whole; the trend has the room that they leave.
+        taken = sum(max(map(len, column)) + 2 for column in zip(*told, strict=True))
+        room = min(WIDEST_TREND, max(width - taken, LEAST_TREND))
+        for place, (name, value, stale) in enumerate(told):
+            values = [best[place] for best in self._best]
+            table.add_row(name, value, trend(values, room, levels), stale)
+        return table
+
+
+class JudgeView:
+    """Draws how far a judgement is, whenever it is printed."""
+
+    def __init__(self) -> None:
+        self._began = self._part_began = time.monotonic()
+        self._part, self._word = "", ""
+        self._done = self._planned = self._before = 0
+
+    def update(self, part: str, done: int, planned: int, word: str) -> None:
+        """Show this part from now on; arguments as of `optimizer.judging.checkpoint.Watch`."""
+        if part != self._part:
+            self._part, self._part_began, self._before = part, time.monotonic(), done
+        self._done, self._planned, self._word = done, planned, word
+
+    def describe_left(self) -> str:
+        """Time that the rest of the part takes at most; empty where it is not known."""
+        gained = self._done - self._before
+        if gained <= 0 or self._done >= self._planned:
+            return ""
+        each_s = (time.monotonic() - self._part_began) / gained
+        return f"{lasting(each_s * (self._planned - self._done))} left at most"
+
+    def describe_done(self) -> str:
+        """The part, how much of it is done, and what that has shown so far."""
+        done = f"{self._part} {self._done:,} of {self._planned:,}" if self._planned else self._part
+        return done + (f", {self._word}" if self._word and self._done else "")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw it, as rich asks."""
+        elapsed, left = lasting(time.monotonic() - self._began), self.describe_left()
+        line = Table.grid(padding=(0, 2), expand=True)
+        line.add_column(no_wrap=True)
+        line.add_column(ratio=1)
+        line.add_column(no_wrap=True)
+        total = self._planned or None
+        bar = ProgressBar(total=total, completed=self._done, pulse=total is None)
+        line.add_row("judging", bar, f"{elapsed}, {left}" if left else elapsed)
+        yield line
+        yield Text(self.describe_done(), style="dim")
+
+
+def trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str:
+    """Values over time as heights, at most `width` of them; blank where there was none.
+
+    >>> trend([1.0, 1.0, 2.0, 8.0], 3)
+    '▁▁█'
+    """
+    count = min(len(values), width)
+    # The last of each stretch, so that the newest value is always shown.
+    shown = [values[(place + 1) * len(values) // count - 1] for place in range(count)]
+    known = [value for value in shown if math.isfinite(value)]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    scale = (len(levels) - 1) / (high - low) if high > low else 0.0
+    return "".join(
+        levels[round((value - low) * scale)] if math.isfinite(value) else " " for value in shown
+    )
+
+
+def lasting(seconds: float) -> str:
+    """A time in the two units that say most.
+
+    >>> lasting(7.4), lasting(125), lasting(3_900)
+    ('7 s', '2 min 5 s', '1 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
+def format_time_left(progress: Progress) -> str:
+    """How long the rest takes at the present rate; empty where nobody knows."""
+    return "" if math.isnan(progress.eta_s) else f"{lasting(progress.eta_s)} left"
+
+
+def format_hypervolume(progress: Progress) -> str:
+    """The hypervolume, with what it is measured in."""
+    volume = progress.hypervolume
+    if not volume:
+        return "-"
+    return f"{number(volume) if volume >= LONG else format(volume, '.4f')} (first box = 1)"
+
+
+def format_rate(progress: Progress) -> str:
+    """Individual-bars a second since the process is warm; empty before."""
+    rate = progress.individual_bars_per_s
+    if math.isnan(rate):
+        return ""
+    shown = f"{rate / 1e9:.2f} G" if rate >= 1e8 else f"{rate / 1e6:.2f} M"
+    return f"{shown} individual-bars/s"

@@ -1,0 +1,36 @@
+"""A member of a front as a program of another platform."""
+
+import numpy as np
+
+from optimizer.export.member import ExportedMember
+from optimizer.export.pine import build_pine_script
+from optimizer.export.scripts import build_python_script
+from optimizer.run.task import Task
+from optimizer.search.generation import Floats
+from strategy.errors import StrategyError, unknown
+
+ENDINGS = {"backtesting.py": ".py", "vectorbt": ".py", "pine": ".pine"}
+"""Platforms, each with the ending of its programs."""
+
+
+def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
+    """The text of a program that trades a genome [G] by another platform's engine.
+
+    Args:
+        task: What the genome was found for.
+        genome: Legal.
+        title: Whose it is, for people.
+        platform: A name of `ENDINGS`.
+
+    Raises:
+        ConfigError: When the strategy does what the platform cannot say.
+        StrategyError: When the platform is unknown.
+    """
+    if platform not in ENDINGS:
+        raise StrategyError(unknown("platform", platform, list(ENDINGS)))
+    genes = task.spec.layout.decode(np.asarray(genome))
+    bar_ns = task.markets.series[0].timeframe_ns
+    member = ExportedMember(title, task.spec, genes, task.costs, bar_ns)
+    return (
+        build_pine_script(member) if platform == "pine" else build_python_script(member, platform)
+    )

@@ -1,0 +1,166 @@
+"""A member of a front as a script for backtesting.py or vectorbt, complete in itself."""
+
+import textwrap
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from optimizer.errors import ConfigError
+from optimizer.export.bracket import Phrases, format_bracket
+from optimizer.export.member import ExportedMember
+from optimizer.export.python_rows import INDENT, ExpressionLines, collect_source_code
+from strategy.conditions import Condition
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
+from strategy.expressions import Clock, Higher
+from strategy.nodes import walk
+
+HEADS = {
+    "backtesting.py": (
+        "backtesting.py (0.6.6 was tried)",
+        "from backtesting import Backtest, Strategy",
+    ),
+    "vectorbt": (
+        "vectorbt (1.2.0 was tried)",
+        "import vectorbt as vbt\nfrom numba import njit\n"
+        "from vectorbt.portfolio.nb import order_nb, order_nothing_nb",
+    ),
+}
+
+SAME = """\
+The same as in the run: the rows (these are its readable definitions), which bars signal, entry at
+the next open, stop before target within a bar, a gap through the stop filled at the open, stops
+that move at closes, cost of both sides, R."""
+
+SIZE = """\
+Size: the risk fraction of the account, and never more than the account; the run would borrow. The
+platform's own return and drawdown differ for that; R and the equity printed last do not."""
+
+DIFFERENCES: dict[str, tuple[tuple[str, Callable[[ExportedMember], bool]], ...]] = {
+    "backtesting.py": (
+        (
+            "Target gap: an open beyond the target fills at that open; the run takes the target.",
+            lambda member: member.strategy.target is not None,
+        ),
+        (
+            "Time and session: out at the open after the bar whose close the run leaves at. The "
+            "trades that follow are the same.",
+            lambda member: bool(member.strategy.max_hold or member.strategy.session),
+        ),
+        (
+            "Bracket: an order is refused unless stop, last close and target stand in this order. "
+            "Where the market opens beyond one of them, that one is given at the close of the "
+            "entry bar and works from the next on; the run has it from the entry on.",
+            lambda _: True,
+        ),
+        (
+            "End: what is open at the last bar is closed at its open, not at its close.",
+            lambda _: True,
+        ),
+        ("Start: the first bar of the file cannot signal.", lambda _: True),
+        (f"{SIZE} Units are whole.", lambda _: True),
+    ),
+    "vectorbt": ((SIZE, lambda _: True),),
+}
+
+PHRASES = Phrases(
+    places={
+        BeyondBar: "np.where(side > 0, bars.low, bars.high) - side * {0}",
+        FromEntry: "entry {sign} side * {0}",
+        Share: "entry {sign} side * (entry * {0})",
+        Level: "{0}",
+        RMultiple: "entry + side * ({0} * risk)",
+    },
+    either="np.where(side > 0, {}, {})",
+    no_target="side * np.inf",
+    no_trail="np.inf",
+    is_beyond="(side * target > side * entry)",
+    is_apart="(reach > 0)",
+    true="True",
+    also=" & {}",
+)
+
+
+def build_python_script(member: ExportedMember, target: str) -> str:
+    """A script that computes rows, signals and prices from bars, and has a library trade them.
+
+    Args:
+        member: Of a front.
+        target: A name of `HEADS`.
+
+    Raises:
+        ConfigError: When a gene has no name that Python knows.
+    """
+    for name in member.genes:
+        if not name.isidentifier():
+            raise ConfigError(f"gene '{name}' is no name in Python and cannot be exported")
+    plan, functions, clock = _plan(member)
+    parts = (
+        _head(member, target),
+        asset("common.py").substitute(_constants(member), functions=functions, clock=clock),
+        plan,
+        asset("report.py").template,
+        asset(f"{target.removesuffix('.py')}.py").template,
+    )
+    return "".join(parts)
+
+
+def _head(member: ExportedMember, target: str) -> str:
+    name, imports = HEADS[target]
+    differences = [line for line, applies in DIFFERENCES[target] if applies(member)]
+    lines = [*member.summary, "", f"Traded by {name}: python THIS_FILE BARS.csv [TRADES.csv]", ""]
+    lines += [" ".join(SAME.split()), "", "What differs, and what that does:"]
+    lines += [f"- {' '.join(line.split())}" for line in differences]
+    wrapped = (part for line in lines for part in textwrap.wrap(line, 96) or [""])
+    comments = "\n".join(f"# {line}".rstrip() for line in wrapped)
+    return (
+        f"{comments}\n\nfrom __future__ import annotations\n\nimport math\nimport sys\n"
+        "from collections import namedtuple\nfrom types import SimpleNamespace\n\n"
+        f"import numpy as np\nimport pandas as pd\n{imports}\n\n"
+    )
+
+
+def _constants(member: ExportedMember) -> dict[str, object]:
+    genes = "\n".join(f"{INDENT}{name}={value!r}," for name, value in member.genes.items())
+    return {"genes": genes, **member.constants("math.inf"), "bar_ns": member.bar_ns}
+
+
+def _plan(member: ExportedMember) -> tuple[str, str, str]:
+    """The function of the signals, those that it calls, and the clock where it is read."""
+    strategy, lines = member.strategy, ExpressionLines()
+
+    def holds(condition: Condition | None) -> str:
+        return "nothing" if condition is None else lines.text(condition)
+
+    phrases = {
+        "long": holds(strategy.long),
+        "short": holds(strategy.short),
+        **format_bracket(strategy, lines.text, PHRASES),
+        "leave_long": holds(strategy.exit_long),
+        "leave_short": holds(strategy.exit_short),
+        **_session(lines, strategy.session),
+    }
+    rows = "\n".join(f"{INDENT}{line}" for line in lines.lines)
+    text = asset("rows.py").substitute(phrases, rows=rows)
+    is_clocked = any(isinstance(node, Clock | Higher | SessionExit) for node in walk(strategy))
+    return (
+        text,
+        collect_source_code(lines.functions),
+        asset("clock.py").template if is_clocked else "",
+    )
+
+
+def _session(lines: ExpressionLines, session: SessionExit | None) -> dict[str, str]:
+    """The local day of each bar, and whether a position is left at its close."""
+    if session is None:
+        return {"session": "0", "is_over": "False"}
+    local = f"local_time(bars.timestamp, {session.offset!r})"
+    over = f"{local} % DAY_NS + BAR_NS >= {lines.text(session.minute)} * 60_000_000_000"
+    return {"session": f"{local} // DAY_NS", "is_over": over}
+
+
+@cache
+def asset(name: str) -> Template:
+    """The text of a part that is the same for every member."""
+    path = files("optimizer.export") / "assets" / f"{name}.txt"
+    return Template(path.read_text(encoding="utf-8"))

@@ -1,0 +1,214 @@
+"""Tables of a run's record: its front, its generations, and every individual with its line.
+
+Columns are plain lists, so that any kind of file can be made from them.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from optimizer.errors import StoreError
+from optimizer.search.generation import (
+    LINEAGE,
+    OPERATORS,
+    UNKNOWN,
+    Floats,
+    Population,
+    Serials,
+    final_front,
+)
+from optimizer.shown import format_count
+from optimizer.store import RunStore
+from optimizer.store.result import Figures, Member, RunHeader, RunResult, recorded_result
+
+What = Literal["front", "generations", "individuals", "points"]
+
+Columns = dict[str, list[object]]
+"""Name to values, all of the same length; None where a value is unknown or undefined."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Individuals as the run recorded them, each once.
+
+    Args:
+        population: N of them, in the order in which they were first recorded.
+        born: [N] int64, the first recorded generation that each is in.
+    """
+
+    population: Population
+    born: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def build_run_table(store: RunStore, what: Literal["generations", "individuals"]) -> Columns:
+    """One table of a run.
+
+    ``generations`` has one row each; ``individuals`` every one that is still recorded, with its
+    parents and the operator that made it.
+
+    Raises:
+        StoreError: When the run is damaged.
+    """
+    return _generations(store) if what == "generations" else _individuals(store)
+
+
+def require_result(store: RunStore) -> RunResult:
+    """The result of a run, refused with how to get one when it has none yet."""
+    result = recorded_result(store)
+    if result is None:
+        raise StoreError(
+            f"run '{store.run_id}' is {store.status} and has no front yet: "
+            f"{resume_command(store.path)}"
+        )
+    return result
+
+
+def resume_command(run: Path) -> str:
+    """The command that goes on with a run, as a person may type it."""
+    return f"python -m optimizer evolve --resume {shlex.quote(str(run))}"
+
+
+def recorded_individuals(store: RunStore) -> Recorded:
+    """Every individual that is still recorded, once: whole populations or fronts, as kept.
+
+    Raises:
+        StoreError: When the run is damaged, or has recorded no individual.
+    """
+    parts: list[Population] = []
+    born: list[int] = []
+    seen: set[bytes] = set()
+    for number, population in _iter_populations(store):
+        keys = [genome.tobytes() for genome in population.genomes]
+        new = [index for index, key in enumerate(keys) if key not in seen]
+        seen.update(keys)
+        parts.append(population.take(np.array(new, dtype=np.int64)))
+        born += [number] * len(new)
+    if not parts:
+        raise StoreError(f"run '{store.run_id}' has recorded no candidate that is still kept")
+    names = [field.name for field in fields(Population)]
+    together = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
+    RunHeader.read(store.header).check_genes(together[0])
+    return Recorded(Population(*together), np.array(born, dtype=np.int64))
+
+
+def newest_front(store: RunStore) -> Population:
+    """The front of a run: that of its result, polished, or else that of its newest generation.
+
+    Members stand in the order of their numbers.
+
+    Raises:
+        StoreError: When it has recorded no generation.
+    """
+    last, result = store.last_generation(), recorded_result(store)
+    if last is None:
+        raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
+    front = final_front(last)
+    if result is None:
+        return front.take(np.argsort(front.objectives[:, 0], kind="stable"))
+    header, members = RunHeader.read(store.header), result.front
+    header.check_genes(front.genomes)
+    genomes = _table(header.gene_names, [member.genes for member in members])
+    objectives = _table(header.objectives, [member.objectives for member in members])
+    nothing = np.zeros(len(members))
+    polished = Population(genomes, objectives, nothing, nothing.astype(np.int16))
+    # Signs are their own inverse, so the way back is the way there.
+    return replace(natural(header, polished), lineage=_find_lineage(genomes, front))
+
+
+def _table(names: Sequence[str], rows: Sequence[Mapping[str, float]]) -> Floats:
+    for name in names:
+        if any(name not in row for row in rows):
+            raise StoreError(f"the header names {name!r}, which a member of the result lacks")
+    values = [[row[name] for name in names] for row in rows]
+    return np.array(values, dtype=np.float64).reshape(len(rows), len(names))
+
+
+def _find_lineage(genomes: Floats, front: Population) -> Serials:
+    """Lineage of each genome that is in a front; unknown parents and ``polish`` for the others."""
+    known = {
+        genome.tobytes(): line for genome, line in zip(front.genomes, front.lineage, strict=True)
+    }
+    polished = np.array([UNKNOWN, UNKNOWN, UNKNOWN, OPERATORS.index("polish")])
+    return np.array([known.get(genome.tobytes(), polished) for genome in genomes]).reshape(-1, 4)
+
+
+def natural(header: RunHeader, population: Population) -> Population:
+    """The same individuals, objectives in the sign that people know.
+
+    Raises:
+        StoreError: When the header describes others.
+    """
+    header.check_genes(population.genomes)
+    codes, names = population.failures, format_count(len(header.failure_names), "failure")
+    if not ((codes >= 0) & (codes < len(header.failure_names))).all():
+        raise StoreError(
+            f"the header names {names}, and candidates have codes {codes.min()} to {codes.max()}"
+        )
+    operators = population.lineage[:, LINEAGE.index("operator")]
+    if not ((operators >= UNKNOWN) & (operators < len(OPERATORS))).all():
+        raise StoreError("a candidate was made by an operator that there is not")
+    return replace(population, objectives=header.natural(population.objectives))
+
+
+def _iter_populations(store: RunStore) -> Iterator[tuple[int, Population]]:
+    for summary in store.generations():
+        if summary.kept == "whole":
+            yield summary.number, store.generation(summary.number).population
+        elif summary.kept == "front":
+            yield summary.number, store.front(summary.number)
+
+
+def front_table(result: RunResult) -> Columns:
+    """The certified members of a finished run, by the numbers that tables and report give them.
+
+    Where held-out bars were opened, also what they reached there.
+    """
+    columns: Columns = {"member": list(range(len(result.front)))}
+    for part in ("genes", "objectives", "metrics"):
+        _add(columns, part, list(result.front))
+    kept = [member.held_out for member in result.front if member.held_out is not None]
+    for part in ("objectives", "metrics"):
+        _add(columns, f"held_out.{part}", kept)
+    return columns
+
+
+def _add(columns: Columns, field: str, described: Sequence[Member | Figures]) -> None:
+    """Add a column for each name in a part of members, or of what they reached held out."""
+    parts = [getattr(member, field.removeprefix("held_out.")) for member in described]
+    for name in parts[0] if parts else ():
+        columns[f"{field}.{name}"] = [part[name] for part in parts]
+
+
+def _generations(store: RunStore) -> Columns:
+    summaries = list(store.generations())
+    columns: Columns = {"generation": [summary.number for summary in summaries]}
+    for name in ("individuals", "front", "evaluated", "repaired", "hypervolume", "seconds", "kept"):
+        columns[name] = [getattr(summary, name) for summary in summaries]
+    for reason in RunHeader.read(store.header).failure_names[1:]:
+        columns[f"rejected.{reason}"] = [summary.rejected.get(reason, 0) for summary in summaries]
+    return columns
+
+
+def _individuals(store: RunStore) -> Columns:
+    recorded = recorded_individuals(store)
+    header = RunHeader.read(store.header)
+    population = natural(header, recorded.population)
+    columns: Columns = {"generation": list(recorded.born.tolist())}
+    for column, name in enumerate(LINEAGE[:3]):
+        numbers = population.lineage[:, column].tolist()
+        columns[name] = [None if number == UNKNOWN else number for number in numbers]
+    operators = population.lineage[:, LINEAGE.index("operator")].tolist()
+    columns["operator"] = [None if code == UNKNOWN else OPERATORS[code] for code in operators]
+    failures = header.failure_names
+    columns["failure"] = [failures[code] or None for code in population.failures.tolist()]
+    columns["violation"] = list(population.violations.tolist())
+    for gene, name in enumerate(header.gene_names):
+        columns[f"genes.{name}"] = list(population.genomes[:, gene].tolist())
+    for objective, name in enumerate(header.objectives):
+        values = population.objectives[:, objective].tolist()
+        columns[f"objectives.{name}"] = [value if value == value else None for value in values]
+    return columns

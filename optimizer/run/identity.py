@@ -1,0 +1,297 @@
+"""Identity of a run: everything that decides its results.
+
+Two runs with the same identity find the same individuals and the same values, bit for bit, on any
+machine, as far as both have come. A knob itself names what it decides (`optimizer.config.values`);
+here the values of those that decide are put together with what was made of the others.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from engine import ENGINE_VERSION
+from engine.certificate import data_hash
+from optimizer.errors import StoreError
+from optimizer.goals.objectives import Goals
+from optimizer.run.task import Task
+from optimizer.search import SEARCH_VERSION
+from optimizer.store import RunStore
+from optimizer.store.payload import encode
+from strategy.errors import StrategyError
+from strategy.recorded import renew_description
+
+VALUES = ("strategy", "costs", "goals", "data_hash", "windows", "engine_version")
+"""Parts that decide what an individual trades and is worth, by whatever search it is found."""
+
+CHANCE = "seed"
+"""The knob in which runs differ that ask the same question twice."""
+
+ADVICE = {
+    "strategy": "undo the change of the strategy or of its bounds",
+    "data_hash": "name the bars of the run with --data",
+    "warm_start": "begin with the same candidates",
+    "engine_version": "use the version that recorded it",
+    "search_version": "use the version that recorded it",
+}
+"""What to do where a part differs; the others are flags that can be left out."""
+
+ABSENT = object()
+"""Stands for a value that only the other record has."""
+
+MOST_CHARACTERS = 80
+"""Of a value in a line."""
+
+KeyPath = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """All that decides the results of a run, in parts that JSON can hold.
+
+    Args:
+        settings: Knobs of the search, by value; the seed is one of them.
+        goals: Objectives with what they measure and whether more is better, and constraints.
+        strategy: With its bounds, as `Strategy.described`.
+        data_hash: Of all series, as `engine.certificate.data_hash`.
+        windows: Each with its series, first bar, the bar after the last, and its role.
+        warm_start: Hash of the genomes that the search begins with; None without any.
+    """
+
+    settings: Mapping[str, object]
+    costs: Mapping[str, object]
+    goals: Mapping[str, object]
+    strategy: Mapping[str, object]
+    data_hash: str
+    windows: Sequence[Mapping[str, object]]
+    warm_start: str | None
+    engine_version: int
+    search_version: int
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, hexadecimal, of all parts as canonical JSON."""
+        return hashlib.sha256(encode(asdict(self), what="the identity")).hexdigest()
+
+    def as_dict(self) -> dict[str, object]:
+        """Parts as a run's header keeps them; `recorded_identity` reads them back."""
+        return {"digest": self.digest, **asdict(self)}
+
+    def differences(
+        self, other: "Identity", words: tuple[str, str] = ("recorded", "now")
+    ) -> dict[str, tuple[str, ...]]:
+        """Part to a line for each value that differs; parts that agree are left out.
+
+        `words` stand before the value of this one and of the other.
+        """
+        differing: dict[str, tuple[str, ...]] = {}
+        for part in fields(self):
+            old, new = (getattr(identity, part.name) for identity in (self, other))
+            # Knobs are known by their own names, whatever part they are in.
+            prefix = () if part.name in ("settings", "goals") else (part.name,)
+            if lines := different_lines(old, new, words, prefix):
+                differing[part.name] = lines
+        return differing
+
+    def measures_the_same(self, other: "Identity") -> bool:
+        """Whether equal trades are worth the same in both, so that values can be compared."""
+        alike = ("costs", "data_hash", "windows", "engine_version")
+        return all(getattr(self, name) == getattr(other, name) for name in alike) and all(
+            self.goals.get(name) == other.goals.get(name) for name in ("objectives", "over_windows")
+        )
+
+    def asks_the_same(self, other: "Identity") -> bool:
+        """Whether both are the same search but for chance, so that their fronts can be compared."""
+        differing = self.differences(other)
+        chance = {name: value for name, value in other.settings.items() if name == CHANCE}
+        return not differing or (
+            set(differing) == {"settings"} and {**self.settings, **chance} == other.settings
+        )
+
+
+def build_identity(task: Task, warm_start: str | None) -> Identity:
+    """Identity of a task; `warm_start` as `run.warm_start.hash_genomes`."""
+    return Identity(
+        settings=task.config.deciding("search"),
+        costs=task.config.deciding("costs"),
+        goals=_described_goals(task.goals),
+        strategy=task.spec.described,
+        data_hash=data_hash(task.markets.series),
+        windows=[asdict(window) for window in task.markets.all_windows],
+        warm_start=warm_start,
+        engine_version=ENGINE_VERSION,
+        search_version=SEARCH_VERSION,
+    )
+
+
+def recorded_identity(header: Mapping[str, object]) -> Identity | None:
+    """The identity in a run's header; None where a version did not record all that decides it.
+
+    Raises:
+        StoreError: When a newer version recorded the run, and something decides it that is
+            unknown here.
+    """
+    recorded = header.get("identity")
+    if not isinstance(recorded, dict):
+        return None
+    names = [part.name for part in fields(Identity)]
+    unknown = sorted(recorded.keys() - {*names, "digest"})
+    if unknown:
+        raise StoreError(
+            f"'{unknown[0]}' decides the results of this run and is unknown to this version: use "
+            "the version that recorded it"
+        )
+    parts: dict[str, Any] = {name: recorded.get(name) for name in names}
+    return Identity(**parts)
+
+
+def require_identity(store: RunStore) -> Identity:
+    """The identity of a run, to build on.
+
+    Raises:
+        StoreError: As `recorded_identity`, and when the run has not recorded all that decides it.
+    """
+    identity = recorded_identity(store.header)
+    if identity is None:
+        raise StoreError(
+            f"run '{store.run_id}' was recorded by a version ({_versions(store.header)}) that did "
+            "not record all that decides results: what it found can be shown and exported, but it "
+            "cannot be resumed, nor its members judged again; start a new run"
+        )
+    return renew_identity(identity, f"run '{store.run_id}'")
+
+
+def renew_identity(identity: Identity, whose: str) -> Identity:
+    """An identity with its strategy as this version would record it; its digest is another one.
+
+    Raises:
+        StoreError: When this version has no such strategy; `whose` begins the message.
+    """
+    try:
+        return replace(identity, strategy=renew_description(identity.strategy))
+    except StrategyError as error:
+        raise StoreError(
+            f"{whose} was recorded by a version with other strategies: {error}; what it found can "
+            "be shown and exported, but it cannot be resumed, nor its members judged again"
+        ) from None
+
+
+def require_same(
+    run: str,
+    recorded: Identity,
+    present: Identity,
+    *,
+    only_values: bool = False,
+    strategies: tuple[str, str] = ("", ""),
+) -> None:
+    """Refuse to build on a run whose results would be others now.
+
+    With `only_values` individuals are only judged again, not searched for. `strategies` are the
+    names of both: of two strategies no gene and no condition is compared.
+
+    Raises:
+        StoreError: Naming each value that differs, as recorded and as it is now, and what to do.
+    """
+    if recorded.digest == present.digest:
+        return
+    lines_by_part = recorded.differences(present)
+    if "strategy" in lines_by_part and strategies[0] != strategies[1]:
+        lines_by_part["strategy"] = different_lines(*strategies, prefix=("strategy",))
+    differing = [part for part in lines_by_part if not only_values or part in VALUES]
+    if differing:
+        aim = "its members cannot be judged again" if only_values else "it cannot be resumed"
+        advice = dict.fromkeys(ADVICE.get(part, "give it as recorded") for part in differing)
+        lines = "".join(f"\n  {line}" for part in differing for line in lines_by_part[part])
+        raise StoreError(
+            f"run '{run}': {aim}, what decides its results has changed:{lines}\n"
+            f"  {', '.join(advice)}, or start a new run"
+        )
+
+
+def different_lines(
+    old: object, new: object, words: tuple[str, str] = ("recorded", "now"), prefix: KeyPath = ()
+) -> tuple[str, ...]:
+    """A line for each value that differs, such as ``seed: recorded 1, now 2``.
+
+    Both are what JSON can hold; `words` stand before either value, `prefix` names what both are
+    a part of.
+
+    >>> different_lines({"costs": {"fee_bp": 5.0}}, {"costs": {"fee_bp": 1.0}})
+    ('costs.fee_bp: recorded 5.0, now 1.0',)
+    """
+    # As they read back from a record: tuples are lists, NumPy numbers are plain.
+    old, new = (json.loads(encode(value, what="the record")) for value in (old, new))
+    return tuple(
+        f"{'.'.join(path)}: {words[0]} {_format_value(was)}, {words[1]} {_format_value(now)}"
+        for path, was, now in _different(old, new, prefix)
+    )
+
+
+def _described_goals(goals: Goals) -> dict[str, object]:
+    return {
+        "objectives": [asdict(objective) for objective in goals.objectives],
+        "constraints": [constraint.text for constraint in goals.constraints],
+        "over_windows": goals.over,
+        "min_trades": goals.min_trades,
+    }
+
+
+def _versions(header: Mapping[str, object]) -> str:
+    """Versions of engine and search that an older header names."""
+    versions = header.get("versions")
+    known = versions if isinstance(versions, dict) else {}
+    return ", ".join(f"{name} {known.get(name, 'unknown')}" for name in ("engine", "search"))
+
+
+def _different(
+    old: object, new: object, prefix: KeyPath
+) -> Iterator[tuple[KeyPath, object, object]]:
+    """Key paths at which two JSON values differ, with the value of either."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        if prefix and old.get("name") != new.get("name"):
+            # Another strategy differs in nearly everything.
+            yield prefix, old.get("name", ABSENT), new.get("name", ABSENT)
+            return
+        for key in sorted(old.keys() | new.keys()):
+            yield from _different(old.get(key, ABSENT), new.get(key, ABSENT), (*prefix, str(key)))
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _different_lists(old, new, prefix)
+    elif repr(old) != repr(new):
+        # 1 is neither 1.0 nor true, and 0.0 is not -0.0.
+        yield prefix, old, new
+
+
+def _different_lists(
+    old: list[object], new: list[object], prefix: KeyPath
+) -> Iterator[tuple[KeyPath, object, object]]:
+    if all(isinstance(value, str) for value in (*old, *new)):
+        yield from _different_texts([*map(str, old)], [*map(str, new)], prefix)
+    elif len(old) != len(new):
+        yield prefix, _names(old), _names(new)
+    else:
+        for number, (left, right) in enumerate(zip(old, new, strict=True)):
+            name = left.get("name") if isinstance(left, dict) else None
+            yield from _different(left, right, (*prefix, str(name or number)))
+
+
+def _different_texts(
+    old: list[str], new: list[str], prefix: KeyPath
+) -> Iterator[tuple[KeyPath, object, object]]:
+    """Texts that only one list has; the whole lists where they differ in their order."""
+    if old == new:
+        return
+    gone, come = ([text for text in a if text not in b] for a, b in ((old, new), (new, old)))
+    if not gone and not come:
+        gone, come = old, new
+    yield prefix, ", ".join(gone) or ABSENT, ", ".join(come) or ABSENT
+
+
+def _names(values: list[object]) -> object:
+    """Names of the members of a list, where they have any."""
+    return [value.get("name", value) if isinstance(value, dict) else value for value in values]
+
+
+def _format_value(value: object) -> str:
+    text = "none" if value is ABSENT else repr(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."

@@ -1,0 +1,132 @@
+"""Individuals for people and JSON: genes, objectives, metrics of all windows and of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from data.bars import Window
+from engine.accounts.account import Account
+from engine.accounts.derived import OVERFLOW, UNDEFINED
+from engine.accounts.ledger import Ledger
+from engine.accounts.metrics import METRICS, MetricTable
+from optimizer.goals.constraints import MEAN, POOLED, over_windows
+from optimizer.run.problem import EngineProblem, Evaluator, measure
+from optimizer.run.task import Task
+from optimizer.search.generation import Floats
+from optimizer.store.result import FIGURES, Figure, Figures, Member
+
+BY_WINDOW = ("trades", "win_rate", "mean_r", "sum_r", "total_return", "max_drawdown")
+"""Metrics that a result holds of each window, beside the objectives."""
+
+
+def describe_individuals(
+    task: Task, engine: Evaluator, genomes: Floats, objectives: Floats | None = None
+) -> tuple[Member, ...]:
+    """Individuals for people and JSON.
+
+    `engine` is the task's full one, `genomes` [N, G], `objectives` [N, O] minimised, as the
+    search found them. Figures are over the windows to search on, beside them over those held
+    out, and with several windows some metrics of each, in the order of `Markets.all_windows`.
+    """
+    if not len(genomes):
+        return ()
+    markets, goals = task.markets, task.goals
+    table, _ = measure(engine, genomes, markets.spans(markets.all_windows), pools=False)
+
+    def over(windows: Sequence[Window]) -> MetricTable:
+        return measure(engine.on(windows), genomes, markets.spans(windows))[0]
+
+    searched = over(markets.windows)
+    held_out_indices = markets.places("held_out")
+    held_out = over(markets.held_out) if held_out_indices else None
+    reached = np.empty((len(genomes), 0))
+    if held_out is not None:
+        unseen = EngineProblem(goals, markets.spans(markets.held_out), engine.on(markets.held_out))
+        reached = unseen.measure_objectives(genomes)
+    ledgers = engine.ledgers(genomes)
+    account = build_account(task, markets.places("search"))
+    unseen_account = build_account(task, held_out_indices) if held_out_indices else None
+    shown = dict.fromkeys([*(goal.metric for goal in goals.objectives), *BY_WINDOW])
+    names = shown if len(markets.all_windows) > 1 else ()
+    members = []
+    for i, (genome, taken) in enumerate(zip(genomes, ledgers, strict=True)):
+        figures = with_account(compute_figures(searched, i, goals.over), account, taken)
+        kept = None
+        if held_out is not None:
+            values = [None if np.isnan(value) else value for value in reached[i].tolist()]
+            by_name = dict(zip(goals.names, values, strict=False))
+            kept = replace(compute_figures(held_out, i, goals.over), objectives=by_name)
+            if unseen_account is not None:
+                kept = with_account(kept, unseen_account, taken)
+        members.append(
+            Member(
+                genes=task.spec.layout.decode(genome),
+                metrics=figures.metrics,
+                undefined=figures.undefined,
+                objectives={} if objectives is None else goals.name_objectives(objectives[i]),
+                held_out=kept,
+                by_window={name: _list_window_figures(table, i, name) for name in names},
+            )
+        )
+    return tuple(members)
+
+
+@dataclass(frozen=True)
+class WindowsAccount:
+    """The account of some windows of a task.
+
+    Args:
+        indices: Of these windows among all.
+    """
+
+    account: Account
+    indices: tuple[int, ...]
+
+
+def build_account(task: Task, indices: Sequence[int]) -> WindowsAccount:
+    """The account of some windows of a task, by their indices among all."""
+    markets = task.markets
+    windows = tuple(markets.all_windows[index] for index in indices)
+    names = tuple(markets.symbols[index] for index in indices)
+    return WindowsAccount(Account(markets.series, windows, names, task.costs), tuple(indices))
+
+
+def with_account(figures: Figures, account: WindowsAccount, ledgers: Sequence[Ledger]) -> Figures:
+    """Figures beside those of an account; `ledgers` are of all windows [W]."""
+    values, why = account.account.measure([ledgers[index] for index in account.indices])
+    metrics, undefined = {**figures.metrics, **values}, {**figures.undefined, **why}
+    return replace(
+        figures,
+        metrics={name: metrics.get(name) for name in FIGURES},
+        undefined={name: undefined[name] for name in FIGURES if name in undefined},
+    )
+
+
+def compute_figures(table: MetricTable, individual: int, over: str) -> Figures:
+    """Metrics of an individual over all windows of a table [P, W, M]: as one, or else their means.
+
+    A metric is None where it is undefined, for means in any of the windows, with the reason in
+    the first such window.
+    """
+    taken = table.pooled if over == POOLED else table
+    values, reasons = taken.values[individual].T, taken.reasons[individual].T  # [M, W]
+    first = np.argmax(reasons > 0, axis=1)
+    why = reasons[np.arange(len(METRICS)), first]
+    means = over_windows(values, MEAN, more_is_better=True)
+    # Numbers whose sum is beyond all numbers have no mean.
+    why = np.where((why == 0) & np.isnan(means), OVERFLOW, why).tolist()
+    return Figures(
+        metrics={
+            name: None if reason else mean
+            for name, mean, reason in zip(METRICS, means.tolist(), why, strict=True)
+        },
+        undefined={
+            name: UNDEFINED[reason] for name, reason in zip(METRICS, why, strict=True) if reason
+        },
+    )
+
+
+def _list_window_figures(table: MetricTable, individual: int, name: str) -> tuple[Figure, ...]:
+    pairs = zip(table.column(name)[individual].tolist(), table.why(name)[individual], strict=True)
+    return tuple(None if reason else value for value, reason in pairs)

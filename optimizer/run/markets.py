@@ -1,0 +1,370 @@
+"""The markets of a run: series, and windows of them with what each is for."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+from data import (
+    Bars,
+    Holdout,
+    Window,
+    cut_at_gaps,
+    joined,
+    jumps_of,
+    load_bars,
+    parse_holdout,
+    parse_timeframe,
+    parts,
+    quality_of,
+    split_window,
+)
+from data.bars import Role
+from data.checks import format_time
+from data.mapped import put_down
+from engine.accounts.derived import Span
+from engine.accounts.metrics import measure_span
+from engine.runtime.free_memory import free_host_bytes
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError
+from optimizer.run.columns import make_column_adder
+from optimizer.run.sources import load_options, named_specs
+from optimizer.shown import SAMPLES
+from optimizer.store.result import WindowDescription
+
+log = logging.getLogger(__name__)
+
+BARS = ".bars"
+"""Folder under that of runs for bars that are too large to be held, or to be sent to workers."""
+
+HELD_SHARE = 0.25
+"""How much of what is free bars may take; an engine needs as much again, and rows."""
+
+MOST_NAMED = 5
+"""Symbols that a note names before it counts the others."""
+
+
+@dataclass(frozen=True)
+class Markets:
+    """Series and the windows that cut them.
+
+    Args:
+        series: [S]; those with one symbol from one source are parts of one market.
+        all_windows: [W], any number of each series, in the order in which every result lists them.
+            What is held out comes after all that is searched on in its series.
+
+    Raises:
+        ConfigError: When a series has no window to search on, or the search would see bars that
+            are held out.
+    """
+
+    series: tuple[Bars, ...]
+    all_windows: tuple[Window, ...]
+
+    def __post_init__(self) -> None:
+        for bars, end in zip(self.series, self._search_ends, strict=True):
+            if not end:
+                raise ConfigError(f"{bars.symbol}: no window to search on")
+        for window in self.held_out:
+            if window.start < self._search_ends[window.series]:
+                raise ConfigError(
+                    f"{self.names[window.series]}: bars from {window.start} on are held out, and "
+                    f"the search goes on until bar {self._search_ends[window.series]}"
+                )
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """Windows to search on."""
+        return tuple(window for window in self.all_windows if window.role == "search")
+
+    @cached_property
+    def uncut(self) -> tuple[Window, ...]:
+        """Windows to search on as they were before they were cut into parts."""
+        return joined(self.windows)
+
+    @cached_property
+    def held_out(self) -> tuple[Window, ...]:
+        """Windows that a search never sees."""
+        return tuple(window for window in self.all_windows if window.role == "held_out")
+
+    def places(self, role: Role) -> list[int]:
+        """Indices of the windows of a role among all."""
+        return [index for index, window in enumerate(self.all_windows) if window.role == role]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Name of each series' market, [S]: its symbol, with its source where another has it too.
+
+        Parts of one market share its name.
+        """
+        markets = {(bars.symbol, bars.source) for bars in self.series}
+        count = Counter(symbol for symbol, _ in markets)
+        return tuple(
+            bars.symbol if count[bars.symbol] == 1 else f"{bars.symbol} ({bars.source})"
+            for bars in self.series
+        )
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """Name of each window's market, [W]."""
+        return tuple(self.names[window.series] for window in self.all_windows)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Label of each window, [W]: its market, with its days where that has several.
+
+        A window to search on and one that is held out are distinct without days.
+        """
+        count = Counter(
+            (name, window.role) for name, window in zip(self.symbols, self.all_windows, strict=True)
+        )
+        several = {name for (name, _), windows in count.items() if windows > 1}
+        return self._append_dates(self.symbols, self.all_windows, several)
+
+    @cached_property
+    def titles(self) -> tuple[str, ...]:
+        """Title of each series, [S]: its market, with its days where that has several parts."""
+        several = {name for name, parts in Counter(self.names).items() if parts > 1}
+        return self._append_dates(self.names, self.ranges, several)
+
+    @cached_property
+    def ranges(self) -> tuple[Window, ...]:
+        """From the first bar of any window of a series to the last, [S]."""
+        ranges: dict[int, Window] = {}
+        for window in self.all_windows:
+            known = ranges.get(window.series, window)
+            start, end = min(known.start, window.start), max(known.end, window.end)
+            ranges[window.series] = Window(window.series, start, end)
+        return tuple(ranges[number] for number in range(len(self.series)))
+
+    @cached_property
+    def searched(self) -> tuple[Bars, ...]:
+        """Series that a search may read, [S]: each ends with the last window to search on."""
+        if not self.held_out:
+            return self.series
+        return tuple(
+            bars.until(end) for bars, end in zip(self.series, self._search_ends, strict=True)
+        )
+
+    @cached_property
+    def closed(self) -> "Markets":
+        """The same without what is held out; its series end with what is searched on."""
+        return Markets(self.searched, self.windows) if self.held_out else self
+
+    def spans(self, windows: Sequence[Window]) -> list[Span]:
+        """Lengths of windows in bars and years, and when they are."""
+        return [measure_span(self.series[window.series], window) for window in windows]
+
+    @property
+    def n_bars(self) -> int:
+        """Bars to search on, over all windows."""
+        return sum(len(window) for window in self.windows)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether a program invented one of the markets."""
+        return any(bars.is_simulated for bars in self.series)
+
+    @property
+    def symbol(self) -> str:
+        """For people: the symbol, or how many there are."""
+        names = set(self.names)
+        return self.names[0] if len(names) == 1 else f"{len(names)} symbols"
+
+    @property
+    def timeframe(self) -> str:
+        """For people: the duration of a bar, or all durations that there are."""
+        return ", ".join(dict.fromkeys(bars.timeframe for bars in self.series))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """A line for each repair, assumption or warning, with whose it is where there are many."""
+        owners: dict[str, dict[str, None]] = {}
+        for name, bars in zip(self.names, self.series, strict=True):
+            for note in (*bars.notes, *jumps_of(bars)):
+                owners.setdefault(note, {})[name] = None
+        if len(set(self.names)) == 1:
+            return tuple(owners)
+        return tuple(f"{self._whose(list(names))}: {note}" for note, names in owners.items())
+
+    def time(self, series: int, bar: int) -> str:
+        """When a bar of a series opens, ISO time, UTC."""
+        return format_time(int(self.series[series].timestamp[bar]))
+
+    def describe(self) -> tuple[WindowDescription, ...]:
+        """All windows for people and JSON, [W]."""
+        names = zip(self.all_windows, self.symbols, self.labels, strict=True)
+        return tuple(self._describe_window(*named) for named in names)
+
+    def _describe_window(self, window: Window, symbol: str, label: str) -> WindowDescription:
+        quality = quality_of(self.series[window.series], window.start, window.end)
+        return WindowDescription(
+            symbol=symbol,
+            label=label,
+            sample=SAMPLES[window.role],
+            start=window.start,
+            end=window.end,
+            first=self.time(window.series, window.start),
+            last=self.time(window.series, window.end - 1),
+            bars=len(window),
+            silent=quality.silent,
+            gaps=quality.gaps.count,
+            missing=quality.gaps.missing_bars,
+        )
+
+    @cached_property
+    def _search_ends(self) -> tuple[int, ...]:
+        """The bar after the last that is searched on, [S]; 0 where there is none."""
+        ends = [0] * len(self.series)
+        for window in self.windows:
+            ends[window.series] = max(ends[window.series], window.end)
+        return tuple(ends)
+
+    def _append_dates(
+        self, names: Sequence[str], windows: Sequence[Window], several: Collection[str]
+    ) -> tuple[str, ...]:
+        """Names of windows, those of `several` with their first and last day, or else minute."""
+        labels = list(names)
+        chosen = [index for index, name in enumerate(names) if name in several]
+        for length in (len("2024-01-31"), None):
+            for index in chosen:
+                number, last = windows[index].series, windows[index].end - 1
+                first_time, last_time = (
+                    self.time(number, bar)[:length] for bar in (windows[index].start, last)
+                )
+                labels[index] = f"{names[index]} {first_time} to {last_time}"
+            if len({labels[index] for index in chosen}) == len(chosen):
+                break
+        return tuple(labels)
+
+    def _whose(self, names: list[str]) -> str:
+        if len(names) == len(set(self.names)):
+            return f"all {len(names)} symbols"
+        more = len(names) - MOST_NAMED
+        return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def load_series(config: RunConfig, *, may_fetch: bool = True) -> tuple[Bars, ...]:
+    """Load the series that a configuration names, one a source, one after the other.
+
+    Those that memory has no room for are written under the folder of runs, and mapped.
+    """
+    options = load_options(config, may_fetch=may_fetch)
+    with_columns = make_column_adder(config.column_file, options.zone)
+    room, folder = int(HELD_SHARE * free_host_bytes()), Path(config.runs) / BARS
+    series: list[Bars] = []
+    is_noted = False
+    for spec in named_specs(config):
+        bars = with_columns(load_bars(spec, options))
+        # Bars to search on are copied out of a series whose end is held out.
+        room -= bars.n_bytes * (1 if config.holdout is None else 2)
+        if room < 0:
+            if not is_noted:
+                log.info(
+                    "bars are more than memory should hold: the rest is mapped from %s", folder
+                )
+                is_noted = True
+            bars = put_down(bars, folder)
+        series.append(bars)
+    return tuple(series)
+
+
+def load_markets(
+    config: RunConfig,
+    least: Callable[[Bars], int] = lambda bars: 0,
+    *,
+    may_fetch: bool = True,
+) -> Markets:
+    """Load series and cut the windows that a configuration asks for.
+
+    A part between long gaps needs `least` bars to be searched on; shorter parts are skipped, with
+    a note. With `may_fetch` a vendor may be asked.
+
+    Raises:
+        ConfigError: When bars of different durations would be scaled differently.
+        DataError: When bars cannot be had, or a window would be empty.
+    """
+    holdout = None if config.holdout is None else parse_holdout(config.holdout)
+    series = load_series(config, may_fetch=may_fetch)
+    _check_alike(series, config)
+    series, windows = _cut(series, config, least(series[0]), holdout)
+    if holdout is None:
+        return Markets(series, parts(windows, config.parts))
+    halves = [split_window(series[window.series], window, holdout) for window in windows]
+    searched = parts([seen for seen, _ in halves], config.parts)
+    return Markets(series, (*searched, *(kept for _, kept in halves)))
+
+
+def _cut(
+    series: tuple[Bars, ...], config: RunConfig, least: int, holdout: Holdout | None
+) -> tuple[tuple[Bars, ...], tuple[Window, ...]]:
+    """Series, parted at long gaps where that is asked for, and the window of each."""
+    whole = [Window.between(bars, config.start, config.end) for bars in series]
+    if config.max_gap is None:
+        return series, tuple(replace(window, series=w) for w, window in enumerate(whole))
+    max_gap_ns = parse_timeframe(config.max_gap, "--max-gap")
+    parts: list[Bars] = []
+    windows: list[Window] = []
+    share = Fraction(0) if holdout is None or holdout.share is None else holdout.share
+    for bars, window in zip(series, whole, strict=True):
+        pieces = []
+        for first, part in cut_at_gaps(bars, max_gap_ns):
+            start, end = max(window.start - first, 0), min(window.end - first, len(part))
+            if start < end:
+                pieces.append((part, start, end))
+        # A bar held out of a part is none to search on.
+        held = [int((end - start) * share) for _, start, end in pieces]
+        kept = [
+            piece
+            for piece, out in zip(pieces, held, strict=True)
+            if piece[2] - out >= least and (out or not share)
+        ]
+        notes = _note_skipped_parts(pieces, kept, config.max_gap, least)
+        for number, (part, start, end) in enumerate(kept):
+            windows.append(Window(len(parts), start, end))
+            parts.append(part if number else replace(part, notes=(*pieces[0][0].notes, *notes)))
+    return tuple(parts), tuple(windows)
+
+
+def _note_skipped_parts(
+    parts: Sequence[tuple[Bars, int, int]],
+    kept: Sequence[tuple[Bars, int, int]],
+    max_gap: str,
+    least: int,
+) -> tuple[str, ...]:
+    """The note about parts that are too short to search on; an error where all are."""
+    short = [part for part, *_ in parts if all(part is not long_part for long_part, *_ in kept)]
+    if not kept:
+        raise ConfigError(
+            f"--max-gap {max_gap}: none of the {len(parts)} parts of {parts[0][0].symbol} has the "
+            f"{least} bars that the longest window asks for, the longest part has "
+            f"{max(len(part) for part in short):,}; name a longer gap, or shorter windows with "
+            "--bound"
+        )
+    if not short:
+        return ()
+    days = [
+        f"{format_time(int(part.timestamp[0]))[:10]} to {format_time(int(part.timestamp[-1]))[:10]}"
+        for part in short
+    ]
+    more = f" and {len(days) - MOST_NAMED} more" if len(days) > MOST_NAMED else ""
+    return (
+        f"{len(short)} of {len(parts)} parts are skipped, too short for windows of {least} bars "
+        f"({sum(map(len, short)):,} bars): {', '.join(days[:MOST_NAMED])}{more}",
+    )
+
+
+def _check_alike(series: tuple[Bars, ...], config: RunConfig) -> None:
+    """Refuse durations for which one genome would mean different times."""
+    durations: Mapping[int, Bars] = {bars.timeframe_ns: bars for bars in series}
+    if len(durations) == 1 or not config.scale_lengths:
+        return
+    longest = durations[max(durations)].timeframe
+    named = ", ".join(f"{bars.timeframe} ({bars.symbol})" for bars in durations.values())
+    raise ConfigError(
+        f"bars of one search must last equally long, there are {named}; --timeframe {longest} "
+        "merges the shorter ones, --no-scale-lengths counts lengths in bars whatever they last"
+    )

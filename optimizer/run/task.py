@@ -1,0 +1,368 @@
+"""Task of a configuration, loaded and checked before any work begins."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from data import Bars, Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.metrics import MetricTable, compute_metrics
+from engine.batch import Engine
+from engine.devices import Device, choose_device
+from engine.fast_case import find_fast_case
+from engine.memory_plan import most_rows
+from engine.out_of_core import create_engine
+from engine.reference import Reference
+from engine.runtime.compiling.forms import CompiledForm
+from engine.runtime.machine import available_cores
+from engine.workload import Workload
+from optimizer.config.data import CostSettings
+from optimizer.config.run_config import RunConfig, format_flag
+from optimizer.errors import ConfigError
+from optimizer.goals.constraints import check_constraints, parse_constraints
+from optimizer.goals.objectives import Goals, parse_objectives
+from optimizer.run.bounds import (
+    apply_bounds,
+    bars_needed,
+    check_bounds_fit,
+    fewest_bars,
+    too_few_bars,
+)
+from optimizer.run.columns import require_columns
+from optimizer.run.kept_rows import keeping_rows, row_cache
+from optimizer.run.markets import Markets, load_markets
+from optimizer.run.problem import EngineProblem
+from optimizer.run.remarks import question_remarks
+from optimizer.search.evolution import evolve
+from optimizer.search.generation import Floats, Generation, Regret
+from optimizer.search.lattice import Lattice, explore, make_lattice, measure_regret
+from optimizer.search.operators import sample_genomes
+from optimizer.search.randomness import stream
+from optimizer.store.result import DataDescription
+from strategy import find_strategy
+from strategy.model import Strategy
+from strategy.proofs import prove_bounds
+from strategy.rows import check_spans
+
+SMALLEST_ISLAND = 8
+"""An island of fewer individuals has no choice of parents; there are fewer islands then."""
+
+WARM_START_NOTE = (
+    "candidates to begin with may have been found on bars that are held out now: held-out figures "
+    "prove something only if they were not"
+)
+"""A note where a search with held-out bars begins with individuals of another."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Markets, strategy, costs and goals that belong together.
+
+    Args:
+        markets: Series, windows to search on, and windows that are held out.
+        spec: The strategy, scaled to the bars and with the bounds that were asked for.
+        remarks: Further notes, a line each.
+    """
+
+    config: RunConfig
+    markets: Markets
+    spec: Strategy
+    costs: Costs
+    goals: Goals
+    remarks: tuple[str, ...] = ()
+
+    def device(self, name: str | None = None, done: int = -1) -> Device:
+        """The device that a search after generation `done` runs on; the configuration's if None."""
+        return choose_device(self.spec, name or self.config.device, self.workload(done))
+
+    def engine(self, device: str | Device | None = None) -> Engine:
+        """A batch engine to search with; bars that are held out are not in it.
+
+        `device` is one that was chosen, or its name; the configuration's when None.
+        """
+        return self._engine(self.markets.searched, self.markets.windows, device)
+
+    def full_engine(self, device: str | Device | None = None) -> Engine:
+        """A batch engine for all windows, those to search on first, then those held out."""
+        return self._engine(self.markets.series, self.markets.all_windows, device)
+
+    @property
+    def closed(self) -> "Task":
+        """The same task on the bars that its search may read."""
+        return replace(self, markets=self.markets.closed)
+
+    def build_reference(self, windows: Sequence[Window], costs: Costs | None = None) -> Reference:
+        """The reference for other windows of the bars that a search may read, or other costs.
+
+        For one individual it is there at once: its loops were compiled for the certificate.
+        """
+        series, form = self.markets.searched, CompiledForm()
+        return Reference(self.spec, series, windows, costs or self.costs, form=form)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for people on the bars and on those held out from the search."""
+        notes = (*self.markets.notes, *risky_pairs(self.config), *self.remarks)
+        if self.config.warm_start is None or not self.markets.held_out:
+            return notes
+        return (*notes, WARM_START_NOTE)
+
+    def polish_at_most(self, evaluated: int) -> int:
+        """Neighbours that may be tried after a search of so many individuals."""
+        if self.lattice is not None:
+            return 0
+        limit, polish = self.config.max_evaluations, self.config.polish
+        return polish if limit is None else max(min(polish, limit - evaluated), 0)
+
+    def metrics(self, accumulators: Floats, account: Floats) -> MetricTable:
+        """Metrics as goals need them, over the windows to search on.
+
+        Of accumulators [P, W, A] of each, and [P, A] of all as one account.
+        """
+        spans = self.markets.spans(self.markets.windows)
+        return compute_metrics(accumulators, spans, self.goals.metrics, account)
+
+    def random_individuals(self, count: int) -> Floats:
+        """Legal genomes [count, G], uniform within the bounds, from the seed."""
+        rng = stream(self.config.seed, 0, "initial")
+        genomes, _ = self.spec.layout.repair(sample_genomes(rng, self.spec.layout, count))
+        return genomes
+
+    def problem(self, engine: Engine) -> EngineProblem:
+        """The search's view of an engine on the windows to search on."""
+        return EngineProblem(self.goals, self.markets.spans(self.markets.windows), engine)
+
+    def workload(self, done: int = -1) -> Workload:
+        """Workload of a search on its device after generation `done`, -1 before the first."""
+        config, spec = self.config, self.spec
+        if self.lattice is not None:
+            individuals = len(self.lattice) + config.regret
+        else:
+            individuals = config.population * max(config.generations - done, 0)
+            individuals = min(individuals, config.max_evaluations or individuals) + config.polish
+        case = find_fast_case(spec)
+        n_rows = min(individuals * len(case.rows), most_rows(case))
+        n_bars = sum(len(bars) for bars in self.markets.searched)
+        return Workload(
+            individuals * self.markets.n_bars,
+            n_rows * n_bars,
+            config.threads,
+            is_fast_case=case.is_covered,
+        )
+
+    @cached_property
+    def lattice(self) -> Lattice | None:
+        """The grid to search to its end, None for a genetic search."""
+        if self.config.search == "genetic":
+            return None
+        return make_lattice(self.spec.layout, self.config.steps)
+
+    def generations(
+        self, problem: EngineProblem, last: Generation | None, warm_start: Floats | None
+    ) -> Iterator[Generation]:
+        """The search that was asked for, from its beginning or after a generation."""
+        if self.lattice is not None:
+            return explore(problem, self.lattice, resume_from=last)
+        return evolve(problem, self.config, resume_from=last, warm_start=warm_start)
+
+    def regret(self, problem: EngineProblem, truth: Floats) -> Regret | None:
+        """How a genetic search fares on the lattice with the true front [F, O], if there is one."""
+        if self.lattice is None or not self.config.regret or not len(truth):
+            return None
+        generations = max(self.config.regret // self.config.population - 1, 0)
+        archive = max(self.config.archive, len(truth))
+        settings = self.config.model_copy(update={"generations": generations, "archive": archive})
+        return measure_regret(problem, self.lattice, truth, settings)
+
+    def _engine(
+        self,
+        series: Sequence[Bars],
+        windows: Sequence[Window],
+        device: str | Device | None,
+    ) -> Engine:
+        chosen = device if isinstance(device, Device) else self.device(device)
+        return create_engine(
+            self.spec,
+            series,
+            windows,
+            self.costs,
+            device=chosen,
+            threads=self.config.threads,
+            memory_bytes=self.config.memory,
+        )
+
+
+def prepare(
+    config: RunConfig,
+    *,
+    for_search: bool = False,
+    known: Strategy | None = None,
+    published: Strategy | None = None,
+    may_fetch: bool = True,
+) -> Task:
+    """Load and check everything that a configuration asks for.
+
+    `for_search` asks that every genome within the bounds fits the data, and that no indicator of
+    a person's own looks ahead. Where a run has recorded the strategy, `known` is it with its
+    bounds, or `published` what its name stands for; what the configuration names is not looked at
+    then. With `may_fetch` a vendor may be asked for bars. Nothing has been written and no genome
+    evaluated then.
+
+    Raises:
+        ConfigError, DataError, StrategyError, EngineError: When something does not fit.
+    """
+    _check_search_fits(config)
+    _check_threads(config.threads)
+    template = known or published or find_strategy(config.strategy)
+    goals = parse_goals(config)
+    costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
+    bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
+
+    def adapt_spec(bars: Bars) -> Strategy:
+        if known is not None:
+            return known
+        spec = template.for_timeframe(bars.timeframe_ns / 1e9) if config.scale_lengths else template
+        return apply_bounds(spec, bounds)
+
+    markets = load_markets(config, lambda bars: bars_needed(adapt_spec(bars)), may_fetch=may_fetch)
+    spec = keeping_rows(adapt_spec(markets.series[0]), row_cache())
+    require_columns(spec, markets.series, config)
+    check_spans(spec, markets.series[0].timeframe_ns)
+    fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
+    task = Task(config.model_copy(update=fitting), markets, spec, costs, goals)
+    if task.lattice is not None:
+        _require_legal_point(task.lattice)
+        last_chunk = {"generations": task.lattice.chunks - 1}
+        task = replace(task, config=task.config.model_copy(update=last_chunk))
+    remarks = question_remarks(
+        spec,
+        task.lattice,
+        markets.series[0].timeframe_ns,
+        is_scaled=config.scale_lengths and known is None,
+    )
+    task = replace(task, remarks=remarks)
+    if for_search:
+        if known is None:
+            check_constraints(goals.constraints)
+        check_bounds_fit(spec, task.markets)
+        prove_bounds(spec, markets.searched)
+    return task
+
+
+def parse_goals(config: RunConfig) -> Goals:
+    """Goals of a configuration."""
+    return Goals(
+        parse_objectives(config.objectives),
+        config.min_trades,
+        parse_constraints(config.constraints),
+        config.over_windows,
+    )
+
+
+def check_genome_fits(task: Task, genome: Floats) -> None:
+    """Refuse a genome that needs more history than there is."""
+    task.spec.check_genomes(genome[None])
+    warm_up = task.spec.warm_up(task.spec.layout.decode(genome))
+    n_bars, shown = fewest_bars(task.markets)
+    if warm_up + 2 > n_bars:
+        raise ConfigError(too_few_bars(task.spec, shown, warm_up + 2))
+
+
+def describe_data(task: Task) -> DataDescription:
+    """Description of the bars that a result was found on."""
+    markets = task.markets
+    return DataDescription(
+        spec=task.config.data,
+        symbol=markets.symbol,
+        timeframe=markets.timeframe,
+        bars=markets.n_bars,
+        held_out_bars=sum(len(window) for window in markets.held_out),
+        is_simulated=markets.is_simulated,
+        notes=task.notes,
+        windows=markets.describe(),
+    )
+
+
+def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
+    """A ledger's trades as plain tuples, the reason as a word, in the order of time."""
+    rows: list[tuple[object, ...]] = []
+    for k in range(len(ledger)):
+        trade = ledger.trade(k)
+        rows.append((*trade[:3], REASONS[trade.reason], *trade[4:]))
+    return rows
+
+
+def _check_search_fits(config: RunConfig) -> None:
+    """Refuse what the search that was asked for would leave unheard."""
+    if config.search == "genetic" and config.steps:
+        gene = next(iter(config.steps))
+        raise ConfigError(f"--step {gene} is for a lattice only: add --search lattice")
+    if config.member is not None and config.warm_start is None:
+        raise ConfigError("--member chooses whom to begin with: add --run RUN or --warm-start FILE")
+    unheard = ("max_evaluations", "plateau", "warm_start") if config.search == "lattice" else ()
+    for name in unheard:
+        if getattr(config, name) is not None:
+            raise ConfigError(
+                f"{format_flag(name)} means nothing for --search lattice, which tries every point"
+            )
+
+
+def check_limit_fits(config: RunConfig) -> None:
+    """Refuse a limit that the first generation of a search would break already."""
+    limit = config.max_evaluations
+    if limit is not None and config.population > limit:
+        raise ConfigError(
+            f"--max-evaluations {limit:,} is fewer than the first generation of --population "
+            f"{config.population:,}: use --population {limit} or fewer, or a higher limit"
+        )
+
+
+def risky_pairs(config: RunConfig) -> tuple[str, ...]:
+    """A line for each combination of flags that makes results look better or surer than they are.
+
+    >>> risky_pairs(RunConfig(fee_bp=0.0)), len(risky_pairs(RunConfig(fee_bp=0.0, slippage_bp=0.0)))
+    ((), 1)
+    """
+    is_uncut = config.max_gap is None
+    risky = {
+        "--fee-bp 0 with --slippage-bp 0: trades cost nothing, which no market offers": not (
+            config.fee_bp or config.slippage_bp
+        ),
+        "--drop-bad-bars without --max-gap: indicators and trades reach over what was dropped": (
+            config.drop_bad_bars and is_uncut
+        ),
+        "--accept-missing without --max-gap: indicators and trades reach over what is missing": (
+            config.accept_missing and is_uncut
+        ),
+        "--sort with --dedupe: files that were joined by mistake may pass as one series": (
+            config.sort and config.dedupe
+        ),
+        "--price-offset with costs: they are shares of the raised price, not of the real one": (
+            config.price_offset != 0 and bool(config.fee_bp or config.slippage_bp)
+        ),
+    }
+    return tuple(text for text, is_given in risky.items() if is_given)
+
+
+def _check_threads(threads: int | None) -> None:
+    most = available_cores()
+    if threads is not None and threads > most:
+        raise ConfigError(f"--threads {threads:,}: this machine has {most}, use 1 to {most}")
+
+
+def _require_legal_point(lattice: Lattice) -> None:
+    """Refuse a grid of which every point breaks a constraint."""
+    layout, least = lattice.layout, [values[0] for values in lattice.values]
+    for _ in layout.constraints:
+        # The least that each gene may be rises along a chain of constraints.
+        for pair in layout.constraints:
+            left, right = layout.index(pair.left), layout.index(pair.right)
+            legal = lattice.values[right][lattice.values[right] > least[left]]
+            if not len(legal):
+                raise ConfigError(
+                    f"no point of the lattice is legal: '{pair.left}' must be below "
+                    f"'{pair.right}', and is {least[left]:g} at least where that is "
+                    f"{lattice.values[right][-1]:g} at most: change --bound or --step"
+                )
+            least[right] = max(least[right], legal[0])

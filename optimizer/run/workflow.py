@@ -1,0 +1,351 @@
+"""Evolving, from a configuration to a certified and recorded front; prints nothing.
+
+A caller watches through an `Observer` and may ask to stop. Everything that was found until then
+is on disk, and going on gives the same bits as never having stopped.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from engine.errors import DeviceError, DeviceLostError
+from engine.runtime.compiling.compile_timer import compile_seconds
+from optimizer.config.run_config import RunConfig, names_deciding
+from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedError, StoreError
+from optimizer.run.causal import prove_front
+from optimizer.run.columns import keep_columns, lacks_columns, tell_changed_columns
+from optimizer.run.ended import Ended, describe_result
+from optimizer.run.evaluating import MakeEvaluator, TaskEvaluator, local_evaluator
+from optimizer.run.exported import resume_command
+from optimizer.run.header import (
+    build_run_header,
+    changed_circumstances,
+    recorded_config,
+    task_to_resume,
+)
+from optimizer.run.identity import build_identity, require_identity, require_same
+from optimizer.run.problem import EngineProblem, Evaluator, JustSearched
+from optimizer.run.progress import WARMING, Mark, Progress, measure_progress
+from optimizer.run.recorded_code import trust_begun
+from optimizer.run.recorded_places import require_warm_start
+from optimizer.run.recorded_rows import remove_unlisted_rows, write_rows
+from optimizer.run.search import numbered_front
+from optimizer.run.task import Task, check_limit_fits, prepare
+from optimizer.run.warm_start import hash_genomes, load_warm_start
+from optimizer.search.generation import Floats, Generation
+from optimizer.search.stopping import stop_reason
+from optimizer.store import RunStore, estimate_bytes, new_run_id, require_space
+from optimizer.store.labels import change_labels
+from optimizer.store.lock import NO_GENERATION
+from optimizer.store.result import (
+    RunResult,
+    Timing,
+    best_first,
+    recorded_result,
+)
+
+REVERIFIED_INDIVIDUALS = 8
+"""On resume, so many recorded individuals are evaluated anew before anything is built on them."""
+
+ShouldStop = Callable[[], bool]
+
+
+class Observer:
+    """Observer of a run; this one sees nothing."""
+
+    def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
+        """The search is about to begin."""
+
+    def is_due(self, generation: int) -> bool:
+        """Whether it wants to see this generation; no other is worked out."""
+        return False
+
+    def generation(self, progress: Progress) -> None:
+        """A generation was found and handed to the store."""
+
+    def certifying(self, members: int) -> None:
+        """The search is over, the front is being replayed by the reference."""
+
+    def on_search_end(self, found: JustSearched) -> None:
+        """The search is over."""
+
+    def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
+        """This process cannot use its device again; a process that is ours alone may begin anew.
+
+        The store is None before there is a run to resume. To return lets the error end it.
+        """
+
+
+def start_run(
+    config: RunConfig,
+    observer: Observer,
+    should_stop: ShouldStop,
+    make_evaluator: MakeEvaluator = local_evaluator,
+) -> RunResult:
+    """Evolve from the beginning; `should_stop` is asked after each generation.
+
+    `make_evaluator` decides no result.
+
+    Raises:
+        StoppedError: When asked to stop; the run can be resumed.
+        StoreError: When it can no longer be recorded, with how to go on when it can.
+        LostError: When what evaluates is gone, with how to go on.
+        OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
+            was recorded if nothing had been evaluated.
+    """
+    check_limit_fits(config)
+    task = prepare(config, for_search=True)
+    with _resumable(config, observer):
+        evaluator = make_evaluator(task, task.device())
+    runs = Path(config.runs)
+    require_space(runs, record_bytes(task))
+    task, warm_start = _warm_start(task)
+    header = build_run_header(
+        task, evaluator.problem.engine.device, build_identity(task, hash_genomes(warm_start))
+    )
+    with (
+        RunStore.create(
+            runs,
+            new_run_id(),
+            header,
+            keep=config.keep,
+            budget=config.budget,
+            journal=config.journal,
+            announce=partial(trust_begun, task.spec),
+        ) as store,
+        _resumable(config, observer, store),
+    ):
+        keep_columns(config.column_file, store.path)
+        if config.tags:
+            change_labels(store.path, add=config.tags)
+        job = _Job(task, evaluator, store, warm_start)
+        return _search(job, None, observer, should_stop)
+
+
+def record_bytes(task: Task) -> int:
+    """Bytes that the record of a run takes on disk at most, as far as that can be known."""
+    config = task.config
+    return estimate_bytes(
+        config.population,
+        len(task.spec.layout),
+        len(task.goals.names),
+        config.generations,
+        keep=config.keep,
+        budget=config.budget,
+        archive=config.archive,
+    )
+
+
+def resume_run(
+    path: Path,
+    flags: Mapping[str, object],
+    observer: Observer,
+    should_stop: ShouldStop,
+    make_evaluator: MakeEvaluator = local_evaluator,
+) -> RunResult:
+    """Go on with a recorded run; of the configuration only what changes no result may be new.
+
+    A run that had finished already returns as it was recorded, with ``"resumed": "already
+    finished"``.
+
+    Raises:
+        StoppedError: When asked to stop.
+        StoreError: When the run is owned by another process, damaged, or was made under
+            circumstances that decide results and have changed.
+    """
+    with RunStore.open(path, writable=True) as store:
+        last = store.last_generation()
+        done = NO_GENERATION if last is None else last.number
+        config = _planned_config(store, flags, done)
+        if flags.get("tags"):
+            change_labels(path, add=config.tags)
+        # A result that follows from lost generations is found anew.
+        result = None if store.recover().warnings else recorded_result(store)
+        finished = None
+        is_longer = done < config.generations and flags.keys() & set(names_deciding("end"))
+        if result is not None and done >= result.generation and not is_longer:
+            finished = replace(result, resumed="already finished")
+        is_same = not flags.keys() - set(names_deciding("end", "nothing"))
+        if finished and is_same and not lacks_columns(config.column_file, path):
+            return finished
+        recorded = require_identity(store)
+        task = task_to_resume(store, config, flags)
+        is_begun = last is not None and not flags.keys() & set(names_deciding("warm start"))
+        if not is_begun:
+            require_warm_start(store, config, flags)
+        task, warm_start = (task, None) if is_begun else _warm_start(task)
+        identity = build_identity(
+            task, recorded.warm_start if is_begun else hash_genomes(warm_start)
+        )
+        tell_changed_columns(store, task.markets.series)
+        names = str(store.header.get("strategy")), task.spec.name
+        require_same(store.run_id, recorded, identity, strategies=names)
+        # An owner that was killed while it copied them left some out.
+        keep_columns(config.column_file, path)
+        if finished:
+            return finished
+        if done > config.generations:
+            raise ConfigError(
+                f"--generations {config.generations}: run '{store.run_id}' has {done} already"
+            )
+        with _resumable(config, observer, store):
+            evaluator = make_evaluator(task, task.device(done=done))
+        header = build_run_header(task, evaluator.problem.engine.device, identity)
+        differences = changed_circumstances(store.header, header, flags)
+        store.note_resumption(differences, task.config.generations)
+        with _resumable(config, observer, store):
+            if last is not None:
+                _reverify(evaluator.problem, last)
+            job = _Job(task, evaluator, store, warm_start)
+            return _search(job, last, observer, should_stop)
+
+
+def _planned_config(store: RunStore, flags: Mapping[str, object], done: int) -> RunConfig:
+    """Configuration of a run, with as many generations as it was last asked for."""
+    config = recorded_config(store, flags)
+    if "generations" in flags:
+        return config
+    planned = max(store.planned or config.generations, done)
+    return config.model_copy(update={"generations": planned})
+
+
+def _reverify(problem: EngineProblem, last: Generation) -> None:
+    """Evaluate some recorded individuals anew; other bits here would make another run of it."""
+    count = min(REVERIFIED_INDIVIDUALS, len(last.population))
+    evaluation = problem.evaluate(last.population.genomes[:count])
+    expected = last.population.objectives[:count]
+    if not np.array_equal(evaluation.objectives, expected, equal_nan=True):
+        wrong = np.flatnonzero((evaluation.objectives != expected).any(axis=1))
+        raise StoreError(
+            f"generation {last.number} cannot be gone on from: candidate {wrong[0]} has "
+            f"objectives {expected[wrong[0]].tolist()} in the record and "
+            f"{evaluation.objectives[wrong[0]].tolist()} here"
+        )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One search: its task, evaluator and store, and the genomes to begin with."""
+
+    task: Task
+    evaluator: TaskEvaluator
+    store: RunStore
+    warm_start: Floats | None
+
+
+def _warm_start(task: Task) -> tuple[Task, Floats | None]:
+    """The task with notes on genomes to begin with, and those; None when none were asked for."""
+    warm_start = load_warm_start(task.config, task.spec.layout)
+    if warm_start is None:
+        return task, None
+    notes = (*task.remarks, *warm_start.notes(task.config.population))
+    return replace(task, remarks=notes), warm_start.genomes
+
+
+def _search(
+    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
+) -> RunResult:
+    try:
+        return _run_search(job, last, observer, should_stop)
+    except KeyboardInterrupt:
+        raise StoppedError(f"stopped at once; {resume_hint(job.store)}") from None
+    except DisturbedError:
+        # The message itself names what is left of the run, and where.
+        raise
+    except (StoreError, LostError) as error:
+        raise type(error)(f"{error}; {resume_hint(job.store)}") from error
+
+
+@contextmanager
+def _resumable(
+    config: RunConfig, observer: Observer, store: RunStore | None = None
+) -> Iterator[None]:
+    """Let a device's failure say how to resume; one that is lost may be begun anew first."""
+    try:
+        yield
+    except DeviceError as error:
+        if isinstance(error, DeviceLostError):
+            observer.device_lost(config, store, error)
+        if store is None:
+            raise
+        raise type(error)(f"{error}; {resume_hint(store)}") from error
+
+
+def resume_hint(store: RunStore) -> str:
+    """Generations kept of a run, and the command that goes on with it."""
+    return f"what was recorded is kept, go on with: {resume_command(store.path)}"
+
+
+def _run_search(
+    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
+) -> RunResult:
+    task, store, problem = job.task, job.store, job.evaluator.problem
+    observer.on_search_start(task, problem.engine, store)
+    began, compiled = perf_counter(), compile_seconds()
+    if last is None and task.config.judge is not False:
+        problem.keep_trials()
+    last, evaluated, why = _last_generation(job, last, observer, should_stop)
+    front, n_polished = numbered_front(task, problem, last)
+    observer.on_search_end(JustSearched(problem.trials(), problem.engine))
+    _stop_if_asked(should_stop, store, last)
+    regret = None if why else task.regret(problem, front.objectives)
+    searched, compiling = perf_counter() - began, compile_seconds() - compiled
+    observer.certifying(len(front))
+    # Neither replayed nor described where it is held out: those bars are unseen yet.
+    certificate = job.evaluator.certify(front.genomes)
+    prove_front(task, front.genomes)
+    evaluated += n_polished
+    timing = Timing(
+        search_s=searched,
+        certificate_s=perf_counter() - began - searched,
+        evaluated=evaluated,
+        individual_bars_per_s=evaluated * task.markets.n_bars / (searched - compiling),
+        compile_s=compiling,
+    )
+    ended = Ended(last, front, n_polished, why or "generations", regret)
+    result = describe_result(task, problem.engine, store, ended, certificate, timing)
+    # Written before there is a result, so that a run whose owner is killed here is not finished.
+    rows = write_rows(store, task.spec, task.markets.searched, front.genomes)
+    store.finish(result.payload(), rows)
+    remove_unlisted_rows(store)
+    return replace(result, front=best_first(result.front, result.objectives))
+
+
+def _stop_if_asked(should_stop: ShouldStop, store: RunStore, last: Generation) -> None:
+    """End the search where a person wants that, also in its last moments: judging would follow."""
+    if should_stop():
+        store.flush()
+        raise StoppedError(f"stopped after generation {last.number}; {resume_hint(store)}")
+
+
+def _last_generation(
+    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
+) -> tuple[Generation, int, str]:
+    """Record one generation after another.
+
+    Returns:
+        The last one, individuals that were evaluated here, and what ended the search early, if
+        anything did.
+    """
+    task, store, began = job.task, job.store, perf_counter()
+    now, warm = Mark(0, 0, 0.0), None
+    why = "" if last is None else stop_reason(task.config, last, 0.0)
+    search = task.generations(job.evaluator.problem, last, job.warm_start)
+    while not why and (generation := next(search, None)) is not None:
+        store.record(generation)
+        n_generations, evaluated = now.generations + 1, now.evaluated + generation.evaluated
+        now = Mark(n_generations, evaluated, perf_counter() - began)
+        warm = now if n_generations == WARMING else warm
+        last, why = generation, stop_reason(task.config, generation, now.seconds)
+        if why or observer.is_due(generation.number):
+            observer.generation(measure_progress(task, generation, warm, now))
+        _stop_if_asked(should_stop, store, generation)
+    if last is None:
+        raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
+    store.flush()
+    return last, now.evaluated, why

@@ -1,0 +1,30 @@
+"""The run store: what a search finds, on disk, able to go on after any interruption."""
+
+from optimizer.store.listing import (
+    RunSummary,
+    find_run,
+    list_runs,
+    new_run_id,
+    run_path,
+    validate_run_id,
+)
+from optimizer.store.removal import delete_run, list_foreign, list_own
+from optimizer.store.rows import GenerationSummary
+from optimizer.store.space import estimate_bytes, require_space
+from optimizer.store.store import RunStore
+
+__all__ = [
+    "GenerationSummary",
+    "RunStore",
+    "RunSummary",
+    "delete_run",
+    "estimate_bytes",
+    "find_run",
+    "list_foreign",
+    "list_own",
+    "list_runs",
+    "new_run_id",
+    "require_space",
+    "run_path",
+    "validate_run_id",
+]

@@ -1,0 +1,290 @@
+"""Which runs there are, and which of them a person means."""
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from optimizer.errors import StoreError
+from optimizer.store.answers import Answer, mapping_or_empty, read_answer
+from optimizer.store.files import DATABASE
+from optimizer.store.labels import label_problems, read_labels
+from optimizer.store.lock import is_owned
+from optimizer.store.reader import Reader
+
+LATEST = "latest"
+"""Stands for the run that was created last, wherever a run can be named."""
+
+_RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
+
+FOREIGN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What values of a record can raise that no version ever wrote."""
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One line about a run; None where the run does not say.
+
+    Args:
+        status: ``finished``, ``running``, ``interrupted``, or ``damaged`` where it cannot be read.
+        generations: How many are recorded and can be trusted, the initial one included.
+        planned: How many it was to have, the initial one not included.
+        front_size: Members of the final front, once it is finished.
+        verdict: Grade of its newest judgement; None where it was not judged.
+        symbols: That it searches on; of older versions once it is finished.
+        strength: Of its pick on searched bars, as `total_return` and `trades` are.
+        tags: That a person gave it, as the `note`.
+        damaged: Why it cannot be trusted whole, or an empty string.
+        number: Rank in the order of creation, 0 of older versions; None where it cannot be read.
+    """
+
+    id: str
+    path: Path
+    status: str
+    created_at: str | None = None
+    strategy: str | None = None
+    data: str | None = None
+    generations: int = 0
+    planned: int | None = None
+    front_size: int | None = None
+    verdict: str | None = None
+    symbols: tuple[str, ...] = ()
+    strength: float | None = None
+    total_return: float | None = None
+    trades: int | None = None
+    tags: tuple[str, ...] = ()
+    note: str = ""
+    damaged: str = ""
+    number: int | None = None
+
+
+def list_runs(runs_dir: Path) -> list[RunSummary]:
+    """All runs in a directory, oldest first; those that cannot be read say why.
+
+    Raises:
+        StoreError: When the directory itself cannot be read.
+    """
+    try:
+        return _in_order([summarise(place) for place in run_folders(runs_dir)])
+    except OSError as error:
+        raise StoreError(f"{runs_dir} cannot be read: {error.strerror}") from None
+
+
+def next_number(runs_dir: Path) -> int:
+    """Number of a run that is created now: one more than any in a directory, at least 1.
+
+    A clock may be set back, so runs are counted. Those of older versions have no number.
+    """
+    try:
+        return 1 + max((_read_run_number(place) or 0 for place in run_folders(runs_dir)), default=0)
+    except OSError:
+        # Whoever creates a run there is told what is wrong.
+        return 1
+
+
+def summarise(path: Path) -> RunSummary:
+    """What a run's directory says, whatever its state; never raises for a damaged run."""
+    summary = _read_summary(path)
+    if wrong := label_problems(path):
+        return replace(summary, damaged="; ".join(filter(None, (summary.damaged, *wrong))))
+    return replace(summary, **vars(read_labels(path)))
+
+
+def _read_summary(path: Path) -> RunSummary:
+    try:
+        with closing(Reader(path)) as reader:
+            return _summary(path, reader)
+    except (StoreError, *FOREIGN) as error:
+        status = "running" if _find_status(path) == "running" else "damaged"
+        is_ours = isinstance(error, StoreError)
+        words = str(error) if is_ours else f"it holds what no run holds ({error!r})"
+        return RunSummary(path.name, path, status, damaged=_first_line(words))
+
+
+def find_run(runs_dir: Path, name: str) -> Path:
+    """Directory of the run that a person means.
+
+    `name` is ``latest``, a run id, the beginning of exactly one, or the path of a run.
+
+    Raises:
+        StoreError: When there is none, or more than one, naming those that there are.
+    """
+    if "/" in name or (Path(name) / DATABASE).is_file():
+        return _at_path(Path(name))
+    ids = [run.id for run in list_runs(runs_dir)]
+    if name.lower() == LATEST and ids:
+        return run_path(runs_dir, ids[-1])
+    if name in ids:
+        return run_path(runs_dir, name)
+    matching = [run_id for run_id in ids if run_id.startswith(name)] if name else []
+    if len(matching) == 1:
+        return run_path(runs_dir, matching[0])
+    if matching:
+        raise StoreError(f"'{name}' begins more than one run: {_some(matching)}")
+    if name.lower() != LATEST:
+        validate_run_id(name)
+    known = f"there are {_some(ids)}" if ids else "there are no runs at all"
+    raise StoreError(f"there is no run '{name}' in {runs_dir}: {known}")
+
+
+def new_run_id(now: datetime | None = None) -> str:
+    """Name a run after the moment at which it starts.
+
+    Such as ``20261121-093015-3fa9c1``: UTC, then six random digits of the operating system, so
+    that no search's random stream is touched. Sorting ids sorts them by time.
+    """
+    moment = datetime.now(UTC) if now is None else now.astimezone(UTC)
+    return f"{moment:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+
+
+def validate_run_id(text: str) -> str:
+    """Return `text` when it is a legal run id.
+
+    It has 1 to 64 letters, digits, dots, underscores and hyphens, starts with a letter or a
+    digit, does not end with a dot, and is not ``latest``.
+
+    Raises:
+        StoreError: When it is anything else, such as a path.
+    """
+    if not _RUN_ID.fullmatch(text) or ".." in text or text.lower() == LATEST:
+        raise StoreError(
+            f"run id {_quote_text(text)} is not legal: use 1 to 64 letters, digits, '.', '_' and "
+            "'-', starting with a letter or a digit"
+        )
+    return text
+
+
+def run_path(runs_dir: Path, run_id: str) -> Path:
+    """Directory of a run, whether it exists or not.
+
+    Raises:
+        StoreError: When the id is not legal, or the directory lies outside `runs_dir` because
+            something there is a symbolic link.
+    """
+    path = runs_dir / validate_run_id(run_id)
+    if not path.resolve().is_relative_to(runs_dir.resolve()):
+        raise StoreError(f"run '{run_id}' is a link that leads out of {runs_dir}: not followed")
+    return path
+
+
+def _summary(path: Path, reader: Reader) -> RunSummary:
+    header = reader.header
+    damaged, generations, planned, result, verdict = "", 0, None, None, None
+    answer = Answer()
+    try:
+        planned = reader.planned
+        result = reader.result
+        generations = len(reader.generations())
+        damaged = "; ".join(dict.fromkeys((*reader.recover().warnings, *reader.losses())))
+        judgement = _newest_judgement(reader)
+        verdict = _text(mapping_or_empty(judgement.get("verdict")), "grade")
+        answer = read_answer(header, result, judgement)
+    except StoreError as error:
+        damaged = _first_line(str(error))
+    return RunSummary(
+        id=path.name,
+        path=path,
+        status=_find_status(path) if result is None else "finished",
+        created_at=_text(header, "created_at"),
+        strategy=_text(header, "strategy"),
+        data=_text(header, "data"),
+        generations=generations,
+        planned=planned,
+        front_size=_front_size(result),
+        verdict=verdict,
+        **answer._asdict(),
+        damaged=damaged,
+        number=reader.number,
+    )
+
+
+def _newest_judgement(reader: Reader) -> Mapping[str, object]:
+    rows = [row for name, row in reader.evidence if name == "judgement"]
+    return rows[-1] if rows else {}
+
+
+def _in_order(runs: list[RunSummary]) -> list[RunSummary]:
+    """Runs in the order in which they were created.
+
+    One whose number cannot be read stands behind those that were created before its time.
+    """
+    times = {run.id: run.created_at or _parse_id_time(run.id) for run in runs}
+
+    def place(run: RunSummary) -> tuple[int, bool, str, str]:
+        time, number = times[run.id], run.number
+        if number is None:
+            known = [one for one in runs if one.number is not None and times[one.id] <= time]
+            number = max((one.number or 0 for one in known), default=0)
+        return number, run.number is None, time, run.id
+
+    return sorted(runs, key=place)
+
+
+def run_folders(runs_dir: Path) -> list[Path]:
+    """Directories of runs."""
+    places = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
+    return [place for place in places if _is_run(place)]
+
+
+def _read_run_number(path: Path) -> int | None:
+    try:
+        with closing(Reader(path)) as reader:
+            return reader.number
+    except (StoreError, *FOREIGN):
+        return None
+
+
+def _is_run(place: Path) -> bool:
+    """Whether a directory is meant as a run: a legal name, a database in it, and no link."""
+    try:
+        validate_run_id(place.name)
+    except StoreError:
+        return False
+    return not place.is_symlink() and (place / DATABASE).exists()
+
+
+def _find_status(path: Path) -> str:
+    try:
+        return "running" if is_owned(path) else "interrupted"
+    except StoreError:
+        return "interrupted"
+
+
+def _at_path(path: Path) -> Path:
+    place = path.parent if path.name == DATABASE else path
+    if not (place / DATABASE).is_file():
+        raise StoreError(f"{place} is not a run: there is no file {DATABASE} in it")
+    return place
+
+
+def _text(header: Mapping[str, object], name: str) -> str | None:
+    value = header.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _front_size(result: Mapping[str, object] | None) -> int | None:
+    front = None if result is None else result.get("front")
+    return len(front) if isinstance(front, list) else None
+
+
+def _parse_id_time(run_id: str) -> str:
+    """The moment that an id of `new_run_id` names, in the form of a header's ISO time."""
+    try:
+        return datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S").isoformat()
+    except ValueError:
+        return ""
+
+
+def _first_line(words: str) -> str:
+    return words.splitlines()[0]
+
+
+def _some(ids: list[str]) -> str:
+    return ", ".join(ids[-5:]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+
+
+def _quote_text(text: str) -> str:
+    return repr(text if len(text) <= 64 else text[:61] + "...")

@@ -1,0 +1,226 @@
+"""One run, one owner: a kernel lock on the run's directory, held for the life of the owner.
+
+The lock is on the directory and not on a file in it, so that nobody can steal a run by deleting a
+"stale" file. It is gone the instant that its owner is, however it ended. `owner.lock` only says who
+that is, and how much was last known to be on disk: if the database knows less, something was lost.
+
+A process that replaces its program keeps the lock: the descriptor that holds it stays open, and an
+environment variable gives its number to the new program, which is the only one that reads it.
+"""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import socket
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from optimizer.errors import StoreError
+from optimizer.store.files import OWNER, open_plain
+
+INHERITED = "OPTIMIZER_RUN_LOCK"
+"""Environment variable with the number of the descriptor that holds the lock."""
+
+NOTE_BYTES = 512
+"""Size of that file: one write of a fixed size, so that a reader never sees half of it."""
+
+NO_GENERATION = -1
+"""Number of the newest generation of a run that has none."""
+
+TRIES = 10
+"""How often a lock is tried: one who only looks whether a run is owned holds it for a moment."""
+
+_TRY_SECONDS = 0.02
+_UNLOCKABLE = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who holds a run, or held it last.
+
+    Args:
+        started_at: ISO time, UTC, at which the run was taken.
+        committed: Newest generation that is on disk, `NO_GENERATION` before the first.
+        rows: Of other tables, how many are on disk; empty where a version did not count.
+    """
+
+    pid: int
+    host: str
+    started_at: str
+    committed: int = NO_GENERATION
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} since {self.started_at}"
+
+
+class OwnerLock:
+    """The lock of a run that this process owns; made by `acquire`."""
+
+    def __init__(self, directory: Path, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._note = -1
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        before = read_owner(directory) or Owner(0, "", "")
+        self._owner = Owner(os.getpid(), socket.gethostname(), now, before.committed, before.rows)
+        try:
+            self._note = self._open_note(directory)
+            self._write()
+        except StoreError:
+            self.release()
+            raise
+        except OSError as error:
+            self.release()
+            raise StoreError(
+                f"{directory} cannot be written ({error.strerror}): copy the run to a place that "
+                "can, or only read it"
+            ) from None
+
+    @classmethod
+    def acquire(cls, directory: Path) -> "OwnerLock":
+        """Become the owner of a run, or stay it where this process's last program was.
+
+        Raises:
+            StoreError: When another process owns it, naming that owner, within a quarter of a
+                second; or when the directory cannot be written.
+        """
+        inherited = _inherit_lock(directory)
+        if inherited is not None:
+            return cls(directory, inherited)
+        for attempt in range(TRIES):
+            descriptor = _try_lock(directory, fcntl.LOCK_EX)
+            if descriptor is not None:
+                return cls(directory, descriptor)
+            time.sleep(_TRY_SECONDS if attempt + 1 < TRIES else 0)
+        owner = read_owner(directory)
+        raise StoreError(
+            f"run '{directory.name}' is owned by {owner or 'another process'}: "
+            "wait for it, or stop it first"
+        )
+
+    def count_rows(self, rows: Mapping[str, int]) -> None:
+        """Take how many rows are on disk, by table, to be noted with the generation."""
+        self._owner = replace(self._owner, rows=rows)
+
+    def note(self, committed: int) -> None:
+        """Note the newest generation that is on disk.
+
+        Call it after a commit; before one that removes anything, with what that will leave.
+        """
+        self._owner = replace(self._owner, committed=committed)
+        if os.fstat(self._note).st_nlink == 0:
+            self._renew_note()
+        self._write()
+
+    def prepare_exec(self) -> Mapping[str, str]:
+        """Keep the lock held when this process replaces its program.
+
+        Returns what the new program's environment needs besides, for `acquire` to take the
+        lock over.
+        """
+        os.set_inheritable(self._descriptor, True)
+        return {INHERITED: str(self._descriptor)}
+
+    def find_folder(self) -> Path | None:
+        """Where the run's folder is now; None where it is gone or the system does not say."""
+        with contextlib.suppress(OSError):
+            path = Path(os.readlink(f"/proc/self/fd/{self._descriptor}"))
+            return path if path.is_dir() else None
+        return None
+
+    def release(self) -> None:
+        """Let go; a second call does nothing."""
+        for descriptor in (self._note, self._descriptor):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._note = self._descriptor = -1
+
+    def _renew_note(self) -> None:
+        """Put a note in the place of one that somebody removed, where the folder still is."""
+        folder = self.find_folder()
+        with contextlib.suppress(OSError, StoreError):
+            if folder is not None:
+                note = self._open_note(folder)
+                os.close(self._note)
+                self._note = note
+
+    def _open_note(self, directory: Path) -> int:
+        """Descriptor of the note, which a copy by hard links does not share with its original."""
+        flags = os.O_RDWR | os.O_CREAT
+        note = open_plain(directory, OWNER, flags)
+        is_shared = os.fstat(note).st_nlink > 1
+        if is_shared and stat.S_ISDIR(os.fstat(self._descriptor).st_mode):
+            os.close(note)
+            (directory / OWNER).unlink()
+            return open_plain(directory, OWNER, flags)
+        return note
+
+    def _write(self) -> None:
+        text = json.dumps(asdict(self._owner))
+        os.pwrite(self._note, text.encode().ljust(NOTE_BYTES)[:NOTE_BYTES], 0)
+
+
+def is_owned(directory: Path) -> bool:
+    """Whether some process, this one included, owns a run at this moment."""
+    descriptor = _try_lock(directory, fcntl.LOCK_SH)
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is None
+
+
+def read_owner(directory: Path) -> Owner | None:
+    """Who owns a run or owned it last; None when that was never noted or cannot be read."""
+    with contextlib.suppress(OSError, StoreError, ValueError, TypeError, KeyError):
+        with open(open_plain(directory, OWNER, os.O_RDONLY), "rb") as file:
+            noted = json.loads(file.read(NOTE_BYTES))
+        who = (int(noted["pid"]), str(noted["host"]), str(noted["started_at"]))
+        owner = Owner(*who, noted["committed"], dict(noted.get("rows", {})))
+        counts = (owner.committed, *owner.rows.values())
+        return owner if all(isinstance(count, int) for count in counts) else None
+    return None
+
+
+def _inherit_lock(directory: Path) -> int | None:
+    """The descriptor that this process's last program held the lock of this very run with."""
+    number = os.environ.pop(INHERITED, "")
+    with contextlib.suppress(OSError, ValueError):
+        descriptor = int(number)
+        held = os.fstat(descriptor)
+        places = [place.stat() for place in (directory, directory / OWNER) if place.exists()]
+        if any(os.path.samestat(held, place) for place in places):
+            os.set_inheritable(descriptor, False)
+            # A lock that is held already is taken again without being free in between.
+            return _lock_descriptor(descriptor, fcntl.LOCK_EX)
+    return None
+
+
+def _try_lock(directory: Path, kind: int) -> int | None:
+    """Open file descriptor that holds the lock, or None when someone else does."""
+    try:
+        return _lock_descriptor(os.open(directory, os.O_RDONLY), kind)
+    except OSError as error:
+        if error.errno not in _UNLOCKABLE:
+            raise StoreError(f"{directory} cannot be opened: {error.strerror}") from None
+    # Network file systems that lock bytes need a descriptor that is open for writing.
+    try:
+        return _lock_descriptor(open_plain(directory, OWNER, os.O_RDWR | os.O_CREAT), kind)
+    except OSError as error:
+        raise StoreError(f"{directory} cannot be locked: {error.strerror}") from None
+
+
+def _lock_descriptor(descriptor: int, kind: int) -> int | None:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

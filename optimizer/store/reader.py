@@ -1,0 +1,382 @@
+"""Reading a run: while somebody writes it, after it ended, or what damage has left of it."""
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from optimizer.config.values import Keep
+from optimizer.errors import StoreError
+from optimizer.search.generation import Generation, Population
+from optimizer.store.chain import (
+    Chain,
+    Recovery,
+    find_losses,
+    follow_chain,
+    load_columns,
+    load_generation,
+    read_evidence,
+    recover,
+)
+from optimizer.store.database import (
+    count_rows,
+    has_evidence,
+    integrity,
+    open_reader,
+    read_header,
+    read_result,
+    read_resumptions,
+    translate_sqlite_errors,
+)
+from optimizer.store.files import DATABASE, refuse_links
+from optimizer.store.lock import read_owner
+from optimizer.store.payload import decode, encode, sha256
+from optimizer.store.rows import Digests, GenerationSummary, front_population, unpack
+from optimizer.store.space import JOURNALS, KEEPS
+
+FORMER_NAMES = (
+    ("engine", 3, {"sharpe": "sharpe_trade", "sharpe_annual": "sharpe"}),
+    ("search", 4, {"calmar": "calmar_simple"}),
+)
+"""Which version changed names of metrics, and what those of versions before are called now."""
+
+FIELDS = frozenset(
+    [
+        "by_window",
+        "constraints",
+        "failure_names",
+        "infeasible",
+        "metrics",
+        "objectives",
+        "rejected",
+        "undefined",
+    ]
+)
+"""Fields of headers, results and summaries that hold names of metrics, or texts with such in them.
+
+Others keep what they say: a gene, a folder or a symbol may bear the same name."""
+
+DIGEST = "digest"
+"""In a note that the run was taken up again: the note's own, which follows that before."""
+
+NOT_FOLLOWING = "the result does not follow from the last generation"
+
+
+class Reader:
+    """The database of a run's directory, open for reading; metrics bear their present names.
+
+    Raises:
+        StoreError: When it is not a run that this version can read, or its header is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        """Directory of the run."""
+        self.database = path / DATABASE
+        self._open()
+
+    def _open(self) -> None:
+        if not self.path.is_dir() or not os.path.lexists(self.database):
+            raise StoreError(f"{self.path} is not a run: there is no file {DATABASE} in it")
+        refuse_links(self.path)
+        self._connection = open_reader(self.database)
+        self._followed: tuple[int, Chain] | None = None
+        try:
+            self.payload = read_header(self._connection, self.database)
+            self.format, header = _split_header(self.payload, self.database)
+            self._renames = list_renames(header)
+            self.header = self._present(header)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @property
+    def planned(self) -> int | None:
+        """How many generations the run was last asked for; None where nobody said.
+
+        A run may be resumed for more than it was begun for; the header stays as it was.
+        """
+        plans = [self.header, *self.resumptions]
+        said = [plan["generations"] for plan in plans if isinstance(plan.get("generations"), int)]
+        newest = said[-1] if said else None
+        return newest if isinstance(newest, int) else None
+
+    @property
+    def keep(self) -> Keep:
+        """What stays of generations before the newest two."""
+        return next(known for known in KEEPS if known == self.format["keep"])
+
+    @property
+    def journal(self) -> str:
+        """How the database keeps what is being written."""
+        return str(self.format["journal"])
+
+    @property
+    def budget(self) -> int | None:
+        """Bytes that populations may take, None where nobody said."""
+        budget = self.format.get("budget")
+        return budget if isinstance(budget, int) else None
+
+    @property
+    def number(self) -> int:
+        """Rank of the run among those of its directory, in the order of creation; 0 if unknown."""
+        number = self.format.get("number")
+        return number if isinstance(number, int) else 0
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._connection.close()
+
+    def recover(self) -> Recovery:
+        """Where the run can be taken up, as `chain.recover` says."""
+        # Before the rows are looked at: the owner may commit more meanwhile, never less.
+        noted = read_owner(self.path)
+        with self._snapshot():
+            return recover(self._connection, sha256(self.payload), noted)
+
+    def losses(self) -> tuple[str, ...]:
+        """What misses of all that was recorded, a line each, as far as its owner noted it."""
+        noted = read_owner(self.path)
+        with self._snapshot(), _sound(self.database):
+            return find_losses(self._connection, self._chain(), noted)
+
+    def count_rows(self) -> dict[str, int]:
+        """Rows of result, evidence and resumptions, by table."""
+        with self._snapshot():
+            return count_rows(self._connection)
+
+    def generations(self) -> tuple[GenerationSummary, ...]:
+        """Summaries of all generations that can be trusted, oldest first.
+
+        Raises:
+            StoreError: When one cannot be read.
+        """
+        with self._snapshot(), _sound(self.database):
+            return tuple(self._decode_summary(digests) for digests in self._chain().rows)
+
+    def generation(self, number: int) -> Generation:
+        """A whole generation.
+
+        Raises:
+            StoreError: When it was not recorded, not kept, or is damaged.
+        """
+        with self._snapshot(), _sound(f"{self.path.name}, generation {number}"):
+            return load_generation(self._connection, self._chain().row(number))
+
+    def front(self, number: int) -> Population:
+        """Feasible individuals of a generation that nobody dominates, in order of survival.
+
+        Raises:
+            StoreError: When it was not recorded, not kept, or is damaged.
+        """
+        with self._snapshot(), _sound(f"{self.path.name}, generation {number}"):
+            digests = self._chain().row(number)
+            if digests.kept == "summary":
+                raise ValueError("only its summary was kept")
+            columns = load_columns(self._connection, digests)
+            population = unpack(columns, digests.genes, digests.objectives)
+            return front_population(population)
+
+    @property
+    def result(self) -> Mapping[str, object] | None:
+        """What the run ended with, None before its end.
+
+        Raises:
+            StoreError: When it is damaged, or does not follow from the recorded generations.
+        """
+        with self._snapshot(), _sound(self.database):
+            recorded = read_result(self._connection)
+            if recorded is None:
+                return None
+            chain = self._chain()
+            if not _follows(recorded, chain):
+                raise ValueError(f"{NOT_FOLLOWING}: {chain.broken or 'it was changed afterwards'}")
+            return self._present(_mapping(recorded[0]))
+
+    @property
+    def evidence(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
+        """Names and rows of what was found out about the result, oldest first.
+
+        Raises:
+            StoreError: When it is damaged, or does not follow from the result.
+        """
+        with self._snapshot(), _sound(self.database):
+            return tuple((name, _mapping(row)) for name, row in self._evidence())
+
+    @property
+    def resumptions(self) -> tuple[Mapping[str, object], ...]:
+        """When the run was taken up again, and what had changed that may, as far as is readable.
+
+        Nothing hangs on such a note, so one that is damaged is left out; `verify` names it.
+        """
+        with self._snapshot():
+            found = map(_decode_note, read_resumptions(self._connection))
+            return tuple(note for note in found if note is not None)
+
+    def verify(self) -> list[str]:
+        """Everything that is wrong, one line each, found by reading everything."""
+        noted = read_owner(self.path)
+        with self._snapshot():
+            lines = [f"database: {line}" for line in integrity(self._connection)]
+            chain = self._chain()
+            lines.extend(find_losses(self._connection, chain, noted))
+            lines.extend(self._row_problems(chain))
+            lines.extend(self._result_problems(chain))
+            lines.extend(_resumption_problems(read_resumptions(self._connection)))
+        return lines
+
+    def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
+        return rename_metrics(recorded, self._renames) if self._renames else recorded
+
+    def _decode_summary(self, digests: Digests) -> GenerationSummary:
+        try:
+            summary = digests.decode_summary()
+        except ValueError as error:
+            raise ValueError(f"generation {digests.number}: {error}") from None
+        named = self._present({"rejected": summary.rejected})["rejected"]
+        return replace(summary, rejected=named) if isinstance(named, Mapping) else summary
+
+    def _row_problems(self, chain: Chain) -> Iterator[str]:
+        for digests in chain.rows:
+            try:
+                load_columns(self._connection, digests)
+                digests.decode_summary()
+            except ValueError as error:
+                yield f"generation {digests.number}: {error}"
+
+    def _result_problems(self, chain: Chain) -> Iterator[str]:
+        try:
+            recorded = read_result(self._connection)
+            if recorded is not None:
+                _mapping(recorded[0])
+                if not _follows(recorded, chain):
+                    yield NOT_FOLLOWING
+            self._evidence()
+        except (sqlite3.Error, ValueError) as error:
+            yield f"result: {error}"
+
+    def _evidence(self) -> list[tuple[str, bytes]]:
+        recorded = read_result(self._connection)
+        if recorded is None or not has_evidence(self._connection):
+            return []
+        return read_evidence(self._connection, recorded[1])
+
+    def _chain(self) -> Chain:
+        """The chain, followed anew only when somebody has committed since the last time."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if self._followed is None or self._followed[0] != version:
+            self._followed = version, follow_chain(self._connection, sha256(self.payload))
+        return self._followed[1]
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """See one state of the run throughout, whatever its owner does meanwhile."""
+        with translate_sqlite_errors(self.database):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+
+def list_renames(header: Mapping[str, object]) -> dict[str, str]:
+    """Present names of metrics by those that the versions in a run's header had for them."""
+    versions = header.get("versions")
+    known = versions if isinstance(versions, Mapping) else {}
+    renames: dict[str, str] = {}
+    for part, first, names in FORMER_NAMES:
+        version = known.get(part)
+        if isinstance(version, int) and version < first:
+            renames |= names
+    return renames
+
+
+def rename_metrics(recorded: Mapping[str, object], renames: Mapping[str, str]) -> dict[str, object]:
+    """What an older run recorded, as plain JSON, with the present names of metrics."""
+    former = re.compile(rf"\b({'|'.join(renames)})\b")
+
+    def rename(value: object) -> object:
+        """The same with present names in every key and text."""
+        if isinstance(value, str):
+            return former.sub(lambda name: renames[name[1]], value)
+        if isinstance(value, Mapping):
+            return {rename(key): rename(inner) for key, inner in value.items()}
+        return [rename(inner) for inner in value] if isinstance(value, list) else value
+
+    def search(value: object) -> object:
+        """The same with present names in those fields alone that hold names of metrics."""
+        if isinstance(value, Mapping):
+            return {key: (rename if key in FIELDS else search)(one) for key, one in value.items()}
+        return [search(inner) for inner in value] if isinstance(value, list) else value
+
+    return {key: (rename if key in FIELDS else search)(one) for key, one in recorded.items()}
+
+
+@contextmanager
+def _sound(what: object) -> Iterator[None]:
+    """Say of what it is that cannot be read."""
+    try:
+        yield
+    except ValueError as error:
+        raise StoreError(f"{what}: {error}") from None
+
+
+def _follows(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
+    """Whether a result with its link is that of the rows of a chain."""
+    payload, link = recorded
+    return link == sha256(chain.tail, payload)
+
+
+def _split_header(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """What the store, and what the caller of `create`, put into the header."""
+    try:
+        said = _mapping(payload)
+        store = _as_mapping(said["store"])
+        if store["keep"] not in KEEPS or store["journal"] not in JOURNALS:
+            raise ValueError(f"it keeps {store['keep']!r} by {store['journal']!r}")
+        return store, _as_mapping(said["run"])
+    except (ValueError, KeyError) as error:
+        raise StoreError(f"{path}: the header is not that of a run ({error})") from None
+
+
+def _mapping(payload: bytes) -> Mapping[str, object]:
+    return _as_mapping(decode(payload))
+
+
+def digest_of_resumption(note: Mapping[str, object], before: str) -> str:
+    """SHA-256, hexadecimal, of a note that a run was taken up again, and of that of the one before.
+
+    Notes of former versions have none.
+    """
+    told = {name: value for name, value in note.items() if name != DIGEST}
+    return sha256(before.encode(), encode(told, what="the resumption")).hex()
+
+
+def _resumption_problems(payloads: Iterable[object]) -> Iterator[str]:
+    before = ""
+    for number, payload in enumerate(payloads, start=1):
+        note = _decode_note(payload)
+        if note is None:
+            yield f"resumption {number} cannot be read"
+            continue
+        if DIGEST in note and note[DIGEST] != digest_of_resumption(note, before):
+            yield f"resumption {number} does not match its SHA-256"
+        before = str(note.get(DIGEST, ""))
+
+
+def _decode_note(payload: object) -> Mapping[str, object] | None:
+    """A note that the run was taken up again; None where it cannot be read."""
+    try:
+        return _mapping(payload) if isinstance(payload, bytes) else None
+    except ValueError:
+        return None
+
+
+def _as_mapping(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object where there must be one")
+    return value

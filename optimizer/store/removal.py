@@ -1,0 +1,175 @@
+"""Removal of a run, and of drafts of runs never begun: its own files, and nothing beside them."""
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from data.files import IS_DRAFT, open_ordinary, sync_folder
+from optimizer.errors import StoreError
+from optimizer.store.database import APPLICATION_ID
+from optimizer.store.files import (
+    COLUMN_FOLDER,
+    DATABASE,
+    LABELS,
+    NAMES,
+    OWNER,
+    REPORT,
+    ROW_FOLDER,
+    list_folders,
+)
+from optimizer.store.labels import has_labels
+from optimizer.store.lock import OwnerLock, is_owned, read_owner
+from optimizer.store.reader import Reader
+
+DRAFT_SECONDS = 60.0
+"""A directory of a run that was never begun is left alone for so long."""
+
+REPORT_MARKS = (b'http-equiv="Content-Security-Policy"', b'rel="icon" href="data:,"')
+"""In the first `HEAD_BYTES` of a page that this program wrote."""
+
+HEAD_BYTES = 1024
+
+MARK = slice(68, 72)
+"""Bytes of a SQLite file that hold its application id. Source: SQLite, "Database File Format"."""
+
+_DRAFT = re.compile(r"\.new-[A-Za-z0-9._-]+-[0-9a-f]{6}")
+_ROW = re.compile(r"[0-9a-f]{64}\.row")
+
+
+def draft_path(runs_dir: Path, run_id: str) -> Path:
+    """Where a run is prepared: a run's directory exists complete or not at all."""
+    return runs_dir / f".new-{run_id}-{os.urandom(3).hex()}"
+
+
+def sweep_drafts(runs_dir: Path) -> int:
+    """Remove drafts of runs whose owner ended; returns how many.
+
+    A draft is a folder with such a name in which there is nothing but files of a run.
+    """
+    swept = 0
+    for draft in runs_dir.glob(".new-*"):
+        if not _DRAFT.fullmatch(draft.name) or draft.is_symlink() or not draft.is_dir():
+            continue
+        is_old = time.time() - draft.stat().st_mtime > DRAFT_SECONDS
+        if is_old and not is_owned(draft) and not list_foreign(draft):
+            _remove_files(draft)
+            swept += 1
+    return swept
+
+
+def list_own(directory: Path) -> list[Path]:
+    """Files of the run in a directory, those by which it is known as a run last."""
+    if not _is_run(directory):
+        return []
+    columns, rows = (_entries(directory / name) for name in (COLUMN_FOLDER, ROW_FOLDER))
+    names = _column_names(directory)
+    own = [path for path in columns if _plain_name(path).stem in names]
+    own += [path for path in rows if _ROW.fullmatch(_plain_name(path).name)]
+    own += [path for path in _entries(directory) if _is_page(path) or _is_label(path)]
+    last = sorted(NAMES, key=(DATABASE, OWNER).count)
+    own += [directory / name for name in last if os.path.lexists(directory / name)]
+    return [path for path in own if path.is_symlink() or not path.is_dir()]
+
+
+def list_foreign(directory: Path) -> list[Path]:
+    """Whatever lies in a run's directory and is no file of the run."""
+    own, folders = set(list_own(directory)), list_folders(directory)
+    lying = [path for folder in folders for path in _entries(folder)]
+    return sorted(path for path in lying if path not in own and path not in folders)
+
+
+def delete_run(path: Path) -> None:
+    """Remove a run from the disk: its own files, and its folder unless others lie there.
+
+    Killed in between, the rest is swept like a run never begun, or removed by a second call.
+
+    Raises:
+        StoreError: When it is no run, is owned, or cannot be removed.
+    """
+    if path.is_symlink():
+        raise StoreError(f"{path} is a link, and is not followed: name the run's own folder")
+    path = path.resolve()
+    if not _is_run(path):
+        raise StoreError(
+            f"{path} is not known as a run ({DATABASE} and {OWNER} are no files of this program): "
+            "nothing was removed; remove the folder yourself if that is meant"
+        )
+    lock = OwnerLock.acquire(path)
+    try:
+        gone = path
+        if not list_foreign(path):
+            gone = draft_path(path.parent, path.name)
+            os.rename(path, gone)
+            sync_folder(path.parent)
+        _remove_files(gone)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be removed: {error.strerror or error}") from None
+    finally:
+        lock.release()
+
+
+def _remove_files(directory: Path) -> None:
+    """Remove the files of a run, then its folders where nothing else lies in them."""
+    for path in list_own(directory):
+        path.unlink(missing_ok=True)
+    for folder in list_folders(directory):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def has_mark(path: Path) -> bool:
+    """Whether a file is marked as the database of a run, whatever else is damaged in it."""
+    try:
+        with open_ordinary(path) as file:
+            return file.read(MARK.stop)[MARK] == APPLICATION_ID.to_bytes(4, "big")
+    except OSError:
+        return False
+
+
+def _is_run(directory: Path) -> bool:
+    """Whether this program made the database or the note on its owner."""
+    return has_mark(directory / DATABASE) or read_owner(directory) is not None
+
+
+def _column_names(directory: Path) -> set[str]:
+    """Names of the columns of which a run has copies; none where its header cannot be read."""
+    with suppress(StoreError):
+        reader = Reader(directory)
+        reader.close()
+        command = reader.header.get("command")
+        files = command.get("column_file") if isinstance(command, Mapping) else None
+        return {str(text).partition("=")[0] for text in files} if isinstance(files, list) else set()
+    return set()
+
+
+def _is_page(path: Path) -> bool:
+    """Whether a file is a report that this program wrote, or the draft of one."""
+    if path.name != REPORT:
+        return _plain_name(path).name == REPORT
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        head = file.read(HEAD_BYTES)
+    return all(mark in head for mark in REPORT_MARKS)
+
+
+def _is_label(path: Path) -> bool:
+    """Whether a file holds the tags and note of a run, or is the draft of such a file."""
+    if path.name != LABELS:
+        return _plain_name(path).name == LABELS
+    return has_labels(path.parent)
+
+
+def _plain_name(path: Path) -> Path:
+    """The name of a file, or that of the file of which it is a draft."""
+    part = IS_DRAFT.fullmatch(path.name)
+    return Path(part["name"] if part else path.name)
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """What lies in a folder, if there is one and it is no link."""
+    if folder.is_dir() and not folder.is_symlink():
+        yield from sorted(folder.iterdir())

@@ -1,0 +1,398 @@
+"""What a run says of itself: its header, and its result with the front and what proves it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import nan
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.accounts.account import ACCOUNT_METRICS
+from engine.accounts.metrics import METRICS
+from engine.certificate import Certificate
+from optimizer.config.values import Specs
+from optimizer.errors import ParityError, StoreError
+from optimizer.goals.constraints import MEAN
+from optimizer.goals.objectives import is_maximised
+from optimizer.search.generation import Population, Regret, final_front
+from optimizer.shown import format_count, fraction
+from optimizer.store.payload import OPTIONAL, Payload
+from optimizer.store.rows import count_rejected
+from optimizer.store.store import RunStore
+
+BESIDE = {"total_return": "buy_and_hold", "max_drawdown": "max_drawdown_marked"}
+"""What the account tells of a metric stands right behind it."""
+
+FIGURES = tuple(
+    name
+    for metric in (*METRICS, *ACCOUNT_METRICS)
+    for name in (metric, BESIDE.get(metric, ""))
+    if name and metric not in BESIDE.values()
+)
+"""Names of all metrics that are shown, in order."""
+
+Figure = float | None
+"""A metric or an objective; None where it is undefined."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowDescription(Payload):
+    """A window of bars [start, end).
+
+    Args:
+        sample: What it is for, as `shown.SAMPLES` says.
+        end: The bar after the last.
+        label: What to call it; the symbol where that says enough.
+        silent: How many of its bars have no volume; None where a version did not count.
+        gaps: Steps longer than a bar that end in it.
+        missing: Bars that miss in them.
+    """
+
+    symbol: str
+    sample: str
+    start: int
+    end: int
+    first: str
+    last: str
+    bars: int
+    label: str = ""
+    silent: int | None = None
+    gaps: int | None = None
+    missing: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.label or self.symbol)
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether no search has seen it."""
+        return self.sample == "held out"
+
+
+@dataclass(frozen=True)
+class DataDescription(Payload):
+    """The bars that a result was found on: `bars` to search on, over all windows."""
+
+    spec: Specs
+    symbol: str
+    timeframe: str
+    bars: int
+    held_out_bars: int = 0
+    is_simulated: bool = False
+    notes: tuple[str, ...] = ()
+    windows: tuple[WindowDescription, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures(Payload):
+    """What an individual reached over some windows.
+
+    Args:
+        undefined: Why metrics are None, by name.
+        objectives: Name to value in natural sign, windows taken together as in the search.
+    """
+
+    metrics: Mapping[str, Figure]
+    undefined: Mapping[str, str] = field(default_factory=dict)
+    objectives: Annotated[Mapping[str, Figure], OPTIONAL] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member(Figures):
+    """An individual of a front, and its figures over the windows to search on.
+
+    Args:
+        held_out: Its figures over the windows that are held out; None without any.
+        by_window: Some metrics of each window, [W]; empty where there is only one.
+    """
+
+    genes: Mapping[str, int | float]
+    objectives: Annotated[Mapping[str, float], OPTIONAL] = field(default_factory=dict)
+    held_out: Annotated[Figures | None, OPTIONAL] = None
+    by_window: Annotated[Mapping[str, tuple[Figure, ...]], OPTIONAL] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Timing(Payload):
+    """Seconds of a search and of replaying its front, in the process that ended the run.
+
+    Args:
+        evaluated: Individuals that this process evaluated.
+        individual_bars_per_s: Its rate, without what it compiled.
+        compile_s: Of the search, the seconds in which loops and kernels were compiled.
+    """
+
+    search_s: float
+    certificate_s: float
+    evaluated: int
+    individual_bars_per_s: float
+    compile_s: Annotated[float, OPTIONAL] = 0.0
+
+    @property
+    def warm_s(self) -> float:
+        """Seconds of the search without compiling."""
+        return self.search_s - self.compile_s
+
+
+@dataclass(frozen=True)
+class DeviceUsed(Payload):
+    """Where a run was evaluated, on how many cores, and why there."""
+
+    name: str
+    threads: int
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult(Payload):
+    """What a finished run found.
+
+    Args:
+        individuals: Survivors of the last generation.
+        infeasible: Reasons of all that the whole search evaluated, and how often each.
+        nearest: The candidate nearest to being feasible, where the front is empty.
+        over_windows: How objectives take windows together where they do not say it themselves.
+        front: Its members; as recorded in the order in which they were certified.
+        front_hash: SHA-256 of genes and objectives of the front, in whatever order.
+        hypervolume: What the front dominates, as `Generation` says.
+        evaluated: Individuals that the whole search evaluated, by whatever processes, repeats
+            and those of the polish among them; 0 where a version did not count.
+        polished: Individuals that were tried to polish the front.
+        bounds: Low and high bound of each gene.
+        regret: How a genetic search fares on the lattice; None where nobody asked.
+        resumed: Set where a run was to be resumed and was finished already.
+    """
+
+    what: ClassVar[str] = "the result"
+
+    run: str
+    path: str
+    strategy: str
+    search: str = "genetic"
+    data: DataDescription
+    generation: int
+    individuals: int
+    population: int = 0
+    infeasible: Mapping[str, int] = field(default_factory=dict)
+    objectives: tuple[str, ...]
+    over_windows: str = MEAN
+    front: tuple[Member, ...]
+    nearest: Annotated[Member | None, OPTIONAL] = None
+    front_hash: str
+    data_hash: str
+    certificate: Certificate
+    device: DeviceUsed
+    hypervolume: float = 0.0
+    stopped_by: str = "generations"
+    evaluated: int = 0
+    polished: int = 0
+    bounds: Annotated[Mapping[str, tuple[float, float]], OPTIONAL] = field(default_factory=dict)
+    regret: Regret | None = None
+    timing: Timing
+    resumed: Annotated[str, OPTIONAL] = ""
+
+    def restore_order(self, genes: Sequence[str]) -> "RunResult":
+        """The same with members by their numbers, and names in order: JSON has them sorted."""
+        orders = {
+            "genes": genes,
+            "objectives": self.objectives,
+            "metrics": FIGURES,
+        }
+        front = [
+            replace(
+                _in_order(member, orders),
+                held_out=member.held_out and _in_order(member.held_out, orders),
+            )
+            for member in self.front
+        ]
+        return replace(self, front=best_first(front, self.objectives))
+
+
+def recorded_result(store: RunStore) -> RunResult | None:
+    """The result of a run, members by their numbers; None before it is finished.
+
+    Raises:
+        StoreError: When it is damaged, or says something else than the recorded generations.
+    """
+    recorded = store.result
+    if recorded is None:
+        return None
+    # A run may have been moved or copied since.
+    found = RunResult.read({**recorded, "run": store.run_id, "path": str(store.path)})
+    header, last = RunHeader.read(store.header), store.last_generation()
+    front = None if last is None else final_front(last)
+    if front is None or not _agrees(found, header, front):
+        raise StoreError(
+            f"run '{store.run_id}': members of the result are not those of generation "
+            f"{found.generation}: it was changed afterwards, use a copy that was not"
+        )
+    # Older versions counted the last generation alone.
+    bounds = {gene.name: (gene.low, gene.high) for gene in header.genes if gene.low <= gene.high}
+    whole = replace(found, infeasible=count_rejected(store.generations()), bounds=bounds)
+    return whole.restore_order(header.gene_names)
+
+
+def _agrees(result: RunResult, header: "RunHeader", front: Population) -> bool:
+    """Whether members have the objectives of the recorded front; polishing found others."""
+    names = {*header.objectives}
+    if result.objectives != header.objectives or any(
+        one.objectives.keys() != names or one.genes.keys() != {*header.gene_names}
+        for one in result.front
+    ):
+        return False
+    if not result.polished and len(result.front) != len(front):
+        return False
+    rows = zip(front.genomes.tolist(), header.natural(front.objectives).tolist(), strict=True)
+    known = {tuple(genome): objectives for genome, objectives in rows}
+    for one in result.front:
+        expected = known.get(tuple(one.genes.get(name) for name in header.gene_names))
+        reached = [one.objectives.get(name) for name in header.objectives]
+        if (expected is None and not result.polished) or expected not in (None, reached):
+            return False
+    return True
+
+
+def refuse_red(certificate: Certificate) -> None:
+    """Refuse what reference and engine disagree about."""
+    if certificate.mismatches:
+        raise ParityError(f"reference and engine disagree\n{certificate.first_mismatch}")
+
+
+def describe_certificate(certificate: Certificate) -> str:
+    """What was compared, and whether reference and engine agree."""
+    mismatches, slow = certificate.mismatches, ", ".join(certificate.uncompiled)
+    return (
+        f"{format_count(certificate.individuals, 'candidate')} replayed by the reference, "
+        f"{format_count(certificate.trades, 'trade')}, "
+        + (f"{mismatches} MISMATCHES" if mismatches else "0 mismatches")
+        + (f", {slow} in plain Python" if slow else "")
+    )
+
+
+def quality_lines(windows: Iterable[WindowDescription]) -> tuple[str, ...]:
+    """What the bars lack, a line for those searched on and one for those held out.
+
+    Windows that overlap are counted as often as a bar is in one.
+    """
+    lines = []
+    for name, is_held_out in (("searched on", False), ("held out", True)):
+        part = [one for one in windows if one.is_held_out == is_held_out]
+        counted_ones = [one for one in part if one.silent is not None]
+        if part and len(counted_ones) == len(part):
+            lines.append(f"bars {name}: {_quality(part)}")
+    return tuple(lines)
+
+
+def _quality(windows: Sequence[WindowDescription]) -> str:
+    bars, silent, gaps, missing = (
+        sum(getattr(one, name) for one in windows) for name in ("bars", "silent", "gaps", "missing")
+    )
+    missed = f"{format_count(gaps, 'gap')}, {format_count(missing, 'bar')} missing"
+    missed += f" ({fraction(missing / (missing + bars))})"
+    unheard = f"{format_count(silent, 'bar')} without volume ({fraction(silent / bars)})"
+    return f"{missed if gaps else 'no gap'}, {unheard if silent else 'each with volume'}"
+
+
+def best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple[Member, ...]:
+    """Members in the order of their numbers: the best in the first objective first.
+
+    Equal members stay in their order.
+    """
+    sign = -1.0 if is_maximised(objectives[0]) else 1.0
+    return tuple(sorted(front, key=lambda one: sign * one.objectives[objectives[0]]))
+
+
+def choose_noun(windows: Iterable[WindowDescription]) -> str:
+    """What labels of windows stand for: a ``symbol`` each, or a ``window`` of one."""
+    return "symbol" if all(one.label == one.symbol for one in windows) else "window"
+
+
+Described = TypeVar("Described", Member, Figures)
+
+
+@dataclass(frozen=True)
+class GeneRecord(Payload):
+    """A gene, ``int`` or ``float``, with its bounds."""
+
+    name: str
+    kind: str = "float"
+    low: float = nan
+    high: float = nan
+
+
+@dataclass(frozen=True)
+class RunHeader(Payload):
+    """The circumstances of a recorded run.
+
+    Args:
+        data: Symbol and duration of a bar.
+        windows: First bar of each window to search on, and the one after its last.
+        failure_names: By the code of a failure.
+        notes: A line for each thing that a person must know of the bars.
+    """
+
+    what: ClassVar[str] = "the header"
+
+    created_at: str = ""
+    strategy: str = ""
+    data: str = ""
+    is_simulated: bool = False
+    windows: tuple[tuple[int, int], ...] = ()
+    held_out: tuple[tuple[int, int], ...] = ()
+    genes: tuple[GeneRecord, ...] = ()
+    objectives: tuple[str, ...] = ()
+    costs: Mapping[str, float] = field(default_factory=dict)
+    seed: int | None = None
+    failure_names: tuple[str, ...] = ("",)
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gene_names(self) -> tuple[str, ...]:
+        """Names of the genes, in the order of a genome."""
+        return tuple(gene.name for gene in self.genes)
+
+    def check_genes(self, genomes: npt.NDArray[np.float64]) -> None:
+        """Refuse genomes [N, G] of other genes than the header names, or beyond their bounds.
+
+        Raises:
+            StoreError: When one is.
+        """
+        if genomes.shape[-1] != len(self.genes):
+            raise StoreError(
+                f"the header names {format_count(len(self.genes), 'gene')}, and candidates have "
+                f"{genomes.shape[-1]}"
+            )
+        for gene, values in zip(self.genes, genomes.T, strict=True):
+            # Former versions recorded no bounds, which hold every number then.
+            outside = values[~np.isfinite(values) | (values < gene.low) | (values > gene.high)]
+            if len(outside):
+                raise StoreError(
+                    f"the header bounds {gene.name} by {gene.low:g} and {gene.high:g}, and a "
+                    f"candidate has {outside[0]:g}"
+                )
+
+    def natural(self, objectives: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Minimised objectives [..., O] in the sign that people know, and back again.
+
+        Raises:
+            StoreError: When they are others than the header names.
+        """
+        if objectives.shape[-1] != len(self.objectives):
+            raise StoreError(
+                f"the header names {format_count(len(self.objectives), 'objective')}, and "
+                f"candidates have {objectives.shape[-1]}"
+            )
+        signs = np.array([-1.0 if is_maximised(name) else 1.0 for name in self.objectives])
+        natural: npt.NDArray[np.float64] = signs * objectives + 0.0
+        return natural
+
+
+def _in_order(one: Described, orders: Mapping[str, Sequence[str]]) -> Described:
+    parts = {part: getattr(one, part) for part in orders if hasattr(one, part)}
+    changes = {
+        part: {name: values[name] for name in orders[part] if name in values} | values
+        for part, values in parts.items()
+    }
+    return replace(one, **changes)

@@ -1,0 +1,153 @@
+"""How much of a run is kept, whether there is room for it, and on what file system."""
+
+import errno
+import resource
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import get_args
+
+import psutil
+
+from optimizer.config.values import Journal, Keep
+from optimizer.errors import StoreError, WriteError
+from optimizer.store.rows import whole_bytes
+
+KEEPS: tuple[Keep, ...] = get_args(Keep)
+JOURNALS: tuple[str, ...] = get_args(Journal)
+
+WHOLE_GENERATIONS = 2
+"""So many of the newest always stay whole: one to go on from, one in case that it is damaged."""
+
+PAGE_BYTES = 4096
+"""Size of a page of the database, the unit in which it grows."""
+
+USABLE_BYTES = 4000
+"""Of each page, what holds rows; the rest links it to others."""
+
+ROW_BYTES = 1024
+"""What a row takes beside its population: digests, summary, and the tables' own bookkeeping."""
+
+STATE_BYTES = 512
+"""What a search of a few islands remembers beside its individuals."""
+
+LOG_BYTES = 12 * 2**20
+"""What the write-ahead log and the run's other files take, but for large populations."""
+
+_NO_PLACE = (
+    errno.EACCES,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+)
+"""Errors of a place where nothing can be written, however much room there is."""
+
+NETWORK_KINDS = frozenset((
+    "9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse.ceph", "fuse.davfs2",
+    "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs",
+    "nfs4", "orangefs", "smb3", "smbfs",
+))  # fmt: skip
+"""File system kinds, as the kernel names them, whose files several hosts may have open.
+
+Source: SQLite's documentation, "Write-Ahead Logging": all processes must be on the same host,
+because the index of the log is shared memory.
+"""
+
+
+def estimate_bytes(
+    individuals: int,
+    genes: int,
+    objectives: int,
+    generations: int,
+    *,
+    keep: Keep = "all",
+    budget: int | None = None,
+    archive: int = 0,
+) -> int:
+    """Bytes that a run of P, G and O takes on disk at most, while it runs.
+
+    A front may grow to the whole population, so `keep` bounds the size only as ``"last"``;
+    `budget` is a bound as well. `archive` is kept with each whole generation. At most about
+    twice what the populations take, and `LOG_BYTES`.
+    """
+    rows = generations + 1
+    whole_rows = min(rows, WHOLE_GENERATIONS + 1) if keep == "last" else rows
+    population = whole_bytes(individuals + archive, genes, objectives) + STATE_BYTES
+    pages = _pages(rows - whole_rows, ROW_BYTES) + _pages(whole_rows, ROW_BYTES + population)
+    if budget is not None:
+        newest = _pages(min(rows, WHOLE_GENERATIONS + 1), ROW_BYTES + population)
+        # A row that is thinned may leave a page half empty.
+        pages = min(pages, newest + rows + budget // USABLE_BYTES)
+    # The log may hold one group of commits and two populations more than it is meant to.
+    return pages * PAGE_BYTES + LOG_BYTES + 2 * population
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes that are free where a path lies, or will lie once its directories are made."""
+    place = path.absolute()
+    return shutil.disk_usage(next(p for p in (place, *place.parents) if p.exists())).free
+
+
+def require_space(path: Path, needed: int) -> None:
+    """Refuse to start what cannot fit."""
+    free = free_bytes(path)
+    if needed > free:
+        raise StoreError(
+            f"{path}: the run needs up to {needed:,} bytes and {free:,} are free: free some, use "
+            "another place (--runs), record less (--keep last, or a smaller --budget), or search "
+            "less"
+        )
+
+
+def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
+    """The error of a write that failed: why, or what it needed and what is free."""
+    if isinstance(error, OSError) and error.errno in _NO_PLACE:
+        return StoreError(
+            f"{path} cannot be written ({error.strerror}): let --runs name a folder that can"
+        )
+    free, (most, _) = free_bytes(path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    code = error.errno if isinstance(error, OSError) else None
+    name = getattr(error, "sqlite_errorname", "") or type(error).__name__
+    if free < needed_bytes or code == errno.ENOSPC or name == "SQLITE_FULL":
+        why = f"needed {needed_bytes:,} bytes, {free:,} are free there"
+    elif code == errno.EDQUOT:
+        why = "your quota of that disk is used up"
+    elif most != resource.RLIM_INFINITY:
+        why = f"a file of this process may have {most:,} bytes at most: raise ulimit -f"
+    else:
+        why = f"space is not the reason, {free:,} bytes are free there: look at the system's log"
+    return WriteError(f"{path} could not be written ({name}: {error}): {why}")
+
+
+def network_kind(path: Path) -> str | None:
+    """Kind of the network file system that a path lies on; None on a local one."""
+    place, deepest, kind = path.resolve(), 0, ""
+    mounts = []
+    with suppress(OSError):
+        mounts = psutil.disk_partitions(all=True)
+    for mount in mounts:
+        point = Path(mount.mountpoint)
+        # A later one hides an earlier one at the same place, hence "not shorter".
+        if place.is_relative_to(point) and len(point.parts) >= deepest:
+            deepest, kind = len(point.parts), mount.fstype
+    return kind if kind in NETWORK_KINDS else None
+
+
+def refuse_network(path: Path, journal: str) -> None:
+    """Refuse a write-ahead log on a network file system."""
+    kind = network_kind(path) if journal == "wal" else None
+    if kind is not None:
+        raise StoreError(
+            f"{path} lies on a network file system ({kind}), where a write-ahead log can be "
+            "corrupted: put the runs on a local disk (--runs), or begin them with --journal "
+            "delete, which is slower"
+        )
+
+
+def _pages(rows: int, row_bytes: int) -> int:
+    """Pages of rows: small ones share a page, large ones end within one."""
+    if row_bytes <= USABLE_BYTES:
+        return -(-rows // (USABLE_BYTES // row_bytes))
+    return rows * (-(-row_bytes // USABLE_BYTES) + 1)

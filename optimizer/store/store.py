@@ -1,0 +1,332 @@
+"""The run store: everything that a search finds, on disk, able to go on after any interruption.
+
+A run is a directory with one SQLite database. Its rows form a chain of digests that starts at the
+header, so that what is read back is what was recorded, in the order in which it was.
+"""
+
+import logging
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Literal
+
+from data.files import sync_folder
+from optimizer.config.values import Journal, Keep
+from optimizer.errors import StoreError
+from optimizer.search.generation import Generation
+from optimizer.store.chain import Recovery
+from optimizer.store.database import create_tables, integrity
+from optimizer.store.files import DAMAGED, DATABASE
+from optimizer.store.listing import next_number, run_path
+from optimizer.store.lock import OwnerLock, is_owned
+from optimizer.store.payload import encode
+from optimizer.store.reader import DIGEST, Reader, digest_of_resumption
+from optimizer.store.recorder import Note
+from optimizer.store.removal import draft_path, sweep_drafts
+from optimizer.store.repair import rebuild, remove_leftovers, separate_links
+from optimizer.store.space import JOURNALS, KEEPS, no_room, refuse_network
+from optimizer.store.writer import Writer
+
+LOG = logging.getLogger(__name__)
+
+ONCE = {"is_once": True}
+"""Marks a line of the log that a command need not repeat when it opens a run again."""
+
+Status = Literal["running", "finished", "interrupted"]
+
+
+class RunStore(Reader):
+    """One run, open for reading or owned for writing; made by `create` and `open`.
+
+    Whatever writes raises StoreError when recording has failed.
+
+    Args:
+        lock: Of its owner, None to read only.
+        swept: How many directories of runs never begun were removed.
+    """
+
+    def __init__(self, path: Path, lock: OwnerLock | None, *, swept: int = 0) -> None:
+        was_shared = lock is not None and _separate(path)
+        super().__init__(path)
+        self._lock = lock
+        self._writer: Writer | None = None
+        self.warnings: tuple[str, ...] = ()
+        """What had to be done without, for its owner to tell; a reader has it logged.
+
+        Filled by `open` and by `last_generation`."""
+        if was_shared:
+            self._warn((f"{DATABASE} was shared with another folder by a hard link: copied",))
+        if swept:
+            self._warn((f"removed what {swept} interrupted starts of runs had left",))
+        if lock is not None:
+            self._take_up(lock)
+        self._warn(self.losses())
+
+    @classmethod
+    def create(
+        cls,
+        runs_dir: Path,
+        run_id: str,
+        header: Mapping[str, object],
+        *,
+        keep: Keep = "all",
+        budget: int | None = None,
+        journal: Journal = "wal",
+        announce: Callable[[bytes], None] | None = None,
+    ) -> "RunStore":
+        """Begin a run and own it.
+
+        Args:
+            runs_dir: Where runs live; made when absent.
+            run_id: As `validate_run_id` allows; must not exist.
+            header: What decides the run, and what should be known of it; without NaN.
+            keep: What stays of generations before the newest two, which always stay whole:
+                ``"all"``, ``"front"`` or ``"last"`` (their summary only).
+            budget: Bytes beyond which the oldest populations give way, without a limit if None.
+            journal: ``"delete"`` on file systems that several hosts share, where it is slower.
+            announce: Called with the recorded header before any other process can see the run.
+
+        Raises:
+            StoreError: When the run exists, the place cannot hold it, or the header is not JSON.
+        """
+        _require_known(keep, journal)
+        form = {"run_id": run_id, "keep": keep, "budget": budget, "journal": journal}
+        form["number"] = next_number(runs_dir)
+        payload = encode({"store": form, "run": header}, what="the header")
+        target = run_path(runs_dir, run_id)
+        refuse_network(runs_dir, journal)
+        if target.exists():
+            raise StoreError(f"run '{run_id}' exists already in {runs_dir}: resume it")
+        try:
+            runs_dir.mkdir(parents=True, exist_ok=True)
+            swept = sweep_drafts(runs_dir)
+            if announce is not None:
+                announce(payload)
+            lock = _begin(runs_dir, target, payload)
+        except (OSError, sqlite3.Error) as error:
+            raise no_room(error, target, len(payload)) from None
+        return cls._open_with_lock(target, lock, swept=swept)
+
+    @classmethod
+    def open(cls, path: Path, *, writable: bool = False) -> "RunStore":
+        """Open a run.
+
+        `writable` asks to own it and go on with it; readers need no permission and may read
+        while an owner writes.
+
+        Raises:
+            StoreError: When it is not a run, is damaged beyond use, was made by a newer version,
+                or, for writing, is owned by another process.
+        """
+        if not writable:
+            return cls(path, None)
+        Reader(path).close()
+        return cls._open_with_lock(path, OwnerLock.acquire(path))
+
+    @classmethod
+    def _open_with_lock(cls, path: Path, lock: OwnerLock, *, swept: int = 0) -> "RunStore":
+        try:
+            return cls(path, lock, swept=swept)
+        except BaseException:
+            lock.release()
+            raise
+
+    @property
+    def run_id(self) -> str:
+        """Name of that directory; of a copy, the name that the copy was given."""
+        return self.path.name
+
+    @property
+    def status(self) -> Status:
+        """``finished`` with a result, else ``running`` with an owner, else ``interrupted``."""
+        if self.result is not None:
+            return "finished"
+        return "running" if self._lock is not None or is_owned(self.path) else "interrupted"
+
+    def last_generation(self) -> Generation | None:
+        """The newest generation that is whole and undamaged, None when none was ever recorded.
+
+        When newer ones were damaged or lost, `warnings` says which; the first commit
+        removes them.
+
+        Raises:
+            StoreError: When generations were recorded and none of them can be used.
+        """
+        if self._writer is not None:
+            self._writer.recorder.flush()
+        recovery = self.recover()
+        self._warn(recovery.warnings)
+        return recovery.generation
+
+    def record(self, generation: Generation) -> None:
+        """Hand a generation over; what can be written of it is copied, all on disk within a second.
+
+        Raises:
+            StoreError: When it is not the next one, or recording has failed.
+        """
+        self._require_writer().record(generation)
+
+    def flush(self) -> None:
+        """Wait until everything that was handed over is on disk."""
+        self._require_writer().recorder.flush()
+
+    def finish(
+        self,
+        result: Mapping[str, object],
+        evidence: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+    ) -> None:
+        """Record what the run ended with, and wait until that is on disk.
+
+        Rows of `evidence`, by name, are recorded with it, all or nothing.
+        """
+        writer = self._require_writer()
+        notes = [Note("result", encode(result, what="the result"))]
+        notes += [_evidence_note(name, payload) for name, payload in evidence.items()]
+        writer.recorder.submit(*notes)
+        writer.recorder.flush()
+
+    def add_evidence(self, name: str, payload: Mapping[str, object]) -> None:
+        """Hand over a row of evidence on the result; on disk within a second.
+
+        Raises:
+            StoreError: When recording has failed, as it does before there is a result.
+        """
+        self._require_writer().recorder.submit(_evidence_note(name, payload))
+
+    def note_resumption(self, differences: Sequence[str], generations: int) -> None:
+        """Record that the run is taken up again.
+
+        `differences` has a line for each circumstance that is another one now,
+        `generations` is how many it is asked for now.
+        """
+        writer = self._require_writer()
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        note = {"at": now, "after": writer.last, "differences": differences}
+        note["generations"] = generations
+        writer.recorder.flush()
+        earlier = self.resumptions
+        before = str(earlier[-1].get(DIGEST, "")) if earlier else ""
+        note[DIGEST] = digest_of_resumption(note, before)
+        writer.recorder.submit(Note("resumption", encode(note, what="the resumption")))
+
+    def prepare_exec(self) -> tuple[Mapping[str, str], int]:
+        """Record what is left and keep the lock alone, for a process that replaces its program.
+
+        Returns what the new program's environment needs besides, for `open` to take the
+        lock over, and the newest generation on disk, -1 without one.
+        """
+        lock, writer = self._lock, self._require_writer()
+        assert lock is not None
+        self._writer = None
+        self._connection.close()
+        writer.close()
+        return lock.prepare_exec(), writer.last
+
+    def close(self) -> None:
+        """Record what is left and let go of the run; a second call does nothing."""
+        writer, self._writer = self._writer, None
+        self._connection.close()
+        try:
+            if writer is not None:
+                writer.close()
+                with closing(Reader(self.path)) as reader:
+                    writer.require_kept(reader)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+
+    def __enter__(self) -> "RunStore":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except StoreError as failure:
+            # What ended the body matters more; it is mostly this same failure.
+            if error is None:
+                raise
+            error.add_note(str(failure))
+
+    def _take_up(self, lock: OwnerLock) -> None:
+        try:
+            refuse_network(self.path, self.journal)
+            remove_leftovers(self.path)
+            recovery = self.recover()
+            self._warn(recovery.warnings)
+            self._mend(recovery)
+            self._writer = Writer(self, lock, recovery)
+        except (OSError, sqlite3.Error) as error:
+            self._connection.close()
+            raise no_room(error, self.database, 0) from None
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _mend(self, recovery: Recovery) -> None:
+        """Replace the file when SQLite finds it damaged, and open the new one."""
+        with self._snapshot():
+            if not integrity(self._connection):
+                return
+            rebuild(self._connection, self.database, self.payload, recovery.number)
+        self._connection.close()
+        self._open()
+        self._warn((f"the database was rebuilt; the damaged one is kept as {DAMAGED}",))
+
+    def _warn(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            if line not in self.warnings:
+                self.warnings = (*self.warnings, line)
+                if self._lock is None:
+                    LOG.warning("%s (run '%s')", line, self.run_id, extra=ONCE)
+
+    def _require_writer(self) -> Writer:
+        if self._writer is None:
+            raise StoreError(f"run '{self.run_id}' is not open for writing")
+        return self._writer
+
+
+def _evidence_note(name: str, payload: Mapping[str, object]) -> Note:
+    return Note("evidence", encode(payload, what=f"the evidence '{name}'"), name)
+
+
+def _separate(path: Path) -> bool:
+    """Give a run files of its own; whether any was shared."""
+    try:
+        return separate_links(path)
+    except OSError as error:
+        raise no_room(error, path / DATABASE, (path / DATABASE).stat().st_size) from None
+
+
+def _require_known(keep: str, journal: str) -> None:
+    for name, value, known in (("keep", keep, KEEPS), ("journal", journal, JOURNALS)):
+        if value not in known:
+            raise StoreError(f"{name}='{value}' is unknown: use one of {', '.join(known)}")
+
+
+def _begin(runs_dir: Path, target: Path, payload: bytes) -> OwnerLock:
+    """Make a run's directory, complete and owned from the first instant that it has its name."""
+    draft = draft_path(runs_dir, target.name)
+    draft.mkdir()
+    lock = None
+    try:
+        lock = OwnerLock.acquire(draft)
+        create_tables(draft / DATABASE, payload)
+        os.rename(draft, target)
+        sync_folder(runs_dir)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return lock

@@ -1,0 +1,56 @@
+"""What numbers over several windows are, in words."""
+
+from collections.abc import Iterable, Sequence
+
+from optimizer.goals.constraints import MEAN, POOLED
+from optimizer.shown import format_count
+from optimizer.store.result import RunResult, WindowDescription, choose_noun
+
+WORST_OF_WINDOWS = ("max_drawdown", "max_drawdown_r", "calmar", "calmar_simple")
+"""Metrics that rested on the deepest fall of any window where several were pooled."""
+
+ONE_ACCOUNT = 5
+"""The engine version from which on windows that are pooled are one account, falls included."""
+
+POOLED_PARTS = f"{POOLED} parts"
+"""How versions before took them together."""
+
+
+def taken_together(result: RunResult) -> str:
+    """How a result takes several windows together, for `describe_windows` and `name_metric`."""
+    is_former = result.certificate.engine_version < ONE_ACCOUNT
+    return POOLED_PARTS if is_former and result.over_windows == POOLED else result.over_windows
+
+
+def searched_windows(windows: Iterable[WindowDescription]) -> list[WindowDescription]:
+    """Windows that no one held out."""
+    return [window for window in windows if not window.is_held_out]
+
+
+def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
+    """What numbers over several windows are, in words; empty where there is one.
+
+    Args:
+        windows: Those that a candidate is shown on, none of them held out.
+        over: How they are taken together, of a result as `taken_together` says.
+    """
+    if len(windows) < 2:
+        return ""
+    noun = choose_noun(windows)
+    count = format_count(len(windows), noun)
+    if over == MEAN:
+        return f"each number is the mean of {format_count(len(windows), 'account')}, one a {noun}"
+    if over == POOLED:
+        return f"all trades of {count} are one account"
+    if over != POOLED_PARTS:
+        return f"objectives are the {over} of {count}, other numbers means"
+    return (
+        f"all trades of {count} are one account; max_drawdown is that of the worst {noun}, "
+        "max_drawdown_marked of the whole account"
+    )
+
+
+def name_metric(name: str, windows: Sequence[WindowDescription], over: str) -> str:
+    """A metric with what it is where falls are those of the worst window."""
+    is_worst = over == POOLED_PARTS and len(windows) > 1 and name in WORST_OF_WINDOWS
+    return f"{name} (worst {choose_noun(windows)})" if is_worst else name

@@ -1,0 +1,292 @@
+"""What only the owner of a run has: it takes generations, commits groups, drops old ones."""
+
+import logging
+import shlex
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from optimizer.config.values import Keep
+from optimizer.errors import DisturbedError, StoreError
+from optimizer.search.generation import Generation
+from optimizer.shown import format_count
+from optimizer.store.chain import (
+    Recovery,
+    append_evidence,
+    load_columns,
+    replace_result,
+    set_evidence_aside,
+)
+from optimizer.store.database import (
+    count_rows,
+    delete_newer_generations,
+    log_bytes,
+    make_plain,
+    open_writer,
+    population_bytes,
+    read_digests,
+    shrink_row,
+    transaction,
+    write_resumption,
+    write_row,
+)
+from optimizer.store.lock import OwnerLock
+from optimizer.store.presence import Presence
+from optimizer.store.reader import Reader
+from optimizer.store.recorder import Note, Record, Recorder
+from optimizer.store.rows import (
+    KEPT,
+    NOTHING,
+    Columns,
+    Digests,
+    Snapshot,
+    front_population,
+    link,
+    pack,
+    snapshot,
+    unpack,
+)
+from optimizer.store.space import LOG_BYTES, WHOLE_GENERATIONS, no_room
+
+LOG = logging.getLogger(__name__)
+
+SEVERAL_LOGS = 4
+"""A log of so many times `LOG_BYTES` and the group written last is spoken of."""
+
+
+class Writer:
+    """Takes generations one after the other and has them recorded.
+
+    Args:
+        reader: Of the same run, which says how it is kept.
+        recovery: What the run holds already.
+
+    Attributes:
+        last: Number of the newest generation that was taken, -1 before the first.
+        recorder: The thread that records.
+    """
+
+    def __init__(self, reader: Reader, lock: OwnerLock, recovery: Recovery) -> None:
+        self.last = recovery.number
+        self._width = None
+        if recovery.generation is not None:
+            self._width = snapshot(recovery.generation).shape[1:]
+        self._committer = Committer(reader, lock, recovery)
+        self.recorder = Recorder(self._committer.commit)
+
+    def record(self, generation: Generation) -> None:
+        """Take the next generation.
+
+        Raises:
+            StoreError: When it is not the next one, is of another shape, or recording has failed.
+        """
+        if generation.number != self.last + 1:
+            raise StoreError(
+                f"generation {generation.number} cannot follow generation {self.last}: "
+                f"the next to record is {self.last + 1}"
+            )
+        taken = snapshot(generation)
+        if self._width not in (None, taken.shape[1:]):
+            raise StoreError(
+                f"generation {generation.number} has {taken.shape[1:]} genes and objectives, "
+                f"those before it {self._width}"
+            )
+        self.recorder.submit(taken)
+        self.last, self._width = generation.number, taken.shape[1:]
+
+    def close(self) -> None:
+        """Record what is left."""
+        self.recorder.stop()
+        self.recorder.check()
+        self._committer.close()
+
+    def require_kept(self, reader: Reader) -> None:
+        """Compare what was acknowledged with what `reader`, opened anew, has of it.
+
+        Raises:
+            DisturbedError: When that is less, because another program wrote to the run's files.
+        """
+        recovery, rows = reader.recover(), reader.count_rows()
+        if (recovery.chain, rows) == (self._committer.chain, self._committer.rows):
+            return
+        lines = [*recovery.warnings, *reader.losses()] or ["rows differ from those recorded"]
+        raise DisturbedError(
+            f"{reader.database} does not hold what was recorded ({lines[0]}): another program "
+            f"changed it while it was written; see runs verify {shlex.quote(str(reader.path))}"
+        )
+
+
+class Committer:
+    """The only writer of a run's database; after an error it is closed and never tried again."""
+
+    def __init__(self, reader: Reader, lock: OwnerLock, recovery: Recovery) -> None:
+        self._path, self._keep = reader.database, reader.keep
+        self._connection = open_writer(self._path, reader.journal)
+        self._lock = lock
+        self._presence = Presence(self._path, lock)
+        self._thinning = Thinning(self._connection, keep=self._keep, budget=reader.budget)
+        self.chain = recovery.chain
+        self.rows: Mapping[str, int] = count_rows(self._connection)
+        self._last = self._newest = recovery.number
+        self._is_clean = False
+        self._said_bytes = 0
+
+    def commit(self, records: Sequence[Record]) -> None:
+        """Write all records, or none.
+
+        Raises:
+            StoreError: When the disk does not take them; this committer is then of no more use.
+        """
+        try:
+            self._presence.check()
+            self._note_removal(records)
+            with transaction(self._connection):
+                numbers = [record.number for record in records if isinstance(record, Snapshot)]
+                self._newest = max(numbers, default=self._newest)
+                for record in records:
+                    self._write(record)
+                self._thinning.thin(self._last)
+            self._presence.check()
+            self.rows = count_rows(self._connection)
+            self._lock.count_rows(self.rows)
+            self._lock.note(self._last)
+            self._watch_log(sum(record.n_bytes for record in records))
+        except (sqlite3.Error, OSError) as error:
+            # A file whose write or sync failed once is not trusted again with this descriptor.
+            self._connection.close()
+            needed = sum(record.n_bytes for record in records)
+            raise no_room(error, self._path, needed) from None
+        except DisturbedError:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Leave one plain file behind; all commits stay safe in the log when that fails."""
+        try:
+            self._presence.check()
+            make_plain(self._connection)
+            self._presence.check()
+        except sqlite3.Error as error:
+            raise no_room(error, self._path, log_bytes(self._path)) from None
+        finally:
+            self._connection.close()
+
+    def _note_removal(self, records: Sequence[Record]) -> None:
+        """Note what is left where records take the place of others, lest a kill seem a loss."""
+        is_end = any(isinstance(one, Note) and one.kind == "result" for one in records)
+        if is_end or (not self._is_clean and any(isinstance(one, Snapshot) for one in records)):
+            self._lock.count_rows({})
+            self._lock.note(self._last)
+
+    def _watch_log(self, group: int) -> None:
+        """Say so when the log grows, which it does while somebody reads one old state of the run.
+
+        A log that was folded into the file is cut to `LOG_BYTES`; what is beyond was not.
+        """
+        size = log_bytes(self._path)
+        if size > max(self._said_bytes, SEVERAL_LOGS * (LOG_BYTES + group)):
+            self._said_bytes = 2 * size
+            LOG.warning(
+                f"{self._path}-wal has grown to {size / 1e6:,.0f} MB: another program has held "
+                f"{self._path.name} open since it was smaller; end it, or the log grows on"
+            )
+
+    def _write(self, record: Record) -> None:
+        if isinstance(record, Note):
+            self._write_note(record)
+            return
+        if not self._is_clean:
+            # What was damaged, and a result that no longer is the end, give way to what follows.
+            set_evidence_aside(self._connection)
+            delete_newer_generations(self._connection, self._last)
+            self._thinning.reset_size()
+            self._is_clean = True
+        digests, front = link(record, self.chain)
+        if self._keep == "all" or digests.number > self._newest - WHOLE_GENERATIONS:
+            kept, columns = "whole", record.columns
+        else:
+            kept, columns = ("front", front) if self._keep == "front" else ("summary", NOTHING)
+        write_row(self._connection, digests._replace(kept=kept), columns)
+        self._thinning.count_row(columns)
+        self.chain, self._last = digests.chain, digests.number
+
+    def _write_note(self, note: Note) -> None:
+        if note.kind == "result":
+            _say_what_stays(*replace_result(self._connection, note.payload, self.chain))
+        elif note.kind == "evidence":
+            append_evidence(self._connection, note.name, note.payload)
+        else:
+            write_resumption(self._connection, note.payload)
+
+
+def _say_what_stays(kept: int, removed: int) -> None:
+    """Tell what became of evidence on an earlier result of the run."""
+    if kept:
+        LOG.info(f"the same front as before: {format_count(kept, 'row')} of evidence on it stay")
+    if removed:
+        LOG.warning(
+            f"{format_count(removed, 'row')} of evidence on the run's earlier result are removed: "
+            "another search than the present one found it, which is to be judged anew"
+        )
+
+
+class Thinning:
+    """What is left of older generations; all of it happens in the transaction of its caller.
+
+    Args:
+        connection: The writer's.
+        keep: What stays of them at most.
+        budget: Bytes that populations may take altogether, None without a limit.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, *, keep: Keep, budget: int | None) -> None:
+        self._connection = connection
+        self._keep = keep
+        self._budget = budget
+        self._begins = {"front": 0, "summary": 0}
+        """Generations before these numbers are that at most."""
+        self._n_bytes: int | None = None
+
+    def reset_size(self) -> None:
+        """Rows were removed: what is left is counted anew when it is needed."""
+        self._n_bytes = None
+
+    def count_row(self, columns: Columns) -> None:
+        """A row was written."""
+        if self._n_bytes is not None:
+            self._n_bytes += columns.n_bytes
+
+    def thin(self, newest: int) -> None:
+        """Drop what need not be kept."""
+        end = newest + 1 - WHOLE_GENERATIONS
+        if self._keep != "all":
+            self._shrink("front" if self._keep == "front" else "summary", end)
+        while self._is_over_budget() and self._begins["summary"] < end:
+            kept = "front" if self._begins["front"] < end else "summary"
+            self._shrink(kept, self._begins[kept] + 1)
+
+    def _is_over_budget(self) -> bool:
+        if self._budget is None:
+            return False
+        if self._n_bytes is None:
+            self._n_bytes = population_bytes(self._connection)
+        return self._n_bytes > self._budget
+
+    def _shrink(self, kept: str, end: int) -> None:
+        """Leave no more than the front, or the summary, of generations before `end`."""
+        for digests in list(read_digests(self._connection, self._begins[kept], end)):
+            if KEPT.index(digests.kept) < KEPT.index(kept):
+                self._replace(digests, kept)
+        self._begins[kept] = max(self._begins[kept], end)
+
+    def _replace(self, digests: Digests, kept: str) -> None:
+        try:
+            columns = load_columns(self._connection, digests)
+        except ValueError:
+            # A damaged population stays as it is, for `verify` to report.
+            return
+        left = NOTHING
+        if kept == "front":
+            left = pack(front_population(unpack(columns, digests.genes, digests.objectives)))
+        shrink_row(self._connection, digests._replace(kept=kept), left)
+        if self._n_bytes is not None:
+            self._n_bytes += left.n_bytes - columns.n_bytes

@@ -1,0 +1,187 @@
+"""Classes that earlier scans gave to the symbols of this one, a small file a series.
+
+Many scans may share a folder. A file names the closes that were seen by their SHA-256, so that a
+corrected bar is noticed.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from data import Bars
+from data.checks import format_time
+from data.files import remove_drafts
+from data.store import DamagedError, note_use, read_sealed, remove_oldest, write_sealed
+from optimizer.trend_scan.question import Question
+
+VERSION = 2
+"""Another one wherever the form of files changes: older files are then not found."""
+
+MOST_BYTES = 2**25
+"""Of all files together."""
+
+MOST_TOLD = 16
+"""Pairs of thresholds whose classes one file remembers."""
+
+ENDING = ".trend"
+
+MOST_NAMED = 5
+"""Symbols that a note names before it counts the others."""
+
+LastClass = tuple[str, int]
+"""A class, and when the last bar of that scan opens, nanoseconds UTC."""
+
+
+@dataclass(frozen=True)
+class Memo:
+    """Last classes of a series, as a file holds them.
+
+    Args:
+        key: The file's name, which the parameters and the series decide.
+        bars: How many were seen.
+        closes: SHA-256 of their closes, hexadecimal.
+        last_ns: When the last of them opens, nanoseconds UTC.
+        told: Thresholds to the class last given by them, the newest last.
+    """
+
+    key: str
+    bars: int = 0
+    closes: str = hashlib.sha256().hexdigest()
+    last_ns: int = -(2**63)
+    told: Mapping[str, LastClass] = field(default_factory=dict)
+
+
+class Recalled(NamedTuple):
+    """History of one symbol.
+
+    Args:
+        closes: SHA-256 of its closes, hexadecimal.
+        memo: Of earlier scans.
+        last_class: Class last given to it by the same thresholds, and when; or None.
+    """
+
+    name: str
+    bars: Bars
+    closes: str
+    memo: Memo
+    last_class: LastClass | None
+
+    @property
+    def is_past(self) -> bool:
+        """Whether an earlier scan has seen later bars, so that nothing is kept of this one."""
+        return int(self.bars.timestamp[-1]) < self.memo.last_ns
+
+
+class ScanHistory:
+    """Reads and writes last classes; where that fails it does without, with a note.
+
+    Args:
+        folder: Of kept classes; None where none are wanted.
+        question: Asked of the symbols.
+        start: Where rows were asked to begin; other rows are another series.
+    """
+
+    def __init__(self, folder: Path | None, question: Question, start: str | None) -> None:
+        self._folder = folder
+        self._question, self._start = question, start
+        self._thresholds = f"{question.high!r} {question.low!r}"
+        self._failures: dict[str, list[str]] = {}
+
+    def recall(self, name: str, bars: Bars) -> Recalled:
+        """History of a symbol."""
+        question, series = (
+            self._question,
+            (bars.symbol, bars.source, bars.timeframe_ns, self._start),
+        )
+        memo = self._read(name, build_key(question.kind.name, question.parameters, *series))
+        digest = hashlib.sha256(bars.close[: memo.bars].astype("<f8", copy=False).tobytes())
+        begun = digest.hexdigest()
+        digest.update(bars.close[memo.bars :].astype("<f8", copy=False).tobytes())
+        known = Recalled(name, bars, digest.hexdigest(), memo, None)
+        if known.is_past:
+            return known
+        if begun != memo.closes:
+            self._note_failure(
+                name, f"bars up to {format_time(memo.last_ns)} are not those of the last scan"
+            )
+        return known._replace(last_class=memo.told.get(self._thresholds))
+
+    def keep(self, known: Recalled, class_: str) -> None:
+        """Keep the class of a symbol."""
+        last_ns, memo = int(known.bars.timestamp[-1]), known.memo
+        told = with_told(memo.told, self._thresholds, (class_, last_ns))
+        new = Memo(memo.key, len(known.bars), known.closes, last_ns, told)
+        if self._folder is None or known.is_past or new == memo:
+            return
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_sealed(self._folder / f"{memo.key}{ENDING}", json.dumps(asdict(new)).encode())
+        except OSError as error:
+            self._give_up("written", error)
+
+    def notes(self) -> tuple[str, ...]:
+        """Failures, each with the symbols that had it."""
+        lines = []
+        for text, names in self._failures.items():
+            more = len(names) - MOST_NAMED
+            whose = ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+            lines.append(f"{whose}: {text}" if names else text)
+        return tuple(lines)
+
+    def tidy(self) -> None:
+        """Let go files used longest ago, and drafts of killed processes."""
+        if self._folder is not None:
+            remove_oldest(self._folder, f"*{ENDING}", MOST_BYTES)
+            remove_drafts(self._folder)
+
+    def _read(self, name: str, key: str) -> Memo:
+        memo = Memo(key)
+        if self._folder is None:
+            return memo
+        path = self._folder / f"{key}{ENDING}"
+        try:
+            if (content := read_sealed(path)) is None:
+                return memo
+            memo = _decode_memo(content)
+            if memo.key != key:
+                raise DamagedError(path)
+            note_use(path)
+        except DamagedError:
+            self._note_failure(
+                name, "the class that was kept is damaged, so that no change is seen"
+            )
+            return Memo(key)
+        except OSError as error:
+            self._give_up("read", error)
+        return memo
+
+    def _give_up(self, what: str, error: OSError) -> None:
+        reason = error.strerror or error
+        self._failures[f"classes cannot be {what} in {self._folder} ({reason}), none are kept"] = []
+        self._folder = None
+
+    def _note_failure(self, name: str, text: str) -> None:
+        self._failures.setdefault(text, []).append(name)
+
+
+def build_key(*parts: object) -> str:
+    """A name for the file of the series and parameters that these parts name."""
+    return hashlib.sha256(json.dumps([VERSION, *parts]).encode()).hexdigest()
+
+
+def with_told(
+    told: Mapping[str, LastClass], thresholds: str, now: LastClass
+) -> dict[str, LastClass]:
+    """Last classes by thresholds, with that of now as the newest."""
+    others = {name: before for name, before in told.items() if name != thresholds}
+    return dict([*others.items(), (thresholds, now)][-MOST_TOLD:])
+
+
+def _decode_memo(content: bytes) -> Memo:
+    """The memo in bytes whose digest is right."""
+    saved = json.loads(content)
+    told = {thresholds: (str(word), int(at)) for thresholds, (word, at) in saved["told"].items()}
+    return Memo(**{**saved, "told": told})

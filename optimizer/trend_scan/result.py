@@ -1,0 +1,315 @@
+"""Result of a scan: a line a symbol, changes, and the rows themselves."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from data.checks import Ints, format_time
+from optimizer.errors import ConfigError
+from optimizer.trend_scan.classes import DIRECTIONS, UNKNOWN, WORDS, Int8s, run_starts
+from optimizer.trend_scan.question import Question
+from strategy.errors import unknown
+from strategy.genes import Floats
+from strategy.indicators.adaptive_trend import FAMILIES
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from plotly.graph_objects import Figure
+
+Column = npt.NDArray[Any]
+
+MOST_ROWS = 20
+"""Symbols that a notebook shows of a scan."""
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolRow:
+    """The trend of one symbol, bar by bar.
+
+    Args:
+        symbol: Name.
+        timestamp: [T], nanoseconds UTC, at which bars open.
+        close: [T], price.
+        trend: [T], -1 to 1; NaN before the cutout.
+        votes: [6, T], whole hundredths, families in the order of `FAMILIES`.
+        classes: [T], codes of `optimizer.trend_scan.classes.WORDS`.
+        directions: [T], codes of `DIRECTIONS` there.
+    """
+
+    symbol: str
+    timestamp: Ints
+    close: Floats
+    trend: Floats
+    votes: Int8s
+    classes: Int8s
+    directions: Int8s
+
+    def time(self, bar: int) -> str:
+        """When a bar opens, ISO time, UTC."""
+        return format_time(int(self.timestamp[bar]))
+
+
+@dataclass(frozen=True)
+class TrendRun:
+    """A longest stretch of one class.
+
+    Args:
+        first: When its first bar opens.
+        trend: At its first bar.
+        change: Of the close from its first bar to its last, a fraction.
+    """
+
+    first: str
+    class_: str
+    bars: int
+    trend: float
+    change: float
+
+
+@dataclass(frozen=True)
+class SymbolTrend:
+    """Where a symbol stands at its last closed bar.
+
+    Args:
+        class_: Its class: long, neutral or short.
+        bars: In this class, with the last one.
+        since: When the first of them opens.
+        since_bar: The number of that bar, from 0.
+        direction: Long or short; empty before the first cross of a threshold.
+        direction_since: When it turned so; None where it never did.
+        votes: Of the families, whole hundredths.
+        last: When the last bar opens.
+        history: The last runs, oldest first, as many as were asked for.
+    """
+
+    symbol: str
+    class_: str
+    trend: float
+    bars: int
+    since: str
+    since_bar: int
+    direction: str
+    direction_since: str | None
+    direction_since_bar: int | None
+    votes: Mapping[str, int]
+    close: float
+    last: str
+    history: tuple[TrendRun, ...] = ()
+
+
+@dataclass(frozen=True)
+class Change:
+    """A symbol in another class than at the last scan of the same question.
+
+    Args:
+        was: Its class then.
+        was_at: When the last bar of that scan opens.
+        now: Its class now.
+        since: When the first bar of this class opens.
+    """
+
+    symbol: str
+    was: str
+    was_at: str
+    now: str
+    since: str
+
+
+@dataclass(frozen=True)
+class TooShort:
+    """A symbol with fewer closed bars than a class needs."""
+
+    symbol: str
+    bars: int
+    needed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """Result of a scan of all symbols.
+
+    Args:
+        question: Asked of them.
+        symbols: Longs by falling trend, shorts by rising trend, then neutral ones by falling
+            trend; equal ones by name.
+        too_short: Symbols that have no class, by name.
+        changes: Symbols in another class than at the last scan, by name.
+        compared: Symbols that an earlier scan of the same question knew.
+        replayed: Symbols that the readable definition confirmed in every bit.
+        bars: Of all rows.
+        seconds: From bars to this.
+        device: That computed the rows.
+        rows_hash: SHA-256 over symbols by name: name, a zero byte, the row's bytes.
+        notes: One line for each repair, assumption or warning.
+        rows: The trends bar by bar, by name; too short ones have none.
+    """
+
+    question: Question
+    symbols: tuple[SymbolTrend, ...]
+    too_short: tuple[TooShort, ...]
+    changes: tuple[Change, ...]
+    compared: int
+    replayed: int
+    bars: int
+    seconds: float
+    device: str
+    rows_hash: str
+    notes: tuple[str, ...]
+    rows: Mapping[str, SymbolRow] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"Scan({', '.join(f'{count} {word}' for word, count in self.counts.items())})"
+
+    def _repr_html_(self) -> str:
+        rest = len(self.symbols) - MOST_ROWS
+        table = self.frame().head(MOST_ROWS).to_html(index=False, float_format="{:.4g}".format)
+        return f"<p>{self!r}</p>{table}" + (f"<p>and {rest:,} more</p>" if rest > 0 else "")
+
+    @property
+    def went_on(self) -> int:
+        """Always 0, since rows are no longer kept; goes with the next version."""
+        return 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Symbols of each class."""
+        classes = [symbol.class_ for symbol in self.symbols]
+        return {word: classes.count(word) for word in ("long", "short", "neutral")}
+
+    def payload(self) -> dict[str, object]:
+        """All but the rows, ready for JSON."""
+        question = self.question
+        fields: dict[str, object] = {
+            "indicator": question.kind.name,
+            "parameters": dict(zip(question.names, question.parameters, strict=True)),
+            "high": question.high,
+            "low": question.low,
+            "counts": self.counts,
+        }
+        for name in ("symbols", "too_short", "changes"):
+            fields[name] = [_plain(asdict(part)) for part in getattr(self, name)]
+        rest = ("compared", "went_on", "replayed", "bars", "seconds", "device", "rows_hash")
+        return {**fields, **{name: getattr(self, name) for name in rest}, "notes": list(self.notes)}
+
+    def figure(self, symbol: str, last: int = 500) -> "Figure":
+        """The newest bars of a symbol: price by class, the trend, votes and equities of families.
+
+        Raises:
+            ConfigError: When no symbol that has a row is named so.
+        """
+        from optimizer.report.charts.trend import compute_layers, trend
+
+        if symbol not in self.rows:
+            raise ConfigError(unknown("symbol", symbol, list(self.rows) or ["none"]))
+        row, question = self.rows[symbol], self.question
+        layers = compute_layers(row.close, question.parameters, is_script=question.is_script)
+        chart = trend(
+            symbol,
+            row.timestamp,
+            row.close,
+            layers,
+            high=question.high,
+            low=question.low,
+            last=last,
+        )
+        return chart.figure()
+
+    def frame(self) -> "DataFrame":
+        """A row a symbol, in their order, with the vote of each family in a column of its name.
+
+        Columns: symbol, class, trend, bars, since, since_bar, direction, direction_since,
+        direction_since_bar, close, last, ema to kama. All bars: ``pandas.DataFrame(columns())``.
+        """
+        from pandas import DataFrame
+
+        rows = [vars(trend) | {"class": trend.class_, **trend.votes} for trend in self.symbols]
+        turned = ("direction", "direction_since", "direction_since_bar")
+        columns = ("symbol", "class", "trend", "bars", "since", "since_bar", *turned)
+        return DataFrame(rows, columns=[*columns, "close", "last", *FAMILIES])
+
+    def columns(self) -> dict[str, Column]:
+        """All rows as a table, symbols by name, bars oldest first: name of a column to values."""
+        rows = [self.rows[name] for name in sorted(self.rows)]
+        classes = np.array([WORDS[code] for code in sorted(WORDS)], object)
+        directions = np.array([DIRECTIONS[code] for code in sorted(DIRECTIONS)], object)
+
+        def concat_rows(pick: Callable[[SymbolRow], Column], kind: npt.DTypeLike) -> Column:
+            return np.concatenate([np.empty(0, kind), *map(pick, rows)], dtype=kind)
+
+        return {
+            "symbol": concat_rows(lambda row: np.repeat([row.symbol], len(row.trend)), object),
+            "timestamp": concat_rows(lambda row: row.timestamp, np.int64),
+            "close": concat_rows(lambda row: row.close, np.float64),
+            "trend": concat_rows(lambda row: row.trend, np.float64),
+            "class": concat_rows(lambda row: classes[row.classes + 1], object),
+            "direction": concat_rows(lambda row: directions[row.directions + 1], object),
+            **{
+                family: concat_rows(lambda row, k=k: row.votes[k], np.int8)  # type: ignore[misc]
+                for k, family in enumerate(FAMILIES)
+            },
+        }
+
+
+def summarise_symbol(row: SymbolRow, history: int) -> SymbolTrend:
+    """Where a symbol stands at its last bar, with so many of its last runs."""
+    starts, turned = run_starts(row.classes), run_starts(row.directions)
+    begun, turned_at = int(starts[-1]), int(turned[-1])
+    direction = DIRECTIONS[int(row.directions[-1])]
+    return SymbolTrend(
+        symbol=row.symbol,
+        class_=WORDS[int(row.classes[-1])],
+        trend=float(row.trend[-1]),
+        bars=len(row.trend) - begun,
+        since=row.time(begun),
+        since_bar=begun,
+        direction=direction,
+        direction_since=row.time(turned_at) if direction else None,
+        direction_since_bar=turned_at if direction else None,
+        votes=dict(zip(FAMILIES, row.votes[:, -1].tolist(), strict=True)),
+        close=float(row.close[-1]),
+        last=row.time(-1),
+        history=_history(row, starts, history),
+    )
+
+
+def build_sort_key(trend: SymbolTrend) -> tuple[int, float, str]:
+    """Sort key of symbols: longs, shorts, neutral ones; the strongest first, then names."""
+    rank = ("long", "short", "neutral").index(trend.class_)
+    return rank, trend.trend if trend.class_ == "short" else -trend.trend, trend.symbol
+
+
+def hash_rows(rows: Mapping[str, SymbolRow]) -> str:
+    """SHA-256, hexadecimal, over symbols by name: name, a zero byte, the row's bytes."""
+    digest = hashlib.sha256()
+    for name in sorted(rows):
+        digest.update(name.encode() + b"\0")
+        digest.update(rows[name].trend.astype("<f8", copy=False).tobytes())
+    return digest.hexdigest()
+
+
+def _history(row: SymbolRow, starts: Ints, count: int) -> tuple[TrendRun, ...]:
+    """The last runs of a class, oldest first; what is unknown is none."""
+    ends = np.append(starts[1:], len(row.trend))
+    last = slice(max(len(starts) - count, 0), None)
+    return tuple(
+        TrendRun(
+            first=row.time(first),
+            class_=WORDS[int(row.classes[first])],
+            bars=end - first,
+            trend=float(row.trend[first]),
+            change=float(row.close[end - 1] / row.close[first]) - 1.0,
+        )
+        for first, end in zip(starts[last].tolist(), ends[last].tolist(), strict=True)
+        if row.classes[first] != UNKNOWN
+    )
+
+
+def _plain(value: object) -> object:
+    """`class_` is called class outside of Python, which has another use for that word."""
+    if isinstance(value, dict):
+        return {name.removesuffix("_"): _plain(field) for name, field in value.items()}
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value

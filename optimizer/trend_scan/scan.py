@@ -1,0 +1,243 @@
+"""The scan: rows of all symbols, checked, and put into words."""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from platformdirs import user_cache_path
+
+from data import Bars, Window, load_bars
+from data.bars import parse_time
+from data.cache import APP
+from data.checks import format_time
+from data.duration import note_open_bar
+from engine.runtime.machine import available_cores
+from engine.trends import Trend, trends
+from optimizer.config.run_config import RunConfig, make_config
+from optimizer.errors import ConfigError
+from optimizer.run.markets import Markets
+from optimizer.run.sources import load_options, named_specs
+from optimizer.shown import format_count
+from optimizer.trend_scan.check import check_rows, draw_sample
+from optimizer.trend_scan.classes import classify_bars, find_directions
+from optimizer.trend_scan.knobs import SCANNED
+from optimizer.trend_scan.memory import Recalled, ScanHistory
+from optimizer.trend_scan.question import Question
+from optimizer.trend_scan.result import (
+    Change,
+    Scan,
+    SymbolRow,
+    SymbolTrend,
+    TooShort,
+    build_sort_key,
+    hash_rows,
+    summarise_symbol,
+)
+from strategy.errors import unknown
+
+FOLDER = "trends"
+"""Of last classes, in the cache."""
+
+LINE_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """How a scan is done; none but `start`, `end` and `now_ns` changes a class.
+
+    Args:
+        history: Runs of each symbol to list.
+        is_all_replayed: Whether the readable definition replays all symbols, not a sample.
+        folder: Of last classes; None where none are wanted.
+        threads: Cores to use; all of them if None.
+        start: First bar of the rows, ISO time; None for the first there is.
+        end: Bars that open before this ISO time; None for all that are closed.
+        now_ns: The time by which a bar is closed, nanoseconds UTC; None for now.
+    """
+
+    history: int = 0
+    is_all_replayed: bool = False
+    folder: Path | None = None
+    threads: int | None = None
+    start: str | None = None
+    end: str | None = None
+    now_ns: int | None = None
+
+
+def scan_by_settings(
+    settings: Mapping[str, object],
+    question: Question,
+    ways: Ways,
+    *,
+    is_kept: bool,
+    source: str | None = None,
+) -> Scan:
+    """Scan by settings of Python; see `optimizer.scan`."""
+    for name in settings:
+        if name not in SCANNED:
+            raise ConfigError(unknown("setting", name, list(SCANNED)))
+    config = make_config(settings, where="scan")
+    return scan_sources(config, question, ways, is_kept=is_kept, source=source)
+
+
+def scan_sources(
+    config: RunConfig,
+    question: Question,
+    ways: Ways,
+    *,
+    is_kept: bool,
+    say: Callable[[str], None] = lambda line: None,
+    source: str | None = None,
+) -> Scan:
+    """Load the sources that a configuration names, and scan them.
+
+    Args:
+        config: Of the sources.
+        question: Asked of each symbol.
+        ways: How it is done; folder, threads and times are those of the configuration.
+        is_kept: Whether classes are kept, and compared with those of earlier scans.
+        say: Hears how far loading is.
+        source: By which the next scan knows these series; None for where they were read.
+
+    Raises:
+        ConfigError: When a source is named twice.
+        DataError: When a source cannot be had.
+        ParityError: When a row differs from the readable definition.
+    """
+    began = time.perf_counter()
+    root = Path(config.cache) if config.cache else Path(user_cache_path(APP))
+    series = _load_series(config, say)
+    if source is not None:
+        series = tuple(replace(bars, source=source) for bars in series)
+    ways = replace(
+        ways,
+        folder=root / FOLDER if is_kept else None,
+        threads=config.threads,
+        start=config.start,
+        end=config.end,
+    )
+    scan = scan_series(series, question, ways)
+    return replace(scan, seconds=time.perf_counter() - began)
+
+
+def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
+    """The class of each series at its last closed bar, and since when.
+
+    Raises:
+        ConfigError: When two series are alike in symbol and source.
+        ParityError: When a row differs from the readable definition; nothing is kept then.
+    """
+    began, threads = time.perf_counter(), ways.threads or available_cores()
+    markets = Markets(tuple(series), tuple(Window.whole(b, n) for n, b in enumerate(series)))
+    if len(set(markets.names)) < len(series):
+        raise ConfigError("two of these series have the same symbol and the same source")
+    now_ns = time.time_ns() if ways.now_ns is None else ways.now_ns
+    closed = {
+        n: _select_bars(bars, ways, now_ns) for n, bars in zip(markets.names, series, strict=True)
+    }
+    short = {n: len(bars) if bars else 0 for n, bars in closed.items()}
+    short = {name: bars for name, bars in short.items() if bars < question.least_bars}
+    history = ScanHistory(ways.folder, question, ways.start)
+    known = [history.recall(n, bars) for n, bars in closed.items() if bars and n not in short]
+    closes, parameters = [recalled.bars.close for recalled in known], question.parameters
+    computed = trends(closes, parameters, is_script=question.is_script, threads=threads)
+    rows = {
+        recalled.name: _build_row(recalled, trend, question)
+        for recalled, trend in zip(known, computed, strict=True)
+    }
+    chosen = list(rows) if ways.is_all_replayed else draw_sample(list(rows), _data_hash(known))
+    check_rows({name: rows[name] for name in chosen}, question, threads)
+    stands = {name: summarise_symbol(row, ways.history) for name, row in rows.items()}
+    for recalled in known:
+        history.keep(recalled, stands[recalled.name].class_)
+    history.tidy()
+    return Scan(
+        question=question,
+        symbols=tuple(sorted(stands.values(), key=build_sort_key)),
+        too_short=tuple(TooShort(n, short[n], question.least_bars) for n in sorted(short)),
+        changes=_changes(known, stands),
+        compared=sum(recalled.last_class is not None for recalled in known),
+        replayed=len(chosen),
+        bars=sum(len(row.trend) for row in rows.values()),
+        seconds=time.perf_counter() - began,
+        device=f"cpu, {format_count(threads, 'thread')}",
+        rows_hash=hash_rows(rows),
+        notes=(*_closed_notes(markets), *_open_bars(series, now_ns), *history.notes()),
+        rows=rows,
+    )
+
+
+def _load_series(config: RunConfig, say: Callable[[str], None]) -> tuple[Bars, ...]:
+    """The series that a configuration names, with a line a second on how far it is."""
+    options, specs = load_options(config), named_specs(config)
+    series, last_line = [], time.monotonic()
+    with ThreadPoolExecutor(config.threads or available_cores()) as pool:
+        for bars in pool.map(lambda spec: load_bars(spec, options), specs):
+            series.append(bars)
+            if time.monotonic() - last_line >= LINE_EVERY_S:
+                say(f"loaded {len(series):,} of {len(specs):,} sources")
+                last_line = time.monotonic()
+    return tuple(series)
+
+
+def _select_bars(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
+    """The bars that count: those that are asked for and closed; None where there are none."""
+    first = 0 if ways.start is None else np.searchsorted(bars.timestamp, parse_time(ways.start))
+    end = np.searchsorted(bars.timestamp, now_ns - bars.timeframe_ns, side="right")
+    if ways.end is not None:
+        end = min(end, np.searchsorted(bars.timestamp, parse_time(ways.end)))
+    if first == 0 and end == len(bars):
+        return bars
+    return bars.cut(int(first), int(end)) if first < end else None
+
+
+def _build_row(known: Recalled, trend: Trend, question: Question) -> SymbolRow:
+    bounds = question.high, question.low
+    return SymbolRow(
+        symbol=known.name,
+        timestamp=known.bars.timestamp,
+        close=known.bars.close,
+        trend=trend.row,
+        votes=trend.votes,
+        classes=classify_bars(trend.row, *bounds),
+        directions=find_directions(trend.row, *bounds),
+    )
+
+
+def _data_hash(known: Sequence[Recalled]) -> str:
+    """SHA-256 of all closes, symbols by name."""
+    lines = sorted(f"{recalled.name} {recalled.closes}" for recalled in known)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _changes(known: Sequence[Recalled], stands: Mapping[str, SymbolTrend]) -> tuple[Change, ...]:
+    """Symbols whose class is another than the last one, by name."""
+    changes = []
+    for recalled in known:
+        now = stands[recalled.name]
+        if recalled.last_class is not None and recalled.last_class[0] != now.class_:
+            was, at_ns = recalled.last_class
+            changes.append(Change(recalled.name, was, format_time(at_ns), now.class_, now.since))
+    return tuple(sorted(changes, key=lambda change: change.symbol))
+
+
+def _closed_notes(markets: Markets) -> tuple[str, ...]:
+    """Notes of the bars but those about open bars, which do not count here."""
+    about_open = tuple(
+        note_open_bar(bars.timestamp[-1], bars.timeframe_ns) for bars in markets.series
+    )
+    return tuple(note for note in markets.notes if not note.endswith(about_open))
+
+
+def _open_bars(series: Sequence[Bars], now_ns: int) -> tuple[str, ...]:
+    """The note about bars that do not count yet."""
+    count = sum(bars.timestamp[-1] + bars.timeframe_ns > now_ns for bars in series)
+    if not count:
+        return ()
+    return (
+        f"{format_count(count, 'symbol')} with a bar that is not closed yet, which does not count",
+    )

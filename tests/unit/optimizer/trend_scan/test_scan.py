@@ -1,0 +1,264 @@
+"""The scan: what it says of symbols, in which order, and what it refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data import LoadOptions, load_bars
+from engine.trends import Trend
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError, ParityError
+from optimizer.trend_scan import scan as scan_module
+from optimizer.trend_scan.check import draw_sample
+from optimizer.trend_scan.question import Question
+from optimizer.trend_scan.scan import Ways, scan_sources
+from tests.support.commands import write_market
+from tests.support.scanning import bits_of, pieces, real_series, scanned, symbol
+
+LAW_HASH = "38b2b5ec8db8172173447a08b056ce40550e370e054f3d37f0f6f26cfc1453f2"
+
+NOW = {
+    "aapl_1h": ("long", 0.4311347683448017, 40824, "long", 40824, (100, -59, 100, 100, 16, 100)),
+    "bifiusdt_5m": (
+        "short",
+        -0.33371940832629665,
+        71757,
+        "short",
+        71757,
+        (-100, 100, -100, -100, -11, 100),
+    ),
+    "btcusdt_1h": (
+        "short",
+        -0.43017415084602156,
+        58417,
+        "short",
+        58417,
+        (100, -100, -62, -100, -100, 100),
+    ),
+    "gbpjpy_1h": (
+        "short",
+        -0.3491643222382141,
+        57565,
+        "short",
+        57565,
+        (-100, 100, -100, -78, 100, -100),
+    ),
+    "spy_1m": ("long", 1.0, 102235, "long", 102235, (100,) * 6),
+    "uniusdt_15m": (
+        "short",
+        -0.6850216200639656,
+        87534,
+        "short",
+        87531,
+        (-100, -78, -100, -56, 33, -100),
+    ),
+}
+"""The law: class, trend, first bar of its run, direction, its first bar, votes."""
+
+
+def test_the_99_symbols_of_the_law(real_folder):
+    """Their rows have the law's hash; all are replayed by the readable definition."""
+    found = scanned(*pieces(real_folder), is_all_replayed=True)
+    assert found.counts == {"long": 51, "short": 35, "neutral": 13}
+    assert (found.rows_hash, found.replayed, found.bars) == (LAW_HASH, 99, 148_500)
+
+
+def test_where_the_real_series_stand_now(real_folder):
+    """The law's table of the last bar of each file, in the order of a scan."""
+    found = scanned(*real_series(real_folder).values())
+    told = {
+        one.symbol: (
+            one.class_,
+            one.trend,
+            one.since_bar,
+            one.direction,
+            one.direction_since_bar,
+            tuple(one.votes.values()),
+        )
+        for one in found.symbols
+    }
+    assert told == NOW
+    order = ["spy_1m", "aapl_1h", "uniusdt_15m", "btcusdt_1h", "gbpjpy_1h", "bifiusdt_5m"]
+    assert [one.symbol for one in found.symbols] == order
+
+
+def test_longs_come_first_then_shorts_then_neutral_ones():
+    """The strongest first, equal ones by name."""
+    series = [symbol(f"S{seed:02d}", seed=seed) for seed in range(12)]
+    question = Question({}, 0.5, -0.5)
+    found = scanned(*series, replace(series[0], symbol="A"), question=question)
+    told = [(one.class_, one.trend, one.symbol) for one in found.symbols]
+    assert len({what for what, _, _ in told}) == 3
+    expected = [
+        *sorted((one for one in told if one[0] == "long"), key=lambda one: (-one[1], one[2])),
+        *sorted((one for one in told if one[0] == "short"), key=lambda one: (one[1], one[2])),
+        *sorted((one for one in told if one[0] == "neutral"), key=lambda one: (-one[1], one[2])),
+    ]
+    assert told == expected
+    assert {one.trend for one in found.symbols if one.symbol in ("A", "S00")} == {
+        float(found.rows["A"].trend[-1])
+    }
+
+
+def test_a_symbol_does_not_depend_on_the_others():
+    """Alone, among others, in any order and with any threads: the same bits."""
+    series = [symbol(f"S{seed}", 150 + 60 * seed, seed) for seed in range(5)]
+    together = bits_of(scanned(*series, threads=1))
+    assert together == bits_of(scanned(*reversed(series), threads=2))
+    assert together == {k: v for one in series for k, v in bits_of(scanned(one)).items()}
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_short_series_are_listed_and_have_no_class(missing):
+    """Warm-up and two bars are needed, the longest length being 34; below nothing is guessed."""
+    bars = 34 - 1 + 5 + 2 - missing
+    found = scanned(symbol("SHORT", bars), symbol("LONG"))
+    told = [(one.symbol, one.bars, one.needed) for one in found.too_short]
+    assert told == ([("SHORT", bars, 40)] if missing else [])
+    assert ("SHORT" in found.rows) == (not missing)
+    assert sum(found.counts.values()) == 2 - missing
+
+
+def test_bars_that_are_not_closed_do_not_count():
+    """A bar counts from its end on, and a scan says that one does not."""
+    bars = symbol()
+    end_ns = int(bars.timestamp[-1]) + bars.timeframe_ns
+    closed, early = scanned(bars, now_ns=end_ns), scanned(bars, now_ns=end_ns - 1)
+    assert (closed.bars, early.bars) == (400, 399)
+    assert bits_of(early) == bits_of(scanned(bars.until(399)))
+    assert "1 symbol with a bar that is not closed yet, which does not count" in early.notes
+    assert not [note for note in closed.notes if "closed" in note]
+
+
+def test_a_scan_may_look_back_and_begin_later():
+    """`end` leaves out what opened since, `start` what came before: another row."""
+    bars = load_bars("sample", LoadOptions()).until(600)
+    begin, end = (f"{np.datetime64(int(bars.timestamp[t]), 'ns')}"[:26] for t in (100, 500))
+    assert bits_of(scanned(bars, end=end)) == bits_of(scanned(bars.until(500)))
+    later = scanned(bars, start=begin, end=end)
+    assert bits_of(later) == bits_of(scanned(bars.cut(100, 500)))
+    assert [one.bars for one in scanned(bars, start="2100-01-01").too_short] == [0]
+
+
+def test_the_form_of_the_script_is_another_row():
+    """Its own votes by default, its own values."""
+    script = Question({}, is_script=True)
+    assert script.parameters[10:12] == (49, -49)
+    one, other = scanned(symbol()), scanned(symbol(), question=script)
+    assert one.payload()["indicator"] == "adaptive_trend"
+    assert other.payload()["indicator"] == "adaptive_trend_script"
+    assert one.rows_hash != other.rows_hash
+
+
+def test_history_lists_the_last_runs():
+    """They follow each other; the last one is where the symbol stands."""
+    (one,) = scanned(symbol(), history=5).symbols
+    assert len(one.history) == 5
+    last, row = one.history[-1], scanned(symbol()).rows["AAA"]
+    assert (last.class_, last.bars, last.first) == (one.class_, one.bars, one.since)
+    assert last.change == float(row.close[-1] / row.close[one.since_bar]) - 1.0
+    assert last.trend == row.trend[one.since_bar]
+    assert all(a.class_ != b.class_ for a, b in zip(one.history, one.history[1:], strict=False))
+    assert scanned(symbol()).symbols[0].history == ()
+    whole = scanned(symbol(), question=Question({"cutout": 50}), history=10**6).symbols[0].history
+    assert sum(run.bars for run in whole) == 400 - 50
+
+
+def test_one_symbol_in_fifty_is_drawn_from_the_data():
+    """At least one; the same data draw the same ones, others others."""
+    names = [f"S{number}" for number in range(101)]
+    drawn = draw_sample(names, "data")
+    assert len(drawn) == 3
+    assert set(drawn) <= set(names)
+    assert drawn == draw_sample(names[::-1], "data") != draw_sample(names, "other data")
+    assert len(draw_sample(names[:1], "data")) == 1
+    assert draw_sample([], "data") == []
+
+
+def wrong_row(found):
+    """The same trends with one bit of one value turned."""
+    row = found.row.copy()
+    row[-1] = np.nextafter(row[-1], 2.0)
+    return found._replace(row=row)
+
+
+def wrong_votes(found):
+    """The same trends with one vote turned."""
+    votes = found.votes.copy()
+    votes[2, 7] += 1
+    return found._replace(votes=votes)
+
+
+@pytest.mark.parametrize("wrong", [wrong_row, wrong_votes])
+def test_a_single_wrong_bit_shows_nothing_and_keeps_nothing(wrong, monkeypatch, tmp_path):
+    """The readable definition decides, and the error says where they part."""
+    right = scan_module.trends
+
+    def lying(*args, **kwargs):
+        return [wrong(found) for found in right(*args, **kwargs)]
+
+    monkeypatch.setattr(scan_module, "trends", lying)
+    with pytest.raises(ParityError, match=r"1 of 1 symbols differ.*AAA: .* at .* by definition"):
+        scanned(symbol(), folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "thresholds", "said"),
+    [
+        ({"ema_length": 21}, (), "parameter 'ema_length' is unknown.*did you mean 'ema_len'"),
+        ({"ema_len": 8}, (), "needs ema_len whole and at least 9 and at most 4096, got 8"),
+        ({"growth": 20.5}, (), "needs growth whole .* got 20.5"),
+        ({"vote_short": 11}, (), "needs vote_long whole and at least 11"),
+        ({"decay": float("nan")}, (), "finite"),
+        ({}, (-0.2, 0.2), "the low one at or below the high one"),
+        ({}, (float("nan"), 0.0), "between -1 and 1"),
+    ],
+    ids=["unknown", "small", "fraction", "votes", "nan", "order", "nan_threshold"],
+)
+def test_wrong_questions_are_refused(settings, thresholds, said):
+    """With what is legal."""
+    with pytest.raises(ConfigError, match=said):
+        Question(settings, *thresholds)
+
+
+def test_two_series_that_cannot_be_told_apart_are_refused():
+    """Their rows would have one name."""
+    with pytest.raises(ConfigError, match="same symbol"):
+        scanned(symbol(), symbol(seed=2))
+
+
+def test_extreme_prices_and_flat_ones_have_a_class():
+    """A row of zeros is neutral and never turned; powers of two of prices change nothing."""
+    flat = symbol("FLAT")
+    prices = dict.fromkeys(("open", "high", "low", "close"), np.full(400, 7.0))
+    found = scanned(replace(flat, **prices))
+    (one,) = found.symbols
+    assert (one.class_, one.trend, one.bars, one.direction) == ("neutral", 0.0, 400, "")
+    assert (one.direction_since, one.direction_since_bar) == (None, None)
+    tiny = {k: getattr(flat, k) * 2.0**-30 for k in ("open", "high", "low", "close")}
+    assert bits_of(scanned(flat)) == bits_of(scanned(replace(flat, **tiny)))
+
+
+def test_nothing_to_scan_is_said():
+    """All too short: no class, no row, no error."""
+    found = scanned(symbol(length=5))
+    assert (found.symbols, found.bars, found.replayed, found.rows) == ((), 0, 0, {})
+    assert [len(column) for column in found.columns().values()] == [0] * 12
+
+
+def test_a_trend_is_what_the_engine_hands_over():
+    """The interface that a scan builds on."""
+    assert Trend._fields == ("row", "votes", "state")
+
+
+def test_long_loads_are_told(tmp_path, monkeypatch):
+    """A line a second says how many sources are loaded."""
+    for number in range(3):
+        write_market(tmp_path / f"S{number}.csv", 60, seed=number)
+    monkeypatch.setattr(scan_module, "LINE_EVERY_S", 0.0)
+    config, said = RunConfig(data=f"csv:{tmp_path}"), []
+    found = scan_sources(config, Question({}), Ways(), is_kept=False, say=said.append)
+    assert said == [f"loaded {number} of 3 sources" for number in (1, 2, 3)]
+    assert len(found.symbols) == 3
