@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 import numpy as np
@@ -16,12 +16,13 @@ from engine.backend import Ints, RowForm, Slots, StretchedRows, iter_parts
 from engine.devices import Device, choose_device
 from engine.errors import EngineError
 from engine.fast_case import find_fast_case
-from engine.indicators.plan import RowGroup, RowPlan, length_columns, plan_chunks, plan_rows
+from engine.indicators.plan import RowGroup, plan_chunks, plan_rows
 from engine.indicators.row_cache import RowBank
+from engine.indicators.row_slots import RowSlots
 from engine.memory_plan import MemoryPlan, row_capacity
-from engine.pairs import check_pairs, group_pairs
+from engine.pairs import Wait, begin_groups, check_pairs
 from engine.runtime.cpu.threads import Threads
-from engine.validate import are_legal, check_windows, find_slots, load_loops, require_genomes
+from engine.validate import check_windows, require_genomes
 from strategy.genes import Floats
 from strategy.model import Strategy
 
@@ -94,10 +95,6 @@ class Engine:
         self.costs = costs or Costs()
         self.device, self.device_reason, maker = chosen
         self._case = find_fast_case(spec)
-        self._lengths = length_columns(self._case)
-        layout = spec.layout
-        self._limits = (spec.least, spec.most, layout.is_int.astype(np.int64), layout.ordered)
-        load_loops(layout.defaults[None].copy(), self._limits, self._lengths)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
         self._free_bytes = maker.free_bytes()
@@ -113,6 +110,7 @@ class Engine:
             threads=threads,
         )
         self._bank = RowBank(capacity, self._backend.fill)
+        self._slots = RowSlots(self._case, self._bank)
         self._chunk = chunk
         self._kept: dict[tuple[Window, ...], Engine] = {}
 
@@ -188,6 +186,13 @@ class Engine:
         Raises:
             GenomeError: When a genome is not legal; the message names the first.
         """
+        return self.begin(genomes)()
+
+    def begin(self, genomes: Floats) -> Wait:
+        """Begin to evaluate, as `evaluate`; what is returned waits for the accumulators.
+
+        It is waited for before anything else is asked of this engine.
+        """
         genomes = require_genomes(self.spec, genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         step = self._chunk or max(1, min(PART_INDIVIDUALS, PART_PAIRS // len(self.windows)))
@@ -196,8 +201,18 @@ class Engine:
         for part in parts:
             wait = self._begun_part(genomes, part, out)
             if wait is None:
-                return self._evaluate_chunks(genomes, out)
+                return partial(self._evaluate_chunks, genomes, out)
             waits.append(wait)
+        return partial(self._finish, genomes, parts, waits, out)
+
+    def _finish(
+        self,
+        genomes: Floats,
+        parts: Sequence[slice],
+        waits: Sequence[Callable[[], bool]],
+        out: Floats,
+    ) -> Floats:
+        """Wait for parts that were begun; those that were refused are looked up here."""
         # All are waited for, also where one was refused: what was begun is never left alone.
         is_done = [wait() for wait in waits]
         for part, done in zip(parts, is_done, strict=True):
@@ -219,12 +234,17 @@ class Engine:
             EngineError: When a pair names no individual or no window.
             GenomeError: When a genome that is paired is not legal.
         """
+        return self.begin_pairs(genomes, pairs)()
+
+    def begin_pairs(self, genomes: Floats, pairs: Ints) -> Wait:
+        """Begin with pairs, as `evaluate_pairs`; what is returned is as of `begin`."""
         genomes = require_genomes(self.spec, genomes)
         check_pairs(pairs, len(genomes), len(self.windows))
-        accumulators = np.empty((len(pairs), len(ACCUMULATORS)))
-        for members, windows, pair_numbers in group_pairs(pairs, self.windows):
-            accumulators[pair_numbers] = self.on(windows).evaluate(genomes[members])
-        return accumulators
+
+        def begin(members: Ints, windows: Sequence[Window]) -> Wait:
+            return self.on(windows).begin(genomes[members])
+
+        return begin_groups(pairs, self.windows, begin)
 
     def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
         """The same accumulators, and those of all windows as one account [P, A].
@@ -249,11 +269,11 @@ class Engine:
 
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
         """Accumulators [P, W, A], and the results of the trades that they count."""
-        members = self._require_legal(require_genomes(self.spec, genomes))
+        members = self._slots.require_legal(require_genomes(self.spec, genomes))
         times = [bars.timestamp for bars in self.series]
-        slots = self._found(members)
+        slots = self._slots.find(members)
         if slots is None:
-            slots = self._try_fill_slots(members)
+            slots = self._slots.try_fill(members)
         if slots is not None:
             return self._backend.list_results(members, slots, self.windows, times)
         # Their rows do not fit the bank together.
@@ -263,7 +283,7 @@ class Engine:
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
             for some, plan in plan_chunks(self._case, members, self._bank.capacity, self._chunk):
                 out[some], results = self._backend.list_results(
-                    members[some], self._fill_slots(plan), self.windows, times
+                    members[some], self._slots.fill(plan), self.windows, times
                 )
                 yield some, window_numbers, results
 
@@ -284,11 +304,11 @@ class Engine:
         Raises:
             GenomeError: When a genome is not legal.
         """
-        genomes = self._require_legal(require_genomes(self.spec, genomes))
+        genomes = self._slots.require_legal(require_genomes(self.spec, genomes))
         step = max(1, LISTED_PAIRS // len(self.windows))
         for begin in range(0, len(genomes), step):
             members = genomes[begin : begin + step]
-            slots = self._try_fill_slots(members)
+            slots = self._slots.try_fill(members)
             if slots is None:
                 yield from (self.trades(genome) for genome in members)
             else:
@@ -317,10 +337,10 @@ class Engine:
 
     def _looked_up(self, genomes: Floats, part: slice, out: Floats) -> Callable[[], bool] | None:
         """The same, with legality and rows looked up here, and missing rows computed."""
-        members = self._require_legal(genomes[part])
-        slots = self._found(members)
+        members = self._slots.require_legal(genomes[part])
+        slots = self._slots.find(members)
         if slots is None:
-            filled = self._try_fill_slots(genomes)
+            filled = self._slots.try_fill(genomes)
             if filled is None:
                 return None
             slots = filled[part]
@@ -332,33 +352,12 @@ class Engine:
 
         return finish
 
-    def _found(self, genomes: Floats) -> Slots | None:
-        """Slots [P, R] when all rows are in the bank, which after a few generations they are."""
-        slots = np.empty((len(genomes), len(self._lengths)), np.int32)
-        tables = tuple(self._bank.table(row.form) for row in self._case.rows)
-        if tables and not find_slots(genomes, self._lengths, tables, slots):
-            return None
-        self._bank.touch(slots)
-        return slots
-
-    def _try_fill_slots(self, genomes: Floats) -> Slots | None:
-        """Slots [P, R] after all rows were computed; None where they do not fit together."""
-        plan = plan_rows(self._case, self._require_legal(genomes))
-        if plan.n_rows > self._bank.capacity:
-            return None
-        return self._fill_slots(plan)
-
-    def _fill_slots(self, plan: RowPlan) -> Slots:
-        """Slots [P, R] of a plan's rows, all of which are in the bank from now on."""
-        slots: Slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
-        return slots
-
     def _evaluate_chunks(self, genomes: Floats, out: Floats) -> Floats:
         """Evaluate a population whose rows do not fit the bank together."""
         if self._try_evaluate_tiles(genomes, out):
             return out
         for members, plan in plan_chunks(self._case, genomes, self._bank.capacity, self._chunk):
-            slots = self._fill_slots(plan)
+            slots = self._slots.fill(plan)
             out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
         return out
 
@@ -390,11 +389,5 @@ class Engine:
 
     def _alone(self, genome: Floats) -> tuple[Floats, Slots]:
         """An individual as a population of one [1, G], and its slots [1, R]; all rows are there."""
-        genomes = self._require_legal(require_genomes(self.spec, np.asarray(genome)[None]))
-        return genomes, self._fill_slots(plan_rows(self._case, genomes))
-
-    def _require_legal(self, genomes: Floats) -> Floats:
-        """The same genomes [P, G], legal."""
-        if not are_legal(genomes, *self._limits):
-            self.spec.check_genomes(genomes)
-        return genomes
+        genomes = self._slots.require_legal(require_genomes(self.spec, np.asarray(genome)[None]))
+        return genomes, self._slots.fill(plan_rows(self._case, genomes))

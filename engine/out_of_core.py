@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,7 @@ from engine.batch import Engine
 from engine.devices import Device, choose_device
 from engine.fast_case import find_fast_case
 from engine.memory_plan import MemoryPlan
-from engine.pairs import check_pairs
+from engine.pairs import Begun, Wait, check_pairs, take_begun
 from engine.validate import check_windows, require_genomes
 from strategy.genes import Floats
 from strategy.model import Strategy
@@ -139,33 +140,49 @@ class PartedEngine(Engine):
             numbers, windows = self._parts[part]
             yield numbers, self._engine(part).on(windows)
 
-    def evaluate(self, genomes: Floats) -> Floats:
-        """As `engine.batch.Engine.evaluate`."""
+    def begin(self, genomes: Floats) -> Wait:
+        """As `engine.batch.Engine.begin`; nothing is left to wait for."""
         genomes = require_genomes(self.spec, genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         for numbers, engine in self.shares():
             out[:, numbers] = engine.evaluate(genomes)
             # Else it would stay until the next one is made.
             del engine
-        return out
+        return lambda: out
 
-    def evaluate_pairs(self, genomes: Floats, pairs: Ints) -> Floats:
-        """As `engine.batch.Engine.evaluate_pairs`; a part computes rows of its own pairs alone."""
+    def begin_pairs(self, genomes: Floats, pairs: Ints) -> Wait:
+        """As `engine.batch.Engine.begin_pairs`; a part computes rows of its own pairs alone."""
         genomes = require_genomes(self.spec, genomes)
         check_pairs(pairs, len(genomes), len(self.windows))
         accumulators = np.empty((len(pairs), len(ACCUMULATORS)))
-        number_in_part = np.zeros(len(self.windows), np.int64)
-        for windows, engine in self.shares():
-            number_in_part[windows] = np.arange(len(windows))
-            (pair_numbers,) = np.nonzero(np.isin(pairs[:, 1], windows))
-            members, member_of = np.unique(pairs[pair_numbers, 0], return_inverse=True)
+        begun: Begun = []
+        try:
+            for pair_numbers, pairs_of_part, engine in self._share_pairs(pairs):
+                members, member_of = np.unique(pairs_of_part[:, 0], return_inverse=True)
+                pairs_of_part[:, 0] = member_of
+                begun.append((pair_numbers, engine.begin_pairs(genomes[members], pairs_of_part)))
+                if not self.holds_all:
+                    take_begun(begun, accumulators)
+                del engine
+        except Exception:
+            # What was begun is never left alone.
+            take_begun(begun, accumulators)
+            raise
+        return partial(take_begun, begun, accumulators)
+
+    def _share_pairs(self, pairs: Ints) -> Iterator[tuple[Ints, Ints, Engine]]:
+        """Each part that has pairs: their numbers, the pairs by its own windows, and its engine."""
+        part_of, number_in_part = np.zeros((2, len(self.windows)), np.int64)
+        for part, (numbers, _) in self._parts.items():
+            part_of[numbers], number_in_part[numbers] = part, np.arange(len(numbers))
+        part_of_pair = part_of[pairs[:, 1]]
+        order = np.argsort(part_of_pair, kind="stable")
+        ends = np.searchsorted(part_of_pair[order], np.arange(self.n_parts), side="right")
+        for part, pair_numbers in enumerate(np.split(order, ends[:-1])):
             if len(pair_numbers):
-                pairs_of_part = np.stack(
-                    (member_of, number_in_part[pairs[pair_numbers, 1]]), axis=1
-                )
-                accumulators[pair_numbers] = engine.evaluate_pairs(genomes[members], pairs_of_part)
-            del engine
-        return accumulators
+                members, windows = pairs[pair_numbers].T
+                pairs_of_part = np.stack((members, number_in_part[windows]), axis=1)
+                yield pair_numbers, pairs_of_part, self._engine(part).on(self._parts[part][1])
 
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
         """As `engine.batch.Engine.list_results`."""

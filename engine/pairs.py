@@ -1,12 +1,17 @@
 """Pairs of individual and window, where not every individual meets all windows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from data.bars import Window
-from engine.backend import Ints
+from engine.accounts.ledger import ACCUMULATORS
+from engine.backend import Floats, Ints
 from engine.errors import EngineError
+
+Wait = Callable[[], Floats]
+"""Waits for what was begun, and returns its accumulators."""
 
 
 def check_pairs(pairs: Ints, individuals: int, windows: int) -> None:
@@ -26,6 +31,34 @@ def check_pairs(pairs: Ints, individuals: int, windows: int) -> None:
             f"pair {number} is individual {pairs[number, 0]} in window {pairs[number, 1]}, "
             f"there are {individuals} individuals and {windows} windows"
         )
+
+
+Begun = list[tuple[Ints, Wait]]
+"""Numbers of pairs, and what waits for their accumulators."""
+
+
+def take_begun(begun: Begun, accumulators: Floats) -> Floats:
+    """Wait for all that was begun, into accumulators [N, A], and forget it."""
+    while begun:
+        pair_numbers, wait = begun.pop(0)
+        accumulators[pair_numbers] = wait()
+    return accumulators
+
+
+def begin_groups(
+    pairs: Ints, windows: Sequence[Window], begin: Callable[[Ints, Sequence[Window]], Wait]
+) -> Wait:
+    """Begin with pairs [N, 2]; what is returned waits for their accumulators [N, A].
+
+    `begin` begins with individuals by number, all of whom meet the same windows. One group is
+    waited for before the next begins, whose rows may take the place of its own.
+    """
+    accumulators = np.empty((len(pairs), len(ACCUMULATORS)))
+    begun: Begun = []
+    for members, windows_of_group, pair_numbers in group_pairs(pairs, windows):
+        take_begun(begun, accumulators)
+        begun.append((pair_numbers, begin(members, windows_of_group)))
+    return partial(take_begun, begun, accumulators)
 
 
 def group_pairs(
