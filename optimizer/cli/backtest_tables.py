@@ -15,7 +15,7 @@ from optimizer.cli.console import stdout
 from optimizer.cli.tables import describe_exits, genes_table, metrics_table, windows_table
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
-from optimizer.judging.replay_front import front_elsewhere
+from optimizer.judging.replay_front import replay_front
 from optimizer.run.genes_file import Values, chosen_individual, chosen_member
 from optimizer.run.individuals import (
     build_account,
@@ -101,7 +101,7 @@ def resolve_source(
             other = "--genes" if source.genes is not None else "--config"
             raise ConfigError(f"a run and {other} both say what to backtest: leave one out")
         path = find_run(source.runs, source.run)
-        task, front = front_elsewhere(path, flags)
+        task, front = replay_front(path, flags)
         place = chosen_member(f"run '{source.run}'", len(front), source.member)
         return task, task.spec.layout.decode(front[place]), f"member {place} of run {path.name}"
     task = prepare(resolve_config(config_file, flags))

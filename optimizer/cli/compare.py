@@ -6,7 +6,7 @@ from rich.table import Table
 
 from optimizer.cli.console import stdout
 from optimizer.grades import GRADE_WORDS
-from optimizer.judging.judgement import opened_result
+from optimizer.judging.judgement import read_opened_result
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.run.compared import RunComparison
 from optimizer.shown import format_count, fraction, metric, number
@@ -38,7 +38,7 @@ def print_comparison(
 
 def describe_outcome(store: RunStore) -> dict[str, str]:
     """Verdict, pick and held-out bars of a run, as far as it has come."""
-    result, judgement = opened_result(store)
+    result, judgement = read_opened_result(store)
     if result is None:
         return {}
     pick = find_pick(result, judgement)

@@ -48,7 +48,7 @@ def evolve_front(
     from optimizer.cli.report import write_run_report
     from optimizer.cli.restart import Restart
     from optimizer.cli.result import print_answer, print_result, result_json
-    from optimizer.judging.judgement import with_held_out
+    from optimizer.judging.judgement import add_held_out
     from optimizer.run.problem import JustSearched
     from optimizer.run.workflow import resume_run, start_run
     from optimizer.store import find_run
@@ -86,7 +86,7 @@ def evolve_front(
         judgement = _judge_result(result, begun, flags, watcher, workers)
         # Its rows would stay in memory while the report is written.
         watcher.just = JustSearched()
-    result = with_held_out(result, judgement)
+    result = add_held_out(result, judgement)
     if as_json:
         print_json(result_json(result, judgement))
     else:
@@ -123,13 +123,13 @@ def _judge_result(
     from data.errors import DataError
     from optimizer.cli.judge_progress import judged_after_search
     from optimizer.config.evidence import EvidenceSettings
-    from optimizer.judging.judgement import recorded_judgement
+    from optimizer.judging.judgement import read_judgement
     from optimizer.run.header import recorded_config
     from optimizer.store import RunStore
 
     path = Path(result.path)
     with RunStore.open(path) as store:
-        known = recorded_judgement(store)
+        known = read_judgement(store)
         settings = recorded_config(store, flags) if begun is None else begun
     is_asked = bool(flags.keys() & EvidenceSettings.model_fields.keys())
     if settings.judge is False or (result.resumed and known is not None and not is_asked):

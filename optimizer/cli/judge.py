@@ -44,7 +44,7 @@ def judge_recorded(
     from optimizer.config.evidence import EvidenceSettings
     from optimizer.config.run_config import make_config
     from optimizer.judging.judge import judge_run
-    from optimizer.judging.judgement import recorded_judgement
+    from optimizer.judging.judgement import read_judgement
     from optimizer.judging.plan import build_plan
     from optimizer.judging.sentences import weigh_evidence
     from optimizer.run.exported import require_result
@@ -52,7 +52,7 @@ def judge_recorded(
 
     asked, path = Asked(flags, pick, is_open=open_), find_run(runs, run)
     with RunStore.open(path) as store:
-        earlier = recorded_judgement(store)
+        earlier = read_judgement(store)
         notes = require_result(store).data.notes
     settings = make_config(flags, where="judge", flags=flags)
     plan = build_plan(settings, flags, earlier, pick=pick, is_open=open_)

@@ -20,7 +20,7 @@ from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement
-from optimizer.judging.sentences import suggest_next, words_of_count
+from optimizer.judging.sentences import describe_count, suggest_next
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.search.generation import Regret
 from optimizer.shown import format_count, fraction, number
@@ -52,7 +52,7 @@ def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, 
     if judgement is None and (pick := find_pick(result, None)) is not None:
         verdict["pick"] = pick.payload()
     judged = judgement.payload() if judgement else verdict
-    told = words_of_count(result, judgement)
+    told = describe_count(result, judgement)
     return {"judgement": judged, **result.payload(), "counted": told}
 
 
@@ -74,7 +74,7 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
         f"{result.strategy} on {data.symbol} {data.timeframe}, "
         f"{format_count(data.bars, 'bar')}{kept}{simulated}"
     )
-    console.say(f"{words_of_count(result, judgement)}, {_seconds(result)}")
+    console.say(f"{describe_count(result, judgement)}, {_seconds(result)}")
     for line in quality_lines(data.windows):
         console.say(line)
     _say_diversity(console, result)

@@ -10,7 +10,7 @@ from optimizer.cli.console import Lines, csv_text, facts_table, json_text, print
 from optimizer.cli.result import print_answer, print_result, result_json
 from optimizer.cli.tables import genes_table, importance_tables, metrics_table
 from optimizer.errors import ConfigError
-from optimizer.judging.judgement import Judgement, opened_result
+from optimizer.judging.judgement import Judgement, read_opened_result
 from optimizer.judging.verdict import find_pick
 from optimizer.run.exported import (
     Columns,
@@ -36,7 +36,7 @@ STUDY = ".journal"
 def print_run(path: Path, *, is_whole: bool, as_json: bool) -> None:
     """Print a run's result, or how far it got."""
     with RunStore.open(path) as store:
-        result, judgement = opened_result(store)
+        result, judgement = read_opened_result(store)
         labels = read_labels(store.path)
         if as_json:
             found = result and result_json(result, judgement)
@@ -190,7 +190,7 @@ def write_program(
 
 def _load_judged_result(store: RunStore) -> tuple[RunResult, Judgement | None]:
     """The result of a run that has one, with what was opened of it, and its judgement."""
-    result, judgement = opened_result(store)
+    result, judgement = read_opened_result(store)
     return result or require_result(store), judgement
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from data.checks import Flags, Floats, Ints
 from optimizer.evidence.figures import Figure, Number, Why, make_undefined, numbers
-from optimizer.evidence.philox import places, units, words
-from optimizer.evidence.returns import varies
+from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
+from optimizer.evidence.returns import is_varying
 from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
 
 FEWEST_DAYS = 20
@@ -66,15 +66,15 @@ class BootstrapRecord(Statistic):
         )
 
 
-def block_length(columns: Floats) -> Figure:
-    """Mean length of a block: the median over columns [D, F] of what Politis and White choose.
+def choose_block_length(columns: Floats) -> Figure:
+    """Mean length of a block: the median over columns [D, F] of that of Politis and White.
 
     Returns:
         Days, at least 1; undefined below 20 days and where no column varies.
     """
     if len(columns) < FEWEST_DAYS:
         return make_undefined(f"fewer than {FEWEST_DAYS} days")
-    lengths = [_estimate_block_length(column) for column in columns[:, varies(columns)].T]
+    lengths = [_estimate_block_length(column) for column in columns[:, is_varying(columns)].T]
     known = [length for length in lengths if not math.isnan(length)]
     return Figure(float(np.median(known))) if known else make_undefined("no trial varies")
 
@@ -88,23 +88,23 @@ def resample(seed: int, index: int, days: int, block: float) -> Ints:
         days: D.
         block: Mean length of a run.
     """
-    drawn = words(seed, index, "bootstrap", 2 * days)
-    begins = units(drawn[0::2]) < 1 / block
+    drawn = draw_words(seed, index, "bootstrap", 2 * days)
+    begins = scale_to_unit(drawn[0::2]) < 1 / block
     begins[0] = True
     day = np.arange(days)
     begun = np.maximum.accumulate(np.where(begins, day, 0))
-    drawn_days: Ints = (places(drawn[1::2], days)[begun] + day - begun) % days
+    drawn_days: Ints = (scale_to_index(drawn[1::2], days)[begun] + day - begun) % days
     return drawn_days
 
 
-def against_nothing(
+def compare_with_nothing(
     columns: Floats, block: Figure, seed: int, resamples: int = DEFAULT_RESAMPLES
 ) -> BootstrapRecord:
     """Test columns of days against an account that does nothing.
 
     Args:
         columns: [D, N]; those without spread take no part.
-        block: From `block_length`.
+        block: From `choose_block_length`.
         seed: Seed of the run.
         resamples: B, at least 1.
 
@@ -113,13 +113,15 @@ def against_nothing(
     """
     days = len(columns)
     why = f"fewer than {FEWEST_DAYS} days" if days < FEWEST_DAYS else block.why
-    spread = np.zeros(columns.shape[1]) if why else long_run_deviations(columns, block.value)
+    spread = (
+        np.zeros(columns.shape[1]) if why else compute_long_run_deviations(columns, block.value)
+    )
     is_kept = spread > 0
     if not is_kept.any():
         none = dict.fromkeys(CHANCES, make_undefined(why or "no trial varies"))
         return BootstrapRecord(resamples=resamples, better=0, **numbers(block=block, **none))
     drawn = draw_days(seed, resamples, days, block.value)
-    against = Against(columns[:, is_kept], spread[is_kept], drawn)
+    against = BootstrapTests(columns[:, is_kept], spread[is_kept], drawn)
     chances = against.reality_check[1], *against.superior[1:]
     by_name = dict(zip(CHANCES, chances, strict=True))
     return BootstrapRecord(
@@ -127,7 +129,7 @@ def against_nothing(
     )
 
 
-def long_run_deviations(columns: Floats, block: float) -> Floats:
+def compute_long_run_deviations(columns: Floats, block: float) -> Floats:
     """Standard deviation of the mean of resampled columns [D, N], times the root of D, [N]: w.
 
     0 where a column does not vary.
@@ -142,22 +144,22 @@ def long_run_deviations(columns: Floats, block: float) -> Floats:
     # Each stands for two, but the first and, of an even number of days, the last.
     waves[1 : (days + 1) // 2] *= 2
     deviations = np.empty(columns.shape[1])
-    for part in _chunks(columns.shape[1], 2 * days):
+    for part in _chunk_columns(columns.shape[1], 2 * days):
         around = columns[:, part] - columns[:, part].mean(axis=0)
         spectrum = np.fft.rfft(around, axis=0)
         squares = waves @ (spectrum.real**2 + spectrum.imag**2)
         # Below that a sum has cancelled, and rounding is left.
-        is_known = varies(columns[:, part]) & (squares > 1e-12 * (around**2).mean(axis=0))
+        is_known = is_varying(columns[:, part]) & (squares > 1e-12 * (around**2).mean(axis=0))
         deviations[part] = np.sqrt(np.where(is_known, squares, 0.0))
     return deviations
 
 
-class Against:
+class BootstrapTests:
     """The tests of columns that vary.
 
     Args:
         columns: [D, K].
-        spread: [K] of `long_run_deviations`, above 0.
+        spread: [K] of `compute_long_run_deviations`, above 0.
         drawn: [B, D] of `draw_days`.
     """
 
@@ -176,7 +178,9 @@ class Against:
     def reality_check(self) -> tuple[Figure, Figure]:
         """White's statistic and its p."""
         observed = self._root * float(self._means.max())
-        return Figure(observed), _share(observed, self._greatest(np.ones(len(self._means))))
+        return Figure(observed), _compute_p(
+            observed, self._find_greatest(np.ones(len(self._means)))
+        )
 
     @property
     def superior(self) -> tuple[Figure, Figure, Figure, Figure]:
@@ -187,18 +191,18 @@ class Against:
         consistent = np.where(is_near, self._means, 0.0)
         return (
             Figure(observed),
-            self._p_around(observed, lower),
-            self._p_around(observed, consistent),
-            self._p_around(observed, self._means),
+            self._compute_p_around(observed, lower),
+            self._compute_p_around(observed, consistent),
+            self._compute_p_around(observed, self._means),
         )
 
     @property
     def better(self) -> tuple[int, ...]:
-        """Places of the columns that Romano and Wolf name."""
+        """Indices of the columns that Romano and Wolf name."""
         rank = min(math.ceil(0.95 * (len(self._away) + 1)), len(self._away)) - 1
         among = np.ones(len(self._scores), np.bool_)
         while among.any():
-            greatest = self._greatest(self._spread, among=among)
+            greatest = self._find_greatest(self._spread, among=among)
             leaving = among & (self._scores > np.sort(greatest)[rank])
             if not leaving.any():
                 break
@@ -207,13 +211,13 @@ class Against:
 
     @property
     def _parts(self) -> Iterator[slice]:
-        return _chunks(len(self._means), max(len(self._away), self._days))
+        return _chunk_columns(len(self._means), max(len(self._away), self._days))
 
-    def _p_around(self, observed: float, centres: Floats) -> Figure:
-        greatest = self._greatest(self._spread, self._root * (self._means - centres))
-        return _share(observed, np.maximum(greatest, 0.0))
+    def _compute_p_around(self, observed: float, centres: Floats) -> Figure:
+        greatest = self._find_greatest(self._spread, self._root * (self._means - centres))
+        return _compute_p(observed, np.maximum(greatest, 0.0))
 
-    def _greatest(
+    def _find_greatest(
         self, spread: Floats, shifts: Floats | None = None, among: Flags | None = None
     ) -> Floats:
         """Greatest (sqrt(D) (a* - a) + shift) / spread of each resample over some columns, [B]."""
@@ -226,14 +230,14 @@ class Against:
         return greatest
 
 
-def _share(observed: float, resampled: Floats) -> Figure:
+def _compute_p(observed: float, resampled: Floats) -> Figure:
     """The p of what is observed: resamples that reach it, and itself."""
     reaching = np.count_nonzero(resampled >= observed - EQUAL * abs(observed))
     return Figure((1 + int(reaching)) / (len(resampled) + 1))
 
 
 def draw_days(seed: int, resamples: int, days: int, block: float) -> Floats:
-    """How often each resample draws each day, [B, D]."""
+    """Count of each day in each resample, [B, D]."""
     drawn = np.empty((resamples, days))
     for row in range(resamples):
         drawn[row] = np.bincount(resample(seed, row + 1, days, block), minlength=days)
@@ -241,7 +245,7 @@ def draw_days(seed: int, resamples: int, days: int, block: float) -> Floats:
 
 
 def _estimate_block_length(column: Floats) -> float:
-    """What Politis and White choose for a column [D], D at least 20; NaN where it is undefined."""
+    """Block length of Politis and White for a column [D], D at least 20; NaN if undefined."""
     days = len(column)
     around = column - column.mean()
     fewest = max(5, math.floor(math.log10(days)))
@@ -265,7 +269,7 @@ def _estimate_block_length(column: Floats) -> float:
     return max(1.0, min(length, math.ceil(min(3 * math.sqrt(days), days / 3))))
 
 
-def _chunks(count: int, rows: int) -> Iterator[slice]:
+def _chunk_columns(count: int, rows: int) -> Iterator[slice]:
     """Slices of columns whose arrays with so many rows stay small."""
     step = max(1, CHUNK_NUMBERS // max(rows, 1))
     return (slice(first, min(first + step, count)) for first in range(0, count, step))

@@ -17,7 +17,7 @@ from optimizer.evidence.splits import Split
 from optimizer.evidence.statistic import Around, Statistic, Weighed
 from optimizer.evidence.strength import strength_of_sums
 
-Places = Mapping[tuple[int, int, int], int]
+WindowIndices = Mapping[tuple[int, int, int], int]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class StabilityRecord(Statistic):
         )
 
 
-def fixed_paths(
+def evaluate_fixed_paths(
     sums: Floats,
     windows: Sequence[Window],
     splits: Sequence[Split],
@@ -52,7 +52,7 @@ def fixed_paths(
 
     Args:
         sums: [N, W, 2] sum of R and sum of R squared of trials of one search.
-        windows: [W] from `optimizer.evidence.splits.distinct`.
+        windows: [W] from `optimizer.evidence.splits.list_windows`.
         splits: From `optimizer.evidence.splits.combinatorial`.
         of_paths: From `optimizer.evidence.splits.paths`.
 
@@ -78,9 +78,11 @@ def summarise_strengths(strengths: Sequence[Figure]) -> dict[str, Figure]:
     return {name: Figure(float(value)) for name, value in spread.items()}
 
 
-def _sum_test_groups(sums: Floats, split: Split, window_indices: Places) -> dict[int, Floats]:
+def _sum_test_groups(
+    sums: Floats, split: Split, window_indices: WindowIndices
+) -> dict[int, Floats]:
     """Sums [2] of a split's own choice in each group that it tests; 0 where it has none."""
-    chosen = _strongest(_sum_windows(sums, split.train, window_indices))
+    chosen = _find_strongest(_sum_windows(sums, split.train, window_indices))
     return {
         group: _sum_windows(sums[[chosen]], windows, window_indices)[0]
         if chosen >= 0
@@ -89,14 +91,14 @@ def _sum_test_groups(sums: Floats, split: Split, window_indices: Places) -> dict
     }
 
 
-def _sum_windows(sums: Floats, windows: Sequence[Window], window_indices: Places) -> Floats:
+def _sum_windows(sums: Floats, windows: Sequence[Window], window_indices: WindowIndices) -> Floats:
     """Sums [N, 2] over some of the windows of [N, W, 2]."""
     chosen = [window_indices[w.series, w.start, w.end] for w in windows]
     added: Floats = sums[:, chosen].sum(axis=1)
     return added
 
 
-def _strongest(sums: Floats) -> int:
+def _find_strongest(sums: Floats) -> int:
     """The first trial of greatest strength by sums [N, 2]; -1 where none is defined."""
     is_known = sums[:, 1] > 0
     roots = np.sqrt(np.where(is_known, sums[:, 1], 1.0))

@@ -34,7 +34,7 @@ NOISE_RANGE = {(32, 10): (0.25, 0.75), (96, 40): (0.13, 0.81)}
 
 @dataclass(frozen=True)
 class CscvRecord(Statistic):
-    """What became of the best of one half of the blocks in the other half, over all splits.
+    """The best of one half of the blocks judged in the other half, over all splits.
 
     Args:
         pbo: Share in which the best of one half was not above the middle in the other.
@@ -66,7 +66,7 @@ class CscvRecord(Statistic):
         )
 
 
-class _Seen(NamedTuple):
+class _BestOfHalf(NamedTuple):
     """The best of one half: its ratio there and in the other half, and its rank in the other."""
 
     chosen: float
@@ -96,34 +96,34 @@ def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats) -> CscvRecord:
         none = make_undefined("fewer than two trials")
         return CscvRecord(blocks, **numbers(**dict.fromkeys(FIGURES, none)))
     choices = list(combinations(range(blocks), blocks // 2))
-    seen: list[_Seen] = [_Seen(0.0, 0.0, 0.0)] * splits
+    seen: list[_BestOfHalf] = [_BestOfHalf(0.0, 0.0, 0.0)] * splits
     chunks = [slice(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
-    totals = [_totals(trades[chunk], sum_r[chunk], sum_r2[chunk]) for chunk in chunks]
+    totals = [_stack_totals(trades[chunk], sum_r[chunk], sum_r2[chunk]) for chunk in chunks]
     ratios = np.empty((2, AT_ONCE, count))
     for first in range(0, splits // 2, AT_ONCE):
         ones = range(first, min(first + AT_ONCE, splits // 2))
         for chunk, total in zip(chunks, totals, strict=True):
-            _fill(total, [choices[i] for i in ones], ratios[0, :, chunk])
+            _compute_ratios(total, [choices[i] for i in ones], ratios[0, :, chunk])
             # The complement of the first choice is the last one, and so on inwards.
-            _fill(total, [choices[-1 - i] for i in ones], ratios[1, :, chunk])
+            _compute_ratios(total, [choices[-1 - i] for i in ones], ratios[1, :, chunk])
         for i, ratios_here, ratios_there in zip(ones, *ratios, strict=False):
             seen[i], seen[-1 - i] = (
-                _judge(ratios_here, ratios_there),
-                _judge(ratios_there, ratios_here),
+                _judge_best(ratios_here, ratios_there),
+                _judge_best(ratios_there, ratios_here),
             )
     return CscvRecord(blocks, **numbers(**_summarise_splits(seen, count)))
 
 
-def _totals(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Floats:
-    """The same totals as [S, 3, N], so that a half adds whole blocks."""
+def _stack_totals(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Floats:
+    """Totals as [S, 3, N], so that a half adds whole blocks."""
     return np.stack([trades.T, sum_r.T, sum_r2.T], axis=1).astype(np.float64)
 
 
-def _fill(totals: Floats, choices: Sequence[tuple[int, ...]], out: Floats) -> None:
+def _compute_ratios(totals: Floats, choices: Sequence[tuple[int, ...]], out: Floats) -> None:
     """Write Sharpe ratios per trade [C, N] over each choice of blocks; -inf where undefined."""
     spread = np.empty(totals.shape[2])
     with np.errstate(divide="ignore", invalid="ignore"):
-        for (n, a, q), ratios in zip(_sums(totals, choices), out, strict=False):
+        for (n, a, q), ratios in zip(_sum_choices(totals, choices), out, strict=False):
             np.multiply(a, a, out=spread)
             np.divide(spread, n, out=spread)
             np.subtract(q, spread, out=spread)
@@ -135,7 +135,7 @@ def _fill(totals: Floats, choices: Sequence[tuple[int, ...]], out: Floats) -> No
             ratios[is_flat] = -np.inf
 
 
-def _sums(totals: Floats, choices: Sequence[tuple[int, ...]]) -> Iterator[Floats]:
+def _sum_choices(totals: Floats, choices: Sequence[tuple[int, ...]]) -> Iterator[Floats]:
     """Totals [3, N] of each choice of blocks, added ascending; neighbours share what they can."""
     sums = np.empty((len(choices[0]), *totals.shape[1:]))
     before: tuple[int, ...] = (-1,) * len(sums)
@@ -147,24 +147,24 @@ def _sums(totals: Floats, choices: Sequence[tuple[int, ...]]) -> Iterator[Floats
         before = chosen
 
 
-def _judge(here: Floats, there: Floats) -> _Seen:
+def _judge_best(here: Floats, there: Floats) -> _BestOfHalf:
     best = int(here.argmax())
     value = there[best]
     below, equal = np.count_nonzero(there < value), np.count_nonzero(there == value)
-    return _Seen(float(here[best]), float(value), below + (equal + 1) / 2)
+    return _BestOfHalf(float(here[best]), float(value), below + (equal + 1) / 2)
 
 
-def _summarise_splits(seen: list[_Seen], count: int) -> dict[str, Figure]:
+def _summarise_splits(seen: list[_BestOfHalf], count: int) -> dict[str, Figure]:
     ranks = np.array([split.rank for split in seen])
     w = ranks / (count + 1)
     # A logit is at most 0 where the rank is at most the middle one, which is free of rounding.
     pbo = Figure(float(np.mean(2 * ranks <= count + 1)))
     loss = Figure(float(np.mean([split.other < 0 for split in seen])))
     median_logit = Figure(float(np.median(np.log(w / (1 - w)))))
-    return dict(zip(FIGURES, (pbo, loss, *_line(seen), median_logit), strict=True))
+    return dict(zip(FIGURES, (pbo, loss, *_fit_line(seen), median_logit), strict=True))
 
 
-def _line(seen: list[_Seen]) -> tuple[Figure, Figure]:
+def _fit_line(seen: list[_BestOfHalf]) -> tuple[Figure, Figure]:
     pairs = np.array([(s.chosen, s.other) for s in seen if np.isfinite([s.chosen, s.other]).all()])
     if len(pairs) < 2 or np.ptp(pairs[:, 0]) == 0:
         return (make_undefined("no two splits differ in the best ratio"),) * 2

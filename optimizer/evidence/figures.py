@@ -1,4 +1,4 @@
-"""A number of evidence that may be undefined, and then says why."""
+"""A number of evidence, or the reason why it is undefined."""
 
 import math
 from collections.abc import Mapping
@@ -49,8 +49,8 @@ def make_undefined(why: str) -> Figure:
     return Figure(math.nan, why)
 
 
-def first_reason(*figures: Figure) -> str:
-    """Why the first undefined one is so; empty where all are defined."""
+def find_first_reason(*figures: Figure) -> str:
+    """Reason of the first undefined figure; empty where all are defined."""
     return next((figure.why for figure in figures if figure.why), "")
 
 

@@ -11,7 +11,7 @@ from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.search.archive import EXACT_OBJECTIVES
 
 IDLE = {"profit_factor": 1.0, "max_drawdown": 1.0, "exposure": 1.0}
-"""Where an account that does nothing stands in metrics, at worst; it has 0 of what is maximised."""
+"""Metrics of an account that does nothing, at worst; it has 0 of those that are maximised."""
 
 
 def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool]) -> Figure:
@@ -24,12 +24,14 @@ def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool])
         maximised: [O], whether more is better.
 
     Returns:
-        0 of an empty front; undefined where an objective has no place for such an account, and
+        0 of an empty front; undefined where an objective has no value for such an account, and
         with more objectives than hypervolume is exact for.
     """
     if len(names) > EXACT_OBJECTIVES:
         return make_undefined(f"more than {EXACT_OBJECTIVES} objectives")
-    reference = np.array([_idle(name, up) for name, up in zip(names, maximised, strict=True)])
+    reference = np.array(
+        [_find_idle_value(name, up) for name, up in zip(names, maximised, strict=True)]
+    )
     if np.isnan(reference).any():
         lost = names[int(np.isnan(reference).argmax())]
         return make_undefined(f"an account that does nothing has no {lost}")
@@ -43,5 +45,5 @@ def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool])
     return Figure(float(moocore.hypervolume(ahead, ref=0.0)))
 
 
-def _idle(name: str, is_maximised: bool) -> float:
+def _find_idle_value(name: str, is_maximised: bool) -> float:
     return IDLE.get(name, 0.0 if is_maximised else math.nan)

@@ -1,6 +1,6 @@
 """Does any trade use a bar that comes after it? Cuts, poisoned bars, and what must stay equal.
 
-Whoever has an engine evaluates all members before each cut on three series: as it is, ended at the
+All members are evaluated before each cut on three series: as it is, ended at the
 cut, and poisoned from the cut on. Source: house rule.
 
 A trade is entered on the bar after its signal, so that an indicator that reads one bar ahead reads
@@ -46,7 +46,7 @@ class CausalRecord(Statistic):
     first: Annotated[str, OPTIONAL] = ""
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
-        """How many differences, and where the first lies."""
+        """Count of differences, and the first of them."""
         sentence = f"No trade of any member uses a later bar: {self.cuts} cuts, 0 differences."
         if self.mismatches:
             later = f"{self.mismatches} differences, the first before {self.first}"
@@ -54,7 +54,7 @@ class CausalRecord(Statistic):
         yield Weighed("look-ahead", sentence, AGAINST if self.mismatches else "")
 
 
-def cuts(window: Window, ledgers: Sequence[Ledger]) -> tuple[int, ...]:
+def choose_cuts(window: Window, ledgers: Sequence[Ledger]) -> tuple[int, ...]:
     """Bars at which a window is cut, ascending, each once.
 
     Args:
@@ -74,8 +74,8 @@ def cuts(window: Window, ledgers: Sequence[Ledger]) -> tuple[int, ...]:
     return tuple(sorted(cut for cut in bars if window.start < cut <= window.end))
 
 
-def causality_seconds(lengths: Iterable[int], members: int) -> float:
-    """About how long it takes to judge so many members before all cuts of windows, on any cores.
+def estimate_causality_seconds(lengths: Iterable[int], members: int) -> float:
+    """Seconds that all cuts of windows take for so many members, about, on any cores.
 
     Args:
         lengths: Bars of each window.
@@ -92,7 +92,7 @@ def causality_seconds(lengths: Iterable[int], members: int) -> float:
 
 
 def poison_bars(bars: Bars, cut: int) -> Bars:
-    """The same bars before a cut, and from it on prices doubled and halved in turn.
+    """Bars that are equal before a cut, and from it on prices doubled and halved in turn.
 
     Volume is there multiplied by 1,000, plus 1. Extra columns are halved and of the other sign
     there, or 1 where they were 0 or unknown: no value is left as it was.
@@ -111,8 +111,8 @@ def poison_bars(bars: Bars, cut: int) -> Bars:
     return replace(bars, **prices, volume=volume, extra=extra)
 
 
-def same_bits(left: Floats, right: Floats) -> Flags:
-    """Which individuals [P] have equal bits in all their accumulators [P, W, A]."""
+def compare_bits(left: Floats, right: Floats) -> Flags:
+    """Whether individuals [P] have equal bits in all their accumulators [P, W, A]."""
     shape = (len(left), -1)
     bits = [
         np.ascontiguousarray(accumulators).view(np.int64).reshape(shape)
@@ -122,7 +122,7 @@ def same_bits(left: Floats, right: Floats) -> Flags:
     return same
 
 
-def signals_taken(accumulators: Floats) -> Floats:
+def count_signals_taken(accumulators: Floats) -> Floats:
     """Signals that found the account flat, traded or rejected, [...] of accumulators [..., A].
 
     Up to the bar before a cut they are the same whatever the bars from the cut on are: whether the
@@ -133,7 +133,7 @@ def signals_taken(accumulators: Floats) -> Floats:
     return taken
 
 
-def begins(cut_short: Ledger, whole: Ledger) -> bool:
+def is_beginning(cut_short: Ledger, whole: Ledger) -> bool:
     """Whether a ledger up to a cut, but for the trade that the cut ended, begins the whole one."""
     count = len(cut_short)
     if count and cut_short.reason[-1] == REASONS.index("end"):

@@ -21,7 +21,7 @@ from data.bars import Bars, Window
 from data.checks import Flags, Floats, Ints
 from data.timeframe import UNITS_NS
 from optimizer.errors import ConfigError
-from optimizer.evidence.philox import Words, words
+from optimizer.evidence.philox import Words, draw_words
 
 Keep = Literal["none", "day", "week"]
 """The rhythm that shuffled bodies and gaps keep: none, the minute of the day, or of the week."""
@@ -33,7 +33,7 @@ PERIODS_NS: dict[str, int] = {"none": 1, "day": UNITS_NS["d"], "week": UNITS_NS[
 
 
 class Origins(NamedTuple):
-    """Where a shuffled series has its parts from.
+    """Bars that a shuffled series has its parts from.
 
     Args:
         bodies: [T] number of the bar whose body and volume stand at each bar; columns that are
@@ -80,10 +80,10 @@ class _Series:
 
 
 class _Classes:
-    """Places [m] in classes, within which things are shuffled.
+    """Positions [m] in classes, within which bodies or gaps are shuffled.
 
     Args:
-        names: [m] of the class of each place.
+        names: [m] of the class of each position.
     """
 
     def __init__(self, names: Ints) -> None:
@@ -93,7 +93,7 @@ class _Classes:
         self._places = np.argsort(self._dense, kind="stable")
 
     def shuffle(self, drawn: Words) -> Ints:
-        """Which place [m] each place takes its thing from: of its class, in the order of words."""
+        """Position [m] that each position is filled from: of its class, in the order of words."""
         by_word = np.argsort(drawn)
         ordered = drawn[by_word]
         if (ordered[1:] == ordered[:-1]).any():
@@ -130,22 +130,22 @@ class NullMarkets:
         ranges = [_find_range(number, windows) for number in range(len(series))]
         ended = [bars.until(end) for bars, (_, end) in zip(series, ranges, strict=True)]
         moving = [np.arange(max(start, 1), end) for start, end in ranges]
-        self.keep: Keep = _chosen_keep(ended, moving) if keep == "auto" else keep
+        self.keep: Keep = _choose_keep(ended, moving) if keep == "auto" else keep
         self._seed = seed
         self._times = np.unique(np.concatenate([bars.timestamp for bars in ended]))
         is_common = _is_common(self._times, ended)
         self._series = [
-            _taken_apart(bars, moving_bars, self._times, is_common, PERIODS_NS[self.keep])
+            _split_series(bars, moving_bars, self._times, is_common, PERIODS_NS[self.keep])
             for bars, moving_bars in zip(ended, moving, strict=True)
         ]
 
-    def origins(self, index: int) -> tuple[Origins, ...]:
-        """Where shuffled market `index`, from 1 on, has the bodies and gaps of each series from."""
-        bodies, gaps = (self._words(index, purpose) for purpose in ("null_body", "null_gap"))
+    def draw_origins(self, index: int) -> tuple[Origins, ...]:
+        """Bars of the bodies and gaps of each series in shuffled market `index`, from 1 on."""
+        bodies, gaps = (self._draw_words(index, purpose) for purpose in ("null_body", "null_gap"))
         return tuple(
             Origins(
-                _among_all(series, series.bodies.shuffle(bodies[series.number])),
-                _among_all(series, series.gaps.shuffle(gaps[series.number])),
+                _number_bars(series, series.bodies.shuffle(bodies[series.number])),
+                _number_bars(series, series.gaps.shuffle(gaps[series.number])),
             )
             for series in self._series
         )
@@ -154,29 +154,29 @@ class NullMarkets:
         """Shuffled market `index`, from 1 on: [S] series that end with their windows."""
         return tuple(
             _shuffle_series(series, origins)
-            for series, origins in zip(self._series, self.origins(index), strict=True)
+            for series, origins in zip(self._series, self.draw_origins(index), strict=True)
         )
 
     def list_mirrored_bars(self, index: int) -> tuple[Ints, ...]:
         """Numbers of the bars of each series that mirrored market `index` turns, ascending."""
-        tops = self._tops(index)
+        tops = self._draw_tops(index)
         return tuple(
             series.moving[series.may_turn & tops[series.number]] for series in self._series
         )
 
     def mirror_market(self, index: int) -> tuple[Bars, ...]:
         """Mirrored market `index`, from 1 on: [S] series that end with their windows."""
-        tops = self._tops(index)
+        tops = self._draw_tops(index)
         return tuple(
             _mirror_series(series, series.may_turn & tops[series.number]) for series in self._series
         )
 
-    def _words(self, index: int, purpose: str) -> Words:
-        return words(self._seed, index, purpose, len(self._times))
+    def _draw_words(self, index: int, purpose: str) -> Words:
+        return draw_words(self._seed, index, purpose, len(self._times))
 
-    def _tops(self, index: int) -> Flags:
+    def _draw_tops(self, index: int) -> Flags:
         """Whether the top bit of each time's word is 1."""
-        tops: Flags = self._words(index, "null_mirror") >> np.uint64(63) == 1
+        tops: Flags = self._draw_words(index, "null_mirror") >> np.uint64(63) == 1
         return tops
 
 
@@ -187,17 +187,17 @@ def _find_range(number: int, windows: Sequence[Window]) -> tuple[int, int]:
     return min(window.start for window in searched), max(window.end for window in searched)
 
 
-def _chosen_keep(series: Sequence[Bars], moving: Sequence[Ints]) -> Keep:
+def _choose_keep(series: Sequence[Bars], moving: Sequence[Ints]) -> Keep:
     for bars, moving_bars in zip(series, moving, strict=True):
         _, counts = np.unique(
-            _slots(bars.timestamp[moving_bars], PERIODS_NS["day"]), return_counts=True
+            _find_slots(bars.timestamp[moving_bars], PERIODS_NS["day"]), return_counts=True
         )
         if (counts < FEWEST_IN_SLOT).any():
             return "none"
     return "day"
 
 
-def _slots(times: Ints, period_ns: int) -> Ints:
+def _find_slots(times: Ints, period_ns: int) -> Ints:
     """Minute of each time within its period."""
     minutes: Ints = times % period_ns // UNITS_NS["m"]
     return minutes
@@ -212,13 +212,13 @@ def _is_common(times: Ints, series: Sequence[Bars]) -> Flags:
     return flags
 
 
-def _taken_apart(
+def _split_series(
     bars: Bars, moving: Ints, times: Ints, is_common: Flags, period_ns: int
 ) -> _Series:
     opened_at = bars.timestamp[moving]
     number = np.searchsorted(times, opened_at)
     is_opener = opened_at - bars.timestamp[moving - 1] > bars.timeframe_ns
-    body_class = 2 * _slots(opened_at, period_ns) + is_common[number]
+    body_class = 2 * _find_slots(opened_at, period_ns) + is_common[number]
     opening = bars.open[moving]
     ratios = _Ratios(
         opening / bars.close[moving - 1],
@@ -239,8 +239,8 @@ def _taken_apart(
     )
 
 
-def _among_all(series: _Series, taken: Ints) -> Ints:
-    """Places among the bars that move as numbers of bars [T]."""
+def _number_bars(series: _Series, taken: Ints) -> Ints:
+    """Numbers of bars [T] from positions among the bars that move."""
     return np.concatenate([np.arange(len(series.bars) - len(taken)), series.moving[taken]])
 
 
@@ -254,12 +254,12 @@ def _shuffle_series(series: _Series, origins: Origins) -> Bars:
         name: column if name in bars.dated else column[origins.bodies]
         for name, column in bars.extra.items()
     }
-    return _rebuilt(series, ratios, bars.volume[origins.bodies], extra)
+    return _rebuild_bars(series, ratios, bars.volume[origins.bodies], extra)
 
 
 def _mirror_series(series: _Series, turns: Flags) -> Bars:
     chosen = (np.where(turns, *pair) for pair in zip(series.turned, series.ratios, strict=True))
-    return _rebuilt(series, _Ratios(*chosen), series.bars.volume, series.bars.extra)
+    return _rebuild_bars(series, _Ratios(*chosen), series.bars.volume, series.bars.extra)
 
 
 def _mirror_ratios(ratios: _Ratios, is_opener: Flags) -> _Ratios:
@@ -277,7 +277,9 @@ def _mean(values: Floats) -> float:
     return float(np.add.accumulate(values)[-1]) / len(values) if len(values) else float("nan")
 
 
-def _rebuilt(series: _Series, ratios: _Ratios, volume: Floats, extra: Mapping[str, Floats]) -> Bars:
+def _rebuild_bars(
+    series: _Series, ratios: _Ratios, volume: Floats, extra: Mapping[str, Floats]
+) -> Bars:
     """The series with other bars in its window, prices multiplied forwards from the last kept."""
     kept = len(series.bars) - len(series.moving)
     steps = np.empty(2 * len(series.moving) + 1)

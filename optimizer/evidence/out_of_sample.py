@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from data.bars import Bars, Window
 from engine.accounts.ledger import Ledger
 from optimizer.evidence.figures import Figure, Number, Why, make_undefined
-from optimizer.evidence.returns import closing_days, daily_returns, list_days
+from optimizer.evidence.returns import count_closing_days, daily_returns, list_days
 from optimizer.evidence.sharpe import compute_psr
 from optimizer.evidence.statistic import MOST_DOUBT, Statistic, choose_side
 from optimizer.evidence.strength import sum_r_and_squares
@@ -56,7 +56,7 @@ class OutOfSample(Statistic):
 
     @property
     def unseen(self) -> Unseen:
-        """The same as the rules of the verdict take it."""
+        """Trades on unseen bars as the rules of the verdict take them."""
         mean_r, psr = (
             Figure(value) if value is not None else make_undefined(self.why.get(name) or "unknown")
             for name, value in (("mean_r", self.mean_r), ("psr", self.psr))
@@ -64,7 +64,7 @@ class OutOfSample(Statistic):
         return Unseen(self.trades, self.closing_days, mean_r, psr)
 
     def find_side(self, times: int) -> str:
-        """What they say after so many looks or searches, which may be neither."""
+        """Side that they are on after so many looks or searches; empty for neither."""
         is_for = self.unseen.confirms(times)
         return choose_side(is_for) if is_for or self.unseen.contradicts else ""
 
@@ -72,7 +72,7 @@ class OutOfSample(Statistic):
 def measure_out_of_sample(
     ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window]
 ) -> Unseen:
-    """What was traded in windows that a search had not seen.
+    """Trades in windows that a search had not seen.
 
     Args:
         ledgers: [W], of the pick on held-out bars, or of each fold's own pick in its test.
@@ -84,7 +84,7 @@ def measure_out_of_sample(
     column = daily_returns([ledgers], series, windows, list_days(series, windows))[:, 0]
     return Unseen(
         trades,
-        closing_days(ledgers, series, windows),
+        count_closing_days(ledgers, series, windows),
         Figure(sum_r / trades) if trades else make_undefined("no trades"),
         compute_psr(column),
     )

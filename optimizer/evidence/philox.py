@@ -13,7 +13,7 @@ from optimizer.search.randomness import stream
 Words = npt.NDArray[np.uint64]
 
 
-def words(seed: int, index: int, purpose: str, count: int) -> Words:
+def draw_words(seed: int, index: int, purpose: str, count: int) -> Words:
     """The first words of the stream at an address.
 
     Args:
@@ -32,12 +32,12 @@ def words(seed: int, index: int, purpose: str, count: int) -> Words:
     return raw
 
 
-def units(drawn: Words) -> Floats:
+def scale_to_unit(drawn: Words) -> Floats:
     """Words as numbers from 0 up to but not including 1, of the same shape: their upper 53 bits."""
     return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def places(drawn: Words, count: int) -> Ints:
+def scale_to_index(drawn: Words, count: int) -> Ints:
     """Words as places among `count`, of the same shape."""
-    indices: Ints = np.minimum(np.floor(units(drawn) * count), count - 1).astype(np.int64)
+    indices: Ints = np.minimum(np.floor(scale_to_unit(drawn) * count), count - 1).astype(np.int64)
     return indices

@@ -30,7 +30,7 @@ class PickRecord(Numbers):
     trades_by_symbol: Annotated[Mapping[str, int], OPTIONAL] = field(default_factory=dict)
 
     def describe(self) -> str:
-        """Which member is the one answer of a run, and why."""
+        """Sentence on the member that is the one answer of a run, and why."""
         why = "named by --pick" if self.is_named else "the strongest of the front"
         trades = f"Member {self.member}, {why}: {format_count(self.trades, 'trade')}"
         if self.strength is None:

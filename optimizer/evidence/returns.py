@@ -66,7 +66,7 @@ def daily_returns(
     # Of each bar once: trials have many more trades than there are bars.
     bar_days = [np.searchsorted(days, _list_dates(window, series)) for window in windows]
     columns = [
-        _column(
+        _sum_days(
             of_trial, windows, bar_days, np.zeros(len(days)) if before is None else before[:, n]
         )
         for n, of_trial in enumerate(ledgers)
@@ -74,17 +74,19 @@ def daily_returns(
     return np.array(columns).reshape(len(columns), len(days)).T
 
 
-def closing_days(
+def count_closing_days(
     ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window]
 ) -> int:
     """On how many different days the trades [W] of one trial were closed."""
     pairs = zip(ledgers, windows, strict=True)
-    closed = [_dates(series[window.series].timestamp[ledger.exit_bar]) for ledger, window in pairs]
+    closed = [
+        _find_dates(series[window.series].timestamp[ledger.exit_bar]) for ledger, window in pairs
+    ]
     return len(np.unique(np.concatenate(closed)))
 
 
-def varies(columns: Floats) -> Flags:
-    """Which columns [D, N] hold two different values, [N]; rounding cannot hide that none do."""
+def is_varying(columns: Floats) -> Flags:
+    """Whether columns [D, N] hold two different values, [N]; exact, unlike a deviation of 0."""
     differ: Flags = (columns != columns[:1]).any(axis=0)
     return differ
 
@@ -94,7 +96,7 @@ def sharpe_ratios(columns: Floats) -> Floats:
     if len(columns) < FEWEST_DAYS:
         return np.full(columns.shape[1], np.nan)
     deviation = columns.std(axis=0, ddof=1)
-    is_known = varies(columns) & (deviation > 0)
+    is_known = is_varying(columns) & (deviation > 0)
     means = np.where(is_known, columns.mean(axis=0), np.nan)
     ratios: Floats = means / np.where(is_known, deviation, 1.0)
     return ratios
@@ -113,7 +115,7 @@ def moments(column: Floats) -> Daily:
         return Daily(days, *[make_undefined(f"fewer than {FEWEST_DAYS} days")] * 3)
     around = column - column.mean()
     m2 = float(np.mean(around**2))
-    if not varies(column[:, None])[0] or m2 * m2 == 0:
+    if not is_varying(column[:, None])[0] or m2 * m2 == 0:
         return Daily(days, *[make_undefined("all days are equal")] * 3)
     return Daily(
         days,
@@ -143,7 +145,7 @@ def efficiency(trained: Floats, tested: Floats) -> Figure:
     return Figure(float(tested.mean()) / before)
 
 
-def _column(
+def _sum_days(
     ledgers: Sequence[Ledger], windows: Sequence[Window], bar_days: Sequence[Ints], before: Floats
 ) -> Floats:
     """R of one trial on each day [D]; `places` [W] are those of the days of a window's bars."""
@@ -156,9 +158,9 @@ def _column(
 
 
 def _list_dates(window: Window, series: Sequence[Bars]) -> Ints:
-    return _dates(series[window.series].timestamp[window.start : window.end])
+    return _find_dates(series[window.series].timestamp[window.start : window.end])
 
 
-def _dates(times: Ints) -> Ints:
+def _find_dates(times: Ints) -> Ints:
     dates: Ints = times // UNITS_NS["d"]
     return dates

@@ -1,4 +1,4 @@
-"""What little changes do to a member: near genes, other costs, other orders of its trades.
+"""Sensitivity of a member to little changes: near genes, other costs, other orders of trades.
 
 All of it is on searched bars. House rules throughout; the plateau is what traders look for by eye
 in a heat map of parameters (Pardo, "The Evaluation and Optimization of Trading Strategies", 2008).
@@ -16,7 +16,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.positions.intrabar import COARSE_SHARE
 from optimizer.evidence.figures import Figure, Number, Why, encode_figure, make_undefined
-from optimizer.evidence.philox import places, units, words
+from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
 from optimizer.evidence.strength import compute_strength, sum_r_and_squares
 from optimizer.goals.near import axis_moves, compute_reach
@@ -63,7 +63,7 @@ class CostRecord(Payload):
 
 @dataclass(frozen=True)
 class RobustRecord(Statistic):
-    """What little changes do to the pick, on searched bars.
+    """Sensitivity of the pick to little changes, on searched bars.
 
     Args:
         plateau: Share of near neighbours that keep half of its strength.
@@ -93,7 +93,7 @@ class RobustRecord(Statistic):
     why: Why = field(default_factory=dict)
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
-        """A check that passes says that a result is sturdy, which luck may be too."""
+        """A sentence a row; a passed check speaks for neither side, for luck may too."""
         for about, sentence in self._sentences():
             is_passed = self.checks.get(CHECKED.get(about, ""), True)
             yield Weighed(about, sentence, "" if is_passed else AGAINST)
@@ -129,7 +129,7 @@ class RobustRecord(Statistic):
             yield "other orders", f"One account in twenty would have fallen by more than {fall}."
 
 
-def neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> Floats:
+def list_neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> Floats:
     """The near neighbours of a member: along each axis, and a cloud around it.
 
     Args:
@@ -141,8 +141,8 @@ def neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> 
     Returns:
         [n, G] legal, each once and none of them the member, in the order in which they were made.
     """
-    cloud = words(seed, member, "near", CLOUD * len(layout)).reshape(CLOUD, len(layout))
-    moves = (2 * units(cloud) - 1) * compute_reach(layout)
+    cloud = draw_words(seed, member, "near", CLOUD * len(layout)).reshape(CLOUD, len(layout))
+    moves = (2 * scale_to_unit(cloud) - 1) * compute_reach(layout)
     moves = np.where(layout.is_int, np.floor(moves + 0.5), moves)
     moved, _ = layout.repair(genome + np.concatenate([axis_moves(layout), moves]))
     distinct = dict.fromkeys(map(tuple, moved.tolist()))
@@ -150,7 +150,7 @@ def neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> 
     return np.array(list(distinct)).reshape(len(distinct), len(layout))
 
 
-def share_that_keeps_half(strength: Figure, others: Floats) -> Figure:
+def compute_plateau(strength: Figure, others: Floats) -> Figure:
     """Share of strengths [n] that are half of a member's own or more.
 
     Args:
@@ -164,18 +164,18 @@ def share_that_keeps_half(strength: Figure, others: Floats) -> Figure:
         return make_undefined(strength.why or "its own strength is not above 0")
     if not len(others):
         return make_undefined("it has no neighbours")
-    return Figure(float(np.mean(keeps_half(strength, others))))
+    return Figure(float(np.mean(is_half_kept(strength, others))))
 
 
-def keeps_half(strength: Figure, others: Floats) -> Flags:
-    """Which strengths [n] are half of a member's own or more; none where that is not above 0."""
+def is_half_kept(strength: Figure, others: Floats) -> Flags:
+    """Whether strengths [n] are half of a member's own or more; never where that is not above 0."""
     kept: Flags = (others >= KEPT_FRAC * strength.value) & (strength.value > 0)
     return kept
 
 
-def cost_line(ledgers: Sequence[Ledger], costs: Costs) -> tuple[CostRecord, ...]:
+def evaluate_costs(ledgers: Sequence[Ledger], costs: Costs) -> tuple[CostRecord, ...]:
     """A member's trades [W] at multiples of what was charged; none of them depends on costs."""
-    return tuple(_cost_point(ledgers, costs, times) for times in COST_TIMES)
+    return tuple(_evaluate_cost(ledgers, costs, times) for times in COST_TIMES)
 
 
 def break_even_bp(ledgers: Sequence[Ledger]) -> Figure:
@@ -191,10 +191,10 @@ def break_even_bp(ledgers: Sequence[Ledger]) -> Figure:
     return Figure(10000 * gross / turnover) if turnover > 0 else make_undefined("no trades")
 
 
-def falls_in_other_orders(
+def simulate_other_orders(
     ledgers: Sequence[Ledger], seed: int, risk_fraction: float
 ) -> tuple[Figure, ...]:
-    """How deep equity would have fallen had the same trades come in other orders.
+    """Deepest falls of equity had the same trades come in other orders.
 
     Each of 1,000 accounts draws as many trades, with replacement.
 
@@ -212,7 +212,7 @@ def falls_in_other_orders(
         return (make_undefined("no trades"),) * len(QUANTILES_PERCENT)
     step = max(1, CHUNK_DRAWS // len(r))
     chunks = [
-        _falls(r, seed, range(first, min(first + step, ORDERS + 1)), risk_fraction)
+        _simulate_falls(r, seed, range(first, min(first + step, ORDERS + 1)), risk_fraction)
         for first in range(1, ORDERS + 1, step)
     ]
     falls = np.sort(np.concatenate(chunks))
@@ -221,7 +221,7 @@ def falls_in_other_orders(
     return tuple(Figure(float(falls[-(-q * ORDERS // 100) - 1])) for q in QUANTILES_PERCENT)
 
 
-def means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> tuple[Figure, ...]:
+def compute_means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> tuple[Figure, ...]:
     """Mean R of the rest with each part left out in turn.
 
     Args:
@@ -231,11 +231,11 @@ def means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> tuple[Fig
     Returns:
         [parts]; undefined where the rest has no trades.
     """
-    return tuple(_mean_without(part, trades, sum_r) for part in range(len(trades)))
+    return tuple(_compute_mean_without(part, trades, sum_r) for part in range(len(trades)))
 
 
 def drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figure:
-    """How far genes move between picks of neighbouring folds: mean share of the span.
+    """Movement of genes between picks of neighbouring folds: mean share of the span.
 
     Args:
         layout: Bounds.
@@ -266,7 +266,7 @@ def evaluate_checks(
     left_out: Sequence[Figure],
     costs: Costs,
 ) -> dict[str, bool]:
-    """Which of `CHECKS` the pick passes; what is undefined passes none.
+    """Outcome of each of `CHECKS` for the pick; an undefined figure passes none.
 
     Args:
         plateau: Share of its neighbours that keep half.
@@ -282,14 +282,14 @@ def evaluate_checks(
     passed = (
         plateau.value >= PLATEAU_LEAST,
         break_even.value >= BREAK_EVEN_LEAST * charge_bp,
-        bool(keeps_half(strength, np.array([delayed.value]))[0]),
+        bool(is_half_kept(strength, np.array([delayed.value]))[0]),
         undecided_frac <= UNDECIDED_MOST,
         bool(left_out) and all(mean.value > 0 for mean in left_out),
     )
     return dict(zip(CHECKS, passed, strict=True))
 
 
-def _cost_point(ledgers: Sequence[Ledger], costs: Costs, times: float) -> CostRecord:
+def _evaluate_cost(ledgers: Sequence[Ledger], costs: Costs, times: float) -> CostRecord:
     r_by_window = [_recompute_r(ledger, times * costs.per_side) for ledger in ledgers]
     return CostRecord(
         times, encode_figure(compute_strength(r_by_window)), sum_r_and_squares(r_by_window)[0]
@@ -304,11 +304,11 @@ def _recompute_r(ledger: Ledger, per_side: float) -> Floats:
     return r
 
 
-def _falls(r: Floats, seed: int, orders: range, risk_fraction: float) -> Floats:
+def _simulate_falls(r: Floats, seed: int, orders: range, risk_fraction: float) -> Floats:
     """Deepest fall of each account; NaN where equity was infinite."""
-    drawn = np.array([words(seed, order, "reorder", len(r)) for order in orders])
+    drawn = np.array([draw_words(seed, order, "reorder", len(r)) for order in orders])
     with np.errstate(over="ignore", invalid="ignore"):
-        factors = 1.0 + risk_fraction * r[places(drawn, len(r))]
+        factors = 1.0 + risk_fraction * r[scale_to_index(drawn, len(r))]
         # Lost once, lost for good: what is multiplied by 0 stays 0.
         equity = np.multiply.accumulate(np.where(factors > 0, factors, 0.0), axis=1)
         peak = np.maximum(np.maximum.accumulate(equity, axis=1), 1.0)
@@ -316,7 +316,7 @@ def _falls(r: Floats, seed: int, orders: range, risk_fraction: float) -> Floats:
     return falls
 
 
-def _mean_without(part: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:
+def _compute_mean_without(part: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:
     count = sum(n for i, n in enumerate(trades) if i != part)
     total = sum(r for i, r in enumerate(sum_r) if i != part)
     return Figure(total / count) if count else make_undefined("no trades in the rest")

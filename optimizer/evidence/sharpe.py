@@ -1,4 +1,4 @@
-"""What a Sharpe ratio is worth: how sure, how long a record, and after how many tries.
+"""Significance of a Sharpe ratio: probabilistic, by its record's length, and deflated by tries.
 
 All ratios are per day. Sources: Bailey and Lopez de Prado, "The Sharpe ratio efficient frontier",
 Journal of Risk 15(2), 2012, for PSR and MinTRL; the same, "The deflated Sharpe ratio", Journal of
@@ -14,7 +14,14 @@ from statistics import NormalDist
 import numpy as np
 
 from data.checks import Floats
-from optimizer.evidence.figures import Figure, Number, Why, first_reason, make_undefined, numbers
+from optimizer.evidence.figures import (
+    Figure,
+    Number,
+    Why,
+    find_first_reason,
+    make_undefined,
+    numbers,
+)
 from optimizer.evidence.returns import Daily, moments, sharpe_ratios
 from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
 
@@ -40,7 +47,7 @@ class SharpeRecord(Statistic):
     why: Why = field(default_factory=dict)
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
-        """How sure it is, alone and after so many tries; that with effective ones decides."""
+        """PSR alone, and DSR after so many tries; that with effective ones decides."""
         dsr = self.dsr_effective
         yield Weighed(
             "sharpe a day",
@@ -52,8 +59,8 @@ class SharpeRecord(Statistic):
         )
 
 
-def probabilistic(column: Daily, hurdle: float = 0.0) -> Figure:
-    """How sure it is that a Sharpe ratio lies above a hurdle, were it the only one tried (PSR).
+def compute_probabilistic(column: Daily, hurdle: float = 0.0) -> Figure:
+    """Probability that a Sharpe ratio lies above a hurdle, were it the only one tried (PSR).
 
     Args:
         column: Of the trial.
@@ -68,11 +75,11 @@ def probabilistic(column: Daily, hurdle: float = 0.0) -> Figure:
     if not spread.value > 0:
         return make_undefined("the Sharpe ratio has no spread")
     z = (column.sharpe.value - hurdle) * math.sqrt(column.days - 1) / math.sqrt(spread.value)
-    return Figure(_normal_below(z))
+    return Figure(_compute_normal_cdf(z))
 
 
-def least_record(column: Daily, hurdle: float = 0.0) -> Figure:
-    """How many days a record must have for a PSR of 0.95 (MinTRL); undefined not above `hurdle`."""
+def find_least_record(column: Daily, hurdle: float = 0.0) -> Figure:
+    """Days that a record needs for a PSR of 0.95 (MinTRL); undefined not above `hurdle`."""
     spread = _compute_scaled_variance(column)
     if not spread.is_defined:
         return spread
@@ -82,7 +89,7 @@ def least_record(column: Daily, hurdle: float = 0.0) -> Figure:
     return Figure(1 + spread.value * (NORMAL.inv_cdf(CONFIDENCE) / ahead) ** 2)
 
 
-def expected_maximum(tries: float) -> float:
+def compute_expected_maximum(tries: float) -> float:
     """Expected greatest of `tries` independent standard normal numbers; 0 for one or less."""
     if tries <= 1:
         return 0.0
@@ -91,7 +98,7 @@ def expected_maximum(tries: float) -> float:
     return max(0.0, (1 - EULER_GAMMA) * first + EULER_GAMMA * second)
 
 
-def variance_of_trials(columns: Floats) -> Figure:
+def compute_trial_variance(columns: Floats) -> Figure:
     """Variance of the Sharpe ratios of generation 0's judged trials [D, N], at least 1 / (D - 1).
 
     Trials without a ratio are left out; undefined where fewer than two are left.
@@ -107,18 +114,18 @@ def expect_best(variance: Figure, tries: Figure) -> Figure:
     """Sharpe ratio that the best of so many tries would show without an edge.
 
     Args:
-        variance: From `variance_of_trials`.
+        variance: From `compute_trial_variance`.
         tries: All trials, or effective ones.
     """
-    if why := first_reason(variance, tries):
+    if why := find_first_reason(variance, tries):
         return make_undefined(why)
-    return Figure(math.sqrt(variance.value) * expected_maximum(tries.value))
+    return Figure(math.sqrt(variance.value) * compute_expected_maximum(tries.value))
 
 
 def deflate_sharpe(column: Daily, variance: Figure, tries: Figure) -> Figure:
     """The PSR of a trial above what the best of so many tries would show (DSR)."""
     hurdle = expect_best(variance, tries)
-    return probabilistic(column, hurdle.value) if hurdle.is_defined else hurdle
+    return compute_probabilistic(column, hurdle.value) if hurdle.is_defined else hurdle
 
 
 def measure_sharpe(pick: Floats, first: Floats, judged: int, effective: Figure) -> SharpeRecord:
@@ -128,17 +135,17 @@ def measure_sharpe(pick: Floats, first: Floats, judged: int, effective: Figure) 
         pick: [D] of its days.
         first: [D, N] of judged trials of generation 0.
         judged: Trials that could be judged.
-        effective: From `effective_trials`.
+        effective: From `count_effective_trials`.
     """
-    daily, variance = moments(pick), variance_of_trials(first)
+    daily, variance = moments(pick), compute_trial_variance(first)
     return SharpeRecord(
         days=daily.days,
         **numbers(
             daily=daily.sharpe,
             skew=daily.skew,
             kurtosis=daily.kurtosis,
-            psr=probabilistic(daily),
-            min_trl=least_record(daily),
+            psr=compute_probabilistic(daily),
+            min_trl=find_least_record(daily),
             dsr_effective=deflate_sharpe(daily, variance, effective),
             dsr_all=deflate_sharpe(daily, variance, Figure(float(judged))),
         ),
@@ -147,18 +154,18 @@ def measure_sharpe(pick: Floats, first: Floats, judged: int, effective: Figure) 
 
 def compute_psr(column: Floats) -> Figure:
     """The PSR above 0 of a column of days [D]."""
-    return probabilistic(moments(column))
+    return compute_probabilistic(moments(column))
 
 
 def _compute_scaled_variance(column: Daily) -> Figure:
     """D - 1 times the variance of a Sharpe ratio, V(SR)."""
-    why = first_reason(column.sharpe, column.skew, column.kurtosis)
+    why = find_first_reason(column.sharpe, column.skew, column.kurtosis)
     if why:
         return make_undefined(why)
     ratio, skew, kurtosis = column.sharpe.value, column.skew.value, column.kurtosis.value
     return Figure(1 - skew * ratio + (kurtosis - 1) / 4 * ratio**2)
 
 
-def _normal_below(z: float) -> float:
+def _compute_normal_cdf(z: float) -> float:
     """The standard normal distribution, exact in its lower tail too."""
     return 0.5 * math.erfc(-z / math.sqrt(2))

@@ -34,7 +34,7 @@ Borders = list[list[int]]
 
 @dataclass(frozen=True)
 class Split:
-    """What to search on, and what to judge the result on.
+    """Windows to search on, and windows to judge the result on.
 
     Args:
         train: Windows with the role ``train``; those of one searched window stand together, in the
@@ -95,13 +95,13 @@ def walk_forward(
         raise ConfigError(
             f"folds and their training must be at least 1, got {folds}, {train_groups}"
         )
-    borders = _borders(series, windows, folds + train_groups, (purge, 0))
+    borders = _find_borders(series, windows, folds + train_groups, (purge, 0))
     placed = list(zip(windows, borders, strict=True))
     splits = []
     for fold in range(folds):
         first, test = 0 if anchored else fold, fold + train_groups
-        train = [_cut(w, "train", cuts[first], cuts[test] - purge) for w, cuts in placed]
-        splits.append(Split(_present(train), (_cut_test_windows(placed, test),), (test,)))
+        train = [_cut_window(w, "train", cuts[first], cuts[test] - purge) for w, cuts in placed]
+        splits.append(Split(_drop_empty(train), (_cut_test_windows(placed, test),), (test,)))
     return tuple(splits)
 
 
@@ -139,7 +139,7 @@ def combinatorial(
             f"every {tests} of {count} groups are {comb(count, tests):,} splits, and at most "
             f"{MOST_SPLITS:,} are made: name fewer groups, or fewer or more that are tested"
         )
-    borders = _borders(series, windows, count, (purge, embargo))
+    borders = _find_borders(series, windows, count, (purge, embargo))
     placed = list(zip(windows, borders, strict=True))
     splits = []
     for chosen in combinations(range(count), tests):
@@ -150,12 +150,12 @@ def combinatorial(
             if group not in chosen
         ]
         tested = tuple(_cut_test_windows(placed, group) for group in chosen)
-        splits.append(Split(_present(train), tested, chosen))
+        splits.append(Split(_drop_empty(train), tested, chosen))
     return tuple(splits)
 
 
 def paths(count: int = DEFAULT_GROUPS, tests: int = DEFAULT_TESTS) -> list[list[int]]:
-    """Which split each path of combinatorial splits takes each group from.
+    """Paths through combinatorial splits: the split that each takes each group from.
 
     Returns:
         [C(N - 1, k - 1)] paths of [N] numbers of splits; path j takes group i from the j-th split
@@ -166,7 +166,7 @@ def paths(count: int = DEFAULT_GROUPS, tests: int = DEFAULT_TESTS) -> list[list[
     return [[splits[path] for splits in seen_by] for path in range(comb(count - 1, tests - 1))]
 
 
-def distinct(splits: Sequence[Split]) -> tuple[Window, ...]:
+def list_windows(splits: Sequence[Split]) -> tuple[Window, ...]:
     """Every window of splits once, for trials that are judged in all of them by one call.
 
     Roles are ``search``; in the order of series, start and end. N groups of one window have at
@@ -185,7 +185,7 @@ def scaled_trades(min_trades: int, train: Sequence[Window], searched: Sequence[W
     return -(-min_trades * sum(map(len, train)) // sum(map(len, searched)))
 
 
-def _borders(
+def _find_borders(
     series: Sequence[Bars], windows: Sequence[Window], count: int, cut: tuple[int, int]
 ) -> Borders:
     longest = max(windows, key=len)
@@ -215,7 +215,7 @@ def _check_groups(bars: int, count: int, cut: tuple[int, int]) -> None:
 
 
 def _cut_test_windows(placed: Sequence[tuple[Window, list[int]]], group: int) -> tuple[Window, ...]:
-    return _present([_cut(w, "test", cuts[group], cuts[group + 1]) for w, cuts in placed])
+    return _drop_empty([_cut_window(w, "test", cuts[group], cuts[group + 1]) for w, cuts in placed])
 
 
 def _purge_training_window(
@@ -225,12 +225,12 @@ def _purge_training_window(
     purge, embargo = cut
     before = [cuts[test + 1] + embargo for test in chosen if test < group]
     after = [cuts[test] - purge for test in chosen if test > group]
-    return _cut(window, "train", max([cuts[group], *before]), min([cuts[group + 1], *after]))
+    return _cut_window(window, "train", max([cuts[group], *before]), min([cuts[group + 1], *after]))
 
 
-def _cut(window: Window, role: Role, start: int, end: int) -> Window | None:
+def _cut_window(window: Window, role: Role, start: int, end: int) -> Window | None:
     return Window(window.series, start, end, role) if start < end else None
 
 
-def _present(windows: Sequence[Window | None]) -> tuple[Window, ...]:
+def _drop_empty(windows: Sequence[Window | None]) -> tuple[Window, ...]:
     return tuple(window for window in windows if window is not None)

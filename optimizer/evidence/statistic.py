@@ -1,6 +1,6 @@
-"""A statistic as it is recorded, and what it says: for or against more than luck, in a sentence.
+"""A statistic as it is recorded, and its sentence: for or against more than luck.
 
-Nothing here promises anything: a p belongs to a named test, and what is undefined says why.
+A p belongs to a named test, and an undefined number has its reason.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from optimizer.evidence.figures import Number
 from optimizer.store.payload import Payload
 
 FOR, AGAINST = "for", "against"
-"""More than luck; where evidence says neither, nothing."""
+"""Sides of evidence on more than luck; neither is an empty text."""
 
 MOST_DOUBT = 0.05
 SMALLEST_CHANCE = 0.001
@@ -65,7 +65,7 @@ class Statistic(Numbers):
     """A part of a judgement that speaks for or against more than luck."""
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
-        """What it says, a sentence a row."""
+        """Rows of evidence, a sentence each."""
         raise NotImplementedError
 
 
@@ -75,5 +75,5 @@ def shorten(value: Number) -> str:
 
 
 def choose_side(is_for: bool) -> str:
-    """Which side decided evidence is on."""
+    """Side of decided evidence."""
     return FOR if is_for else AGAINST

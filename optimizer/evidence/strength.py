@@ -16,13 +16,13 @@ from optimizer.evidence.figures import Figure, make_undefined
 def strength(ledgers: Sequence[Ledger]) -> Figure:
     """Sum of R over the root of the sum of squares, over the windows [W] of one individual.
 
-    Read: its trades lie about so many standard errors above zero; at most the root of the trades.
+    About how many standard errors the trades lie above zero; at most the root of their number.
     """
     return compute_strength([ledger.r for ledger in ledgers])
 
 
 def compute_strength(r_by_window: Sequence[Floats]) -> Figure:
-    """The same of R in windows: each summed in the order of trades, then windows in theirs."""
+    """Strength of R in windows: each summed in the order of trades, then windows in theirs."""
     return strength_of_sums(*sum_r_and_squares(r_by_window))
 
 
@@ -35,7 +35,7 @@ def sum_r_and_squares(r_by_window: Sequence[Floats]) -> tuple[float, float]:
 
 
 def strength_of_sums(sum_r: float, sum_r2: float) -> Figure:
-    """The same from accumulators.
+    """Strength from accumulators.
 
     >>> strength_of_sums(6.0, 50.0)
     Figure(value=0.848528137423857, why='')
@@ -53,7 +53,7 @@ def find_strongest(strengths: Floats, genomes: Floats) -> int | None:
         genomes: [F, G].
 
     Returns:
-        Its place; None of an empty front, and where no member has a strength.
+        Its number; None of an empty front, and where no member has a strength.
     """
     known = np.flatnonzero(~np.isnan(strengths))
     if not len(known):

@@ -1,4 +1,4 @@
-"""How many trials a search made, and as how many independent ones they count.
+"""Number of trials of a search, and of independent ones that they count as.
 
 Source: Galwey, "A new measure of the effective number of tests", Genetic Epidemiology 33(7), 2009.
 """
@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from data.checks import Floats, Ints
 from optimizer.evidence.figures import Figure, Number, Why, make_undefined
-from optimizer.evidence.returns import FEWEST_DAYS, varies
+from optimizer.evidence.returns import FEWEST_DAYS, is_varying
 from optimizer.evidence.statistic import Around, Statistic, Weighed
 from optimizer.shown import format_count
 
@@ -29,7 +29,7 @@ MOST_COMPARED = 1024
 
 @dataclass(frozen=True)
 class TrialsRecord(Statistic):
-    """How many individuals the search evaluated, could be judged, and were used in a matrix."""
+    """Candidates that the search evaluated, that could be judged, and that a matrix used."""
 
     evaluated: int
     judged: int
@@ -38,7 +38,7 @@ class TrialsRecord(Statistic):
     why: Why = field(default_factory=dict)
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
-        """How many there were, and as how many they count."""
+        """Number of trials, and of independent ones that they count as."""
         if not self.evaluated:
             return
         compared = min(self.used, self.judged, MOST_COMPARED)
@@ -51,32 +51,32 @@ class TrialsRecord(Statistic):
         yield Weighed("trials", f"{tried}, about as many as {effective} independent ones.")
 
 
-def chosen_trials(count: int, most: int = MOST_TRIALS) -> Ints:
-    """Which of `count` judged trials are used where at most `most` can be, ascending places."""
+def choose_trials(count: int, most: int = MOST_TRIALS) -> Ints:
+    """Indices, ascending, of `count` judged trials that are used where at most `most` can be."""
     used = min(count, most)
     chosen: Ints = np.arange(used, dtype=np.int64) * count // max(used, 1)
     return chosen
 
 
-def effective_trials(columns: Floats) -> Figure:
-    """How many independent trials would be as different as these: a lower bound.
+def count_effective_trials(columns: Floats) -> Figure:
+    """Number of independent trials that would be as different as these: a lower bound.
 
     Days on which no trade closed are equal rows: one of them, times the root of their number,
     leaves the correlations as they are.
 
     Args:
         columns: [D, N]; columns that do not vary are left out, and of more than `MOST_COMPARED`
-            those at even places are taken.
+            evenly spaced ones are taken.
 
     Returns:
         From 1 to N; undefined below three days and where no column varies.
     """
-    columns = columns[:, chosen_trials(columns.shape[1], MOST_COMPARED)]
+    columns = columns[:, choose_trials(columns.shape[1], MOST_COMPARED)]
     if len(columns) < FEWEST_DAYS:
         return make_undefined(f"fewer than {FEWEST_DAYS} days")
     around = columns - columns.mean(axis=0)
     length = np.sqrt((around**2).sum(axis=0))
-    is_kept = varies(columns) & (length > 0)
+    is_kept = is_varying(columns) & (length > 0)
     if not is_kept.any():
         return make_undefined("no trial varies")
     around = _merge_quiet_days(columns, around[:, is_kept] / length[is_kept])

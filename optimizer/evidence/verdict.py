@@ -32,7 +32,7 @@ NEXT = " Next: "
 
 @dataclass(frozen=True)
 class Facts:
-    """All that a verdict is decided from.
+    """Facts that a verdict is decided from.
 
     Args:
         is_certified: Whether no engine contradicts another; False where the certificate is red.
@@ -95,18 +95,18 @@ class Facts:
 
     @property
     def lost_unseen(self) -> Mapping[str, Unseen]:
-        """Those of them that did not gain."""
+        """Trades on unseen bars that did not gain."""
         return {name: trades for name, trades in self.traded_unseen.items() if trades.contradicts}
 
 
 @dataclass(frozen=True)
 class Verdict(Payload):
-    """What to believe.
+    """Verdict on a run: a grade and its sentence.
 
     Args:
         grade: One of `optimizer.grades.GRADES`.
         sentence: The first line wherever the front is shown.
-        reasons: What decided beside it, first what disagrees.
+        reasons: Facts that decided beside it, first those that disagree.
     """
 
     grade: str
@@ -145,7 +145,7 @@ def _grade_too_little(facts: Facts) -> Verdict | None:
 
 
 def _grade_luck(facts: Facts) -> Verdict | None:
-    for tally, kind in _tallies(facts):
+    for tally, kind in _list_tallies(facts):
         if tally.p > MOST_P and _is_enough(tally):
             sentence = f"Probably luck: {describe_tally(tally, kind)}."
             if facts.lost_unseen:
@@ -187,15 +187,15 @@ def _grade_not_judged(facts: Facts) -> Verdict | None:
 
 
 def _grade_weak(facts: Facts) -> Verdict | None:
-    reasons = [*_list_losses(facts), *_too_many_searches(facts)]
+    reasons = [*_list_losses(facts), *_list_search_limit(facts)]
     if not (facts.folds_confirm or facts.held_out_confirms):
         reasons.append(_explain_unconfirmed(facts))
-    reasons += _limits(facts)
+    reasons += _list_limits(facts)
     if not reasons:
         return None
     why, *rest = reasons
     sentence = (
-        f"More than luck on the bars searched (p = {_format_p(_greater_p(facts))}), "
+        f"More than luck on the bars searched (p = {_format_p(_find_greater_p(facts))}), "
         f"not confirmed elsewhere: {why}."
     )
     return Verdict("weak", sentence, _as_sentences(rest))
@@ -253,7 +253,7 @@ def _describe_mean(unseen: Unseen, sign: Callable[[float], float] = float) -> st
     return f"{_format_r(sign(unseen.mean_r.value))} a trade over {trades}"
 
 
-def _tallies(facts: Facts) -> Iterator[tuple[Tally, str]]:
+def _list_tallies(facts: Facts) -> Iterator[tuple[Tally, str]]:
     for tally, kind in ((facts.shuffled, "shuffled"), (facts.mirrored, "mirrored")):
         if tally is not None:
             yield tally, kind
@@ -269,8 +269,8 @@ def _list_losses(facts: Facts) -> list[str]:
     ]
 
 
-def _too_many_searches(facts: Facts) -> list[str]:
-    if not _greater_p(facts) * facts.searches > MOST_P_OF_ALL:
+def _list_search_limit(facts: Facts) -> list[str]:
+    if not _find_greater_p(facts) * facts.searches > MOST_P_OF_ALL:
         return []
     needed = MOST_P_OF_ALL.denominator * facts.searches - 1
     return [
@@ -278,7 +278,7 @@ def _too_many_searches(facts: Facts) -> list[str]:
     ]
 
 
-def _limits(facts: Facts) -> list[str]:
+def _list_limits(facts: Facts) -> list[str]:
     limits = []
     if facts.is_warm_started:
         limits.append("it began from a run on bars that overlap these")
@@ -295,5 +295,5 @@ def _explain_unconfirmed(facts: Facts) -> str:
     return "neither folds nor held-out bars are sure enough"
 
 
-def _greater_p(facts: Facts) -> Fraction:
-    return max(tally.p for tally, _ in _tallies(facts))
+def _find_greater_p(facts: Facts) -> Fraction:
+    return max(tally.p for tally, _ in _list_tallies(facts))

@@ -19,7 +19,7 @@ Rows = Sequence[tuple[str, Mapping[str, object]]]
 """Names and rows of evidence, oldest first."""
 
 Watch = Callable[[str, int, int, str], None]
-"""Is called with a part, how many of its steps are done and planned, and a word on them."""
+"""Callback of progress: a part, how many of its steps are done and planned, a word on them."""
 
 
 class Kept(Generic[Row]):
@@ -27,7 +27,7 @@ class Kept(Generic[Row]):
 
     Args:
         store: Of the run, open for writing.
-        name: What they are of, with the settings that decide them.
+        name: Of their part, with the settings that decide them.
         kind: Their type.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Held-out bars: closed until somebody asks, and every look at them is counted."""
+"""Held-out bars: closed until they are asked for, and every look at them is counted."""
 
 import contextlib
 import json
@@ -47,7 +47,7 @@ class NotedLook(Payload):
         bars: That were held out.
         front: Hash of the front.
         when: ISO time.
-        member: Who was the pick; None where that is not known.
+        member: Number of the pick; None where that is not known.
     """
 
     what: ClassVar[str] = "a look"
@@ -60,12 +60,12 @@ class NotedLook(Payload):
 
 
 @dataclass(frozen=True)
-class Opened(Payload):
+class LookRecord(Payload):
     """A row of evidence that held-out bars were looked at.
 
     Args:
         looks: Fronts that bars sharing one with these were opened for, this included.
-        member: Who was the pick; None where a version did not say.
+        member: Number of the pick; None where a version did not record it.
         fronts: Hashes of those fronts, as far as they are known.
     """
 
@@ -78,16 +78,16 @@ class Opened(Payload):
 
 
 class Look(NamedTuple):
-    """A front that held-out bars were opened for, and who was its pick, where that is known."""
+    """A front that held-out bars were opened for, and its pick, where that is known."""
 
     front: str
     member: int | None = None
 
 
-def held_out_record(
+def build_held_out_record(
     task: Task, store: RunStore, result: RunResult, pick: Pick, known: Sequence[Look]
 ) -> HeldOutRecord:
-    """What the front did on held-out bars; the look is recorded before anything is seen.
+    """Record of the front on held-out bars; the look is recorded before anything is seen.
 
     Args:
         task: With the held-out windows.
@@ -104,22 +104,22 @@ def held_out_record(
     windows = [window for window in result.data.windows if window.is_held_out]
     content, look = data_hash(markets.series), Look(result.front_hash, pick.member)
     fronts = record_look(store.path.parent, windows, content, look.front, (*known, look))
-    least = most_looks(store)
+    least = count_looks(store)
     looks = max(len(fronts), least)
     if looks > least:
-        noted = Opened(looks, look.front, pick.member, tuple(sorted(fronts)))
+        noted = LookRecord(looks, look.front, pick.member, tuple(sorted(fronts)))
         store.add_evidence(OPENED, noted.payload())
         store.flush()
     engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
     refuse_red(certify(engine, genomes))
     record_rows(store, task.spec, markets.series, genomes)
-    return held_out_figures(task, engine, genomes, pick, looks)
+    return measure_held_out(task, engine, genomes, pick, looks)
 
 
-def held_out_figures(
+def measure_held_out(
     task: Task, engine: Engine, genomes: Floats, pick: Pick, looks: int
 ) -> HeldOutRecord:
-    """What a front [F, G] did on held-out bars that were opened, for people and JSON.
+    """Figures of a front [F, G] on held-out bars that were opened, for people and JSON.
 
     Args:
         task: With the held-out windows.
@@ -145,14 +145,14 @@ def held_out_figures(
 
 
 def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> list[Look]:
-    """Looks so far; what is not there, or for a pick named after a look, is not opened.
+    """Looks so far; bars are not opened where there are none, or for a pick named after a look.
 
     Raises:
         ConfigError: When nothing was held out, or it was opened already with another pick.
     """
     if not task.markets.held_out:
         raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
-    known = known_looks(store, [one for one in result.data.windows if one.is_held_out])
+    known = list_known_looks(store, [one for one in result.data.windows if one.is_held_out])
     for look in known:
         is_own = look.front == result.front_hash
         if is_own and look.member is not None and look.member != pick.member:
@@ -163,19 +163,19 @@ def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> li
     return known
 
 
-def most_looks(store: RunStore) -> int:
-    """How many looks a run itself knows of, in whatever folder they were; 0 before the first."""
+def count_looks(store: RunStore) -> int:
+    """Number of looks that a run itself knows of, in whatever folder; 0 before the first."""
     judged = [Judgement.read(row).held_out for name, row in store.evidence if name == JUDGEMENT]
-    return max((opened_looks(store), *(one.looks for one in judged if one is not None)))
+    return max((count_opened_looks(store), *(one.looks for one in judged if one is not None)))
 
 
-def opened_looks(store: RunStore) -> int:
-    """The same by the rows that were written before each look."""
-    rows = [Opened.read(row) for name, row in store.evidence if name == OPENED]
+def count_opened_looks(store: RunStore) -> int:
+    """Number of looks by the rows that were written before each."""
+    rows = [LookRecord.read(row) for name, row in store.evidence if name == OPENED]
     return max((max(row.looks, len(row.fronts)) for row in rows), default=0)
 
 
-def known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[Look]:
+def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[Look]:
     """Looks at bars that held-out windows share, by the folder's list and by runs beside.
 
     A run may have been copied from another folder, and the list may be gone.
@@ -184,12 +184,12 @@ def known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[L
         StoreError: When the list of looks cannot be read.
     """
     bars = list_bar_ranges(windows)
-    listed = _looks(store.path.parent / LOOKS)
+    listed = _read_looks(store.path.parent / LOOKS)
     found = [Look(look.front, look.member) for look in listed if overlap(look.bars, bars)]
     for folder in run_folders(store.path.parent):
         # A run that cannot be read has shown no held-out bar since.
         with contextlib.suppress(StoreError), RunStore.open(folder) as other:
-            opened = [Opened.read(row) for name, row in other.evidence if name == OPENED]
+            opened = [LookRecord.read(row) for name, row in other.evidence if name == OPENED]
             result = recorded_result(other) if opened else None
             if result is None or not overlap(_list_held_out_ranges(result), bars):
                 continue
@@ -224,7 +224,7 @@ def record_look(
     path, bars = runs / LOOKS, list_bar_ranges(windows)
     try:
         with taking_turns(runs):
-            looks = _looks(path)
+            looks = _read_looks(path)
             seen = {look.front for look in looks if overlap(look.bars, bars)}
             members = {look.front: look.member for look in known if look.member is not None}
             fronts = dict.fromkeys((front, *(look.front for look in known)))
@@ -253,7 +253,7 @@ def count_searches(store: RunStore, result: RunResult) -> int:
 
 
 def _count_sibling_searches(path: Path, result: RunResult) -> int:
-    """Those of finished runs beside a run that searched bars that it searched too."""
+    """Number of fronts of finished runs beside a run that searched bars that it searched too."""
     own = _list_searched_ranges(result)
     fronts = {result.front_hash}
     for folder in run_folders(path.parent):
@@ -263,7 +263,7 @@ def _count_sibling_searches(path: Path, result: RunResult) -> int:
             with RunStore.open(folder) as store:
                 other = recorded_result(store)
         except StoreError:
-            # A run that cannot be read was searched all the same; nobody knows on what.
+            # A run that cannot be read was searched all the same, on bars that are not known.
             continue
         if other is not None and overlap(_list_searched_ranges(other), own):
             fronts.add(other.front_hash)
@@ -271,7 +271,7 @@ def _count_sibling_searches(path: Path, result: RunResult) -> int:
 
 
 def list_bar_ranges(windows: Iterable[WindowDescription]) -> tuple[Range, ...]:
-    """Which bars windows have, as looks are noted and `overlap` takes them."""
+    """Ranges of bars of windows, as looks are noted and `overlap` takes them."""
     return tuple(Range(one.symbol, one.first, one.last) for one in windows)
 
 
@@ -292,7 +292,7 @@ def _list_held_out_ranges(result: RunResult) -> tuple[Range, ...]:
     return list_bar_ranges(one for one in result.data.windows if one.is_held_out)
 
 
-def _looks(path: Path) -> list[NotedLook]:
+def _read_looks(path: Path) -> list[NotedLook]:
     try:
         looks = decode(read_ordinary(path, LARGEST_BYTES))
         if not isinstance(looks, list):

@@ -12,7 +12,7 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.cpcv_paths import StabilityRecord
 from optimizer.evidence.figures import make_undefined, numbers
 from optimizer.evidence.folds import FoldsRecord, PathsRecord
-from optimizer.evidence.lookahead import causality_seconds
+from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import MOST_P, NullKind, NullRecord
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.sharpe import measure_sharpe
@@ -23,19 +23,19 @@ from optimizer.evidence.splits import (
     default_purge,
     walk_forward,
 )
-from optimizer.evidence.trials import TrialsRecord, effective_trials
+from optimizer.evidence.trials import TrialsRecord, count_effective_trials
 from optimizer.evidence.verdict import Verdict
 from optimizer.judging.checkpoint import Kept, Watch
 from optimizer.judging.executors import Place, ThisMachine
 from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_record, paths_record
-from optimizer.judging.holdout import check_open, count_searches, held_out_record
+from optimizer.judging.holdout import build_held_out_record, check_open, count_searches
 from optimizer.judging.judgement import (
     JUDGEMENT,
     Judgement,
-    recorded_judgement,
-    recorded_judgements,
+    read_judgement,
+    read_judgements,
 )
-from optimizer.judging.lookahead import causal_record
+from optimizer.judging.lookahead import build_causal_record
 from optimizer.judging.null import (
     KINDS,
     NullSearch,
@@ -46,19 +46,24 @@ from optimizer.judging.null import (
 )
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.plan import Plan
-from optimizer.judging.repeated import as_asked, require_finished, require_start, searched_task
-from optimizer.judging.robust import robust_record
+from optimizer.judging.repeated import (
+    build_searched_task,
+    require_finished,
+    require_start,
+    restore_stop_rule,
+)
+from optimizer.judging.robust import build_robust_record
 from optimizer.judging.trials import (
     TOO_MANY,
     JudgedTrials,
-    bootstrap_record,
+    build_bootstrap_record,
+    build_cscv_record,
     build_daily_columns,
-    cscv_record,
-    stability_record,
-    trials_record,
+    build_stability_record,
+    build_trials_record,
 )
 from optimizer.judging.unstated import list_unstated
-from optimizer.judging.verdict import null_seconds, trials_seconds, with_verdict
+from optimizer.judging.verdict import add_verdict, estimate_null_seconds, estimate_trials_seconds
 from optimizer.judging.workers import Pool
 from optimizer.run.columns import recorded_fits
 from optimizer.run.exported import newest_front
@@ -79,19 +84,19 @@ def judge_run(
     just: JustSearched | None = None,
     executors: Place | None = None,
 ) -> Judgement:
-    """Find out what a plan asks about a finished run, record it, and say what follows.
+    """Judge a finished run as a plan asks, record the evidence, and decide the verdict.
 
     Parts that an earlier judgement has and this plan does not ask for stay, if the pick is the
     same.
 
     Args:
         path: The run.
-        plan: What to find out.
+        plan: Parts that are asked for.
         flags: Say where the data is now, if it has moved.
-        watch: Is told how far it is.
-        just: What the search left, where this process has just made it. Without its trials it is
-            repeated; but one whose trials are too many to keep is so only where it was not just
-            made, to see that this version finds the same front.
+        watch: Callback of progress.
+        just: Engine and trials of the search, where this process has just made it. A search without
+            trials is repeated; but one whose trials are too many to keep only where it was not
+            just made, to see that this version finds the same front.
         executors: Where whole searches are made; the cores of this machine if None.
 
     Raises:
@@ -100,7 +105,7 @@ def judge_run(
     """
     with RunStore.open(path, writable=True) as store, Pool() as pool:
         executors = executors or ThisMachine(pool)
-        return _Judge(store, plan, flags, watch, just, executors).judgement()
+        return _Judge(store, plan, flags, watch, just, executors).judge()
 
 
 class _Judge:
@@ -120,28 +125,28 @@ class _Judge:
         self._result = require_finished(store)
         self._whole = recorded_task(store, flags)
         self._warm_start = require_start(store, self._whole)
-        self._task = searched_task(self._whole, self._result)
-        self._again = as_asked(self._task, self._whole, store, self._result)
+        self._task = build_searched_task(self._whole, self._result)
+        self._again = restore_stop_rule(self._task, self._whole, store, self._result)
         self._front: Floats = newest_front(store).genomes
         self._found = Judgement(verdict=Verdict("not_judged", ""))
 
-    def judgement(self) -> Judgement:
+    def judge(self) -> Judgement:
         """Every part that is asked for, and the verdict."""
         if len(self._front):
-            engine = self._engine()
+            engine = self._find_engine()
             pick = select_pick(engine, self._front, self._plan.pick)
-            earlier = recorded_judgement(self._store)
+            earlier = read_judgement(self._store)
             if earlier and earlier.pick and earlier.pick.member == pick.member:
                 self._found = replace(earlier, notes=())
-            parts = self._parts(engine, pick)
+            parts = self._collect_parts(engine, pick)
             # Now, because what was left out is noted on the way.
             self._found = replace(self._found, **parts)
         searches = count_searches(self._store, self._result)
-        judgement = with_verdict(
+        judgement = add_verdict(
             replace(self._found, searches=searches, fits=recorded_fits(self._store)),
             self._result,
             self._store.path,
-            seconds=self._seconds(),
+            seconds=self._estimate_seconds(),
             is_warm_started=self._warm_start is not None,
         )
         judgement = replace(judgement, notes=(*judgement.notes, *self._note_unstated(judgement)))
@@ -150,46 +155,46 @@ class _Judge:
         return judgement
 
     def _note_unstated(self, judgement: Judgement) -> Iterator[str]:
-        """What an interrupted judge left that this judgement does not state either."""
+        """Notes on rows of an interrupted judge that this judgement does not state either."""
         self._store.flush()
-        earlier = recorded_judgements(self._store)
+        earlier = read_judgements(self._store)
         for unstated in list_unstated(self._store.evidence, (*earlier, judgement)):
             yield unstated.note
 
-    def _engine(self) -> Engine:
-        """What has just searched the same bars, where it is in this process; else a new one."""
+    def _find_engine(self) -> Engine:
+        """Engine that has just searched the same bars, if it is in this process; else a new one."""
         markets, before = self._task.markets, None if self._just is None else self._just.engine
         if isinstance(before, Engine) and _same_bars(before.series, markets.searched):
             return before.on(markets.windows)
         return self._task.engine()
 
-    def _seconds(self) -> float:
-        """About how long it takes to judge by null searches, with what is not found out yet."""
+    def _estimate_seconds(self) -> float:
+        """Seconds that null searches take, about, and the parts that are not made yet."""
         task, cores = self._task, self._task.config.threads or available_cores()
         checked = task.markets.windows if self._found.causal is None else ()
-        look_ahead_s = causality_seconds(map(len, checked), len(self._front))
+        look_ahead_s = estimate_causality_seconds(map(len, checked), len(self._front))
         evaluated, windows = self._result.evaluated, self._result.data.windows
-        trials_s = 0.0 if self._found.trials else trials_seconds(windows, evaluated)
-        return null_seconds(task.workload(), evaluated, cores) + look_ahead_s + trials_s
+        trials_s = 0.0 if self._found.trials else estimate_trials_seconds(windows, evaluated)
+        return estimate_null_seconds(task.workload(), evaluated, cores) + look_ahead_s + trials_s
 
-    def _parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
+    def _collect_parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """Parts of the judgement by name."""
         plan = self._plan
-        # What does not fit is refused before any work.
-        walks, combinations = self._walks(), self._combinations()
+        # Splits that do not fit the bars are refused before any work.
+        walks, combinations = self._split_walks(), self._split_combinations()
         if walks or combinations or plan.null:
             self._executors.check(self._task)
         looks = check_open(self._whole, self._store, self._result, pick) if plan.is_open else None
         is_named = plan.pick is not None
-        parts: dict[str, Any] = {"pick": pick_record(self._task, pick, is_named=is_named)}
+        parts: dict[str, Any] = {"pick": build_pick_record(self._task, pick, is_named=is_named)}
         if plan.blocks:
-            parts |= self._statistics(engine, pick)
+            parts |= self._evaluate_trials(engine, pick)
         if self._found.robust is None:
             self._watch("neighbours, costs and delay", 0, 0, "")
-            parts["robust"] = robust_record(self._task, engine, pick)
+            parts["robust"] = build_robust_record(self._task, engine, pick)
         if plan.causal:
             self._watch("look-ahead", 0, 0, "")
-            parts["causal"] = causal_record(
+            parts["causal"] = build_causal_record(
                 self._task,
                 engine,
                 self._front,
@@ -200,13 +205,15 @@ class _Judge:
         if plan.groups is not None:
             parts["cpcv"] = self._evaluate_cpcv(combinations, engine, *plan.groups)
         if plan.null:
-            parts["null"] = self._null(engine)
+            parts["null"] = self._evaluate_null(engine)
         if looks is not None:
-            parts["held_out"] = held_out_record(self._whole, self._store, self._result, pick, looks)
+            parts["held_out"] = build_held_out_record(
+                self._whole, self._store, self._result, pick, looks
+            )
         return parts
 
-    def _statistics(self, engine: Engine, pick: Pick) -> dict[str, Any]:
-        """What all trials of the search say."""
+    def _evaluate_trials(self, engine: Engine, pick: Pick) -> dict[str, Any]:
+        """Statistics over all trials of the search."""
         kept = None if self._just is None else self._just.trials
         trials = self._repeat_search(engine) if kept is None else kept
         self._watch("statistics over all trials", 0, 0, "")
@@ -215,19 +222,21 @@ class _Judge:
         plan, task = self._plan, self._task
         judged = JudgedTrials.of(task, trials)
         columns = build_daily_columns(task, engine, judged, self._front, pick, plan.trials)
-        effective = effective_trials(columns.used)
+        effective = count_effective_trials(columns.used)
         return {
-            "trials": trials_record(judged, columns, effective),
+            "trials": build_trials_record(judged, columns, effective),
             "sharpe": measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective),
-            "cscv": cscv_record(engine, judged, plan.blocks),
-            "stability": self._stability(engine, judged),
-            "bootstrap": bootstrap_record(columns, task.config.seed, plan.resamples),
+            "cscv": build_cscv_record(engine, judged, plan.blocks),
+            "stability": self._evaluate_stability(engine, judged),
+            "bootstrap": build_bootstrap_record(columns, task.config.seed, plan.resamples),
         }
 
-    def _stability(self, engine: Engine, judged: JudgedTrials) -> StabilityRecord | None:
-        """Which trial each split would have picked; None, with a note, where bars are too few."""
+    def _evaluate_stability(self, engine: Engine, judged: JudgedTrials) -> StabilityRecord | None:
+        """Paths through the picks of fixed splits; None, with a note, where bars are too few."""
         try:
-            return stability_record(engine, judged, self._plan.trials, (self._purge, self._embargo))
+            return build_stability_record(
+                engine, judged, self._plan.trials, (self._purge, self._embargo)
+            )
         except ConfigError as error:
             self._note(f"no paths through fixed splits: {error}")
             return None
@@ -254,8 +263,8 @@ class _Judge:
             )
         return outcome.trials
 
-    def _walks(self) -> tuple[Split, ...]:
-        """Folds; none where the bars are too few for them and nobody named them."""
+    def _split_walks(self) -> tuple[Split, ...]:
+        """Folds; none where the bars are too few for them and they were not asked for by name."""
         plan, markets = self._plan, self._task.markets
         if not plan.folds:
             return ()
@@ -274,7 +283,7 @@ class _Judge:
             self._note(f"no folds: {error}")
             return ()
 
-    def _combinations(self) -> tuple[Split, ...]:
+    def _split_combinations(self) -> tuple[Split, ...]:
         """Combinatorial splits."""
         plan, markets = self._plan, self._task.markets
         if plan.groups is None:
@@ -306,17 +315,17 @@ class _Judge:
         plan = self._plan
         kind = "anchored" if plan.anchored else "rolling"
         name = f"fold/{kind}-{plan.folds}-{plan.train}-{self._purge}"
-        picks = self._fold_picks(name, splits, engine, "folds")
+        picks = self._search_folds(name, splits, engine, "folds")
         return folds_record(self._task, splits, picks, kind, (plan.train, self._purge))
 
     def _evaluate_cpcv(
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
     ) -> PathsRecord:
         name = f"cpcv/{count}-{tests}-{self._purge}-{self._embargo}"
-        picks = self._fold_picks(name, splits, engine, "combinatorial splits")
+        picks = self._search_folds(name, splits, engine, "combinatorial splits")
         return paths_record(self._task, splits, picks, count, tests)
 
-    def _fold_picks(
+    def _search_folds(
         self, name: str, splits: tuple[Split, ...], engine: Engine, part: str
     ) -> list[FoldPick]:
         kept, planned = Kept(self._store, name, FoldPick), len(splits)
@@ -324,10 +333,10 @@ class _Judge:
         workers = self._executors.executor(setup, planned - len(kept.known), engine=engine)
         return fold_picks(workers, planned, kept, lambda done: self._watch(part, done, planned, ""))
 
-    def _null(self, engine: Engine) -> NullRecord:
+    def _evaluate_null(self, engine: Engine) -> NullRecord:
         """Null searches on shuffled bars, and on mirrored ones where those do not say luck.
 
-        Greatest strengths are compared, whoever is the pick.
+        Greatest strengths are compared, whichever member is the pick.
         """
         plan, pick = self._plan, select_pick(engine, self._front)
         setup = NullSetup(self._again, plan.null_keep, self._warm_start)
@@ -335,7 +344,7 @@ class _Judge:
         first = 2 * plan.stop_after
         value = pick.strength.value if pick.strength.is_defined else float("-inf")
         made = {kind: Kept(self._store, f"null/{keep}/{kind}", NullSearch) for kind in KINDS}
-        # What was found out is never left out, however few are asked for now.
+        # Searches that were made are never left out, however few are asked for now.
         planned = max(plan.null, *(len(list_strengths(kept.known)) for kept in made.values()))
         workers = self._executors.executor(replace(setup, keep=keep), planned, first=first)
         limits = planned, plan.stop_after
@@ -350,7 +359,7 @@ class _Judge:
         return NullRecord(planned, keep, **kinds, stop_after=plan.stop_after)
 
 
-def pick_record(task: Task, pick: Pick, *, is_named: bool) -> PickRecord:
+def build_pick_record(task: Task, pick: Pick, *, is_named: bool) -> PickRecord:
     """The member that is judged, for people and JSON."""
     names = task.markets.names
     return PickRecord(

@@ -1,6 +1,6 @@
-"""What was found out about a run's pick, as it is recorded, printed and read back.
+"""Judgement of a run's pick, as it is recorded, printed and read back.
 
-A number that is undefined is None, and ``why`` says by its name why.
+A number that is undefined is None, and ``why`` has the reason by its name.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Judgement(Payload):
     Args:
         searches: Distinct fronts that were searched on bars overlapping these, this included.
         fits: Forecasts fitted on these bars before one was chosen for the strategy to read.
-        notes: What was left out, and why.
+        notes: Parts that were left out, and why.
         rules: Version of those that gave the verdict; 0 where it was not recorded.
     """
 
@@ -64,7 +64,7 @@ class Judgement(Payload):
 
     @property
     def tries(self) -> int:
-        """How often something was tried on these bars: each forecast counts as a search does."""
+        """Number of tries on these bars: each forecast counts as a search does."""
         return self.searches + self.fits
 
     @property
@@ -75,14 +75,14 @@ class Judgement(Payload):
         return (part for part in values if isinstance(part, Statistic))
 
 
-def opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:
+def read_opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:
     """The result of a run with what was opened of it, and its newest judgement; None without."""
     result = recorded_result(store)
-    judgement = None if result is None else recorded_judgement(store)
-    return result and with_held_out(result, judgement), judgement
+    judgement = None if result is None else read_judgement(store)
+    return result and add_held_out(result, judgement), judgement
 
 
-def recorded_judgement(store: RunStore) -> Judgement | None:
+def read_judgement(store: RunStore) -> Judgement | None:
     """The newest judgement of a run; None where it was never judged.
 
     Raises:
@@ -92,7 +92,7 @@ def recorded_judgement(store: RunStore) -> Judgement | None:
     return Judgement.read(rows[-1]) if rows else None
 
 
-def recorded_judgements(store: RunStore) -> list[Judgement]:
+def read_judgements(store: RunStore) -> list[Judgement]:
     """All judgements of a run, oldest first.
 
     Raises:
@@ -101,7 +101,7 @@ def recorded_judgements(store: RunStore) -> list[Judgement]:
     return [Judgement.read(row) for name, row in store.evidence if name == JUDGEMENT]
 
 
-def with_held_out(result: RunResult, judgement: Judgement | None) -> RunResult:
+def add_held_out(result: RunResult, judgement: Judgement | None) -> RunResult:
     """A result whose members have their figures on held-out bars, where those were opened."""
     if judgement is None or judgement.held_out is None:
         return result

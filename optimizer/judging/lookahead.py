@@ -14,17 +14,17 @@ from engine.runtime.compiling.forms import CompiledForm
 from optimizer.evidence.lookahead import (
     MOST_MEMBERS,
     CausalRecord,
-    begins,
-    cuts,
+    choose_cuts,
+    compare_bits,
+    count_signals_taken,
+    is_beginning,
     poison_bars,
-    same_bits,
-    signals_taken,
 )
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
 
-def causal_record(
+def build_causal_record(
     task: Task,
     engine: Engine,
     genomes: Floats,
@@ -50,28 +50,28 @@ def causal_record(
         trades += sum(len(ledger) for of_member in whole for ledger in of_member)
         for number, window in enumerate(windows[place] for place in window_indices):
             ledgers = dict(zip(traced, (of_member[number] for of_member in whole), strict=True))
-            ends = cuts(window, list(ledgers.values()))
-            differ = _differences(task, engine, (window, ends), genomes, ledgers)
+            ends = choose_cuts(window, list(ledgers.values()))
+            differ = _find_differences(task, engine, (window, ends), genomes, ledgers)
             n_cuts, n_done = n_cuts + len(ends), n_done + 1
             watch(n_done, len(windows))
             mismatches += int(differ.sum())
             if differ.any() and not first:
                 cut = int(differ.any(axis=0).argmax())
                 member = int(differ[:, cut].argmax())
-                reader = _reader(task, window, ends[cut], genomes[member])
+                reader = _find_reader(task, window, ends[cut], genomes[member])
                 symbol = task.markets.names[window.series]
                 first = f"bar {ends[cut]} of {symbol}, in {reader} of member {member}"
     return CausalRecord(n_cuts, len(genomes), trades, mismatches, first)
 
 
-def _differences(
+def _find_differences(
     task: Task,
     engine: Engine,
     cut: tuple[Window, Sequence[int]],
     genomes: Floats,
     ledgers: dict[int, Ledger],
 ) -> Flags:
-    """Whose trades before which cut depend on the bars behind it, [F, C].
+    """Whether trades of members before each cut depend on the bars behind it, [F, C].
 
     Args:
         task: Of the run.
@@ -86,25 +86,27 @@ def _differences(
     expected, cut_ledgers = whole.evaluate(genomes), list(whole.ledgers(genomes[members]))
     nexts = [Window(0, window.start, min(end + 1, len(bars))) for end in ends]
     prompt = (
-        _engine(task, (bars,), nexts, 0)
+        _build_engine(task, (bars,), nexts, 0)
         if task.costs.entry_delay
         else engine.on([replace(following, series=window.series) for following in nexts])
     )
-    taken = signals_taken(prompt.evaluate(genomes))
+    taken = count_signals_taken(prompt.evaluate(genomes))
     differ = np.zeros((len(genomes), len(ends)), np.bool_)
     for index, end in enumerate(ends):
-        seen, seen_taken = _before(task, bars, window.start, end, genomes)
+        seen, seen_taken = _evaluate_before(task, bars, window.start, end, genomes)
         for accumulators in (seen[:, 0], seen[:, 1]):
-            differ[:, index] |= ~same_bits(expected[:, index], accumulators)
+            differ[:, index] |= ~compare_bits(expected[:, index], accumulators)
         if end < len(bars):
             differ[:, index] |= seen_taken != taken[:, index]
         for (member, ledger), member_ledgers in zip(ledgers.items(), cut_ledgers, strict=True):
-            differ[member, index] |= not begins(member_ledgers[index], ledger)
+            differ[member, index] |= not is_beginning(member_ledgers[index], ledger)
     return differ
 
 
-def _before(task: Task, bars: Bars, start: int, end: int, genomes: Floats) -> tuple[Floats, Floats]:
-    """What members do before a cut that changes what comes after.
+def _evaluate_before(
+    task: Task, bars: Bars, start: int, end: int, genomes: Floats
+) -> tuple[Floats, Floats]:
+    """Accumulators of members before a cut, with other bars behind it.
 
     Returns:
         Accumulators [F, 2, A] up to the cut, of bars that end there and of poisoned ones; and how
@@ -114,25 +116,27 @@ def _before(task: Task, bars: Bars, start: int, end: int, genomes: Floats) -> tu
     # With an entry on the first poisoned bar, the signal of the last good one counts as well.
     following = Window(1, start, min(end + 1, len(bars)))
     windows = [Window(0, start, end), Window(1, start, end), following]
-    engine = _engine(task, changed, windows, task.costs.entry_delay)
+    engine = _build_engine(task, changed, windows, task.costs.entry_delay)
     seen = engine.evaluate(genomes)
     if task.costs.entry_delay:
         prompt = engine.charged(replace(task.costs, entry_delay=0)).on((following,))
-        return seen, signals_taken(prompt.evaluate(genomes))[:, 0]
-    return seen, signals_taken(seen)[:, 2]
+        return seen, count_signals_taken(prompt.evaluate(genomes))[:, 0]
+    return seen, count_signals_taken(seen)[:, 2]
 
 
-def _engine(task: Task, series: Sequence[Bars], windows: Sequence[Window], delay: int) -> Engine:
+def _build_engine(
+    task: Task, series: Sequence[Bars], windows: Sequence[Window], delay: int
+) -> Engine:
     costs = replace(task.costs, entry_delay=delay)
     threads = task.config.threads
     return Engine(task.spec, series, windows, costs, device="cpu", threads=threads)
 
 
-def _reader(task: Task, window: Window, end: int, genome: Floats) -> str:
-    """What in a member reads the bars from a cut on: its rows that are others before it."""
+def _find_reader(task: Task, window: Window, end: int, genome: Floats) -> str:
+    """Names of a member's rows that read bars from a cut on: those that differ before it."""
     bars = task.markets.series[window.series]
     rows = [
-        _rows(task, seen_bars, genome)
+        _read_rows(task, seen_bars, genome)
         for seen_bars in (bars, bars.until(end), poison_bars(bars, end))
     ]
     names = [
@@ -143,7 +147,7 @@ def _reader(task: Task, window: Window, end: int, genome: Floats) -> str:
     return f"row {' and '.join(names)}" if names else "no row, but the trades"
 
 
-def _rows(task: Task, bars: Bars, genome: Floats) -> dict[str, Floats]:
+def _read_rows(task: Task, bars: Bars, genome: Floats) -> dict[str, Floats]:
     """Rows [T] that a member reads of some bars, as the strategy writes them."""
     reference = Reference(task.spec, [bars], [], form=CompiledForm())
     return reference.rows(task.spec.layout.decode(genome), 0)

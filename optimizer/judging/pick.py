@@ -38,7 +38,7 @@ class Pick:
     trades_by_series: Mapping[int, int]
 
 
-def strengths(account: Floats) -> Floats:
+def compute_strengths(account: Floats) -> Floats:
     """Strengths [P] of accounts [P, A]; NaN where undefined."""
     moved = account[:, SUM_R2] > 0
     sums = np.where(moved, account[:, SUM_R], np.nan)
@@ -61,7 +61,7 @@ def select_pick(engine: Engine, genomes: Floats, member: int | None = None) -> P
         raise ConfigError(f"--pick {member}: the front has members 0 to {len(genomes) - 1}")
     accumulators, account = engine.evaluate_account(genomes)
     if member is None:
-        member = find_strongest(strengths(account), genomes) or 0
+        member = find_strongest(compute_strengths(account), genomes) or 0
     trades, sum_r, squares = account[member, SUMS].tolist()
     by_series: Counter[int] = Counter()
     for window, count in zip(engine.windows, accumulators[member, :, TRADES], strict=True):

@@ -1,4 +1,4 @@
-"""What to find out about a run."""
+"""Plan of a judgement: the parts that are asked for."""
 
 from collections.abc import Collection
 
@@ -14,13 +14,13 @@ OF_TRIALS = ("blocks", "resamples", "trials")
 
 
 class Plan(EvidenceSettings):
-    """What to find out: the knobs, of which 0 leaves a part out, and what is asked beside them.
+    """Parts that are asked for: the knobs, of which 0 leaves a part out, and more beside them.
 
     Args:
         causal: Whether to look for look-ahead in the whole front.
         pick: Number of another member; None for that of greatest strength.
         is_open: Whether to look at the bars that were held out.
-        is_lenient: Whether folds that the bars are too few for are left out, and a note says so.
+        is_lenient: Whether folds that the bars are too few for are left out, with a note.
     """
 
     # Knobs were checked before; a member may come as a number of numpy.
@@ -48,12 +48,12 @@ def build_plan(
     pick: int | None = None,
     is_open: bool = False,
 ) -> Plan:
-    """What knobs ask for; what an earlier judgement has is not found out again unless named.
+    """Plan by the knobs; a part of an earlier judgement is not made again unless named.
 
     Args:
         settings: All knobs.
         named: Those that a person gave.
-        earlier: Newest judgement of the run; one of another pick says nothing.
+        earlier: Newest judgement of the run; one of another pick does not count.
         pick: Number of another member than the strongest.
         is_open: Whether to look at held-out bars.
     """

@@ -14,16 +14,16 @@ from optimizer.store import RunStore
 from optimizer.store.result import RunResult, recorded_result
 
 BY_RULE = ("plateau", "max_evaluations")
-"""What ends a search by what it found; on other bars it may find that sooner or later."""
+"""Rules that end a search by its findings; on other bars that may be sooner or later."""
 
 
-def searched_task(whole: Task, result: RunResult) -> Task:
+def build_searched_task(whole: Task, result: RunResult) -> Task:
     """The task of a run, without what it held out, ending where its search did."""
     markets, reached = whole.markets, result.generation
     return on_other_bars(whole, markets.series, markets.uncut, generations=reached, plateau=None)
 
 
-def as_asked(task: Task, whole: Task, store: RunStore, result: RunResult) -> Task:
+def restore_stop_rule(task: Task, whole: Task, store: RunStore, result: RunResult) -> Task:
     """A task that ends as the run was asked to end: where a rule ended it, by that rule.
 
     What ended it by time ends with the generations that it reached.

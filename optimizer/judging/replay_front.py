@@ -24,7 +24,7 @@ ASKED = WINDOWS.union(DataSettings.model_fields, CostSettings.model_fields)
 """Flags that ask for other bars, parts of them, or costs than those of the run."""
 
 
-def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floats]:
+def replay_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floats]:
     """The task of a run as flags change it, and the genomes [F, G] of its newest front.
 
     Other bars are taken whole unless flags cut them: ranges and held-out parts of the run are of
@@ -32,7 +32,7 @@ def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floa
 
     Raises:
         ConfigError: When a flag contradicts the run, or bars are among those that the run held out
-            and nobody has opened.
+            and that are not opened.
         StoreError: When members would trade otherwise than in the run, naming what differs.
     """
     with RunStore.open(path) as store:
@@ -60,7 +60,7 @@ def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floa
 
 
 def _build_task(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, bool]:
-    """What flags ask for, and whether that are bars and windows of the run's own."""
+    """Task that flags ask for, and whether it has bars and windows of the run's own."""
     config = recorded_config(store, flags)
     is_own = not flags.keys() & WINDOWS
     if is_own and "data" in flags:
@@ -82,7 +82,7 @@ def _require_same_bars(store: RunStore, task: Task) -> None:
 
 
 def _refuse_held_out(store: RunStore, task: Task) -> None:
-    """Refuse bars that a run held out: who looks at them does so once, and is counted."""
+    """Refuse bars that a run held out: each look at them is counted."""
     held_out = [window for window in require_result(store).data.windows if window.is_held_out]
     if overlap(list_bar_ranges(held_out), list_bar_ranges(task.markets.describe())):
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What little changes do to the pick: near genes, other costs, late entries, parts left out."""
+"""Sensitivity of the pick: near genes, other costs, late entries, parts left out."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,33 +14,33 @@ from optimizer.evidence.robust import (
     LEFT_OUT_GROUPS,
     RobustRecord,
     break_even_bp,
-    cost_line,
+    compute_means_left_out,
+    compute_plateau,
     evaluate_checks,
-    falls_in_other_orders,
-    means_left_out,
-    neighbours,
-    share_that_keeps_half,
+    evaluate_costs,
+    list_neighbours,
+    simulate_other_orders,
 )
 from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.strength import compute_strength
-from optimizer.judging.pick import SUM_R, TRADES, Pick, strengths
+from optimizer.judging.pick import SUM_R, TRADES, Pick, compute_strengths
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
 
-def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
+def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     """C1 to C5 and what they follow from, on searched bars; `engine` is of those."""
-    near = neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
-    plateau = share_that_keeps_half(pick.strength, feasible_strengths(task, engine, near))
+    near = list_neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
+    plateau = compute_plateau(pick.strength, compute_feasible_strengths(task, engine, near))
     ledgers = engine.trades(pick.genome)
     even = break_even_bp(ledgers)
     later = replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS)
     late = task.build_reference(task.markets.windows, later)
     moved = late.account(late.trades(pick.genome), range(len(late.windows)))
-    delayed = _figure(float(strengths(moved[None])[0]), "no trade moved")
-    undecided, target_first = _within_bars(task, ledgers)
-    left_out = _left_out(task, engine, pick)
-    falls = falls_in_other_orders(ledgers, task.config.seed, task.costs.risk_fraction)
+    delayed = _make_figure(float(compute_strengths(moved[None])[0]), "no trade moved")
+    undecided, target_first = _measure_within_bars(task, ledgers)
+    left_out = _measure_left_out(task, engine, pick)
+    falls = simulate_other_orders(ledgers, task.config.seed, task.costs.risk_fraction)
     checks = evaluate_checks(
         plateau,
         even,
@@ -52,7 +52,7 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     )
     return RobustRecord(
         neighbours=len(near),
-        costs=cost_line(ledgers, task.costs),
+        costs=evaluate_costs(ledgers, task.costs),
         charged_bp=task.costs.per_side * 10_000,
         left_out={name: encode_figure(one) for name, one in left_out.items()},
         drawdowns=tuple(encode_figure(one) for one in falls),
@@ -67,17 +67,17 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     )
 
 
-def feasible_strengths(task: Task, engine: Engine, genomes: Floats) -> Floats:
+def compute_feasible_strengths(task: Task, engine: Engine, genomes: Floats) -> Floats:
     """Strengths [P] of genomes [P, G]; NaN where infeasible or undefined."""
     if not len(genomes):
         return np.empty(0)
     accumulators, account = engine.evaluate_account(genomes)
     judged = task.goals.alone.judge(task.metrics(accumulators, account))
-    values: Floats = np.where(judged.violations == 0, strengths(account), np.nan)
+    values: Floats = np.where(judged.violations == 0, compute_strengths(account), np.nan)
     return values
 
 
-def _within_bars(task: Task, ledgers: Sequence[Ledger]) -> tuple[Figure, Figure]:
+def _measure_within_bars(task: Task, ledgers: Sequence[Ledger]) -> tuple[Figure, Figure]:
     """Share of trades that touched both in their last bar, and strength with the target first."""
     undecided = trades = 0
     r_by_window = []
@@ -90,29 +90,29 @@ def _within_bars(task: Task, ledgers: Sequence[Ledger]) -> tuple[Figure, Figure]
     return share, compute_strength(r_by_window)
 
 
-def _left_out(task: Task, engine: Engine, pick: Pick) -> dict[str, Figure]:
+def _measure_left_out(task: Task, engine: Engine, pick: Pick) -> dict[str, Figure]:
     """Mean R of the rest without each symbol, and without each of four groups of the bars."""
     markets = task.markets
     means_by_part: dict[str, Figure] = {}
     names = [markets.names[window.series] for window in markets.windows]
-    whole = _sums(engine, pick)
+    whole = _sum_trades(engine, pick)
     symbols = list(dict.fromkeys(names))
     if len(symbols) > 1:
         of_symbol = [whole[[name == symbol for name in names]].sum(axis=0) for symbol in symbols]
         means_by_part |= zip(
-            symbols, means_left_out(*np.transpose(of_symbol).tolist()), strict=True
+            symbols, compute_means_left_out(*np.transpose(of_symbol).tolist()), strict=True
         )
     splits = combinatorial(markets.series, markets.uncut, count=LEFT_OUT_GROUPS, tests=1)
-    of_group = [_sums(engine.on(split.test), pick).sum(axis=0) for split in splits]
-    means = means_left_out(*np.transpose(of_group).tolist())
+    of_group = [_sum_trades(engine.on(split.test), pick).sum(axis=0) for split in splits]
+    means = compute_means_left_out(*np.transpose(of_group).tolist())
     return means_by_part | {f"quarter {quarter + 1}": mean for quarter, mean in enumerate(means)}
 
 
-def _sums(engine: Engine, pick: Pick) -> Floats:
+def _sum_trades(engine: Engine, pick: Pick) -> Floats:
     """Trades and sum of R of the pick in each window, [W, 2]."""
     sums: Floats = engine.evaluate(pick.genome[None])[0][:, [TRADES, SUM_R]]
     return sums
 
 
-def _figure(value: float, why: str) -> Figure:
+def _make_figure(value: float, why: str) -> Figure:
     return make_undefined(why) if np.isnan(value) else Figure(value)

@@ -19,7 +19,7 @@ STEPS = {
     "holds": "see which checks around it failed or were not made, then trade it on paper.",
     "robust": "trade it on paper, on bars that nobody has seen.",
 }
-"""What to do after each grade where the run itself does not decide it."""
+"""Next step after each grade where the run itself does not decide it."""
 
 
 def weigh_evidence(judgement: Judgement) -> list[Weighed]:
@@ -72,7 +72,7 @@ def suggest_next(result: RunResult, verdict: Verdict, judgement: Judgement | Non
 
 
 def _suggest_mending(result: RunResult, judgement: Judgement | None, path: str) -> str:
-    """What to do where engines disagree, or a rule reads later bars."""
+    """Next step where engines disagree, or a rule reads later bars."""
     if result.certificate.mismatches:
         return f"python -m optimizer parity --run {path} compares every trade"
     first = "" if judgement is None or judgement.causal is None else judgement.causal.first
@@ -80,8 +80,8 @@ def _suggest_mending(result: RunResult, judgement: Judgement | None, path: str) 
     return f"a rule reads later bars{where}; mend it and search again"
 
 
-def words_of_count(result: RunResult, judgement: Judgement | None) -> str:
-    """How many individuals a search tried: all evaluations, and how many of them are distinct."""
+def describe_count(result: RunResult, judgement: Judgement | None) -> str:
+    """Number of candidates that a search tried: all evaluations, and distinct ones among them."""
     evaluated = result.evaluated or result.timing.evaluated
     words = f"{format_count(evaluated, 'candidate')} evaluated"
     if result.polished:
@@ -92,7 +92,7 @@ def words_of_count(result: RunResult, judgement: Judgement | None) -> str:
 
 
 def describe_searches(judgement: Judgement) -> str:
-    """How many searches were made on these bars, and what that makes of p."""
+    """Number of searches on these bars, and p times that."""
     if judgement.tries == 1:
         return "This is your first search on these bars."
     searches = f"{judgement.searches:,} searches on these bars"

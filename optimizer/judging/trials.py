@@ -1,4 +1,4 @@
-"""Statistics over all trials of a search: how many there were, and what the best of them says."""
+"""Statistics over all trials of a search: their number, and the best of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ import numpy as np
 from data import joined
 from engine.batch import Engine
 from engine.replay.threads import sharing_order
-from optimizer.evidence.bootstrap import BootstrapRecord, against_nothing, block_length
-from optimizer.evidence.cpcv_paths import StabilityRecord, fixed_paths
+from optimizer.evidence.bootstrap import BootstrapRecord, choose_block_length, compare_with_nothing
+from optimizer.evidence.cpcv_paths import StabilityRecord, evaluate_fixed_paths
 from optimizer.evidence.cscv import CscvRecord, compare_halves
 from optimizer.evidence.figures import Figure, numbers
 from optimizer.evidence.returns import daily_returns, list_days
-from optimizer.evidence.splits import combinatorial, distinct, paths
-from optimizer.evidence.trials import TrialsRecord, chosen_trials
+from optimizer.evidence.splits import combinatorial, list_windows, paths
+from optimizer.evidence.trials import TrialsRecord, choose_trials
 from optimizer.judging.pick import SUMS, Pick
 from optimizer.run.problem import Trials
 from optimizer.run.task import Task
@@ -30,7 +30,7 @@ EVALUATED_PAIRS = 2**20
 TOO_MANY = "the trials do not fit memory"
 
 
-class Columns(NamedTuple):
+class DailyColumns(NamedTuple):
     """R of each day [D], of several trials.
 
     Args:
@@ -62,7 +62,7 @@ class JudgedTrials:
 
     @classmethod
     def of(cls, task: Task, trials: Trials) -> "JudgedTrials":
-        """Those of all trials that have as many trades as the run asks for."""
+        """Trials that have as many trades as the run asks for."""
         is_judged = trials.trades >= task.config.min_trades
         first = int(is_judged[: trials.first].sum())
         return cls(trials.genomes[is_judged], first, len(trials))
@@ -70,14 +70,14 @@ class JudgedTrials:
 
 def build_daily_columns(
     task: Task, engine: Engine, judged: JudgedTrials, front: Floats, pick: Pick, most: int
-) -> Columns:
+) -> DailyColumns:
     """Daily R of the trials that statistics over days use; `engine` has the searched windows."""
     markets = task.markets
     days = list_days(markets.series, markets.windows)
-    chosen = judged.genomes[chosen_trials(len(judged.genomes), most)]
-    used = _with(chosen, front)
-    first = judged.genomes[: judged.first][chosen_trials(judged.first, most)]
-    whole = _with(used, first)
+    chosen = judged.genomes[choose_trials(len(judged.genomes), most)]
+    used = _add_missing(chosen, front)
+    first = judged.genomes[: judged.first][choose_trials(judged.first, most)]
+    whole = _add_missing(used, first)
     # Memory may hold fewer rows than all of them read.
     whole = whole[sharing_order(task.spec, whole)]
     daily = np.zeros((len(days), len(whole)))
@@ -89,29 +89,31 @@ def build_daily_columns(
     each, members, begun = (
         daily[:, [columns[genome.tobytes()] for genome in some]] for some in (used, front, first)
     )
-    return Columns(each, members, begun, members[:, pick.member])
+    return DailyColumns(each, members, begun, members[:, pick.member])
 
 
-def trials_record(judged: JudgedTrials, columns: Columns, effective: Figure) -> TrialsRecord:
-    """How many trials there were, and how many as different as they are."""
+def build_trials_record(
+    judged: JudgedTrials, columns: DailyColumns, effective: Figure
+) -> TrialsRecord:
+    """Number of trials, and of independent ones that they count as."""
     counts = (judged.evaluated, len(judged.genomes), columns.used.shape[1])
     return TrialsRecord(*counts, **numbers(effective=effective))
 
 
-def cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord:
+def build_cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord:
     """The best of one half of the blocks in the other half, over all halves."""
     splits = combinatorial(engine.series, joined(engine.windows), count=blocks, tests=1)
     windows = [window for split in splits for window in split.test]
     of_block = [number for number, split in enumerate(splits) for _ in split.test]
-    genomes = judged.genomes[chosen_trials(len(judged.genomes), MOST_IN_BLOCKS)]
+    genomes = judged.genomes[choose_trials(len(judged.genomes), MOST_IN_BLOCKS)]
     totals = np.zeros((3, len(genomes), blocks))
-    for part, sums in _sums(engine.on(windows), genomes):
+    for part, sums in _sum_windows(engine.on(windows), genomes):
         for index, block in enumerate(of_block):
             totals[:, part, block] += sums[:, index].T
     return compare_halves(*totals)
 
 
-def stability_record(
+def build_stability_record(
     engine: Engine, judged: JudgedTrials, most: int, cut: tuple[int, int]
 ) -> StabilityRecord:
     """The strongest trial of each training on its tests; `cut` are purge and embargo.
@@ -121,18 +123,18 @@ def stability_record(
     """
     searched = joined(engine.windows)
     splits = combinatorial(engine.series, searched, purge=cut[0], embargo=cut[1])
-    windows = distinct(splits)
-    genomes = judged.genomes[chosen_trials(len(judged.genomes), most)]
-    sums = [part[:, :, 1:] for _, part in _sums(engine.on(windows), genomes)]
-    return fixed_paths(np.concatenate(sums), windows, splits, paths())
+    windows = list_windows(splits)
+    genomes = judged.genomes[choose_trials(len(judged.genomes), most)]
+    sums = [part[:, :, 1:] for _, part in _sum_windows(engine.on(windows), genomes)]
+    return evaluate_fixed_paths(np.concatenate(sums), windows, splits, paths())
 
 
-def bootstrap_record(columns: Columns, seed: int, resamples: int) -> BootstrapRecord:
+def build_bootstrap_record(columns: DailyColumns, seed: int, resamples: int) -> BootstrapRecord:
     """All trials against an account that does nothing, with blocks as the front wants them."""
-    return against_nothing(columns.used, block_length(columns.front), seed, resamples)
+    return compare_with_nothing(columns.used, choose_block_length(columns.front), seed, resamples)
 
 
-def _sums(engine: Engine, genomes: Floats) -> Iterator[tuple[slice, Floats]]:
+def _sum_windows(engine: Engine, genomes: Floats) -> Iterator[tuple[slice, Floats]]:
     """Trades, sum of R and sum of R squared of genomes [N, G] in each window: [n, W, 3] of some."""
     step = max(1, EVALUATED_PAIRS // len(engine.windows))
     for begin in range(0, max(len(genomes), 1), step):
@@ -140,7 +142,7 @@ def _sums(engine: Engine, genomes: Floats) -> Iterator[tuple[slice, Floats]]:
         yield part, engine.evaluate(genomes[part])[:, :, SUMS]
 
 
-def _with(genomes: Floats, others: Floats) -> Floats:
+def _add_missing(genomes: Floats, others: Floats) -> Floats:
     """Genomes [M, G] and those of others [N, G], each once, that are not among them."""
     known = {genome.tobytes() for genome in genomes}
     missing = [genome for genome in others if genome.tobytes() not in known]

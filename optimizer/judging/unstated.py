@@ -20,10 +20,10 @@ LOOK = re.compile(OPENED)
 
 @dataclass(frozen=True)
 class Unstated:
-    """Rows of one kind, of which no judgement says what they hold.
+    """Rows of one kind that no judgement states.
 
     Args:
-        what: They are, with their number.
+        what: Their kind in words, with their number.
         flags: Of the judge that goes on with them.
     """
 
@@ -32,7 +32,7 @@ class Unstated:
 
     @property
     def note(self) -> str:
-        """What a judgement says that leaves them out."""
+        """Note of a judgement that leaves them out."""
         return f"not judged to the end: {self.what}, which judge {self.flags} goes on with"
 
 
@@ -108,4 +108,4 @@ KINDS_OF_ROWS: Mapping[re.Pattern[str], tuple[States, Describe]] = {
     CPCV: (_states_paths, _describe_paths),
     LOOK: (_states_look, _describe_look),
 }
-"""Whether a judgement says what such rows hold, and what they are in words."""
+"""Of rows by name: whether a judgement states them, and what they are in words."""

@@ -13,7 +13,7 @@ import numpy as np
 from engine.workload import CORE_RATE, Workload
 from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
 from optimizer.evidence.figures import Number
-from optimizer.evidence.lookahead import causality_seconds
+from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import DEFAULT_SEARCHES
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.strength import find_strongest
@@ -24,7 +24,7 @@ from optimizer.run.exported import resume_command
 from optimizer.store.result import RunResult, WindowDescription
 
 INDIVIDUAL_S = 1.8e-6
-"""What a search takes for an individual beside its evaluation: 7.4 s for 1,000 generations of 4,096
+"""Seconds of a search for an individual beside its evaluation: 7.4 for 1,000 generations of 4,096
 on the host of an H200, which evaluated them in 0.4."""
 
 PAIR_S, DAY_S, RESAMPLED_DAY_S = 6.5e-5, 5.5e-11, 1.6e-10
@@ -40,7 +40,7 @@ ROWS_OF_ONE, MOST_ROWS = 4, 4096
 those of seller exhaustion."""
 
 
-def with_verdict(
+def add_verdict(
     judgement: Judgement,
     result: RunResult,
     path: Path,
@@ -85,11 +85,11 @@ def with_verdict(
 
 
 def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
-    """What comes first wherever a front is shown: the verdict, or that there is none yet.
+    """Verdict that comes first wherever a front is shown, or that there is none yet.
 
     Args:
         result: Of the run.
-        judgement: Its newest judgement, None where nobody judged it.
+        judgement: Its newest judgement, None before the first.
     """
     if judgement is not None:
         return judgement.verdict
@@ -98,36 +98,36 @@ def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
     rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
     work = Workload(individuals * bars, rows * bars)
     lengths = [window.bars for window in result.data.windows if not window.is_held_out] or [bars]
-    seconds = null_seconds(work, individuals, result.device.threads)
-    seconds += causality_seconds(lengths, len(result.front))
-    seconds += trials_seconds(result.data.windows, individuals)
-    picked = replace(empty, pick=_strongest(result))
-    return with_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
+    seconds = estimate_null_seconds(work, individuals, result.device.threads)
+    seconds += estimate_causality_seconds(lengths, len(result.front))
+    seconds += estimate_trials_seconds(result.data.windows, individuals)
+    picked = replace(empty, pick=_find_strongest(result))
+    return add_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
 
 
 def find_pick(result: RunResult, judgement: Judgement | None) -> PickRecord | None:
-    """The one answer of a run: who was judged, or would be; None of an empty front.
+    """Member that is the one answer of a run, judged or not; None of an empty front.
 
     Args:
         result: Of the run.
-        judgement: Its newest judgement, None where nobody judged it.
+        judgement: Its newest judgement, None before the first.
     """
     return (
         judgement.pick
         if judgement is not None and judgement.pick is not None
-        else _strongest(result)
+        else _find_strongest(result)
     )
 
 
 def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> Verdict:
-    """What comes first where a search is not over, so that there is nothing to judge yet."""
+    """Verdict of a run whose search is not over, so that there is nothing to judge yet."""
     command = resume_command(path)
     sentence = f"{NOT_TESTED}: the run is not finished, {command} goes on with it."
     return Verdict("not_judged", (SIMULATED if is_simulated else "") + sentence)
 
 
-def null_seconds(work: Workload, individuals: int, cores: int) -> float:
-    """About how long both kinds of null searches take on so many cores, if none is stopped.
+def estimate_null_seconds(work: Workload, individuals: int, cores: int) -> float:
+    """Seconds that both kinds of null searches take on so many cores, about, if none is stopped.
 
     A core makes one from beginning to end, wherever the run itself was evaluated, and computes the
     rows of its market anew. `work` is that of the run's search, of so many individuals.
@@ -136,8 +136,8 @@ def null_seconds(work: Workload, individuals: int, cores: int) -> float:
     return 2 * DEFAULT_SEARCHES * each_s / cores
 
 
-def trials_seconds(windows: Sequence[WindowDescription], evaluated: int) -> float:
-    """About how long statistics over all trials take, with the default settings.
+def estimate_trials_seconds(windows: Sequence[WindowDescription], evaluated: int) -> float:
+    """Seconds that statistics over all trials take, about, with the default settings.
 
     Args:
         windows: Of the run, held-out ones among them.
@@ -152,7 +152,7 @@ def trials_seconds(windows: Sequence[WindowDescription], evaluated: int) -> floa
 
 
 def _count_days(windows: Sequence[WindowDescription]) -> int:
-    """Days from the first bar of any window to the last; 0 where a record does not say."""
+    """Days from the first bar of any window to the last; 0 where a record has no times."""
     try:
         ends = [
             datetime.fromisoformat(end).date()
@@ -164,8 +164,8 @@ def _count_days(windows: Sequence[WindowDescription]) -> int:
     return (max(ends) - min(ends)).days + 1 if ends else 0
 
 
-def _strongest(result: RunResult) -> PickRecord | None:
-    """The member of greatest strength, by what the result says of its members."""
+def _find_strongest(result: RunResult) -> PickRecord | None:
+    """Member of greatest strength, by the metrics of the result."""
     strengths = [one.metrics.get("strength") for one in result.front]
     genomes = [list(one.genes.values()) for one in result.front]
     known = np.array([np.nan if one is None else one for one in strengths], np.float64)

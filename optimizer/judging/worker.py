@@ -2,7 +2,7 @@
 
 A setup comes as bytes and holds until the next one; a job comes as the one part of a tuple.
 
-It talks with the process that began it and with nobody else, and ends with it.
+It talks with its parent process alone, and ends with it.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import IO, Any
 
 def main() -> None:
     """Serve until stdin ends."""
-    # Ctrl-C reaches the whole group; who began us decides what becomes of it.
+    # Ctrl-C reaches the whole group; the parent process decides what becomes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     # Whatever prints must not end up between the answers.
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _listen(stream: IO[bytes], messages: "queue.SimpleQueue[Any]") -> None:
-    """Take what comes; without anybody there the process ends in the middle of one."""
+    """Queue messages as they come; once the parent is gone the process ends, in a job too."""
     while True:
         try:
             messages.put(pickle.load(stream))

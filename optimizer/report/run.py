@@ -14,7 +14,7 @@ from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import recorded_judgement
+from optimizer.judging.judgement import read_judgement
 from optimizer.judging.plan import build_plan
 from optimizer.report.apart import Apart
 from optimizer.report.evidence import alone
@@ -196,7 +196,7 @@ def judge(
     """Judge a recorded run; see `optimizer.judge`."""
     path, config = find_run(Path(runs), name), make_config(settings, where="judge")
     with RunStore.open(path) as store:
-        earlier = recorded_judgement(store)
+        earlier = read_judgement(store)
     plan = build_plan(config, settings, earlier, pick=pick, is_open=is_open)
     line = LiveLine()
     judge_run(path, plan, build_data_flags(data), line.judge)

@@ -17,7 +17,7 @@ from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.returns import list_days
 from optimizer.evidence.verdict import Verdict
 from optimizer.export.programs import build_program
-from optimizer.judging.judgement import opened_result
+from optimizer.judging.judgement import read_opened_result
 from optimizer.judging.verdict import build_unfinished_verdict, derive_verdict, find_pick
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history
@@ -66,7 +66,7 @@ class Tables:
         self._flags = build_data_flags(data)
         with RunStore.open(path) as store:
             self.header = RunHeader.read(store.header)
-            recorded, self.judgement = opened_result(store)
+            recorded, self.judgement = read_opened_result(store)
             self.result: RunResult | None = recorded
             self.status: str = store.status
             self.summaries: tuple[GenerationSummary, ...] = tuple(store.generations())

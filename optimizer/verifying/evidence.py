@@ -15,15 +15,15 @@ from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.judging.checkpoint import Kept
 from optimizer.judging.folds import FoldPick, folds_record, paths_record
-from optimizer.judging.holdout import Opened, held_out_figures, opened_looks
-from optimizer.judging.judge import pick_record
+from optimizer.judging.holdout import LookRecord, count_opened_looks, measure_held_out
+from optimizer.judging.judge import build_pick_record
 from optimizer.judging.judgement import Judgement
-from optimizer.judging.lookahead import causal_record
+from optimizer.judging.lookahead import build_causal_record
 from optimizer.judging.null import KINDS, NullSearch, list_strengths, null_kind
 from optimizer.judging.pick import Pick, select_pick
-from optimizer.judging.repeated import searched_task
-from optimizer.judging.robust import robust_record
-from optimizer.judging.verdict import with_verdict
+from optimizer.judging.repeated import build_searched_task
+from optimizer.judging.robust import build_robust_record
+from optimizer.judging.verdict import add_verdict
 from optimizer.run.columns import recorded_fits
 from optimizer.run.header import OPENED
 from optimizer.run.identity import recorded_identity
@@ -43,7 +43,7 @@ def verdict_problems(store: RunStore, result: RunResult, judgement: Judgement) -
     """Differences of the verdict from that of its own evidence; no bars are needed for it."""
     identity = recorded_identity(store.header)
     is_warm = identity is not None and identity.warm_start is not None
-    follows = with_verdict(judgement, result, store.path, seconds=0.0, is_warm_started=is_warm)
+    follows = add_verdict(judgement, result, store.path, seconds=0.0, is_warm_started=is_warm)
     yield from find_differences("verdict", _plain(judgement.verdict), _plain(follows.verdict))
     yield from find_differences("judgement.fits", judgement.fits, recorded_fits(store))
     yield from _look_problems(store, result, judgement)
@@ -51,7 +51,7 @@ def verdict_problems(store: RunStore, result: RunResult, judgement: Judgement) -
 
 def _look_problems(store: RunStore, result: RunResult, judgement: Judgement) -> Iterator[str]:
     """Rows on looks at held-out bars that are of another front or another member."""
-    rows = [Opened.read(row) for name, row in store.evidence if name == OPENED]
+    rows = [LookRecord.read(row) for name, row in store.evidence if name == OPENED]
     for row in rows:
         yield from find_differences("opened.front", row.front, result.front_hash)
     if judgement.held_out is None:
@@ -89,7 +89,7 @@ class Rejudged:
     @cached_property
     def task(self) -> Task:
         """Task that was judged."""
-        return searched_task(self.whole, self.result)
+        return build_searched_task(self.whole, self.result)
 
     @cached_property
     def engine(self) -> Engine:
@@ -108,11 +108,11 @@ class Rejudged:
         """Parts that are recorded otherwise than they follow, a line each."""
         judgement = self.judgement
         parts: dict[str, Callable[[], Payload]] = {
-            "pick": lambda: pick_record(
+            "pick": lambda: build_pick_record(
                 self.task, self.pick, is_named=bool(judgement.pick and judgement.pick.is_named)
             ),
-            "robust": lambda: robust_record(self.task, self.engine, self.pick),
-            "causal": lambda: causal_record(self.task, self.engine, self.genomes),
+            "robust": lambda: build_robust_record(self.task, self.engine, self.pick),
+            "causal": lambda: build_causal_record(self.task, self.engine, self.genomes),
             "null": self._null,
             "folds": self._folds,
             "cpcv": self._paths,
@@ -206,6 +206,6 @@ class Rejudged:
         recorded = self.judgement.held_out
         assert recorded is not None
         # Looks in other folders may have come since, but none goes.
-        looks = max(recorded.looks, opened_looks(self.store))
+        looks = max(recorded.looks, count_opened_looks(self.store))
         engine = self.whole.full_engine(device="cpu")
-        return held_out_figures(self.whole, engine, self.genomes, self.pick, looks)
+        return measure_held_out(self.whole, engine, self.genomes, self.pick, looks)

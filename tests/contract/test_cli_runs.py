@@ -11,7 +11,7 @@ from optimizer import load_run
 from optimizer.cli import console
 from optimizer.evidence.pick import PickRecord
 from optimizer.grades import GRADE_WORDS
-from optimizer.judging.judgement import opened_result
+from optimizer.judging.judgement import read_opened_result
 from optimizer.judging.verdict import find_pick
 from optimizer.shown import fraction
 from optimizer.store import RunStore, list_runs
@@ -73,7 +73,7 @@ def test_the_list_of_runs_has_the_numbers_of_the_pick(command, result):
     """Strength, return and trades, judged or not, are those of the member that is shown."""
     (before,) = command("runs", "list", "--json").json
     with RunStore.open(Path(result["path"])) as store:
-        whole, none = opened_result(store)
+        whole, none = read_opened_result(store)
     pick = find_pick(whole, none)
     metrics = whole.front[pick.member].metrics
     assert (before["strength"], before["trades"]) == (pick.strength, pick.trades)

@@ -12,8 +12,8 @@ from optimizer.evidence.robust import CHECKS, COST_TIMES, CostRecord, RobustReco
 from optimizer.evidence.sharpe import SharpeRecord
 from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
-from optimizer.judging.judgement import JUDGEMENT, Judgement, opened_result
-from optimizer.judging.verdict import with_verdict
+from optimizer.judging.judgement import JUDGEMENT, Judgement, read_opened_result
+from optimizer.judging.verdict import add_verdict
 from optimizer.store import RunStore
 
 TRAINED, TESTED = (
@@ -83,8 +83,8 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
 def record_judgement(path, found):
     """Record a judgement with the verdict that follows from it; the verdict."""
     with RunStore.open(path, writable=True) as store:
-        result, _ = opened_result(store)
-        found = with_verdict(found, result, path, seconds=12.3, is_warm_started=False)
+        result, _ = read_opened_result(store)
+        found = add_verdict(found, result, path, seconds=12.3, is_warm_started=False)
         store.add_evidence(JUDGEMENT, found.payload())
         store.flush()
     return found

@@ -8,7 +8,7 @@ import pytest
 from engine.accounts.metrics import compute_metrics
 from engine.batch import Engine
 from optimizer.errors import ConfigError
-from optimizer.evidence.robust import neighbours
+from optimizer.evidence.robust import list_neighbours
 from optimizer.goals.near import axis_moves, lowest_quarter, neighbourhoods
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run.problem import EngineProblem
@@ -99,7 +99,7 @@ def test_neighbours_are_those_of_the_plateau(task):
     found = neighbourhoods(layout, genome[None])
     asked = {tuple(row) for row in found.genomes[found.indices[0]].tolist()}
     assert asked == set(around(layout, genome))
-    cloud = {tuple(row) for row in neighbours(layout, genome, 0, 1).tolist()}
+    cloud = {tuple(row) for row in list_neighbours(layout, genome, 0, 1).tolist()}
     assert asked - {tuple(genome.tolist())} <= cloud
 
 

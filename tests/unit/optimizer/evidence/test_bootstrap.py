@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from optimizer.evidence import bootstrap
 from optimizer.evidence.bootstrap import (
-    Against,
-    against_nothing,
-    block_length,
+    BootstrapTests,
+    choose_block_length,
+    compare_with_nothing,
+    compute_long_run_deviations,
     draw_days,
-    long_run_deviations,
     resample,
 )
 from optimizer.evidence.figures import Figure, make_undefined
-from optimizer.evidence.philox import places, units, words
+from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from tests.support.evidence import daily_edge, daily_noise
 
 REL = 1e-9
@@ -28,8 +28,8 @@ def test_block_lengths_of_the_law():
     """A column as it is, and its moving sums over five days."""
     column = daily_noise()[:, 0]
     sums = np.convolve(column, np.ones(5), "valid")
-    assert block_length(column[:, None]).value == pytest.approx(1.1653748543705655, rel=REL)
-    assert block_length(sums[:, None]).value == pytest.approx(11.506060555172963, rel=REL)
+    assert choose_block_length(column[:, None]).value == pytest.approx(1.1653748543705655, rel=REL)
+    assert choose_block_length(sums[:, None]).value == pytest.approx(11.506060555172963, rel=REL)
 
 
 @given(st.integers(0, 2**32), st.integers(20, 300), st.integers(1, 9))
@@ -39,16 +39,16 @@ def test_block_lengths_equal_those_of_arch(seed, days, smooth):
     rng = np.random.Generator(np.random.PCG64(seed))
     column = np.convolve(rng.normal(0, 1, days + smooth - 1), np.ones(smooth), "valid")
     expected = max(1.0, library.optimal_block_length(column)["stationary"].iloc[0])
-    assert block_length(column[:, None]).value == pytest.approx(expected, rel=REL)
+    assert choose_block_length(column[:, None]).value == pytest.approx(expected, rel=REL)
 
 
 def test_the_length_of_several_columns_is_their_median():
     """Columns that do not vary have none."""
     table = daily_noise()[:, :4].copy()
-    lengths = [block_length(column[:, None]).value for column in table.T]
-    assert block_length(table).value == pytest.approx(np.median(lengths), rel=REL)
+    lengths = [choose_block_length(column[:, None]).value for column in table.T]
+    assert choose_block_length(table).value == pytest.approx(np.median(lengths), rel=REL)
     table[:, 3] = 0.1
-    assert block_length(table).value == pytest.approx(np.median(lengths[:3]), rel=REL)
+    assert choose_block_length(table).value == pytest.approx(np.median(lengths[:3]), rel=REL)
 
 
 def test_a_resample_of_the_law():
@@ -59,8 +59,8 @@ def test_a_resample_of_the_law():
 @given(st.integers(0, 2**40), st.integers(1, 999), st.integers(1, 50), st.floats(1.0, 20.0))
 def test_resamples_equal_the_letter(seed, index, days, block):
     """Two words a step: whether a run begins, and where."""
-    drawn = words(seed, index, "bootstrap", 2 * days)
-    u, j = units(drawn[0::2]), places(drawn[1::2], days)
+    drawn = draw_words(seed, index, "bootstrap", 2 * days)
+    u, j = scale_to_unit(drawn[0::2]), scale_to_index(drawn[1::2], days)
     expected = [int(j[0])]
     for t in range(1, days):
         expected.append(int(j[t]) if u[t] < 1 / block else (expected[-1] + 1) % days)
@@ -74,16 +74,16 @@ def count_of(p, resamples=499):
 
 def apply_tests(table, seed, resamples, block=10.0):
     """The tests of the columns that vary, and their numbers among all."""
-    spread = long_run_deviations(table, block)
+    spread = compute_long_run_deviations(table, block)
     kept = np.flatnonzero(spread > 0)
     drawn = draw_days(seed, resamples, len(table), block)
-    tests = Against(table[:, kept], spread[kept], drawn)
+    tests = BootstrapTests(table[:, kept], spread[kept], drawn)
     return tests, tuple(kept[list(tests.better)].tolist())
 
 
 def test_tests_of_the_table_without_an_edge():
     """The law's numbers: nothing is found."""
-    found = against_nothing(daily_noise(), BLOCK, seed=1, resamples=499)
+    found = compare_with_nothing(daily_noise(), BLOCK, seed=1, resamples=499)
     tests, better = apply_tests(daily_noise(), 1, 499)
     assert tests.reality_check[0].value == pytest.approx(0.009348736300520336, rel=REL)
     assert tests.superior[0].value == pytest.approx(1.784956969787604, rel=REL)
@@ -91,13 +91,13 @@ def test_tests_of_the_table_without_an_edge():
     assert [count_of(p) for p in ps] == [464, 375, 410, 410]
     assert (found.better, better) == (0, ())
     assert (found.resamples, found.block) == (499, BLOCK.value)
-    deviation = long_run_deviations(daily_noise(), 10.0)[0]
+    deviation = compute_long_run_deviations(daily_noise(), 10.0)[0]
     assert deviation == pytest.approx(0.0052020910269099715, rel=REL)
 
 
 def test_tests_of_the_table_with_an_edge():
     """The law's numbers: column 7 is found, and named."""
-    found = against_nothing(daily_edge(), BLOCK, seed=1, resamples=499)
+    found = compare_with_nothing(daily_edge(), BLOCK, seed=1, resamples=499)
     tests, better = apply_tests(daily_edge(), 1, 499)
     assert tests.reality_check[0].value == pytest.approx(0.024600867466497287, rel=REL)
     assert tests.superior[0].value == pytest.approx(4.165205032287021, rel=REL)
@@ -120,7 +120,7 @@ class Drawn:
 def judged_by_arch(kind, table, resamples=199, block=5):
     """An arch test of columns divided by their deviations, on our resamples."""
     library = pytest.importorskip("arch.bootstrap")
-    scaled = table / long_run_deviations(table, block)
+    scaled = table / compute_long_run_deviations(table, block)
     test = getattr(library, kind)(
         np.zeros(len(table)), -scaled, block_size=block, reps=resamples, seed=1
     )
@@ -136,7 +136,7 @@ def test_superior_ability_equals_that_of_arch(edge):
     rng = np.random.Generator(np.random.PCG64(4))
     table = rng.normal(0, 1, (250, 30)) - rng.random(30)
     table[:, 3] += edge + 0.5
-    found = against_nothing(table, Figure(5.0), seed=9, resamples=199)
+    found = compare_with_nothing(table, Figure(5.0), seed=9, resamples=199)
     _, spa = judged_by_arch("SPA", table)
     counts = [count_of(p, 199) - 1 for p in (found.spa_lower, found.spa_p, found.spa_upper)]
     expected = (spa.pvalues * 199).round(9).tolist()
@@ -166,17 +166,17 @@ def test_deviations_equal_the_letter(seed, days, block):
         kernel = (1 - i / days) * stays + i / days * (1 - 1 / block) ** (days - i)
         square += 2 * kernel * (around[i:] @ around[:-i] / days)
     assume(square > 1e-6)
-    found = long_run_deviations(column[:, None], block)[0]
+    found = compute_long_run_deviations(column[:, None], block)[0]
     assert found == pytest.approx(math.sqrt(square), rel=1e-6)
 
 
 def test_columns_that_do_not_vary_take_no_part(monkeypatch):
     """Nor do they move the place of those that are named; nor does the size of parts."""
     table = daily_edge()
-    whole = against_nothing(table, BLOCK, seed=1, resamples=99)
+    whole = compare_with_nothing(table, BLOCK, seed=1, resamples=99)
     wider = np.insert(table, [0, 4], 0.1, axis=1)
     monkeypatch.setattr(bootstrap, "CHUNK_NUMBERS", 3000)
-    found = against_nothing(wider, BLOCK, seed=1, resamples=99)
+    found = compare_with_nothing(wider, BLOCK, seed=1, resamples=99)
     tests, better = apply_tests(wider, 1, 99)
     assert (found.better, better) == (1, (9,))
     spa = apply_tests(table, 1, 99)[0].superior[0].value
@@ -189,7 +189,7 @@ def test_equal_numbers_reach_each_other():
     rng = np.random.Generator(np.random.PCG64(2))
     column = rng.choice([0.1, 0.2, 0.3], (40, 1))
     shares = [
-        bootstrap._share(float(column.mean()), column[rng.permutation(40)].mean(axis=0)).value
+        bootstrap._compute_p(float(column.mean()), column[rng.permutation(40)].mean(axis=0)).value
         for _ in range(50)
     ]
     assert set(shares) == {1.0}
@@ -199,7 +199,7 @@ def test_a_table_below_zero_reaches_nothing():
     """Hansen's statistic is 0 then, which every resample reaches."""
     rng = np.random.Generator(np.random.PCG64(2))
     table = rng.normal(-1, 1, (50, 5))
-    found = against_nothing(table, Figure(2.0), seed=1, resamples=19)
+    found = compare_with_nothing(table, Figure(2.0), seed=1, resamples=19)
     assert (found.spa_p, found.better) == (1.0, 0)
     assert apply_tests(table, 1, 19, block=2.0)[0].superior[0].value == 0.0
 
@@ -208,11 +208,11 @@ def test_what_is_undefined_says_why():
     """Too few days, no block, or nothing that varies."""
     short, flat = np.eye(19), np.full((30, 3), 0.1)
     assert (
-        block_length(short).why
-        == against_nothing(short, BLOCK, 1).why["spa_p"]
+        choose_block_length(short).why
+        == compare_with_nothing(short, BLOCK, 1).why["spa_p"]
         == "fewer than 20 days"
     )
-    of_flat = against_nothing(flat, BLOCK, 1)
-    assert block_length(flat).why == of_flat.why["rc_p"] == "no trial varies"
-    found = against_nothing(daily_noise(), make_undefined("no block"), 1)
+    of_flat = compare_with_nothing(flat, BLOCK, 1)
+    assert choose_block_length(flat).why == of_flat.why["rc_p"] == "no trial varies"
+    found = compare_with_nothing(daily_noise(), make_undefined("no block"), 1)
     assert (found.why["spa_upper"], found.better) == ("no block", 0)

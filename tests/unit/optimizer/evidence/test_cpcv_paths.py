@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from optimizer.evidence.cpcv_paths import fixed_paths
-from optimizer.evidence.splits import combinatorial, distinct, paths
+from optimizer.evidence.cpcv_paths import evaluate_fixed_paths
+from optimizer.evidence.splits import combinatorial, list_windows, paths
 from tests.support.series import make_bars
 
 SUM_R, SUM_R2 = 0, 1
@@ -18,7 +18,7 @@ def judged(trials, seed, count=6, tests=2):
     series = [make_bars(120), make_bars(90)]
     searched = [Window.whole(series[0]), Window(1, 5, 80)]
     splits = combinatorial(series, searched, count=count, tests=tests, purge=2, embargo=3)
-    windows = distinct(splits)
+    windows = list_windows(splits)
     found = np.zeros((trials, len(windows), 2))
     rng = np.random.Generator(np.random.PCG64(seed))
     found[:, :, SUM_R] = rng.normal(0, 1, found.shape[:2])
@@ -54,7 +54,7 @@ def test_paths_equal_the_letter(count, tests):
     """Least, low and median strength."""
     splits, windows, found = judged(9, 1, count, tests)
     expected = plainly(splits, windows, found, paths(count, tests))
-    actual = fixed_paths(found, windows, splits, paths(count, tests))
+    actual = evaluate_fixed_paths(found, windows, splits, paths(count, tests))
     assert actual.least == pytest.approx(expected[0], rel=1e-12)
     assert actual.low == pytest.approx(expected[math.ceil(len(expected) / 20) - 1], rel=1e-12)
     assert actual.median == pytest.approx(np.median(expected), rel=1e-12)
@@ -65,10 +65,13 @@ def test_a_trial_that_never_traded_is_not_chosen():
     splits, windows, found = judged(2, 2)
     found[0] = 0.0
     found[1, :, SUM_R] = -1.0
-    assert fixed_paths(found, windows, splits, paths(6, 2)).median < 0
+    assert evaluate_fixed_paths(found, windows, splits, paths(6, 2)).median < 0
 
 
 def test_trials_that_never_traded_have_no_paths():
     """Nothing is defined then."""
     splits, windows, found = judged(2, 2)
-    assert fixed_paths(0 * found, windows, splits, paths(6, 2)).why["least"] == "no path traded"
+    assert (
+        evaluate_fixed_paths(0 * found, windows, splits, paths(6, 2)).why["least"]
+        == "no path traded"
+    )

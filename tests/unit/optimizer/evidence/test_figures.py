@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from optimizer.evidence.figures import Figure, first_reason, make_undefined
+from optimizer.evidence.figures import Figure, find_first_reason, make_undefined
 
 
 def test_an_undefined_figure_passes_no_check():
@@ -25,5 +25,5 @@ def test_a_figure_is_a_number_or_a_reason(value, why):
 
 def test_the_first_reason_is_given():
     """Of several figures, the first that is undefined says why."""
-    assert first_reason(Figure(1.0), make_undefined("a"), make_undefined("b")) == "a"
-    assert first_reason(Figure(1.0), Figure(-math.inf)) == ""
+    assert find_first_reason(Figure(1.0), make_undefined("a"), make_undefined("b")) == "a"
+    assert find_first_reason(Figure(1.0), Figure(-math.inf)) == ""

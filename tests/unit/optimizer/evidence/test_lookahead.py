@@ -11,12 +11,12 @@ from data.bars import Window
 from engine.accounts.ledger import ACCUMULATORS, REASONS
 from engine.batch import Engine
 from optimizer.evidence.lookahead import (
-    begins,
-    causality_seconds,
-    cuts,
+    choose_cuts,
+    compare_bits,
+    count_signals_taken,
+    estimate_causality_seconds,
+    is_beginning,
     poison_bars,
-    same_bits,
-    signals_taken,
 )
 from optimizer.evidence.splits import groups
 from tests.support.evidence import counted_bars, ledger_of
@@ -32,22 +32,22 @@ def test_cuts_are_even_ones_and_those_of_middle_trades():
     ledger = ledger_of([1.0] * 5, exit_bar=[150, 151, 299, 300, 301])
     object.__setattr__(ledger, "signal_bar", np.array([140, 141, 142, 143, 144]))
     object.__setattr__(ledger, "entry_bar", np.array([141, 142, 143, 144, 145]))
-    found = cuts(window, [ledger, ledger, ledger_of([])])
+    found = choose_cuts(window, [ledger, ledger, ledger_of([])])
     assert found == tuple(sorted(even | {143, 144, 300}))
     assert found[-1] == 420
 
 
 def test_a_window_of_few_bars_is_cut_after_each():
     """No cut leaves nothing to judge."""
-    assert cuts(Window(0, 5, 10), []) == (6, 7, 8, 9, 10)
-    assert cuts(Window(0, 5, 6), []) == (6,)
+    assert choose_cuts(Window(0, 5, 10), []) == (6, 7, 8, 9, 10)
+    assert choose_cuts(Window(0, 5, 6), []) == (6,)
 
 
 @given(st.integers(1, 200))
 def test_of_many_members_64_are_chosen_evenly(members):
     """The first always, and steps that differ by at most one."""
     ledgers = [ledger_of([1.0], exit_bar=[1000 + 2 * i]) for i in range(members)]
-    exits = [cut for cut in cuts(Window(0, 0, 5000), ledgers) if cut > 1000 and cut % 2]
+    exits = [cut for cut in choose_cuts(Window(0, 0, 5000), ledgers) if cut > 1000 and cut % 2]
     places = [(cut - 1001) // 2 for cut in exits if cut < 1001 + 2 * members]
     used = min(members, 64)
     expected = {i * members // used for i in range(used)}
@@ -85,19 +85,19 @@ def test_one_bit_is_a_difference():
     right = left.copy()
     right[1, 0, 2] = np.nextafter(right[1, 0, 2], np.inf)
     right[0, 0, 0] = -0.0
-    assert same_bits(left, right).tolist() == [False, False, True]
+    assert compare_bits(left, right).tolist() == [False, False, True]
 
 
 def test_a_ledger_begins_another_but_for_the_trade_that_the_cut_ended():
     """Only the last trade may be left out, and only where the cut ended it."""
     whole = ledger_of([1.0, -1.0, 2.0], exit_bar=[3, 6, 9])
     cut = ledger_of([1.0, 0.3], exit_bar=[3, 5], reason=[3, END])
-    assert begins(cut, whole)
-    assert begins(ledger_of([]), whole)
-    assert begins(whole, whole)
-    assert not begins(ledger_of([1.0, 0.3], exit_bar=[3, 5]), whole)
-    assert not begins(ledger_of([1.0, np.nextafter(-1, 0)], exit_bar=[3, 6]), whole)
-    assert not begins(ledger_of([1.0] * 4), ledger_of([1.0] * 3))
+    assert is_beginning(cut, whole)
+    assert is_beginning(ledger_of([]), whole)
+    assert is_beginning(whole, whole)
+    assert not is_beginning(ledger_of([1.0, 0.3], exit_bar=[3, 5]), whole)
+    assert not is_beginning(ledger_of([1.0, np.nextafter(-1, 0)], exit_bar=[3, 6]), whole)
+    assert not is_beginning(ledger_of([1.0] * 4), ledger_of([1.0] * 3))
 
 
 @pytest.mark.parametrize("name", SHORT_SPECS)
@@ -109,17 +109,17 @@ def test_no_shipped_strategy_sees_a_later_bar(name):
     whole = Engine(spec, [bars], [window], device="cpu")
     ledgers = [whole.trades(genome)[0] for genome in genomes]
     assert sum(map(len, ledgers)) > 6
-    for cut in cuts(window, ledgers)[::5]:
+    for cut in choose_cuts(window, ledgers)[::5]:
         before = [Window(0, 100, cut)]
         engines = [
             Engine(spec, [series], before, device="cpu")
             for series in (bars, bars.until(cut), poison_bars(bars, cut))
         ]
         one, two, three = (engine.evaluate(genomes) for engine in engines)
-        assert same_bits(one, two).all()
-        assert same_bits(one, three).all()
+        assert compare_bits(one, two).all()
+        assert compare_bits(one, three).all()
         for genome, ledger in zip(genomes, ledgers, strict=True):
-            assert begins(engines[0].trades(genome)[0], ledger)
+            assert is_beginning(engines[0].trades(genome)[0], ledger)
 
 
 def test_signals_taken_are_trades_and_rejections():
@@ -128,14 +128,14 @@ def test_signals_taken_are_trades_and_rejections():
     accumulators[1, 2, ACCUMULATORS.index("trades")] = 5
     accumulators[1, 2, ACCUMULATORS.index("rejected")] = 2
     accumulators[0, 1, ACCUMULATORS.index("wins")] = 9
-    assert signals_taken(accumulators).tolist() == [[0, 0, 0], [0, 0, 7]]
+    assert count_signals_taken(accumulators).tolist() == [[0, 0, 0], [0, 0, 7]]
 
 
 def test_the_time_that_cuts_take_grows_with_windows_bars_and_members():
     """A thousand symbols take a thousand times as long as one; more of anything takes longer."""
-    one = causality_seconds([500], 8)
-    assert causality_seconds([500] * 1000, 8) == pytest.approx(1000 * one)
-    assert one < causality_seconds([5000], 8)
-    assert one < causality_seconds([500], 80)
-    assert causality_seconds([], 8) == 0
-    assert 0 < causality_seconds([500], 0) < one
+    one = estimate_causality_seconds([500], 8)
+    assert estimate_causality_seconds([500] * 1000, 8) == pytest.approx(1000 * one)
+    assert one < estimate_causality_seconds([5000], 8)
+    assert one < estimate_causality_seconds([500], 80)
+    assert estimate_causality_seconds([], 8) == 0
+    assert 0 < estimate_causality_seconds([500], 0) < one

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from data.bars import Bars, Window
 from optimizer.errors import ConfigError
 from optimizer.evidence.null_markets import NullMarkets
-from optimizer.evidence.philox import words
+from optimizer.evidence.philox import draw_words
 from tests.support.evidence import HOUR_NS, START_NS, counted_bars, planted, planted_climaxes
 from tests.support.worlds import make_bars
 
@@ -34,7 +34,7 @@ def test_the_shuffled_market_of_the_law():
     """Twelve bars with two gaps, in a new order."""
     bars = counted_bars(12, {5, 9})
     markets = markets_of(bars)
-    (origins,) = markets.origins(1)
+    (origins,) = markets.draw_origins(1)
     assert origins.bodies.tolist() == [0, 4, 7, 5, 1, 2, 8, 10, 9, 6, 11, 3]
     assert origins.gaps.tolist() == [0, 10, 1, 7, 3, 9, 11, 2, 6, 5, 4, 8]
     close = markets.shuffle_market(1)[0].close
@@ -84,7 +84,7 @@ def test_aligned_columns_move_with_their_bodies():
     bars = replace(plain, extra=extra, dated=("rate",))
     markets = markets_of(bars, window=Window(0, 4, 12))
     (origins,), (shuffled,), (mirrored,) = (
-        made(1) for made in (markets.origins, markets.shuffle_market, markets.mirror_market)
+        made(1) for made in (markets.draw_origins, markets.shuffle_market, markets.mirror_market)
     )
     assert shuffled.extra["mood"].tolist() == origins.bodies.tolist() != list(range(12))
     assert shuffled.volume.tolist() == plain.volume[origins.bodies].tolist()
@@ -105,7 +105,7 @@ def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
     """Within their classes, multiplied forwards and nothing else; history stays."""
     bars, window = world
     markets = markets_of(bars, 3, window, keep)
-    (found,), (origins,) = markets.shuffle_market(index), markets.origins(index)
+    (found,), (origins,) = markets.shuffle_market(index), markets.draw_origins(index)
     first = max(window.start, 1)
     assert len(found) == window.end
     for name in COLUMNS:
@@ -162,7 +162,7 @@ def test_mirrored_bars_equal_the_letter(world, index):
     mean = float(sum((Fraction(body_of(bars, t)[2]) for t in moving), Fraction(0))) / max(
         len(moving), 1
     )
-    drawn = words(3, index, "null_mirror", window.end)
+    drawn = draw_words(3, index, "null_mirror", window.end)
     last = bars.close[first - 1]
     for t in moving:
         alike = [gaps[u] for u in moving if opens[u] == opens[t]]
@@ -204,10 +204,10 @@ def test_series_with_the_same_times_are_shuffled_alike(seed, keep, index):
         times, *(getattr(pair[1], name) for name in COLUMNS[1:]), "B", pair[0].timeframe_ns
     )
     markets = NullMarkets(pair, [Window(0, 5, 80), Window(1, 5, 80)], 3, keep)
-    one, two = markets.origins(index)
+    one, two = markets.draw_origins(index)
     assert one.bodies.tolist() == two.bodies.tolist()
     assert one.gaps.tolist() == two.gaps.tolist()
-    alone = NullMarkets(pair[:1], [Window(0, 5, 80)], 3, keep).origins(index)[0]
+    alone = NullMarkets(pair[:1], [Window(0, 5, 80)], 3, keep).draw_origins(index)[0]
     assert alone.bodies.tolist() == one.bodies.tolist()
 
 
@@ -217,13 +217,13 @@ def test_times_that_only_one_series_has_are_a_class_of_their_own():
     kept = np.flatnonzero(np.arange(60) % 3 > 0)
     short = Bars(*(getattr(long, name)[kept] for name in COLUMNS), "B", HOUR_NS)
     markets = NullMarkets([long, short], [Window(0, 10, 60), Window.whole(short, 1)], 1, "none")
-    one, two = markets.origins(4)
+    one, two = markets.draw_origins(4)
     common = np.arange(60) % 3 > 0
     assert (common[one.bodies[10:]] == common[10:]).all()
     assert (common[one.gaps[10:]] == common[10:]).all()
     # Of the short series bars from its own second on move, so places differ, words do not.
     order = np.searchsorted(long.timestamp, short.timestamp)
-    drawn = words(1, 4, "null_body", 60)
+    drawn = draw_words(1, 4, "null_body", 60)
     for origins, number, first in ((one, np.arange(60), 10), (two, order, 1)):
         places = [t for t in range(first, len(number)) if common[number[t]]]
         by_word = sorted(places, key=lambda t: drawn[number[t]])
@@ -233,7 +233,7 @@ def test_times_that_only_one_series_has_are_a_class_of_their_own():
 def test_gaps_over_night_stay_over_night():
     """Openers take gaps of openers, and nobody else does."""
     bars = counted_bars(200, gaps=set(range(10, 200, 10)))
-    (origins,) = markets_of(bars).origins(1)
+    (origins,) = markets_of(bars).draw_origins(1)
     is_opener = np.isin(np.arange(200), range(10, 200, 10))
     assert (is_opener[origins.gaps] == is_opener).all()
     assert not (is_opener[origins.bodies] == is_opener).all()

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.evidence.philox import places, units, words
+from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.search.randomness import PURPOSES
 
 
 def test_words_are_those_of_the_published_generator():
     """Words of seed 1, index 3 and purpose `null_body` are known, and so is the first unit."""
-    drawn = words(1, 3, "null_body", 2)
+    drawn = draw_words(1, 3, "null_body", 2)
     assert drawn.tolist() == [2384010376139960104, 16517257067050221901]
-    assert units(drawn)[0] == 0.12923746145194637
+    assert scale_to_unit(drawn)[0] == 0.12923746145194637
 
 
 def test_words_have_the_key_of_the_law():
@@ -20,7 +20,7 @@ def test_words_have_the_key_of_the_law():
     for purpose in ("null_body", "null_gap", "bootstrap", "reorder", "near", "null_mirror"):
         key = np.array([7, 5 << 16 | PURPOSES[purpose]], dtype=np.uint64)
         expected = np.random.Philox(key=key).random_raw(9)
-        assert expected.tolist() == words(7, 5, purpose, 9).tolist()
+        assert expected.tolist() == draw_words(7, 5, purpose, 9).tolist()
 
 
 def test_purposes_have_the_numbers_of_the_law():
@@ -33,13 +33,13 @@ def test_purposes_have_the_numbers_of_the_law():
 def test_the_largest_word_stays_inside():
     """A unit is below 1, and a place among m is at most m - 1."""
     edges = np.array([0, 2**64 - 1, 2**63], dtype=np.uint64)
-    assert units(edges).tolist() == [0.0, 1 - 2.0**-53, 0.5]
-    assert places(edges, 3).tolist() == [0, 2, 1]
-    assert places(edges, 1).tolist() == [0, 0, 0]
-    assert places(edges, 2**53).tolist() == [0, 2**53 - 1, 2**52]
+    assert scale_to_unit(edges).tolist() == [0.0, 1 - 2.0**-53, 0.5]
+    assert scale_to_index(edges, 3).tolist() == [0, 2, 1]
+    assert scale_to_index(edges, 1).tolist() == [0, 0, 0]
+    assert scale_to_index(edges, 2**53).tolist() == [0, 2**53 - 1, 2**52]
 
 
 def test_an_index_beyond_the_stream_is_refused():
     """Index and purpose share one word of the key."""
     with pytest.raises(ConfigError):
-        words(1, 2**48, "near", 1)
+        draw_words(1, 2**48, "near", 1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from data.bars import Window
 from optimizer.evidence.returns import (
-    closing_days,
+    count_closing_days,
     daily_returns,
     efficiency,
     list_days,
@@ -42,7 +42,7 @@ def test_a_trade_counts_on_the_day_its_exit_bar_opens():
     assert found.shape == (3, 2)
     assert found[:, 0].tolist() == [(0.1 + 0.2) + 0.3, -1.0, 2.0]
     assert found[:, 1].tolist() == [0.0, 0.0, 2.0]
-    assert closing_days((first, second), [bars], windows) == 3
+    assert count_closing_days((first, second), [bars], windows) == 3
 
 
 def test_windows_of_several_series_share_their_days():
@@ -52,7 +52,7 @@ def test_windows_of_several_series_share_their_days():
     days = list_days(series, windows)
     both = (ledger_of([1.0], exit_bar=[5]), ledger_of([0.5, 4.0], exit_bar=[23, 29]))
     assert daily_returns([both], series, windows, days)[:, 0].tolist() == [1.5, 4.0]
-    assert closing_days(both, series, windows) == 2
+    assert count_closing_days(both, series, windows) == 2
 
 
 def test_moments_of_the_law():

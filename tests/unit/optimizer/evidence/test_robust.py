@@ -11,19 +11,19 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
 from optimizer.evidence.figures import Figure, make_undefined
-from optimizer.evidence.philox import places, units, words
+from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.robust import (
     CHECKS,
     CLOUD,
     break_even_bp,
-    cost_line,
+    compute_means_left_out,
+    compute_plateau,
     drift,
     evaluate_checks,
-    falls_in_other_orders,
-    keeps_half,
-    means_left_out,
-    neighbours,
-    share_that_keeps_half,
+    evaluate_costs,
+    is_half_kept,
+    list_neighbours,
+    simulate_other_orders,
 )
 from optimizer.goals.near import axis_moves, compute_reach
 from strategy import Gene, GenomeLayout, LessThan
@@ -37,7 +37,7 @@ PAIR = GenomeLayout(
 
 def test_neighbours_of_the_law():
     """Plus along each axis, minus along each, then the cloud."""
-    found = neighbours(PAIR, np.array([20.0, 1.0]), member=0, seed=1).tolist()
+    found = list_neighbours(PAIR, np.array([20.0, 1.0]), member=0, seed=1).tolist()
     assert found[:4] == [[25, 1], [20, 1.2], [15, 1], [20, 0.8]]
     assert found[4] == pytest.approx([24, 1.0650296225054172], rel=1e-15)
     assert len(found) <= 4 + CLOUD
@@ -65,7 +65,7 @@ def test_neighbours_equal_the_letter(name, seed, member):
         for gene in np.flatnonzero(layout.high > layout.low):
             made.append(genome.copy())
             made[-1][gene] += sign * reach[gene]
-    drawn = units(words(seed, member, "near", CLOUD * count))
+    drawn = scale_to_unit(draw_words(seed, member, "near", CLOUD * count))
     for point in range(CLOUD):
         delta = (2 * drawn[point * count : (point + 1) * count] - 1) * reach
         made.append(genome + np.where(layout.is_int, np.floor(delta + 0.5), delta))
@@ -73,7 +73,7 @@ def test_neighbours_equal_the_letter(name, seed, member):
     for row in layout.repair(np.array(made))[0].tolist():
         if row not in expected and row != genome.tolist():
             expected.append(row)
-    found = neighbours(layout, genome, member, seed)
+    found = list_neighbours(layout, genome, member, seed)
     assert expected == found.tolist()
     assert layout.is_legal(found).all()
     assert ((found >= layout.low) & (found <= layout.high)).all()
@@ -82,11 +82,11 @@ def test_neighbours_equal_the_letter(name, seed, member):
 def test_genes_without_room_stay():
     """A gene whose bounds are equal is no axis, and the cloud does not move it."""
     layout = PAIR.with_bounds({"length": (20, 20)})
-    found = neighbours(layout, np.array([20.0, 1.0]), 0, 1)
+    found = list_neighbours(layout, np.array([20.0, 1.0]), 0, 1)
     assert (found[:, 0] == 20).all()
     assert len(found) == 2 + CLOUD
     fixed = layout.with_bounds({"level": (1.0, 1.0)})
-    assert neighbours(fixed, np.array([20.0, 1.0]), 0, 1).shape == (0, 2)
+    assert list_neighbours(fixed, np.array([20.0, 1.0]), 0, 1).shape == (0, 2)
 
 
 def test_neighbours_that_repair_makes_equal_count_once():
@@ -94,7 +94,7 @@ def test_neighbours_that_repair_makes_equal_count_once():
     layout = GenomeLayout(
         (Gene("a", "int", 1, 3, 1), Gene("b", "int", 2, 4, 2)), (LessThan("a", "b"),)
     )
-    found = neighbours(layout, np.array([3.0, 4.0]), 0, 1).tolist()
+    found = list_neighbours(layout, np.array([3.0, 4.0]), 0, 1).tolist()
     assert len({tuple(row) for row in found}) == len(found)
     assert [3.0, 4.0] not in found
     assert all(a < b for a, b in found)
@@ -103,16 +103,16 @@ def test_neighbours_that_repair_makes_equal_count_once():
 def test_the_share_that_keeps_half():
     """Half itself counts, and what is infeasible does not."""
     others = np.array([1.0, 0.99, 2.0, np.nan, -5.0])
-    assert share_that_keeps_half(Figure(2.0), others).value == 0.4
-    assert keeps_half(Figure(2.0), others).tolist() == [True, False, True, False, False]
-    assert share_that_keeps_half(Figure(2.0), np.empty(0)).why == "it has no neighbours"
+    assert compute_plateau(Figure(2.0), others).value == 0.4
+    assert is_half_kept(Figure(2.0), others).tolist() == [True, False, True, False, False]
+    assert compute_plateau(Figure(2.0), np.empty(0)).why == "it has no neighbours"
 
 
 @pytest.mark.parametrize("own", [Figure(0.0), Figure(-1.0), make_undefined("no trade moved")])
 def test_nothing_keeps_half_of_nothing(own):
     """Where its own strength is not above 0 the share is undefined."""
-    assert share_that_keeps_half(own, np.ones(3)).why
-    assert not keeps_half(own, np.array([1.0, -2.0])).any()
+    assert compute_plateau(own, np.ones(3)).why
+    assert not is_half_kept(own, np.array([1.0, -2.0])).any()
 
 
 def test_break_even_of_the_law():
@@ -131,7 +131,7 @@ def test_a_short_gains_where_prices_fall():
     """Its stop lies above its entry."""
     short = ledger_of([0.0], entry=100.0, exit=98.0, stop=101.0)
     assert break_even_bp([short]).value == pytest.approx(10000 * 2 / 198)
-    line = cost_line([short], Costs())
+    line = evaluate_costs([short], Costs())
     assert [point.sum_r for point in line[:3:2]] == pytest.approx([2.0, 2.0 - 0.001 * 198])
 
 
@@ -151,7 +151,7 @@ def test_the_cost_line_is_what_an_engine_would_find(traded):
     """Trades do not depend on costs, so backtests at each charge give the same sums."""
     spec, bars, windows, genome, ledgers, _ = traded
     assert sum(map(len, ledgers)) > 20
-    for point in cost_line(ledgers, Costs(3.0, 4.0)):
+    for point in evaluate_costs(ledgers, Costs(3.0, 4.0)):
         costs = Costs(3.0 * point.times, 4.0 * point.times)
         found = Engine(spec, [bars], windows, costs, device="cpu").evaluate(genome[None])[0]
         sum_r, sum_r2 = found[:, 2].sum(), found[:, 3].sum()
@@ -162,7 +162,7 @@ def test_the_cost_line_is_what_an_engine_would_find(traded):
 def test_the_charge_itself_has_the_bits_of_the_accumulators(traded):
     """One times the charge is what was traded."""
     *_, ledgers, accumulators = traded
-    (point,) = (p for p in cost_line(ledgers, Costs(3.0, 4.0)) if p.times == 1.0)
+    (point,) = (p for p in evaluate_costs(ledgers, Costs(3.0, 4.0)) if p.times == 1.0)
     assert point.sum_r == accumulators[0, 2] + accumulators[1, 2]
 
 
@@ -172,15 +172,15 @@ def test_break_even_costs_leave_nothing(traded):
     winning = [ledger_of([0.0] * 3, entry=[100, 50, 20], exit=[103, 49, 20.5])]
     even = break_even_bp(winning).value
     assert even > 0
-    assert cost_line(winning, Costs(even, 0.0))[2].sum_r == pytest.approx(0.0, abs=1e-12)
-    zero, half, one = cost_line(ledgers, Costs(5.0, 5.0))[:3]
+    assert evaluate_costs(winning, Costs(even, 0.0))[2].sum_r == pytest.approx(0.0, abs=1e-12)
+    zero, half, one = evaluate_costs(ledgers, Costs(5.0, 5.0))[:3]
     assert half.sum_r == pytest.approx((zero.sum_r + one.sum_r) / 2)
 
 
 def test_falls_of_the_law():
     """Eight trades in a thousand other orders."""
     ledger = ledger_of([1.5, -1.02, 2, -1.01, -1.03, 0.4, -1, 3])
-    found = falls_in_other_orders([ledger], seed=1, risk_fraction=0.01)
+    found = simulate_other_orders([ledger], seed=1, risk_fraction=0.01)
     expected = [0.020493910000000004, 0.05519529873563245, 0.06896981438076022]
     assert [fall.value for fall in found] == pytest.approx(expected, rel=1e-12)
 
@@ -193,7 +193,7 @@ def test_falls_equal_the_letter(risk_fraction):
     for order in range(1, 1001):
         equity = peak = 1.0
         fall = 0.0
-        for place in places(words(6, order, "reorder", 40), 40):
+        for place in scale_to_index(draw_words(6, order, "reorder", 40), 40):
             equity *= 1 + risk_fraction * r[place]
             equity = equity if equity > 0 else 0.0
             peak = max(peak, equity)
@@ -201,22 +201,22 @@ def test_falls_equal_the_letter(risk_fraction):
         falls.append(fall)
     expected = [sorted(falls)[place - 1] for place in (500, 950, 990)]
     parts = [ledger_of(r[:15]), ledger_of(r[15:])]
-    found = falls_in_other_orders(parts, 6, risk_fraction)
+    found = simulate_other_orders(parts, 6, risk_fraction)
     assert [fall.value for fall in found] == expected
 
 
 def test_falls_that_no_number_holds_are_undefined():
     """Neither without trades."""
-    assert falls_in_other_orders([ledger_of([])], 1, 0.01)[0].why == "no trades"
+    assert simulate_other_orders([ledger_of([])], 1, 0.01)[0].why == "no trades"
     endless = ledger_of(np.full(2000, 30.0))
-    assert falls_in_other_orders([endless], 1, 0.5)[0].why == "overflow"
+    assert simulate_other_orders([endless], 1, 0.5)[0].why == "overflow"
 
 
 def test_means_with_each_part_left_out():
     """What is left decides, and nothing left has no mean."""
-    found = means_left_out([10, 20, 0], [5.0, -1.0, 0.0])
+    found = compute_means_left_out([10, 20, 0], [5.0, -1.0, 0.0])
     assert [one.value for one in found] == [-1 / 20, 5 / 10, 4 / 30]
-    assert means_left_out([10], [5.0])[0].why == "no trades in the rest"
+    assert compute_means_left_out([10], [5.0])[0].why == "no trades in the rest"
 
 
 SURE = {

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.returns import Daily, moments
 from optimizer.evidence.sharpe import (
+    compute_expected_maximum,
+    compute_probabilistic,
     compute_psr,
+    compute_trial_variance,
     deflate_sharpe,
     expect_best,
-    expected_maximum,
-    least_record,
-    probabilistic,
-    variance_of_trials,
+    find_least_record,
 )
-from optimizer.evidence.trials import effective_trials
+from optimizer.evidence.trials import count_effective_trials
 from tests.support.evidence import daily_edge
 
 REL = 1e-9
@@ -34,9 +34,9 @@ PUBLISHED = daily(24, 0.036 / 0.079, -2.448, 10.164)
 
 def test_psr_and_record_of_the_law():
     """The published example: monthly returns of a fund over two years."""
-    assert probabilistic(PUBLISHED).value == pytest.approx(0.9127093395948954, rel=REL)
-    assert probabilistic(PUBLISHED, 0.1).value == pytest.approx(0.8553606185907747, rel=REL)
-    assert least_record(PUBLISHED).value == pytest.approx(34.76135780432685, rel=REL)
+    assert compute_probabilistic(PUBLISHED).value == pytest.approx(0.9127093395948954, rel=REL)
+    assert compute_probabilistic(PUBLISHED, 0.1).value == pytest.approx(0.8553606185907747, rel=REL)
+    assert find_least_record(PUBLISHED).value == pytest.approx(34.76135780432685, rel=REL)
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_psr_and_record_of_the_law():
 )
 def test_expected_maximum_of_the_law(tries, expected):
     """It grows with the tries, whole or not."""
-    assert expected_maximum(tries) == pytest.approx(expected, rel=REL)
+    assert compute_expected_maximum(tries) == pytest.approx(expected, rel=REL)
 
 
 def test_one_try_or_less_has_no_expected_maximum():
     """Nor can it be below 0."""
-    assert [expected_maximum(n) for n in (0.0, 0.5, 1.0, 1.0001)] == [0.0] * 4
+    assert [compute_expected_maximum(n) for n in (0.0, 0.5, 1.0, 1.0001)] == [0.0] * 4
 
 
 @pytest.mark.parametrize("tries", [2.0, 1e3, 1e18])
@@ -59,13 +59,13 @@ def test_expected_maximum_equals_that_of_scipy(tries):
     norm = pytest.importorskip("scipy.stats").norm
     g = 0.5772156649015329
     expected = (1 - g) * norm.isf(1 / tries) + g * norm.isf(1 / (tries * math.e))
-    assert expected_maximum(tries) == pytest.approx(expected, rel=1e-12)
+    assert compute_expected_maximum(tries) == pytest.approx(expected, rel=1e-12)
 
 
 @given(st.floats(1.0, 1e7), st.floats(1.0, 3.0))
 def test_more_tries_raise_the_hurdle(tries, factor):
     """Never lower it."""
-    assert expected_maximum(tries) <= expected_maximum(tries * factor)
+    assert compute_expected_maximum(tries) <= compute_expected_maximum(tries * factor)
 
 
 def test_deflated_ratios_of_the_law():
@@ -83,26 +83,28 @@ def test_deflated_ratios_of_the_law():
 def test_trials_of_the_law():
     """The table with an edge: effective trials, variance, hurdle and what is left of column 7."""
     table = daily_edge()
-    tries, variance = effective_trials(table), variance_of_trials(table)
+    tries, variance = count_effective_trials(table), compute_trial_variance(table)
     assert tries.value == pytest.approx(49.31668373323354, rel=REL)
     assert variance.value == pytest.approx(0.0011170983009783217, rel=REL)
     found = deflate_sharpe(moments(table[:, 7]), variance, tries)
     assert expect_best(variance, tries).value == pytest.approx(0.07590451894108648, rel=REL)
     assert found.value == pytest.approx(0.9759341252777555, rel=REL)
-    assert least_record(moments(table[:, 7])).value == pytest.approx(139.59704808567275, rel=REL)
+    assert find_least_record(moments(table[:, 7])).value == pytest.approx(
+        139.59704808567275, rel=REL
+    )
 
 
 def test_variance_is_not_below_that_of_a_fair_game():
     """1 over one less than the days, where trials are more alike than chance makes them."""
     column = np.sin(np.arange(50.0))[:, None]
-    assert variance_of_trials(np.repeat(column, 5, axis=1)).value == 1 / 49
+    assert compute_trial_variance(np.repeat(column, 5, axis=1)).value == 1 / 49
 
 
 def test_psr_equals_that_of_scipy_in_both_tails():
     """Also where hardly anything is left of it."""
     norm = pytest.importorskip("scipy.stats").norm
     for sharpe in (-0.6, -0.2, 0.0, 0.1, 0.4):
-        found = probabilistic(daily(900, sharpe, 0.2, 4.0)).value
+        found = compute_probabilistic(daily(900, sharpe, 0.2, 4.0)).value
         spread = 1 - 0.2 * sharpe + 0.75 * sharpe**2
         z = sharpe * math.sqrt(899) / math.sqrt(spread)
         assert found == pytest.approx(norm.cdf(z), rel=1e-9)
@@ -111,13 +113,13 @@ def test_psr_equals_that_of_scipy_in_both_tails():
 def test_what_is_undefined_says_why():
     """Each for its own reason."""
     short, flat = moments(np.array([1.0, 2.0])), moments(np.full(9, 0.1))
-    assert probabilistic(short).why == least_record(short).why == "fewer than 3 days"
+    assert compute_probabilistic(short).why == find_least_record(short).why == "fewer than 3 days"
     assert compute_psr(np.full(9, 0.1)).why == "all days are equal"
-    assert least_record(daily(50, 0.1, 0.0, 3.0), 0.1).why.endswith("not above its hurdle")
-    assert probabilistic(daily(50, 2.0, 1.0, 2.0)).why.endswith("has no spread")
-    assert effective_trials(np.full((9, 4), 0.1)).why == "no trial varies"
-    assert effective_trials(np.ones((2, 4))).why == "fewer than 3 days"
-    assert "fewer than two" in variance_of_trials(np.full((9, 4), 0.1)).why
+    assert find_least_record(daily(50, 0.1, 0.0, 3.0), 0.1).why.endswith("not above its hurdle")
+    assert compute_probabilistic(daily(50, 2.0, 1.0, 2.0)).why.endswith("has no spread")
+    assert count_effective_trials(np.full((9, 4), 0.1)).why == "no trial varies"
+    assert count_effective_trials(np.ones((2, 4))).why == "fewer than 3 days"
+    assert "fewer than two" in compute_trial_variance(np.full((9, 4), 0.1)).why
     found = deflate_sharpe(flat, make_undefined("none"), Figure(3.0))
     assert (expect_best(make_undefined("none"), Figure(3.0)).why, found.why) == ("none", "none")
     assert deflate_sharpe(flat, Figure(0.1), Figure(3.0)).why == "all days are equal"

@@ -15,7 +15,7 @@ from optimizer.evidence.splits import (
     combinatorial,
     default_embargo,
     default_purge,
-    distinct,
+    list_windows,
     paths,
     walk_forward,
 )
@@ -79,7 +79,7 @@ def test_defaults_are_28_splits_and_7_paths():
 def test_trials_of_one_search_need_four_windows_a_group_less_four():
     """Each group whole, purged, under embargo and both, where it has such neighbours."""
     splits = combinatorial(*one_series(160), count=8, tests=2, purge=3, embargo=5)
-    found = distinct(splits)
+    found = list_windows(splits)
     whole = set(groups(0, 160, 8))
     purged = {(a, b - 3) for a, b in whole if b < 160}
     late = {(a + 5, b) for a, b in whole if a > 0}

@@ -14,7 +14,7 @@ WINDOW = WindowDescription(
 
 def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
     """A look that comes while another is written down waits, and none takes the other's place."""
-    found, read = [], holdout._looks
+    found, read = [], holdout._read_looks
 
     def look(front):
         found.append(record_look(tmp_path, [WINDOW], "content", front))
@@ -28,7 +28,7 @@ def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
             second.join(0.2)
         return noted
 
-    monkeypatch.setattr(holdout, "_looks", read_while_another_looks)
+    monkeypatch.setattr(holdout, "_read_looks", read_while_another_looks)
     look("first")
     second.join()
     assert sorted(map(sorted, found), key=len)[-1] == ["first", "second"]

@@ -15,7 +15,7 @@ from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.judging import judge, repeated
 from optimizer.judging.holdout import LOOKS
 from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import Judgement, recorded_judgement
+from optimizer.judging.judgement import Judgement, read_judgement
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan
 from optimizer.run.header import recorded_task
@@ -59,7 +59,7 @@ def test_a_judge_who_does_little_says_what_is_missing(path):
     assert found.verdict.grade == "not_judged"
     assert f"python -m optimizer judge {path} --null 199 (about" in found.verdict.sentence
     with RunStore.open(path) as store:
-        assert recorded_judgement(store) == found
+        assert read_judgement(store) == found
         result = recorded_result(store)
     assert found.pick.genes == result.front[found.pick.member].genes
     strengths = [one.metrics["strength"] for one in result.front]
@@ -215,7 +215,7 @@ def test_an_edited_row_of_evidence_is_refused(path):
     with pytest.raises(StoreError, match="of the evidence does not follow"):
         judged(path)
     with RunStore.open(path) as store, pytest.raises(StoreError, match="does not follow"):
-        recorded_judgement(store)
+        read_judgement(store)
 
 
 def test_a_search_that_finds_another_front_is_refused(path, monkeypatch):
@@ -281,7 +281,7 @@ def test_neither_is_one_that_was_made_in_python(tmp_path, monkeypatch):
     monkeypatch.setattr(judge, "search", lambda *_, **__: pytest.fail("searched again"))
     run = recorded_run(tmp_path, NOISE.until(1000), judge=None, folds=0)
     with RunStore.open(run) as store:
-        assert recorded_judgement(store).trials.evaluated == 0
+        assert read_judgement(store).trials.evaluated == 0
 
 
 def test_a_run_that_is_not_finished_is_refused(path, monkeypatch):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import recorded_judgement
+from optimizer.judging.judgement import read_judgement
 from optimizer.judging.null import NullSearch
 from optimizer.judging.plan import Plan
 from optimizer.store import RunStore
@@ -30,14 +30,14 @@ def test_null_searches_killed_again_and_again(tmp_path, kills):
             kill_after(process, 6 + 5 * (number % 4), 0.7 * (number % 3 == 2))
     with RunStore.open(path) as store:
         before = len(rows_of(store))
-        assert recorded_judgement(store) is None
+        assert read_judgement(store) is None
     assert 0 < before < searches
     with child(child_judge, path, searches) as process:
         assert process.stdout.read().splitlines()[-1] == "done"
     plan = Plan(null=searches, stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
     expected = judge_run(alone, plan, {}, lambda *told: None)
     with RunStore.open(path) as store, RunStore.open(alone) as other:
-        found = recorded_judgement(store)
+        found = read_judgement(store)
         assert rows_of(store) == rows_of(other)
         assert store.verify() == []
     # Seconds that searching takes are no evidence, and stand in the sentence of what is unjudged.

@@ -8,8 +8,8 @@ import pytest
 
 from data.bars import Window
 from engine.accounts.costs import Costs
-from optimizer.evidence.lookahead import causality_seconds
-from optimizer.judging.lookahead import causal_record
+from optimizer.evidence.lookahead import estimate_causality_seconds
+from optimizer.judging.lookahead import build_causal_record
 from strategy import find_strategy, words
 from strategy.expressions import Call
 from strategy.language import Term, as_setting
@@ -60,7 +60,7 @@ def record_of(spec, count=12, **given):
     """What is found of random individuals."""
     task = task_on(BARS, spec=spec, **given)
     engine = task.engine()
-    return causal_record(task, engine, random_genomes(spec, count, seed=5)), task, engine
+    return build_causal_record(task, engine, random_genomes(spec, count, seed=5)), task, engine
 
 
 @pytest.mark.parametrize("delay", [0, 2])
@@ -125,7 +125,7 @@ def test_one_member_that_looks_ahead_is_found_among_others():
     genomes[:, spec.layout.index("ahead")] = 0
     genomes[41, spec.layout.index("ahead")] = 2
     task = task_on(BARS, spec=spec)
-    record = causal_record(task, task.engine(), genomes)
+    record = build_causal_record(task, task.engine(), genomes)
     assert record.first.endswith("in row 'own(ahead)' of member 41")
     assert 0 < record.mismatches <= record.cuts
 
@@ -144,7 +144,7 @@ def test_how_far_it_is_is_told_after_each_window():
     spec, told = find_strategy("mean_reversion").for_timeframe(3600.0), []
     task = task_on(BARS, spec=spec, windows=[Window(0, 50, 300), Window(0, 300, 700)])
     genomes = random_genomes(spec, 2, seed=5)
-    causal_record(task, task.engine(), genomes, lambda *done: told.append(done))
+    build_causal_record(task, task.engine(), genomes, lambda *done: told.append(done))
     assert told == [(1, 2), (2, 2)]
 
 
@@ -156,8 +156,8 @@ def test_the_time_it_takes_on_many_symbols_is_foreseen():
     engine, genomes = task.engine(), task.random_individuals(8)
     engine.evaluate(genomes)
     began = time.process_time()
-    record = causal_record(task, engine, genomes)
+    record = build_causal_record(task, engine, genomes)
     took = time.process_time() - began
-    foreseen = causality_seconds([300] * 100, 8)
+    foreseen = estimate_causality_seconds([300] * 100, 8)
     assert took / 6 < foreseen < 6 * took
     assert record.cuts > 100 * 32

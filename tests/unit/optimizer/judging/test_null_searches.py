@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from engine.workload import Workload
-from optimizer.evidence.lookahead import causality_seconds
+from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import NullKind, tally
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.judging.checkpoint import Kept
@@ -19,7 +19,7 @@ from optimizer.judging.null import (
     null_searches,
 )
 from optimizer.judging.pick import select_pick
-from optimizer.judging.verdict import derive_verdict, null_seconds, trials_seconds
+from optimizer.judging.verdict import derive_verdict, estimate_null_seconds, estimate_trials_seconds
 from optimizer.judging.workers import Workers
 from optimizer.run.search import search
 from optimizer.store import RunStore
@@ -203,9 +203,10 @@ class FakeResult:
 def test_the_time_they_take_is_that_of_cores_wherever_the_run_was_evaluated():
     """398 searches of a core each, by what evaluating, rows and breeding take one."""
     work = Workload(1.7e9, 0.1e9, threads=16)
-    assert null_seconds(work, 10**6, 1) == pytest.approx(398 * (2 + 0.5 + 1.8))
-    assert null_seconds(work, 10**6, 16) == pytest.approx(398 * (2 + 0.5 + 1.8) / 16)
-    assert null_seconds(work._replace(is_fast_case=False), 0, 1) > null_seconds(work, 0, 1)
+    assert estimate_null_seconds(work, 10**6, 1) == pytest.approx(398 * (2 + 0.5 + 1.8))
+    assert estimate_null_seconds(work, 10**6, 16) == pytest.approx(398 * (2 + 0.5 + 1.8) / 16)
+    slow = work._replace(is_fast_case=False)
+    assert estimate_null_seconds(slow, 0, 1) > estimate_null_seconds(work, 0, 1)
 
 
 def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path):
@@ -218,15 +219,17 @@ def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path)
     assert len(said) == 1
     bars, rows = result.data.bars, min(4 * result.evaluated, 4096)
     work = Workload(result.evaluated * bars, rows * bars)
-    null_s = null_seconds(work, result.evaluated, result.device.threads)
-    trials_s = trials_seconds(result.data.windows, result.evaluated)
-    seconds = math.ceil(null_s + causality_seconds([bars], len(result.front)) + trials_s)
+    null_s = estimate_null_seconds(work, result.evaluated, result.device.threads)
+    trials_s = estimate_trials_seconds(result.data.windows, result.evaluated)
+    seconds = math.ceil(null_s + estimate_causality_seconds([bars], len(result.front)) + trials_s)
     assert f"(about {seconds} s)" in said.pop()
     one = result.data.windows[0]
     many = replace(result, data=replace(result.data, windows=(replace(one, bars=500),) * 1000))
-    trials_s = trials_seconds(many.data.windows, result.evaluated)
+    trials_s = estimate_trials_seconds(many.data.windows, result.evaluated)
     assert trials_s > 3
-    seconds = math.ceil(null_s + causality_seconds([500] * 1000, len(result.front)) + trials_s)
+    seconds = math.ceil(
+        null_s + estimate_causality_seconds([500] * 1000, len(result.front)) + trials_s
+    )
     assert f"(about {seconds} s)" in derive_verdict(many, None).sentence
     damaged = replace(result, data=replace(result.data, windows=(replace(one, first="x"),)))
     assert derive_verdict(damaged, None).grade == derive_verdict(result, None).grade

@@ -9,9 +9,9 @@ import pytest
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
-from optimizer.evidence.robust import neighbours
+from optimizer.evidence.robust import list_neighbours
 from optimizer.judging.pick import Pick, select_pick
-from optimizer.judging.robust import feasible_strengths, robust_record
+from optimizer.judging.robust import build_robust_record, compute_feasible_strengths
 from optimizer.run.search import search
 from optimizer.search.generation import Floats
 from strategy import find_strategy
@@ -46,7 +46,7 @@ def paper(*series, costs=None, **genes):
     genome = spec.layout.encode(genes)
     engine = task.engine()
     pick = select_pick(engine, genome[None])
-    return robust_record(task, engine, pick), task, pick
+    return build_robust_record(task, engine, pick), task, pick
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def found():
     task = task_on(BARS)
     engine = task.engine()
     pick = select_pick(engine, search(task, engine).front.genomes)
-    return task, engine, pick, robust_record(task, engine, pick)
+    return task, engine, pick, build_robust_record(task, engine, pick)
 
 
 def strength_of(ledgers):
@@ -67,7 +67,7 @@ def strength_of(ledgers):
 def test_the_plateau_is_the_share_of_neighbours_that_keep_half(found):
     """Each evaluated alone; who is infeasible keeps nothing."""
     task, engine, pick, record = found
-    near = neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
+    near = list_neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
     kept = 0
     for genome in near:
         ledgers = engine.trades(genome)
@@ -82,9 +82,9 @@ def test_infeasible_neighbours_have_no_strength(found):
     """Too few trades, as in the search."""
     task, engine, pick, _ = found
     strict = task_on(BARS, min_trades=10_000)
-    assert not np.isnan(feasible_strengths(task, engine, pick.genome[None])).any()
-    assert np.isnan(feasible_strengths(strict, engine, pick.genome[None])).all()
-    assert len(feasible_strengths(task, engine, np.empty((0, len(pick.genome))))) == 0
+    assert not np.isnan(compute_feasible_strengths(task, engine, pick.genome[None])).any()
+    assert np.isnan(compute_feasible_strengths(strict, engine, pick.genome[None])).all()
+    assert len(compute_feasible_strengths(task, engine, np.empty((0, len(pick.genome))))) == 0
 
 
 def test_costs_are_a_line_and_break_even_lies_on_it(found):
@@ -108,7 +108,7 @@ def test_delay_is_another_backtest(found):
     late = replace(task, costs=replace(task.costs, entry_delay=1)).engine()
     assert record.delay == pytest.approx(strength_of(late.trades(pick.genome)), rel=1e-9)
     already = replace(task, costs=replace(task.costs, entry_delay=1))
-    later = robust_record(already, already.engine(), pick)
+    later = build_robust_record(already, already.engine(), pick)
     latest = replace(task, costs=replace(task.costs, entry_delay=2)).engine()
     assert later.delay == pytest.approx(strength_of(latest.trades(pick.genome)), rel=1e-9)
 
@@ -170,7 +170,7 @@ def test_a_peak_fails_where_a_plateau_passes():
     engine = task.engine()
     plain, peak = ({"volume_min": 50.0, "reward": 2.0}, {"volume_min": 99.99, "reward": 3.33})
     records = [
-        robust_record(task, engine, select_pick(engine, spec.layout.encode(genes)[None]))
+        build_robust_record(task, engine, select_pick(engine, spec.layout.encode(genes)[None]))
         for genes in (plain, peak)
     ]
     assert [record.checks["plateau"] for record in records] == [True, False]
@@ -191,7 +191,7 @@ def test_the_same_on_several_windows_of_one_series():
     task = task_on(BARS, windows=[Window(0, 100, 700), Window(0, 800, 1500)])
     engine = task.engine()
     pick: Pick = select_pick(engine, search(task, engine).front.genomes)
-    record = robust_record(task, engine, pick)
+    record = build_robust_record(task, engine, pick)
     quarters: list[Floats] = []
     for start, end in ((800, 975), (975, 1150), (1150, 1325), (1325, 1500)):
         windows = [Window(0, start, end)]

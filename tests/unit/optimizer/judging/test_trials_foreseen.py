@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
-from optimizer.judging.verdict import trials_seconds
+from optimizer.judging.verdict import estimate_trials_seconds
 from optimizer.report.run import evolve
 from optimizer.store import RunStore
 from optimizer.store.result import recorded_result
@@ -28,7 +28,7 @@ def test_statistics_over_trials_are_foreseen(tmp_path, symbols, bars):
     path = evolve({**given, "data": data, "runs": str(tmp_path / "runs"), "judge": False}).path
     with RunStore.open(path) as store:
         result = recorded_result(store)
-    foreseen = trials_seconds(result.data.windows, result.evaluated)
+    foreseen = estimate_trials_seconds(result.data.windows, result.evaluated)
     # The search is made again first, and loops may be compiled.
     judged(path, blocks=12)
     seen = []

@@ -8,19 +8,19 @@ import pytest
 
 from data.bars import Window
 from engine.batch import Engine
-from optimizer.evidence.bootstrap import against_nothing, block_length
+from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import combinatorial, paths
-from optimizer.evidence.trials import effective_trials
+from optimizer.evidence.trials import count_effective_trials
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.trials import (
     JudgedTrials,
-    bootstrap_record,
+    build_bootstrap_record,
+    build_cscv_record,
     build_daily_columns,
-    cscv_record,
-    stability_record,
-    trials_record,
+    build_stability_record,
+    build_trials_record,
 )
 from optimizer.run.problem import Trials
 from optimizer.run.search import search
@@ -86,7 +86,7 @@ def test_judged_trials_are_those_that_traded_enough(found, judged):
 def test_paths_take_the_strongest_of_each_training(found, judged, plain):
     """One trial and one window at a time, from ledgers."""
     _, engine, _, _ = found
-    record = stability_record(engine, judged, 12, (2, 5))
+    record = build_stability_record(engine, judged, 12, (2, 5))
     genomes = judged.genomes[[k * len(judged.genomes) // 12 for k in range(12)]]
     splits = combinatorial(SERIES, WINDOWS, purge=2, embargo=5)
 
@@ -139,10 +139,10 @@ def test_without_judged_trials_the_front_is_left(found):
     columns = build_daily_columns(task, engine, nobody, front, select_pick(engine, front), 5)
     assert columns.used.tolist() == columns.front.tolist()
     assert columns.first.shape == (len(columns.used), 0)
-    record = measure_sharpe(columns.pick, columns.first, 0, effective_trials(columns.used))
+    record = measure_sharpe(columns.pick, columns.first, 0, count_effective_trials(columns.used))
     assert record.dsr_all is None
     assert record.why["dsr_all"]
-    cscv = cscv_record(engine, nobody, 4)
+    cscv = build_cscv_record(engine, nobody, 4)
     assert (cscv.pbo, cscv.blocks) == (None, 4)
 
 
@@ -150,7 +150,7 @@ def test_sharpe_is_that_of_the_picks_days(found, judged):
     """Plain moments, PSR, and how it fares after as many tries."""
     task, engine, _, front = found
     columns = build_daily_columns(task, engine, judged, front, select_pick(engine, front), 4096)
-    effective = effective_trials(columns.used)
+    effective = count_effective_trials(columns.used)
     record = measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective)
     days = columns.pick.tolist()
     mean = sum(days) / len(days)
@@ -165,7 +165,7 @@ def test_sharpe_is_that_of_the_picks_days(found, judged):
     assert record.psr == pytest.approx(0.5 * math.erfc(-z / math.sqrt(2)), rel=1e-9)
     assert record.min_trl == pytest.approx(1 + spread * (1.6448536269514722 / daily) ** 2, rel=1e-9)
     assert record.dsr_all < record.dsr_effective < record.psr
-    counts = trials_record(judged, columns, effective)
+    counts = build_trials_record(judged, columns, effective)
     used = len(judged.genomes) + sum(not (judged.genomes == one).all(axis=1).any() for one in front)
     assert (counts.evaluated, counts.judged) == (judged.evaluated, len(judged.genomes))
     assert (counts.used, counts.effective) == (used, effective.value)
@@ -174,7 +174,7 @@ def test_sharpe_is_that_of_the_picks_days(found, judged):
 def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged):
     """Blocks are windows of every symbol; all halves, ranks, losses, by hand."""
     task, engine, _, _ = found
-    record = cscv_record(engine, judged, 4)
+    record = build_cscv_record(engine, judged, 4)
     totals = np.zeros((len(judged.genomes), 4, 3))
     opens = [SERIES[each.series].timestamp[each.start : each.end] for each in WINDOWS]
     opens = np.sort(np.concatenate(opens))
@@ -220,9 +220,9 @@ def test_bootstrap_is_that_of_the_used_columns(found, judged):
     """With blocks as long as the front wants them."""
     task, engine, _, front = found
     columns = build_daily_columns(task, engine, judged, front, select_pick(engine, front), 40)
-    record = bootstrap_record(columns, 1, 99)
-    assert record == against_nothing(columns.used, block_length(columns.front), 1, 99)
-    assert record.block == block_length(columns.front).value
+    record = build_bootstrap_record(columns, 1, 99)
+    assert record == compare_with_nothing(columns.used, choose_block_length(columns.front), 1, 99)
+    assert record.block == choose_block_length(columns.front).value
     assert record.resamples == 99
     assert 0 < record.spa_p <= 1
 
@@ -235,6 +235,6 @@ def test_a_search_of_one_trial_has_a_column_and_little_else(found):
     pick = Pick(0, one[0], Figure(1.0), 99, Figure(0.1), {0: 99})
     columns = build_daily_columns(task, engine, judged, one, pick, 4096)
     assert columns.used.shape[1] == columns.front.shape[1] == columns.first.shape[1] == 1
-    record = trials_record(judged, columns, effective_trials(columns.used))
+    record = build_trials_record(judged, columns, count_effective_trials(columns.used))
     assert (record.used, record.effective) == (1, pytest.approx(1.0))
-    assert cscv_record(engine, judged, 4).pbo is None
+    assert build_cscv_record(engine, judged, 4).pbo is None

@@ -5,9 +5,9 @@ import shutil
 import pytest
 
 from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import Judgement, recorded_judgement
+from optimizer.judging.judgement import Judgement, read_judgement
 from optimizer.judging.plan import Plan
-from optimizer.judging.verdict import with_verdict
+from optimizer.judging.verdict import add_verdict
 from optimizer.store import RunStore
 from optimizer.store.result import recorded_result
 from optimizer.verifying.check import check_run
@@ -64,7 +64,7 @@ def forge_judgement(run, change, number=-1):
 
     def reconsider(told):
         change(told)
-        found = with_verdict(Judgement.read(told), result, run, seconds=0.0, is_warm_started=False)
+        found = add_verdict(Judgement.read(told), result, run, seconds=0.0, is_warm_started=False)
         told.clear()
         told.update(found.payload())
 
@@ -216,5 +216,5 @@ def test_fewer_searches_leave_out_none_that_were_made(run):
     again = judged(run, null=2, stop_after=9)
     assert again.null == first.null
     with RunStore.open(run) as store:
-        assert recorded_judgement(store).null.shuffled.run == 6
+        assert read_judgement(store).null.shuffled.run == 6
     assert find(run, 3).is_whole
