@@ -16,7 +16,7 @@ from optimizer.store import RunStore
 from optimizer.store.result import RunResult, recorded_result, refuse_red
 from tests.support.recording import made
 
-OLDER = Path(__file__).parents[2] / "support" / "older"
+OLDER = Path(__file__).parents[3] / "support" / "older"
 """Headers and results as versions before this form recorded them."""
 
 

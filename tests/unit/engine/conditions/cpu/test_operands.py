@@ -14,7 +14,7 @@ from strategy.files import build_strategies
 from tests.support.formulas import formula_engine
 from tests.support.worlds import make_bars, random_genomes
 
-EXAMPLES = Path(__file__).parents[2] / "support" / "examples.py"
+EXAMPLES = Path(__file__).parents[4] / "support" / "examples.py"
 NINE = build_strategies(EXAMPLES.read_text(), str(EXAMPLES))
 SEARCHED = ("donchian_trail", "ma_cross", "rsi_pullback", "bollinger_reversion")
 BARS = [make_bars(11, 2500), make_bars(12, 1500)]

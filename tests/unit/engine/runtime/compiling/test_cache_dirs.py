@@ -38,7 +38,7 @@ ONE_KERNEL = """
 import sys
 from engine.runtime.compiling.cache_dirs import keep_kernels
 keep_kernels()
-from tests.unit.engine.test_cuda_code import KERNELS, OPTIONS, compiled
+from tests.unit.engine.cuda.test_code import KERNELS, OPTIONS, compiled
 print("ready", flush=True)
 sys.stdin.read()
 assert "fma" not in compiled(*KERNELS["code"], OPTIONS)
