@@ -53,7 +53,7 @@ from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals
 from optimizer.run.evaluating import MakeEvaluator, TaskEvaluator, local_evaluator
 from optimizer.run.kept_rows import keeping_rows
-from optimizer.run.problem import EngineProblem
+from optimizer.run.problem import Asking, EngineProblem
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
@@ -242,10 +242,10 @@ class ShardedProblem(EngineProblem):
         super().__init__(goals, spans, engine)
         self._shards = engine
 
-    def _measure_genomes(self, genomes: Floats) -> tuple[MetricTable, Floats]:
+    def _measure_genomes(self, genomes: Floats) -> Asking[tuple[MetricTable, Floats]]:
         """Metrics of genomes [P, G], and their trades [P] over all windows."""
         if self.goals.pools:
-            return super()._measure_genomes(genomes)
+            return (yield from super()._measure_genomes(genomes))
         table = self._shards.metrics(genomes, self.spans, self.goals.metrics)
         return table, table.column("trades").sum(axis=1)
 

@@ -6,7 +6,6 @@ settled here, before any ranking, so that no NaN and no infinity is ever compare
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,10 +22,9 @@ from optimizer.goals.constraints import (
     check_aggregation,
     over_windows,
 )
-from optimizer.goals.near import NEAR, neighbourhoods
+from optimizer.goals.near import NEAR, Neighbourhoods
 from optimizer.goals.violations import Flags, lacks_falls, measure_misses, sum_columns
 from optimizer.search.generation import Evaluation, Floats
-from strategy import GenomeLayout
 from strategy.errors import unknown
 
 Indices = npt.NDArray[np.int64]
@@ -268,17 +266,8 @@ class Goals:
             for goal in self.objectives
         ]
 
-    def values_near(
-        self, layout: GenomeLayout, genomes: Floats, metrics_of: Callable[[Floats], MetricTable]
-    ) -> Floats | None:
-        """Values of genomes [P, G] in each objective of `near`, [P, N]; None without such.
-
-        `metrics_of` gets the genomes of all neighbourhoods, [U, G].
-        """
-        if not self.near:
-            return None
-        around = neighbourhoods(layout, genomes)
-        metrics = metrics_of(around.genomes)
+    def values_near(self, around: Neighbourhoods, metrics: MetricTable) -> Floats:
+        """Values in each objective of `near`, [P, N], from metrics of all neighbourhoods [U]."""
         values = np.column_stack(
             [self._over(metrics, o.metric, more_is_better=o.maximise) for o in self.near]
         )

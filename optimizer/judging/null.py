@@ -1,6 +1,6 @@
 """The null: the same search on markets without an edge, each of which is one row of evidence."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -8,17 +8,21 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from engine.batch import Engine
+from engine.groups import Group, evaluate_groups
 from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, Tally, tally
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Kept, Numbered, Watch
-from optimizer.judging.pick import select_pick
+from optimizer.judging.pick import pick_of
 from optimizer.judging.workers import Executor
 from optimizer.run.kept_rows import keeping_rows
-from optimizer.run.search import on_other_bars, search
+from optimizer.run.problem import Answer, Asking, Question
+from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
+from optimizer.search.in_step import run_in_step
 from optimizer.store.payload import OPTIONAL
 from optimizer.store.result import RunResult
 
@@ -79,15 +83,39 @@ class NullSetup:
 
     def run(self, job: NullJob) -> NullSearch:
         """Search one market."""
+        ((_, found),) = self.run_in_step([job])
+        return found
+
+    def run_in_step(self, jobs: Sequence[NullJob]) -> Iterator[tuple[NullJob, NullSearch]]:
+        """Search several markets together, each to what it finds alone, as they end."""
+        tasks = [self._on_market(job) for job in jobs]
+        engine, windows_of = engine_apart(tasks)
+        searches = {
+            job: self._search(job, task, engine) for job, task in zip(jobs, tasks, strict=True)
+        }
+        windows = dict(zip(jobs, windows_of, strict=True))
+
+        def answer_all(asked: Mapping[NullJob, Question]) -> list[Answer]:
+            groups = [Group(one.genomes, windows[job], one.pools) for job, one in asked.items()]
+            return [Answer(*found) for found in evaluate_groups(engine, groups)]
+
+        return run_in_step(searches, answer_all)
+
+    def _on_market(self, job: NullJob) -> Task:
         made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market
         task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
         # No run comes back to these bars.
-        task = replace(task, spec=keeping_rows(task.spec, None))
-        engine = task.engine()
-        found = search(task, engine, self.warm_start)
-        if not len(found.front):
+        return replace(task, spec=keeping_rows(task.spec, None))
+
+    def _search(self, job: NullJob, task: Task, engine: Engine) -> Asking[NullSearch]:
+        """Search one market, whoever evaluates what it asks for."""
+        found = yield from search_again(task, task.problem(engine), self.warm_start)
+        genomes, windows = found.front.genomes, task.markets.windows
+        if not len(genomes):
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
-        pick = select_pick(engine, found.front.genomes)
+        accumulators, account = yield Question(genomes, len(windows) > 1)
+        alone = accumulators[:, 0] if account is None else account
+        pick = pick_of(windows, genomes, accumulators, alone)
         values = task.goals.natural(found.front.objectives)
         best = np.where(task.goals.maximised, values.max(axis=0), values.min(axis=0))
         return NullSearch(

@@ -1,11 +1,12 @@
 """The pick: the member that every verdict is about, named before unseen bars are looked at."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from data import Window
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from optimizer.errors import ConfigError
@@ -60,11 +61,22 @@ def select_pick(engine: Engine, genomes: Floats, member: int | None = None) -> P
     if member is not None and not 0 <= member < len(genomes):
         raise ConfigError(f"--pick {member}: the front has members 0 to {len(genomes) - 1}")
     accumulators, account = engine.evaluate_account(genomes)
+    return pick_of(engine.windows, genomes, accumulators, account, member)
+
+
+def pick_of(
+    windows: Sequence[Window],
+    genomes: Floats,
+    accumulators: Floats,
+    account: Floats,
+    member: int | None = None,
+) -> Pick:
+    """The same of accumulators [F, W, A] in windows [W] and account [F, A] of a front."""
     if member is None:
         member = find_strongest(compute_strengths(account), genomes) or 0
     trades, sum_r, squares = account[member, SUMS].tolist()
     by_series: Counter[int] = Counter()
-    for window, count in zip(engine.windows, accumulators[member, :, TRADES], strict=True):
+    for window, count in zip(windows, accumulators[member, :, TRADES], strict=True):
         by_series[window.series] += int(count)
     return Pick(
         member,

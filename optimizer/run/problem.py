@@ -1,7 +1,7 @@
 """The search's view of an engine, and the trials that it made of it."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Generator, Iterable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -9,9 +9,12 @@ from data import Window
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, Ledger
 from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
+from optimizer.goals.near import neighbourhoods
 from optimizer.goals.objectives import Goals
 from optimizer.search.compiled.repeats import Seen
 from optimizer.search.generation import Evaluation, Floats
+from optimizer.search.in_step import run_alone
+from optimizer.search.problem import no_evaluation
 from strategy import GenomeLayout
 from strategy.model import Strategy
 
@@ -101,6 +104,43 @@ class JustSearched(NamedTuple):
     engine: Evaluator | None = None
 
 
+class Question(NamedTuple):
+    """What a search asks of an engine.
+
+    Args:
+        genomes: [P, G], P at least 1.
+        pools: Whether all windows as one account are wanted too.
+    """
+
+    genomes: Floats
+    pools: bool
+
+
+class Answer(NamedTuple):
+    """What an engine answers.
+
+    Args:
+        accumulators: [P, W, A].
+        account: [P, A] of all windows as one account, where it is wanted.
+    """
+
+    accumulators: Floats
+    account: Floats | None
+
+
+Result = TypeVar("Result")
+
+Asking = Generator[Question, Answer, Result]
+"""Asks until it knows a result; see `optimizer.search.in_step`."""
+
+
+def answer(engine: Evaluator, asked: Question) -> Answer:
+    """What an engine says of all its windows."""
+    if asked.pools:
+        return Answer(*engine.evaluate_account(asked.genomes))
+    return Answer(engine.evaluate(asked.genomes), None)
+
+
 def measure(
     engine: Evaluator,
     genomes: Floats,
@@ -114,11 +154,15 @@ def measure(
     `spans` [W] are the lengths of the engine's windows, `names` the metrics that are wanted;
     with `pools` those of all windows as one account too.
     """
-    account = None
-    if pools and len(spans) > 1:
-        accumulators, account = engine.evaluate_account(genomes)
-    else:
-        accumulators = engine.evaluate(genomes)
+    asked = Question(genomes, pools and len(spans) > 1)
+    return _tabulate(answer(engine, asked), spans, names)
+
+
+def _tabulate(
+    answered: Answer, spans: Sequence[Span], names: Sequence[str]
+) -> tuple[MetricTable, Floats]:
+    """Metrics of individuals [P], and their trades [P] over all windows."""
+    accumulators, account = answered
     table = compute_metrics(accumulators, spans, names, account)
     return table, accumulators[:, :, TRADES].sum(axis=1)
 
@@ -150,17 +194,24 @@ class EngineProblem:
 
     def evaluate(self, genomes: Floats) -> Evaluation:
         """Judge genomes [P, G]."""
-        metrics, trades = self._measure_genomes(genomes)
+        return run_alone(self.judge(genomes), self._answer)
+
+    def judge(self, genomes: Floats) -> Asking[Evaluation]:
+        """Judge genomes [P, G], whoever evaluates them; nobody is asked about none."""
+        if not len(genomes):
+            return no_evaluation(self.n_objectives)
+        metrics, trades, near = yield from self._measure_with_neighbours(genomes)
         if self._judged is not None:
             self._keep(genomes, trades)
-        return self.goals.judge(metrics, self._near(genomes))
+        return self.goals.judge(metrics, near)
 
     def measure_objectives(self, genomes: Floats) -> Floats:
         """Values of genomes [P, G] in each objective, feasible or not, [P, O]; NaN if undefined.
 
         That of soft constraints is not among them.
         """
-        return self.goals.compute_objectives(self._measure_genomes(genomes)[0], self._near(genomes))
+        metrics, _, near = run_alone(self._measure_with_neighbours(genomes), self._answer)
+        return self.goals.compute_objectives(metrics, near)
 
     def keep_trials(self) -> None:
         """From now on keep all that is judged, while it fits memory."""
@@ -174,14 +225,24 @@ class EngineProblem:
         genomes, trades = (np.concatenate(parts) for parts in zip(*judged, strict=True))
         return Trials(genomes, trades, len(judged[0][0]))
 
-    def _near(self, genomes: Floats) -> Floats | None:
-        return self.goals.values_near(
-            self.layout, genomes, lambda around: self._measure_genomes(around)[0]
-        )
+    def _measure_with_neighbours(
+        self, genomes: Floats
+    ) -> Asking[tuple[MetricTable, Floats, Floats | None]]:
+        """Metrics of genomes [P, G], their trades [P], and what `near` objectives reach."""
+        metrics, trades = yield from self._measure_genomes(genomes)
+        if not self.goals.near:
+            return metrics, trades, None
+        around = neighbourhoods(self.layout, genomes)
+        beside, _ = yield from self._measure_genomes(around.genomes)
+        return metrics, trades, self.goals.values_near(around, beside)
 
-    def _measure_genomes(self, genomes: Floats) -> tuple[MetricTable, Floats]:
+    def _measure_genomes(self, genomes: Floats) -> Asking[tuple[MetricTable, Floats]]:
         """Metrics of genomes [P, G], and their trades [P] over all windows."""
-        return measure(self.engine, genomes, self.spans, self.goals.metrics, pools=self.goals.pools)
+        answered = yield Question(genomes, self.goals.pools and len(self.spans) > 1)
+        return _tabulate(answered, self.spans, self.goals.metrics)
+
+    def _answer(self, asked: Question) -> Answer:
+        return answer(self.engine, asked)
 
     def _keep(self, genomes: Floats, trades: Floats) -> None:
         self._n_bytes += genomes.nbytes + trades.nbytes

@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from data import Bars, Window, parts
 from engine.batch import Engine
+from engine.out_of_core import create_engine
 from optimizer.run.markets import Markets
-from optimizer.run.problem import EngineProblem, Trials
+from optimizer.run.problem import Asking, EngineProblem, Trials, answer
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats, Generation, Population
+from optimizer.search.in_step import run_alone
 from optimizer.search.memory import from_numbers
-from optimizer.search.polish import polished_front
+from optimizer.search.polish import list_neighbours, polish_front
+from optimizer.search.problem import judged_population
 from optimizer.search.stopping import stop_reason
 
 
@@ -48,22 +52,40 @@ def search(
     problem = task.problem(engine)
     if keeps_trials:
         problem.keep_trials()
-    evaluated = 0
-    for last in task.generations(problem, None, warm_start):
+    return run_alone(search_again(task, problem, warm_start), partial(answer, engine))
+
+
+def search_again(
+    task: Task, problem: EngineProblem, warm_start: Floats | None
+) -> Asking[SearchOutcome]:
+    """The same of a problem of the task, whoever evaluates what it asks for."""
+    evaluated, walk = 0, task.search(problem, None, warm_start)
+    while (genomes := walk.ask()) is not None:
+        last = walk.tell((yield from problem.judge(genomes)))
         evaluated += last.evaluated
         # A lattice goes on until its last point, whatever is asked for.
         if last.number >= task.config.generations or stop_reason(task.config, last, 0.0):
             break
-    front, polished = numbered_front(task, problem, last)
+    front, polished = yield from number_front(task, problem, last)
     return SearchOutcome(front, last, evaluated + polished, problem.trials())
 
 
 def numbered_front(task: Task, problem: EngineProblem, last: Generation) -> tuple[Population, int]:
     """The polished front of a search, its members by their numbers, and what polishing judged."""
+    return run_alone(number_front(task, problem, last), partial(answer, problem.engine))
+
+
+def number_front(
+    task: Task, problem: EngineProblem, last: Generation
+) -> Asking[tuple[Population, int]]:
+    """The same, whoever evaluates what it asks for."""
     at_most = task.polish_at_most(from_numbers(last.memory, problem.n_objectives).evaluated)
-    front, polished = polished_front(problem, last, at_most=at_most, keep=task.config.archive)
+    genomes, lineage = list_neighbours(problem.layout, last, at_most)
+    evaluation = yield from problem.judge(genomes)
+    judged = judged_population(problem, genomes, lineage, evaluation)
+    front = polish_front(last, judged, task.config.archive)
     # Certified in the order in which members are numbered, so that anybody can hash them again.
-    return front.take(np.argsort(front.objectives[:, 0], kind="stable")), polished
+    return front.take(np.argsort(front.objectives[:, 0], kind="stable")), len(judged)
 
 
 def on_other_bars(
@@ -89,3 +111,33 @@ def on_other_bars(
     config = task.config.model_copy(update={"max_seconds": None, **settings})
     goals = replace(task.goals, min_trades=config.min_trades)
     return replace(task, config=config, markets=markets, goals=goals)
+
+
+def engine_apart(tasks: Sequence[Task]) -> tuple[Engine, list[range]]:
+    """One engine of tasks that differ in their bars alone, and the numbers of each one's windows.
+
+    Each of several has its series apart, so that rows are computed for those who meet them.
+    """
+    first, numbers = tasks[0], []
+    series: list[Bars] = []
+    windows: list[Window] = []
+    for task in tasks:
+        shifted = [
+            replace(window, series=len(series) + window.series) for window in task.markets.windows
+        ]
+        numbers.append(range(len(windows), len(windows) + len(shifted)))
+        windows += shifted
+        series += task.markets.series
+    if len(tasks) == 1:
+        return first.engine(), numbers
+    engine = create_engine(
+        first.spec,
+        series,
+        windows,
+        first.costs,
+        device=first.device(),
+        threads=first.config.threads,
+        memory_bytes=first.config.memory,
+        is_apart=True,
+    )
+    return engine, numbers

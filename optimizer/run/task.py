@@ -34,10 +34,11 @@ from optimizer.run.kept_rows import keeping_rows, row_cache
 from optimizer.run.markets import Markets, load_markets
 from optimizer.run.problem import EngineProblem
 from optimizer.run.remarks import question_remarks
-from optimizer.search.evolution import evolve
+from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Floats, Generation, Regret
-from optimizer.search.lattice import Lattice, explore, make_lattice, measure_regret
+from optimizer.search.lattice import Exploration, Lattice, make_lattice, measure_regret
 from optimizer.search.operators import sample_genomes
+from optimizer.search.problem import Search, advance
 from optimizer.search.randomness import stream
 from optimizer.store.result import DataDescription
 from strategy import find_strategy
@@ -158,13 +159,19 @@ class Task:
             return None
         return make_lattice(self.spec.layout, self.config.steps)
 
+    def search(
+        self, problem: EngineProblem, last: Generation | None, warm_start: Floats | None
+    ) -> Search:
+        """The search that was asked for, from its beginning or after a generation."""
+        if self.lattice is not None:
+            return Exploration(problem, self.lattice, last)
+        return Evolution(problem, self.config, last, warm_start)
+
     def generations(
         self, problem: EngineProblem, last: Generation | None, warm_start: Floats | None
     ) -> Iterator[Generation]:
-        """The search that was asked for, from its beginning or after a generation."""
-        if self.lattice is not None:
-            return explore(problem, self.lattice, resume_from=last)
-        return evolve(problem, self.config, resume_from=last, warm_start=warm_start)
+        """Its generations, judged by the problem."""
+        yield from advance(self.search(problem, last, warm_start), problem)
 
     def regret(self, problem: EngineProblem, truth: Floats) -> Regret | None:
         """How a genetic search fares on the lattice with the true front [F, O], if there is one."""

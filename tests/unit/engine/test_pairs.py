@@ -9,6 +9,7 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
 from engine.errors import EngineError
+from engine.groups import Group, evaluate_groups
 from engine.out_of_core import create_engine
 from engine.pairs import group_pairs
 from engine.reference import Reference
@@ -136,3 +137,31 @@ def test_a_genome_that_is_not_legal_is_refused_where_it_is_paired():
     engine.evaluate_pairs(genomes, np.array([[3, 0]]))
     with pytest.raises(GeneError):
         engine.evaluate_pairs(genomes, np.array([[4, 0]]))
+
+
+@given(
+    groups=st.lists(
+        st.tuples(
+            st.lists(st.integers(0, N_INDIVIDUALS - 1), min_size=1, max_size=9),
+            st.lists(st.integers(0, len(WINDOWS) - 1), min_size=1, max_size=4, unique=True),
+            st.booleans(),
+        ),
+        max_size=6,
+    )
+)
+def test_groups_have_the_bits_of_an_engine_of_their_own(engines, groups):
+    """Windows in any order, with and without an account of them; neighbours change nothing."""
+    _, *ways = engines
+    for engine in ways:
+        genomes = genomes_of(engine.spec)
+        asked = [Group(genomes[members], windows, pools) for members, windows, pools in groups]
+        answers = evaluate_groups(engine, asked)
+        for group, (accumulators, account) in zip(asked, answers, strict=True):
+            windows = [WINDOWS[w] for w in group.windows]
+            alone = Engine(engine.spec, SERIES, windows, device="cpu")
+            expected, together = alone.evaluate_account(group.genomes)
+            assert_same_bits(expected, accumulators, "of windows")
+            assert accumulators.flags.c_contiguous
+            assert (account is None) == (not group.is_account)
+            if account is not None:
+                assert_same_bits(together, account, "of the account")

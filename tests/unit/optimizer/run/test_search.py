@@ -75,13 +75,13 @@ def test_a_lattice_that_a_clock_ended_is_searched_as_far_again(monkeypatch):
 def test_trials_are_distinct_and_numbered_by_their_first_evaluation(monkeypatch):
     """Whoever is judged again is nobody new, and generation 0 counts its own."""
     asked = []
-    judged = EngineProblem.evaluate
+    judged = EngineProblem.judge
 
     def listening(problem, genomes):
         asked.append(genomes.copy())
         return judged(problem, genomes)
 
-    monkeypatch.setattr(EngineProblem, "evaluate", listening)
+    monkeypatch.setattr(EngineProblem, "judge", listening)
     task = task_on(BARS)
     engine = task.engine()
     trials = search(task, engine, keeps_trials=True).trials

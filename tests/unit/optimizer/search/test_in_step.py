@@ -1,0 +1,117 @@
+"""Searches that advance together."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from optimizer.search.evolution import Evolution, evolve
+from optimizer.search.in_step import run_alone, run_in_step
+from optimizer.search.problem import Search, evaluate_genomes
+from optimizer.search.stopping import stop_reason
+from strategy import STRATEGIES
+from tests.support.searches import HalfForbidden, Zdt1, bits, float_layout, settings
+
+SELLER = STRATEGIES["seller_exhaustion"].layout
+
+
+def counting(number: int, log: list[str]):
+    """Asks `number` times for a double, and finds the sum; it notes its end."""
+    total = 0
+    try:
+        for step in range(number):
+            total += yield 10 * number + step
+        return total
+    finally:
+        log.append(f"end {number}")
+
+
+def test_those_who_have_ended_leave_the_others():
+    """One call answers everybody who still asks, in order, and nobody is asked for twice."""
+    calls, log = [], []
+
+    def answer(asked):
+        calls.append(dict(asked))
+        return [2 * one for one in asked.values()]
+
+    searches = {n: counting(n, log) for n in (2, 0, 3, 1)}
+    found = list(run_in_step(searches, answer))
+    assert found == [(0, 0), (1, 20), (2, 82), (3, 186)]
+    assert calls == [{2: 20, 3: 30, 1: 10}, {2: 21, 3: 31}, {3: 32}]
+    assert [(n, run_alone(counting(n, log), lambda one: 2 * one)) for n in range(4)] == found
+
+
+def test_what_is_left_is_closed():
+    """Whoever stops listening ends those who go on, and nobody is answered any more."""
+    calls, log = [], []
+
+    def answer(asked):
+        calls.append(list(asked))
+        return list(asked.values())
+
+    ending = run_in_step({n: counting(n, log) for n in (1, 5, 9)}, answer)
+    assert next(ending) == (1, 10)
+    ending.close()
+    assert calls == [[1, 5, 9]]
+    assert log == ["end 1", "end 5", "end 9"]
+
+
+@pytest.mark.parametrize("is_asked_first", [True, False])
+def test_an_error_of_one_ends_all(is_asked_first):
+    """It reaches whoever listens, and the others are closed."""
+    log: list[str] = []
+
+    def faulty():
+        if is_asked_first:
+            yield 1
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        list(run_in_step({1: counting(4, log), 2: faulty()}, lambda asked: list(asked.values())))
+    assert log == ["end 4"]
+
+
+def asking(search: Search, wanted) -> Iterator:
+    """A search as a generator; it finds its generations up to where a rule stops it."""
+    generations = []
+    while (genomes := search.ask()) is not None:
+        generations.append(search.tell((yield genomes)))
+        if stop_reason(wanted, generations[-1], 0.0):
+            break
+    return generations
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+@pytest.mark.parametrize("n_searches", [1, 7, 32])
+def test_searches_in_step_find_what_they_find_alone(n_searches, threads):
+    """Every generation in every bit, whatever ends first and whoever is answered beside it."""
+    layouts = [(HalfForbidden(SELLER, 3), 9), (Zdt1(float_layout(4)), 12)]
+    cases = {}
+    for number in range(n_searches):
+        problem, population = layouts[number % 2]
+        changes = {"plateau": 2 + number % 3, "islands": 1 + number % 2, "migration": 2}
+        cases[number] = problem, settings(population, 5 + number % 4, seed=number, **changes)
+    searches = {
+        number: asking(Evolution(problem, wanted), wanted)
+        for number, (problem, wanted) in cases.items()
+    }
+
+    def answer(asked):
+        return [evaluate_genomes(cases[number][0], genomes) for number, genomes in asked.items()]
+
+    pool = ThreadPoolExecutor(threads) if threads else None
+    found = dict(run_in_step(searches, answer, pool))
+    lengths = set()
+    for number, (problem, wanted) in cases.items():
+        alone = []
+        for generation in evolve(problem, wanted):
+            alone.append(generation)
+            if stop_reason(wanted, generation, 0.0):
+                break
+        lengths.add(len(alone))
+        assert bits(found[number]) == bits(alone), number
+    assert len(lengths) > 1 or n_searches == 1
+    if pool is not None:
+        pool.shutdown()
+    assert np.isfinite([one.hypervolume for one in found[0]]).all()
