@@ -15,10 +15,10 @@ OWNER = "owner.lock"
 """File in a run's directory that says who owns it."""
 
 DAMAGED = "damaged.sqlite"
-"""What a damaged database is kept as, beside the sound one that replaced it."""
+"""A damaged database that former versions kept beside the one that they made of it."""
 
-REBUILT = "rebuilt.sqlite"
-"""A sound database while it is being made."""
+DRAFT = "rebuilt.sqlite"
+"""A copy of a database while it is being made."""
 
 REPORT = "report.html"
 """Name of a run's report in the run's directory."""
@@ -32,7 +32,7 @@ COLUMN_FOLDER, ROW_FOLDER = "columns", "rows"
 SIDES = ("", "-wal", "-shm", "-journal")
 """What SQLite adds to the name of a database."""
 
-NAMES = (OWNER, *(name + side for name in (DATABASE, DAMAGED, REBUILT) for side in SIDES))
+NAMES = (OWNER, *(name + side for name in (DATABASE, DAMAGED, DRAFT) for side in SIDES))
 
 
 def open_plain(directory: Path, name: str, flags: int) -> int:

@@ -76,9 +76,6 @@ class Reader:
         self.path = path
         """Directory of the run."""
         self.database = path / DATABASE
-        self._open()
-
-    def _open(self) -> None:
         if not self.path.is_dir() or not os.path.lexists(self.database):
             raise StoreError(f"{self.path} is not a run: there is no file {DATABASE} in it")
         refuse_links(self.path)

@@ -1,4 +1,4 @@
-"""Removal of a run, and of drafts of runs never begun: its own files, and nothing beside them."""
+"""Removal of a run, of drafts in it and of runs never begun: its own files alone."""
 
 import os
 import re
@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from data.files import IS_DRAFT, open_ordinary, sync_folder
+from data.files import IS_DRAFT, open_ordinary, remove_drafts, sync_folder
 from optimizer.errors import StoreError
 from optimizer.store.database import APPLICATION_ID
 from optimizer.store.files import (
     COLUMN_FOLDER,
     DATABASE,
+    DRAFT,
     LABELS,
     NAMES,
     OWNER,
@@ -58,6 +59,13 @@ def sweep_drafts(runs_dir: Path) -> int:
             _remove_files(draft)
             swept += 1
     return swept
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove drafts of writers that were killed; only the owner of a run may."""
+    (directory / DRAFT).unlink(missing_ok=True)
+    for folder in list_folders(directory):
+        remove_drafts(folder)
 
 
 def list_own(directory: Path) -> list[Path]:

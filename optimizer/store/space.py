@@ -19,14 +19,11 @@ JOURNALS: tuple[str, ...] = get_args(Journal)
 WHOLE_GENERATIONS = 2
 """So many of the newest always stay whole: one to go on from, one in case that it is damaged."""
 
-PAGE_BYTES = 4096
-"""Size of a page of the database, the unit in which it grows."""
+ROW_BYTES = 1536
+"""Digests and summary of a row, and the tables' own bookkeeping."""
 
-USABLE_BYTES = 4000
-"""Of each page, what holds rows; the rest links it to others."""
-
-ROW_BYTES = 1024
-"""What a row takes beside its population: digests, summary, and the tables' own bookkeeping."""
+PAGES_BYTES = 6144
+"""Parts of pages of the database that a population leaves empty, or that a thinned row keeps."""
 
 STATE_BYTES = 512
 """What a search of a few islands remembers beside its individuals."""
@@ -75,13 +72,12 @@ def estimate_bytes(
     rows = generations + 1
     whole_rows = min(rows, WHOLE_GENERATIONS + 1) if keep == "last" else rows
     population = whole_bytes(individuals + archive, genes, objectives) + STATE_BYTES
-    pages = _pages(rows - whole_rows, ROW_BYTES) + _pages(whole_rows, ROW_BYTES + population)
+    populations = whole_rows * (population + PAGES_BYTES)
     if budget is not None:
-        newest = _pages(min(rows, WHOLE_GENERATIONS + 1), ROW_BYTES + population)
-        # A row that is thinned may leave a page half empty.
-        pages = min(pages, newest + rows + budget // USABLE_BYTES)
-    # The log may hold one group of commits and two populations more than it is meant to.
-    return pages * PAGE_BYTES + LOG_BYTES + 2 * population
+        newest = (WHOLE_GENERATIONS + 1) * population
+        populations = min(populations, newest + budget + rows * PAGES_BYTES)
+    # A page links to the next; and the log may hold two populations more than it is meant to.
+    return rows * ROW_BYTES + populations * 101 // 100 + LOG_BYTES + 2 * population
 
 
 def free_bytes(path: Path) -> int:
@@ -144,10 +140,3 @@ def refuse_network(path: Path, journal: str) -> None:
             "corrupted: put the runs on a local disk (--runs), or begin them with --journal "
             "delete, which is slower"
         )
-
-
-def _pages(rows: int, row_bytes: int) -> int:
-    """Pages of rows: small ones share a page, large ones end within one."""
-    if row_bytes <= USABLE_BYTES:
-        return -(-rows // (USABLE_BYTES // row_bytes))
-    return rows * (-(-row_bytes // USABLE_BYTES) + 1)

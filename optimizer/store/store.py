@@ -6,6 +6,7 @@ header, so that what is read back is what was recorded, in the order in which it
 
 import logging
 import os
+import shlex
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,16 +20,15 @@ from data.files import sync_folder
 from optimizer.config.values import Journal, Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation
-from optimizer.store.chain import Recovery
 from optimizer.store.database import create_tables, integrity
-from optimizer.store.files import DAMAGED, DATABASE
+from optimizer.store.files import DATABASE
+from optimizer.store.links import separate_links
 from optimizer.store.listing import next_number, run_path
 from optimizer.store.lock import OwnerLock, is_owned
 from optimizer.store.payload import encode
 from optimizer.store.reader import DIGEST, Reader, digest_of_resumption
 from optimizer.store.recorder import Note
-from optimizer.store.removal import draft_path, sweep_drafts
-from optimizer.store.repair import rebuild, remove_leftovers, separate_links
+from optimizer.store.removal import draft_path, remove_leftovers, sweep_drafts
 from optimizer.store.space import JOURNALS, KEEPS, no_room, refuse_network
 from optimizer.store.writer import Writer
 
@@ -264,7 +264,7 @@ class RunStore(Reader):
             remove_leftovers(self.path)
             recovery = self.recover()
             self._warn(recovery.warnings)
-            self._mend(recovery)
+            self._require_sound()
             self._writer = Writer(self, lock, recovery)
         except (OSError, sqlite3.Error) as error:
             self._connection.close()
@@ -273,15 +273,17 @@ class RunStore(Reader):
             self._connection.close()
             raise
 
-    def _mend(self, recovery: Recovery) -> None:
-        """Replace the file when SQLite finds it damaged, and open the new one."""
+    def _require_sound(self) -> None:
+        """Refuse to write to a file that SQLite finds damaged; its sound rows stay readable."""
         with self._snapshot():
-            if not integrity(self._connection):
-                return
-            rebuild(self._connection, self.database, self.payload, recovery.number)
-        self._connection.close()
-        self._open()
-        self._warn((f"the database was rebuilt; the damaged one is kept as {DAMAGED}",))
+            problems = integrity(self._connection)
+        if problems:
+            problem = problems[0].splitlines()[-1]
+            raise StoreError(
+                f"{self.database} is damaged ({problem}): it is read as far as it is sound, and "
+                "not written to; begin another run from its front: "
+                f"python -m optimizer evolve --warm-start {shlex.quote(str(self.path))}"
+            )
 
     def _warn(self, lines: Iterable[str]) -> None:
         for line in lines:

@@ -255,17 +255,18 @@ def test_no_sound_generation_is_exit_code_4(command, whole, broken):
     assert dump(broken) == before
 
 
-def test_a_cut_database_is_used_as_far_as_it_is_sound(command, whole, broken):
-    """Without its end it is rebuilt and gone on with, told line by line."""
+def test_a_cut_database_is_used_as_far_as_it_is_sound(command, broken):
+    """Without its end it is not gone on with, but another run begins from what is sound."""
     cut(broken, 0.75)
     with RunStore.open(broken) as store:
         sound = store.recover().number
     assert 0 <= sound < NEWEST
-    outcome = command("evolve", "--resume", "latest", "--json", "--quiet")
-    assert outcome.code == 0
-    assert outcome.json["front_hash"] == whole["front_hash"]
-    assert f"note: going on from generation {sound}, the newest that is sound" in outcome.err
-    assert "the damaged one is kept as damaged.sqlite" in outcome.err
+    shown = command("runs", "show", "latest")
+    assert (shown.code, f"{sound} of {NEWEST}" in shown.out) == (0, True)
+    outcome = command("evolve", "--resume", "latest")
+    assert (outcome.code, outcome.out) == (4, "")
+    begun = outcome.error.split("python -m optimizer ")[1].split()
+    assert command(*begun, "--data", MARKET, *SEARCH, "--json").code == 0
 
 
 def test_a_database_without_a_sound_generation_is_exit_code_4(command, broken):

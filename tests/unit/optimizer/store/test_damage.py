@@ -11,7 +11,6 @@ from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
 from optimizer.store.listing import DATABASE
 from optimizer.store.lock import OWNER, OwnerLock
-from optimizer.store.repair import DAMAGED
 from tests.support.kill import child, child_record, kill_after
 from tests.support.recording import (
     HEADER,
@@ -295,7 +294,7 @@ def test_what_is_not_a_run_is_refused(tmp_path, run, place):
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.75, 0.9])
 def test_file_that_was_cut_falls_back(tmp_path, share):
-    """What lies before the cut is used, with a warning; the damaged file is kept aside."""
+    """What lies before the cut is read, with a warning; going on is refused, with what to do."""
     run = recorded(tmp_path / RUN, count=60, individuals=200)
     size = (run / DATABASE).stat().st_size
     os.truncate(run / DATABASE, int(size * share) // 4096 * 4096)
@@ -304,16 +303,12 @@ def test_file_that_was_cut_falls_back(tmp_path, share):
         assert_same_generation(made(newest.number, individuals=200), newest)
         assert 0 < newest.number < 60 * share
         assert store.warnings != ()
-    with RunStore.open(run, writable=True) as store:
-        assert store.last_generation().number == newest.number
-        assert f"the database was rebuilt; the damaged one is kept as {DAMAGED}" in store.warnings
-        for number in range(newest.number + 1, 62):
-            store.record(made(number, individuals=200))
+    cut = (run / DATABASE).read_bytes()
+    with pytest.raises(StoreError, match=r"is damaged .*evolve --warm-start"):
+        RunStore.open(run, writable=True)
+    assert (run / DATABASE).read_bytes() == cut
     with RunStore.open(run) as store:
-        assert store.verify() == []
-        for number in range(62):
-            assert_same_generation(made(number, individuals=200), store.generation(number))
-    assert (run / DAMAGED).stat().st_size == int(size * share) // 4096 * 4096
+        assert store.last_generation().number == newest.number
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
@@ -407,8 +402,8 @@ def test_half_written_transaction_is_undone_before_anything_is_read(tmp_path):
         assert_sound(read, 2)
 
 
-def test_run_killed_in_the_middle_of_mending_is_mended_again(run):
-    """A half-made replacement is removed by the next owner, and so are drafts of other files."""
+def test_drafts_in_a_run_that_was_killed_are_removed(run):
+    """A half-made copy is removed by the next owner, and so are drafts of other files."""
     (run / "columns").mkdir()
     for name in ("rebuilt.sqlite", ".report.html.0a1b.part", "columns/.rate.csv.7.part"):
         (run / name).write_bytes(b"half")

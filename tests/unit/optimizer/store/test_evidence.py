@@ -172,21 +172,3 @@ def test_evidence_that_was_damaged_while_it_waited_is_removed(judged, caplog):
     go_on(judged, FOUND)
     assert "3 rows of evidence" in caplog.text
     assert RunStore.open(judged).evidence == ()
-
-
-def test_a_database_that_is_rebuilt_keeps_its_result_and_evidence(path, monkeypatch):
-    """Where they can be read: what is damaged is something else."""
-    monkeypatch.setattr("optimizer.store.store.integrity", lambda connection: ("broken",))
-    with RunStore.open(path, writable=True) as store:
-        assert "the database was rebuilt" in store.warnings[-1]
-    with RunStore.open(path) as store:
-        assert (store.result, list(store.evidence)) == ({"front": []}, ROWS)
-        assert store.verify() == []
-
-
-def test_evidence_outlives_a_rebuilt_database_without_an_end(judged, monkeypatch):
-    """It waits there too, until the same front is found."""
-    changed(judged, "DELETE FROM generation WHERE number = 1")
-    monkeypatch.setattr("optimizer.store.store.integrity", lambda connection: ("broken",))
-    go_on(judged, FOUND)
-    assert list(RunStore.open(judged).evidence) == ROWS
