@@ -4,8 +4,9 @@ They stay from one population to the next, so that what individuals read is foun
 for all of them.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from engine.indicators.keys import Keys
 from engine.runtime.cpu.types import Floats, Ints
 
 Array = npt.NDArray[Any]
+Key = TypeVar("Key", bound=Hashable)
 
 
 class KeyedArrays:
@@ -80,3 +82,13 @@ def addresses_within(block: Array) -> Ints:
         begin + np.arange(kinds * n, dtype=np.int64).reshape(kinds, n) * block.strides[1]
     )
     return addresses
+
+
+@contextmanager
+def forget_unfinished(tables: MutableMapping[Key, KeyedArrays], name: Key) -> Iterator[None]:
+    """Forget a table in which individuals were looked up, but whose arrays were not computed."""
+    try:
+        yield
+    except BaseException:
+        tables.pop(name, None)
+        raise

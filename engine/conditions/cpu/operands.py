@@ -4,8 +4,7 @@ A key is a part of the strategy with the values of its genes. What several indiv
 computed once; part after part is computed for all of them together.
 """
 
-from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import count
 from typing import TypeVar, cast
@@ -20,8 +19,22 @@ from engine.conditions.cpu.candidates import (
 )
 from engine.conditions.cpu.expression_vm import WORD, allocate_stack, decide_each
 from engine.conditions.cpu.kernels import RELATIONS, gather_words, join_each, over_bars, shift_words
-from engine.conditions.cpu.keyed import Array, KeyedArrays, addresses_within, list_addresses
-from engine.conditions.cpu.parts import Formula, Leaves, Part, holds_gene, write_formula
+from engine.conditions.cpu.keyed import (
+    Array,
+    KeyedArrays,
+    addresses_within,
+    forget_unfinished,
+    list_addresses,
+)
+from engine.conditions.cpu.parts import (
+    Formula,
+    Leaves,
+    Part,
+    holds_gene,
+    name_sides,
+    name_words,
+    write_formula,
+)
 from engine.indicators.cpu.trends import TrendForm
 from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
 from engine.indicators.trend_spec import is_trend
@@ -37,7 +50,6 @@ from strategy.nodes import Node
 from strategy.rows import Rows, bound
 
 Thing = TypeVar("Thing")
-Key = TypeVar("Key", bound=Hashable)
 Name = Hashable
 Made = tuple[Ints, Sequence[Array]]
 
@@ -68,13 +80,13 @@ class Readings:
         self._relations: dict[tuple[int, int], set[int]] = {}
         self._bounded: dict[int, Bounded] = {}
         self._is_sparse: dict[int, bool] = {}
+        self._passing: set[Name] = set()
         self._kept = cast(ArrayCache, rows.kept)
         self._let_go, self._n_blocks = 0, count()
         self._row_tables: dict[int, KeyedArrays] = {}
         self._word_tables: dict[Name, KeyedArrays] = {}
         self.begin(layout.defaults[None])
-        for condition in conditions:
-            self.part(condition)
+        self._passing = self._list_passing([self.part(condition) for condition in conditions])
 
     @property
     def n_bars(self) -> int:
@@ -143,7 +155,7 @@ class Readings:
         """Rows of a leaf, in which those that the population reads were looked up."""
         table = self._row_tables.setdefault(part.number, KeyedArrays(part.columns))
         if part.number not in self._asked:
-            with _whole(self._row_tables, part.number):
+            with forget_unfinished(self._row_tables, part.number):
                 fresh = table.find(self.individuals.here)
                 rows = self._computed_rows(part, self.individuals.here[fresh])
                 table.add(list_addresses(rows)[None], rows)
@@ -162,36 +174,65 @@ class Readings:
         self._run_on_threads(compute, self._together(part.node, list(range(len(genomes)))))
         return [rows_by_member[u] for u in range(len(genomes))]
 
-    def words(self, part: Part) -> Ints:
-        """Where the words of bars at which a condition is true lie, [P]; their memory stays here.
+    def words(self, part: Part, chosen: Ints | None = None) -> Ints:
+        """Where words of bars at which a condition is true lie, [n] of chosen individuals, or all.
 
-        They stay until the next population comes.
+        They stay here until the next population comes.
         """
         node = part.node
         if isinstance(node, Compare) and not node.bars_ago:
-            return self._sides(part)[RELATIONS[node.relation]]
+            return self._sides(part, chosen)[RELATIONS[node.relation]]
         decide = partial(self._decide_words, part)
-        addresses: Ints = self._word_addresses(part.number, part.columns, 1, decide)[0]
+        addresses: Ints = self._word_addresses(part.number, part.columns, 1, decide, chosen)[0]
         return addresses
 
-    def _sides(self, part: Part) -> dict[int, Ints]:
-        """Where words [P] lie, by each relation that the strategy asks for between two sides."""
-        sides = part.below[0].number, part.below[1].number
+    def _sides(self, part: Part, chosen: Ints | None) -> dict[int, Ints]:
+        """Where words [n] lie, by each relation that the strategy asks for between two sides."""
+        sides = name_sides(part)
         relations = sorted(self._relations[sides])
         compute = partial(self._compare_sides, part, np.array(relations))
-        addresses = self._word_addresses(sides, part.columns, len(relations), compute)
+        addresses = self._word_addresses(sides, part.columns, len(relations), compute, chosen)
         return dict(zip(relations, addresses, strict=True))
 
+    def _list_passing(self, asked: Sequence[Part]) -> set[Name]:
+        """Names of what only conditions of the same whole genes read; nobody asks for it again."""
+        lasting, names = {name_words(part) for part in asked}, set[Name]()
+        for part in self._parts.values():
+            bounded = self._bounded.get(part.number)
+            conditions = (bounded.impossible, *bounded.rest) if bounded else ()
+            for below in (*part.below, *map(self.part, conditions)):
+                if isinstance(below.node, Condition):
+                    names.add(name_words(below))
+                    if below.columns != part.columns or not self._are_whole(part.columns):
+                        lasting.add(name_words(below))
+            if isinstance(part.node, Compare):
+                names.add(name_sides(part))
+        return names - lasting
+
     def _word_addresses(
-        self, name: Name, columns: tuple[int, ...], kinds: int, decide: Callable[[Ints], Words]
+        self,
+        name: Name,
+        columns: tuple[int, ...],
+        kinds: int,
+        decide: Callable[[Ints], Words],
+        chosen: Ints | None,
     ) -> Ints:
-        """Where words [kinds, P] lie; `decide` gives those [kinds, n, N] of some individuals."""
+        """Where words [kinds, n] of the chosen lie; `decide` gives [kinds, n, N] of some."""
+        is_kept = self._are_whole(columns) and name not in self._passing
 
         def make(fresh: Ints) -> Made:
-            block = self._keep(lambda: decide(fresh)) if self._are_whole(columns) else decide(fresh)
+            block = self._keep(lambda: decide(fresh)) if is_kept else decide(fresh)
             return addresses_within(block), [block]
 
-        return self._look_up(name, columns, kinds, make)
+        if chosen is None:
+            return self._look_up(name, columns, kinds, make)
+        if name not in self._passing:
+            return self._look_up(name, columns, kinds, make).take(chosen, axis=1)
+        once = name, chosen.tobytes()
+        if once not in self._found:
+            self._found[once], blocks = make(chosen)
+            self._blocks.extend(blocks)
+        return self._found[once]
 
     def _look_up(
         self, name: Name, columns: tuple[int, ...], kinds: int, make: Callable[[Ints], Made]
@@ -203,7 +244,7 @@ class Readings:
         if name in self._found:
             return self._found[name]
         table = self._word_tables.get(name) or KeyedArrays(columns, kinds)
-        with _whole(self._word_tables, name):
+        with forget_unfinished(self._word_tables, name):
             fresh = table.find(self.individuals.here)
             if fresh.size:
                 table.add(*make(fresh))
@@ -246,12 +287,12 @@ class Readings:
         """Words [1, n, N] of a condition for some individuals."""
         node = part.node
         if isinstance(node, Compare):
-            sides = self._sides(part)[RELATIONS[node.relation]][chosen]
+            sides = self._sides(part, chosen)[RELATIONS[node.relation]]
             return shift_words(gather_words(sides, self.n_words), node.bars_ago, self.n_bars)[None]
         if self._pays(part, chosen):
             return self._decide_candidates(self._bounded[part.number], chosen)[None]
         below = [
-            self.words(condition)[chosen]
+            self.words(condition, chosen)
             for condition in part.below
             if isinstance(condition.node, Condition)
         ]
@@ -283,7 +324,7 @@ class Readings:
 
     def _list_candidates(self, bounded: Bounded, chosen: Ints) -> list[Ints]:
         """Bars at which a conjunction can hold, of each of some individuals."""
-        impossible = gather_words(self.words(self.part(bounded.impossible))[chosen], self.n_words)
+        impossible = gather_words(self.words(self.part(bounded.impossible), chosen), self.n_words)
         return [bars[bars < self.n_bars] for bars in map(list_set_bars, ~impossible)]
 
     def _copy_candidates(self, bounded: Bounded, chosen: Ints) -> Made:
@@ -315,7 +356,7 @@ class Readings:
             relation = np.array([RELATIONS[compare.relation]])
             kept.append(self._decide(self.part(compare), leaves_there, relation, counts)[0])
             copies = copies[:, width:]
-        rest = [self.words(self.part(condition))[chosen] for condition in bounded.rest]
+        rest = [self.words(self.part(condition), chosen) for condition in bounded.rest]
         others = np.stack([begins, *rest], axis=1)
         joined, shared = np.bitwise_and.reduce(kept), np.zeros(1, np.int64)
         words = np.zeros((len(chosen), self.n_words), np.uint64)
@@ -355,13 +396,3 @@ class Readings:
 
         if len(things):
             self._workers.run(work, len(things))
-
-
-@contextmanager
-def _whole(tables: MutableMapping[Key, KeyedArrays], name: Key) -> Iterator[None]:
-    """Forget a table in which individuals were looked up, but whose arrays were not computed."""
-    try:
-        yield
-    except BaseException:
-        tables.pop(name, None)
-        raise

@@ -1,5 +1,6 @@
 """Parts of a strategy's trees, and arithmetic of them as instructions."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from engine.conditions.cpu.expression_vm import LEAF, OPERATIONS
 from engine.runtime.cpu.types import Floats, Ints
+from strategy.conditions import Compare
 from strategy.expressions import Arithmetic, GeneValue, Number
 from strategy.nodes import Node
 
@@ -79,6 +81,18 @@ def holds_gene(node: Node) -> bool:
     if isinstance(node, Arithmetic):
         return any(map(holds_gene, node.parts))
     return isinstance(node, GeneValue | Bound)
+
+
+def name_sides(compare: Part) -> tuple[int, int]:
+    """The two sides of a comparison, by the numbers of their parts."""
+    return compare.below[0].number, compare.below[1].number
+
+
+def name_words(condition: Part) -> Hashable:
+    """By what the words of a condition are looked up: those of two sides are decided together."""
+    node = condition.node
+    is_side = isinstance(node, Compare) and not node.bars_ago
+    return name_sides(condition) if is_side else condition.number
 
 
 def _write(part: Part, steps: list[tuple[int, int]], leaves: dict[Part, int]) -> None:

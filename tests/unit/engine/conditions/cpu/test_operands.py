@@ -68,3 +68,16 @@ def test_more_individuals_than_are_looked_up_at_once():
     expected = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
     found = formula_engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
     assert found.tobytes() == expected.tobytes()
+
+
+def test_only_what_is_asked_again_is_kept():
+    """Two averages cross either way: words of both crosses stay, those of comparisons do not."""
+    strategy = NINE["MA_CROSS"]
+    genomes = random_genomes(strategy, 50, seed=4)
+    engine = Engine(strategy, BARS[:1], WINDOWS[:1], device="cpu")
+    engine.evaluate(genomes)
+    readings = engine._backend._markets[0]._readings
+    kept = [slot.values for name, slot in readings._kept._slots.items() if "words" in name]
+    lengths = [strategy.layout.index(name) for name in ("quick", "slow")]
+    pairs = len(np.unique(genomes[:, lengths], axis=0))
+    assert sum(words.size for words in kept) == 2 * pairs * readings.n_words
