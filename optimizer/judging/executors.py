@@ -8,6 +8,7 @@ from engine.runtime.free_memory import free_host_bytes
 from engine.runtime.machine import available_cores
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullSetup
+from optimizer.judging.waves import Waves, plan_waves
 from optimizer.judging.workers import Executor, Pool, Workers
 from optimizer.run.task import Task
 
@@ -52,7 +53,7 @@ class ThisMachine:
     """This process, or one a core, which come from a pool and go back to it.
 
     Splits of the bars are searched in this process, one after the other, where that is done sooner:
-    its engine has the rows already, and may have a GPU.
+    its engine has the rows already, and may have a GPU. On a GPU null searches are made in waves.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -68,7 +69,7 @@ class ThisMachine:
         *,
         first: int | None = None,
         engine: Engine | None = None,
-    ) -> Workers:
+    ) -> Executor:
         """As `Place`; nothing is begun before a core is free for it, so `first` means nothing."""
         config = setup.task.config
         threads = config.threads or available_cores()
@@ -77,6 +78,10 @@ class ThisMachine:
             beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
             if jobs * setup.seconds(threads, engine) < beside_s:
                 return Workers(replace(setup, engine=engine), 1)
+        if isinstance(setup, NullSetup) and engine is not None and engine.device != "cpu":
+            on_device = config.model_copy(update={"device": engine.device})
+            setup = replace(setup, task=replace(setup.task, config=on_device))
+            return Waves(setup, plan_waves(setup.task, jobs))
         room = (config.memory or free_host_bytes() // 2) // cores
         settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
         alone = replace(setup.task, config=config.model_copy(update=settings))

@@ -128,12 +128,14 @@ class _Judge:
         self._task = build_searched_task(self._whole, self._result)
         self._again = restore_stop_rule(self._task, self._whole, store, self._result)
         self._front: Floats = newest_front(store).genomes
+        self._device = self._result.device.name
         self._found = Judgement(verdict=Verdict("not_judged", ""))
 
     def judge(self) -> Judgement:
         """Every part that is asked for, and the verdict."""
         if len(self._front):
             engine = self._find_engine()
+            self._device = engine.device
             pick = select_pick(engine, self._front, self._plan.pick)
             earlier = read_judgement(self._store)
             if earlier and earlier.pick and earlier.pick.member == pick.member:
@@ -175,7 +177,8 @@ class _Judge:
         look_ahead_s = estimate_causality_seconds(map(len, checked), len(self._front))
         evaluated, windows = self._result.evaluated, self._result.data.windows
         trials_s = 0.0 if self._found.trials else estimate_trials_seconds(windows, evaluated)
-        return estimate_null_seconds(task.workload(), evaluated, cores) + look_ahead_s + trials_s
+        null_s = estimate_null_seconds(task.workload(), evaluated, cores, self._device)
+        return null_s + look_ahead_s + trials_s
 
     def _collect_parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """Parts of the judgement by name."""
@@ -346,7 +349,9 @@ class _Judge:
         made = {kind: Kept(self._store, f"null/{keep}/{kind}", NullSearch) for kind in KINDS}
         # Searches that were made are never left out, however few are asked for now.
         planned = max(plan.null, *(len(list_strengths(kept.known)) for kept in made.values()))
-        workers = self._executors.executor(replace(setup, keep=keep), planned, first=first)
+        workers = self._executors.executor(
+            replace(setup, keep=keep), planned, first=first, engine=engine
+        )
         limits = planned, plan.stop_after
         kinds: dict[str, NullKind] = {}
         for kind, kept in made.items():

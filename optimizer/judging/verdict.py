@@ -98,7 +98,7 @@ def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
     rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
     work = Workload(individuals * bars, rows * bars)
     lengths = [window.bars for window in result.data.windows if not window.is_held_out] or [bars]
-    seconds = estimate_null_seconds(work, individuals, result.device.threads)
+    seconds = estimate_null_seconds(work, individuals, result.device.threads, result.device.name)
     seconds += estimate_causality_seconds(lengths, len(result.front))
     seconds += estimate_trials_seconds(result.data.windows, individuals)
     picked = replace(empty, pick=_find_strongest(result))
@@ -126,14 +126,17 @@ def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> Verdict:
     return Verdict("not_judged", (SIMULATED if is_simulated else "") + sentence)
 
 
-def estimate_null_seconds(work: Workload, individuals: int, cores: int) -> float:
-    """Seconds that both kinds of null searches take on so many cores, about, if none is stopped.
+def estimate_null_seconds(work: Workload, individuals: int, cores: int, device: str) -> float:
+    """Seconds that both kinds of null searches take, about, if none is stopped.
 
-    A core makes one from beginning to end, wherever the run itself was evaluated, and computes the
-    rows of its market anew. `work` is that of the run's search, of so many individuals.
+    On a CPU a core makes one from beginning to end; a GPU evaluates many together, beside one core
+    that does the rest of all. Rows of each market are computed anew. `work` is that of the run's
+    search, of so many individuals.
     """
-    each_s = work._replace(threads=1).cpu_s + INDIVIDUAL_S * individuals
-    return 2 * DEFAULT_SEARCHES * each_s / cores
+    own_s = INDIVIDUAL_S * individuals
+    if device == "cpu":
+        return 2 * DEFAULT_SEARCHES * (work._replace(threads=1).cpu_s + own_s) / cores
+    return 2 * DEFAULT_SEARCHES * (work.gpu_s + own_s)
 
 
 def estimate_trials_seconds(windows: Sequence[WindowDescription], evaluated: int) -> float:

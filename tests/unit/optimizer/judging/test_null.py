@@ -200,16 +200,19 @@ class FakeResult:
         self.front = front
 
 
-def test_the_time_they_take_is_that_of_cores_wherever_the_run_was_evaluated():
-    """398 searches of a core each, by what evaluating, rows and breeding take one."""
+def test_the_time_they_take_is_that_of_what_makes_them():
+    """398 searches of a core each, or one after the other on a GPU; with rows and breeding."""
     work = Workload(1.7e9, 0.1e9, threads=16)
-    assert estimate_null_seconds(work, 10**6, 1) == pytest.approx(398 * (2 + 0.5 + 1.8))
-    assert estimate_null_seconds(work, 10**6, 16) == pytest.approx(398 * (2 + 0.5 + 1.8) / 16)
+    for cores in (1, 16):
+        on_cores_s = estimate_null_seconds(work, 10**6, cores, "cpu")
+        assert on_cores_s == pytest.approx(398 * (2 + 0.5 + 1.8) / cores)
+        on_gpu_s = estimate_null_seconds(work, 10**6, cores, "cuda:0")
+        assert on_gpu_s == pytest.approx(398 * (0.017 + 0.1 / 6 + 1.8))
     slow = work._replace(is_fast_case=False)
-    assert estimate_null_seconds(slow, 0, 1) > estimate_null_seconds(work, 0, 1)
+    assert estimate_null_seconds(slow, 0, 1, "cpu") > estimate_null_seconds(work, 0, 1, "cpu")
 
 
-def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path):
+def test_a_run_is_told_what_its_null_searches_take(tmp_path):
     """Whatever its own search took, and with the look-ahead check of each of its windows."""
     path = recorded_run(tmp_path, planted(7, 6000, 8), judge=False, min_trades=40)
     with RunStore.open(path) as store:
@@ -219,7 +222,7 @@ def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path)
     assert len(said) == 1
     bars, rows = result.data.bars, min(4 * result.evaluated, 4096)
     work = Workload(result.evaluated * bars, rows * bars)
-    null_s = estimate_null_seconds(work, result.evaluated, result.device.threads)
+    null_s = estimate_null_seconds(work, result.evaluated, result.device.threads, "cpu")
     trials_s = estimate_trials_seconds(result.data.windows, result.evaluated)
     seconds = math.ceil(null_s + estimate_causality_seconds([bars], len(result.front)) + trials_s)
     assert f"(about {seconds} s)" in said.pop()
@@ -230,6 +233,10 @@ def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path)
     seconds = math.ceil(
         null_s + estimate_causality_seconds([500] * 1000, len(result.front)) + trials_s
     )
+    assert f"(about {seconds} s)" in derive_verdict(many, None).sentence
+    trials_s += estimate_null_seconds(work, result.evaluated, 1, "cuda:0")
+    seconds = math.ceil(trials_s + estimate_causality_seconds([500] * 1000, len(result.front)))
+    many = replace(many, device=replace(result.device, name="cuda:0"))
     assert f"(about {seconds} s)" in derive_verdict(many, None).sentence
     damaged = replace(result, data=replace(result.data, windows=(replace(one, first="x"),)))
     assert derive_verdict(damaged, None).grade == derive_verdict(result, None).grade
