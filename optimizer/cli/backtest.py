@@ -67,15 +67,15 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     source = Source(genes, front or run, runs, member)
     if plot is not None and plot.suffix.lower() != ".html":
         raise ConfigError(f"--plot {plot}: a page is written; name it .html")
-    task, given, whose = resolve_source(flags, config, source)
-    genome = encode_genome(task.spec.layout, {**given, **parse_settings(set_)})
+    task, genes_given, whose = resolve_source(flags, config, source)
+    genome = encode_genome(task.spec.layout, {**genes_given, **parse_settings(set_)})
     check_genome_fits(task, genome)
     prove_one(task, genome)
     ledgers, accumulators, account = run_engine(task, genome, engine)
     prove_shown(task.spec, task.markets, genome[None], [ledgers])
     if trades is not None:
         write_whole(trades, csv_text(*ledger_table(task.markets, ledgers)))
-    found = describe_backtest(task, genome, ledgers, accumulators, account, engine)
+    backtest = describe_backtest(task, genome, ledgers, accumulators, account, engine)
     for line in task.notes:
         note(line)
     if plot is not None:
@@ -83,9 +83,9 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
         write_whole(plot, draw_page(task, genome, whose + changed))
         (stderr() if as_json else stdout()).say(f"plot {plot}")
     if as_json:
-        print_json(found.payload())
+        print_json(backtest.payload())
         return
-    print_backtest(found)
+    print_backtest(backtest)
     if trades is not None:
         stdout().say(f"\nledger written to {trades}")
-    print_ends(task, ledgers, found)
+    print_ends(task, ledgers, backtest)

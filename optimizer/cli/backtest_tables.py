@@ -69,13 +69,13 @@ class Backtest(Member):
     over_windows: str
 
 
-def print_ends(task: Task, ledgers: Sequence[Ledger], found: Backtest) -> None:
+def print_ends(task: Task, ledgers: Sequence[Ledger], backtest: Backtest) -> None:
     """Print why trades ended, and what is doubtful about them."""
     searched = [ledgers[w] for w in task.markets.places("search")]
     stdout().say(_ends_line(searched))
-    for line in _doubtful_lines(searched, found.contradictions, task.costs.min_risk):
+    for line in _doubtful_lines(searched, backtest.contradictions, task.costs.min_risk):
         stdout().say(line)
-    stdout().say(_intrabar_line(found.intrabar))
+    stdout().say(_intrabar_line(backtest.intrabar))
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,13 @@ def resolve_source(
             raise ConfigError(f"a run and {other} both say what to backtest: leave one out")
         path = find_run(source.runs, source.run)
         task, front = replay_front(path, flags)
-        place = chosen_member(f"run '{source.run}'", len(front), source.member)
-        return task, task.spec.layout.decode(front[place]), f"member {place} of run {path.name}"
+        index = chosen_member(f"run '{source.run}'", len(front), source.member)
+        return task, task.spec.layout.decode(front[index]), f"member {index} of run {path.name}"
     task = prepare(resolve_config(config_file, flags))
     if source.genes is not None:
         which = "genes" if source.member is None else f"member {source.member}"
-        given = chosen_individual(source.genes, source.member)
-        return task, given, f"{which} of {source.genes.name}"
+        genes = chosen_individual(source.genes, source.member)
+        return task, genes, f"{which} of {source.genes.name}"
     if source.member is not None:
         raise ConfigError(
             "--member chooses from a run or a file: name a run, or add --genes or --run"
@@ -118,8 +118,8 @@ def resolve_source(
 
 def _ends_line(ledgers: Sequence[Ledger]) -> str:
     """Sides of the trades on searched bars, and why they ended."""
-    n_short = sum(int((one.side < 0).sum()) for one in ledgers)
-    n_long = sum(len(one) for one in ledgers) - n_short
+    n_short = sum(int((ledger.side < 0).sum()) for ledger in ledgers)
+    n_long = sum(len(ledger) for ledger in ledgers) - n_short
     return f"\n{number(n_long)} long, {number(n_short)} short; {describe_exits(ledgers)}"
 
 
@@ -127,7 +127,7 @@ def _doubtful_lines(
     ledgers: Sequence[Ledger], contradictions: int, min_risk: float
 ) -> Iterator[str]:
     """Signals that were not traded, and stops that no price reaches."""
-    trades, rejected = sum(map(len, ledgers)), sum(one.rejected for one in ledgers)
+    trades, rejected = sum(map(len, ledgers)), sum(ledger.rejected for ledger in ledgers)
     if rejected:
         yield (
             f"{number(rejected)} of {format_count(rejected + trades, 'signal')} rejected: stop or "
@@ -139,7 +139,7 @@ def _doubtful_lines(
             f"{format_count(contradictions, 'bar')} where both sides signal, which neither trades: "
             "long and short conditions hold at once"
         )
-    unreached = sum(int((one.stop <= 0).sum()) for one in ledgers)
+    unreached = sum(int((ledger.stop <= 0).sum()) for ledger in ledgers)
     if unreached:
         yield f"{number(unreached)} of {format_count(trades, 'trade')} had a stop at 0 or below"
 
@@ -172,8 +172,8 @@ def ledger_table(
     if choose_noun(described) == "window":
         whose = ("symbol", "label", "sample")
     rows: list[tuple[object, ...]] = []
-    for window, one, ledger in zip(markets.all_windows, described, ledgers, strict=True):
-        owner = tuple(getattr(one, name) for name in whose)
+    for window, description, ledger in zip(markets.all_windows, described, ledgers, strict=True):
+        owner = tuple(getattr(description, name) for name in whose)
         stamps = markets.series[window.series].timestamp
         rows += [
             (*owner, *row, _utc(stamps[ledger.entry_bar[k]]), _utc(stamps[ledger.exit_bar[k]]))
@@ -200,13 +200,13 @@ def run_engine(
         reference = Reference(task.spec, markets.series, every, task.costs)
         ledgers = tuple(reference.trades(genome))
         folded = np.array([reference.fold(ledger) for ledger in ledgers])
-        return ledgers, folded, lambda places: reference.account(ledgers, places)
+        return ledgers, folded, lambda indices: reference.account(ledgers, indices)
     batch = task.full_engine(device=engine)
 
-    def account(places: Sequence[int]) -> Floats:
-        some = batch.on([every[place] for place in places])
-        _, found = some.evaluate_account(genome[None])
-        return np.ravel(found)
+    def account(indices: Sequence[int]) -> Floats:
+        some = batch.on([every[index] for index in indices])
+        _, accumulators = some.evaluate_account(genome[None])
+        return np.ravel(accumulators)
 
     return tuple(batch.trades(genome)), batch.evaluate(genome[None])[0], account
 
@@ -222,11 +222,11 @@ def describe_backtest(
     """What an individual did in all windows, and in each."""
     markets = task.markets
 
-    def figures(places: Sequence[int]) -> Figures:
-        spans = markets.spans([markets.all_windows[place] for place in places])
-        table = compute_metrics(accumulators[None, places], spans, account=account(places)[None])
+    def figures(indices: Sequence[int]) -> Figures:
+        spans = markets.spans([markets.all_windows[index] for index in indices])
+        table = compute_metrics(accumulators[None, indices], spans, account=account(indices)[None])
         over = compute_figures(table, 0, task.goals.over)
-        return with_account(over, build_account(task, places), ledgers)
+        return with_account(over, build_account(task, indices), ledgers)
 
     held_out = markets.places("held_out")
     return Backtest(
@@ -254,52 +254,54 @@ def describe_backtest(
 def _intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
     """What hangs on the order within a bar, over the windows to search on."""
     markets = task.markets
-    parts = [
+    by_window = [
         measure_intrabar(ledger, markets.series[window.series], task.costs)
         for window, ledger in zip(markets.all_windows, ledgers, strict=True)
         if window.role == "search"
     ]
     return Intrabar(
-        trades=sum(part.trades for part in parts),
-        undecided=sum(part.undecided for part in parts),
-        sum_r=sum(part.sum_r for part in parts),
-        sum_r_target_first=sum(part.sum_r_target_first for part in parts),
+        trades=sum(measured.trades for measured in by_window),
+        undecided=sum(measured.undecided for measured in by_window),
+        sum_r=sum(measured.sum_r for measured in by_window),
+        sum_r_target_first=sum(measured.sum_r_target_first for measured in by_window),
     )
 
 
-def _intrabar_line(found: Intrabar) -> str:
+def _intrabar_line(intrabar: Intrabar) -> str:
     line = (
-        f"stop and target in one bar: {found.undecided} of {found.trades} trades "
-        f"({found.share:.1%}), the stop is taken"
+        f"stop and target in one bar: {intrabar.undecided} of {intrabar.trades} trades "
+        f"({intrabar.share:.1%}), the stop is taken"
     )
-    if found.undecided:
+    if intrabar.undecided:
         line += (
             f"; had the target come first, the sum of R would be "
-            f"{found.sum_r_target_first:.4g} instead of {found.sum_r:.4g}"
+            f"{intrabar.sum_r_target_first:.4g} instead of {intrabar.sum_r:.4g}"
         )
-    return line + (": bars are too coarse for this bracket" if found.is_too_coarse else "")
+    return line + (": bars are too coarse for this bracket" if intrabar.is_too_coarse else "")
 
 
-def print_backtest(found: Backtest) -> None:
+def print_backtest(backtest: Backtest) -> None:
     """Print genes and metrics, window by window where there are several."""
-    console, data = stdout(), found.data
+    console, data = stdout(), backtest.data
     simulated = " (a SIMULATED market)" if data.is_simulated else ""
     console.say(
-        f"{found.strategy} on {data.symbol} {data.timeframe}{simulated}, "
-        f"{format_count(data.bars, 'bar')}, engine {found.engine}"
+        f"{backtest.strategy} on {data.symbol} {data.timeframe}{simulated}, "
+        f"{format_count(data.bars, 'bar')}, engine {backtest.engine}"
     )
-    for line in quality_lines(found.windows):
+    for line in quality_lines(backtest.windows):
         console.say(line)
-    if found.genes:
+    if backtest.genes:
         console.print()
-        console.print(genes_table(found.genes))
+        console.print(genes_table(backtest.genes))
     console.print()
-    has_several = sum(not window.is_held_out for window in found.windows) > 1
-    if told := describe_windows(searched_windows(found.windows), found.over_windows):
-        console.say(f"{told[0].upper()}{told[1:]}.")
-    console.print(metrics_table(found, found.windows, found.over_windows))
+    has_several = sum(not window.is_held_out for window in backtest.windows) > 1
+    if summary := describe_windows(searched_windows(backtest.windows), backtest.over_windows):
+        console.say(f"{summary[0].upper()}{summary[1:]}.")
+    console.print(metrics_table(backtest, backtest.windows, backtest.over_windows))
     if has_several:
-        by_window = {name: [one.metrics[name] for one in found.windows] for name in BY_WINDOW}
-        noun = choose_noun(found.windows)
+        by_window = {
+            name: [figures.metrics[name] for figures in backtest.windows] for name in BY_WINDOW
+        }
+        noun = choose_noun(backtest.windows)
         console.print()
-        console.print(windows_table(found.windows, by_window, f"{noun} by {noun}".capitalize()))
+        console.print(windows_table(backtest.windows, by_window, f"{noun} by {noun}".capitalize()))

@@ -77,11 +77,14 @@ def time_engine(
     # Mean trades, so that a reader sees that the work was real.
     trades = float(engine.evaluate(genomes)[:, 0, ACCUMULATOR_INDEX["trades"]].mean())
     timings = list(_timings(engine, fresh, genomes, n_bars, repeats))
-    found = {"device": engine.device, "threads": engine.threads, "trades_per_individual": trades}
+    measured = {"device": engine.device, "threads": engine.threads, "trades_per_individual": trades}
     machine, peak = {"processor": describe_processor(), **versions()}, peak_memory_bytes()
     if as_json:
-        timed = {"certificate": certificate.as_dict(), "timings": [asdict(one) for one in timings]}
-        print_json({**timed, **found, "peak_memory_bytes": peak, "machine": machine})
+        timed = {
+            "certificate": certificate.as_dict(),
+            "timings": [asdict(timing) for timing in timings],
+        }
+        print_json({**timed, **measured, "peak_memory_bytes": peak, "machine": machine})
         return
     facts = {
         "device": f"{engine.device} ({device.reason}), {engine.threads} threads",
@@ -128,12 +131,12 @@ def time_calls(
     """Seconds of each of so many repeats of a call, which warms up by one call before."""
     if warm_up:
         call()
-    found: list[float] = []
+    seconds: list[float] = []
     for _ in range(repeats):
         start = time.perf_counter()
         call()
-        found.append(time.perf_counter() - start)
-    return found
+        seconds.append(time.perf_counter() - start)
+    return seconds
 
 
 def peak_memory_bytes() -> int:
@@ -154,8 +157,8 @@ def _timings(
         other = fresh()
         cold += time_calls(lambda other=other: other.evaluate(genomes), 1, warm_up=False)  # type: ignore[misc]
     yield _timing("rows new", genomes, bars, cold)
-    one = genomes[:1]
-    yield _timing("rows cached", one, bars, time_calls(lambda: engine.evaluate(one), repeats))
+    first = genomes[:1]
+    yield _timing("rows cached", first, bars, time_calls(lambda: engine.evaluate(first), repeats))
 
 
 def _timing(what: str, genomes: Floats, bars: int, seconds: Sequence[float]) -> Timing:

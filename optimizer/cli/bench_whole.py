@@ -107,16 +107,16 @@ def time_whole_runs(device: str, wanted: str, *, as_json: bool) -> None:
     refuse_red(certify(engine, task.random_individuals(VERIFIED_INDIVIDUALS)))
     cases = _select_cases(wanted, engine.device, task.markets.n_bars)
     before = _read_last()
-    found: list[WholeTime] = []
+    times: list[WholeTime] = []
     for timed in _time_cases(cases, task.markets.series[0], device):
-        found.append(timed)
+        times.append(timed)
         stderr().say(f"{timed.case}: {timed.wall_s:.1f} s on {timed.device}")
-    _keep_last(device, found, before)
+    _keep_last(device, times, before)
     if as_json:
         machine = describe_processor()
-        print_json({"machine": machine, "runs": [asdict(timed) for timed in found]})
+        print_json({"machine": machine, "runs": [asdict(timed) for timed in times]})
         return
-    stdout().print(_table(found, before.get(device, {})))
+    stdout().print(_table(times, before.get(device, {})))
     stdout().print()
     stdout().print(facts_table({"processor": describe_processor(), "device": engine.device}))
 
@@ -148,16 +148,16 @@ def _write_case_bars(case: Case, sample: Bars, folder: Path) -> list[str]:
     """
     if not case.bars:
         return []
-    place = folder / f"bars-{case.name}"
-    place.mkdir()
+    target = folder / f"bars-{case.name}"
+    target.mkdir()
     times = FIRST_NS + sample.timeframe_ns * np.arange(case.bars)
     for number in range(case.symbols):
         # Each symbol begins at another place of the sample.
         bars = extend_bars(sample, case.bars + OFFSET_BARS * number)
         columns = {name: getattr(bars, name)[: case.bars] for name in COLUMNS}
         columns["timestamp"] = times.astype("datetime64[ns]")
-        pq.write_table(pa.table(columns), place / f"S{number:02d}.parquet")
-    return ["--data", str(place)]
+        pq.write_table(pa.table(columns), target / f"S{number:02d}.parquet")
+    return ["--data", str(target)]
 
 
 def _run(case: Case, flags: Sequence[str]) -> WholeTime:
@@ -197,21 +197,21 @@ def _read_last() -> dict[str, dict[str, float]]:
 
 
 def _keep_last(
-    device: str, found: Sequence[WholeTime], before: dict[str, dict[str, float]]
+    device: str, times: Sequence[WholeTime], before: dict[str, dict[str, float]]
 ) -> None:
     """Remember the times of this device's cases beside those of other devices and cases."""
-    of_device = {**before.get(device, {}), **{timed.case: timed.wall_s for timed in found}}
+    of_device = {**before.get(device, {}), **{timed.case: timed.wall_s for timed in times}}
     _last_file().parent.mkdir(parents=True, exist_ok=True)
     write_whole(_last_file(), json.dumps({**before, device: of_device}, indent=1))
 
 
-def _table(found: Sequence[WholeTime], before: dict[str, float]) -> Table:
+def _table(times: Sequence[WholeTime], before: dict[str, float]) -> Table:
     numbers = ("all s", "last time s", "search s", "certificate s", "members")
     table = plain_table("run", *numbers, "front", right=numbers)
-    for timed in found:
+    for timed in times:
         last = before.get(timed.case)
         before_s = "" if last is None else f"{last:.1f}"
-        parts = (f"{seconds:.1f}" for seconds in (timed.search_s, timed.certificate_s))
+        phases = (f"{seconds:.1f}" for seconds in (timed.search_s, timed.certificate_s))
         ends = (f"{timed.members:,}", timed.front_hash[:12])
-        table.add_row(timed.case, f"{timed.wall_s:.1f}", before_s, *parts, *ends)
+        table.add_row(timed.case, f"{timed.wall_s:.1f}", before_s, *phases, *ends)
     return table

@@ -64,11 +64,14 @@ def _print_parts(console: Lines, strategy: Strategy) -> None:
 def _print_rows(console: Lines, strategy: Strategy, bars: Bars) -> None:
     """Every row with the default genes: when it is known, and how often it then is not."""
     genes = strategy.layout.decode(strategy.layout.defaults)
-    found = Reference(strategy, [bars], [], form=CompiledForm()).rows(genes, 0)
+    rows = Reference(strategy, [bars], [], form=CompiledForm()).rows(genes, 0)
     headings = ("warm-up", "first value", "then unknown")
     table = plain_table("row", *headings, right=headings, is_folded=True)
-    warm_ups = {format_tree(one): count_warm_up(one, genes) for one in strategy.expressions}
-    for name, row in found.items():
+    warm_ups = {
+        format_tree(expression): count_warm_up(expression, genes)
+        for expression in strategy.expressions
+    }
+    for name, row in rows.items():
         first = first_value(row)
         holes = int(np.isnan(row[first:]).sum())
         shown = number(first) if first < len(row) else "never"
@@ -107,7 +110,7 @@ def _print_conditions(console: Lines, strategy: Strategy, bars: Bars) -> None:
 
 def _corners(strategy: Strategy, condition: Condition) -> Iterator[Mapping[str, float]]:
     """Values of a condition's genes at their bounds, all combinations of the first few."""
-    genes = {one.gene.name: one.gene for one in walk(condition) if isinstance(one, GeneValue)}
+    genes = {node.gene.name: node.gene for node in walk(condition) if isinstance(node, GeneValue)}
     names = list(genes)[:MOST_CORNERED]
     bounds = [(strategy.layout.gene(name).low, strategy.layout.gene(name).high) for name in names]
     for values in product(*bounds):
@@ -124,7 +127,7 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
     prove_front(task, genome[None])
     markets = task.markets
     for bars, window, signals, ledger in zip(
-        [markets.series[one.series] for one in markets.windows],
+        [markets.series[searched.series] for searched in markets.windows],
         markets.windows,
         engine.signals(genome),
         engine.trades(genome),

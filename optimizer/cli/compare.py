@@ -14,21 +14,23 @@ from optimizer.store import RunStore
 
 
 def print_comparison(
-    found: Sequence[RunComparison], outcomes: Sequence[Mapping[str, str]], objectives: Sequence[str]
+    comparisons: Sequence[RunComparison],
+    outcomes: Sequence[Mapping[str, str]],
+    objectives: Sequence[str],
 ) -> None:
     """Print what differs and how much of the common front each run has found."""
     console = stdout()
-    console.print(_table(found, outcomes, objectives))
-    for run in found[1:]:
+    console.print(_table(comparisons, outcomes, objectives))
+    for run in comparisons[1:]:
         lines = (*run.differs, *run.limits)
         if not run.is_comparable:
-            console.say(f"{run.run} was asked for something else than {found[0].run}:")
+            console.say(f"{run.run} was asked for something else than {comparisons[0].run}:")
         elif lines:
-            console.say(f"{run.run} is another try at what {found[0].run} was asked for:")
+            console.say(f"{run.run} is another try at what {comparisons[0].run} was asked for:")
         for line in lines:
             console.say(f"  {line}")
-    if all(run.is_measured_alike for run in found):
-        console.print(_beaten_table(found))
+    if all(run.is_measured_alike for run in comparisons):
+        console.print(_beaten_table(comparisons))
     else:
         console.say(
             "Their fronts were measured on other bars or at other costs and cannot be held against "
@@ -54,37 +56,39 @@ def describe_outcome(store: RunStore) -> dict[str, str]:
 
 
 def _table(
-    found: Sequence[RunComparison], outcomes: Sequence[Mapping[str, str]], objectives: Sequence[str]
+    comparisons: Sequence[RunComparison],
+    outcomes: Sequence[Mapping[str, str]],
+    objectives: Sequence[str],
 ) -> Table:
     table = Table(box=None)
     table.add_column("", style="dim")
-    for run in found:
+    for run in comparisons:
         table.add_column(run.run, justify="right")
-    table.add_row("bars", *(run.data for run in found))
-    table.add_row("status", *(run.status for run in found))
-    table.add_row("generations", *(number(run.generations) for run in found))
-    table.add_row("candidates evaluated", *(number(run.evaluated) for run in found))
-    table.add_row("seconds", *(number(run.seconds) for run in found))
-    table.add_row("front", *(number(run.front) for run in found))
-    for place, name in enumerate(objectives):
-        best = (metric(name, run.best[place]) if run.best else "-" for run in found)
+    table.add_row("bars", *(run.data for run in comparisons))
+    table.add_row("status", *(run.status for run in comparisons))
+    table.add_row("generations", *(number(run.generations) for run in comparisons))
+    table.add_row("candidates evaluated", *(number(run.evaluated) for run in comparisons))
+    table.add_row("seconds", *(number(run.seconds) for run in comparisons))
+    table.add_row("front", *(number(run.front) for run in comparisons))
+    for index, name in enumerate(objectives):
+        best = (metric(name, run.best[index]) if run.best else "-" for run in comparisons)
         table.add_row(f"best {name}", *best)
-    if all(run.is_measured_alike for run in found):
-        shares = (fraction(run.hypervolume) for run in found)
+    if all(run.is_measured_alike for run in comparisons):
+        shares = (fraction(run.hypervolume) for run in comparisons)
         table.add_row("hypervolume, of all together", *shares)
     for name in dict.fromkeys(name for outcome in outcomes for name in outcome):
         table.add_row(name, *(outcome.get(name, "-") for outcome in outcomes))
     return table
 
 
-def _beaten_table(found: Sequence[RunComparison]) -> Table:
+def _beaten_table(comparisons: Sequence[RunComparison]) -> Table:
     table = Table(box=None, title="Share of a front that another beats", title_justify="left")
     table.add_column("", style="dim")
-    for run in found:
+    for run in comparisons:
         table.add_column(f"of {run.run}", justify="right")
-    for place, run in enumerate(found):
+    for index, run in enumerate(comparisons):
         shares = (
-            "-" if place == other else f"{share:.0%}" for other, share in enumerate(run.beaten)
+            "-" if index == other else f"{share:.0%}" for other, share in enumerate(run.beaten)
         )
         table.add_row(run.run, *shares)
     return table

@@ -43,9 +43,9 @@ class Lines(Console):
             emoji=False,
         )
 
-    def render_str(self, text: str, **given: Any) -> Text:  # noqa: ANN401 - as the library has it
+    def render_str(self, text: str, **style: Any) -> Text:  # noqa: ANN401 - as the library has it
         """A text that a console was given, as one that commands no terminal."""
-        return super().render_str(printable(text), **given)
+        return super().render_str(printable(text), **style)
 
     def say(self, text: str, style: str | None = None) -> None:
         """Print a line: for a program however long, in a terminal broken between words."""

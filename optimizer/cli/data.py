@@ -68,7 +68,7 @@ def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJso
     sources = named_specs(config)
     inspected = [inspect_source(spec, options) for spec in track_sources(sources, "checking")]
     print_inspected(inspected, as_json=as_json)
-    if refused := sum(one.bars is None for one in inspected):
+    if refused := sum(report.bars is None for report in inspected):
         raise ConfigError(
             f"{refused} of {format_count(len(sources), 'source')} cannot be used as they are"
         )

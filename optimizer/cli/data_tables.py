@@ -40,10 +40,10 @@ def print_sources(kept: Sequence[CachedSeries], *, as_json: bool) -> None:
     """Print the sources of bars, and the series that were fetched and kept."""
     if as_json:
         sources = [
-            {"source": one.name, "form": one.form, "summary": one.summary}
-            for one in PROVIDERS.values()
+            {"source": source.name, "form": source.form, "summary": source.summary}
+            for source in PROVIDERS.values()
         ]
-        print_json({"sources": sources, "fetched": [_cached_to_dict(one) for one in kept]})
+        print_json({"sources": sources, "fetched": [_cached_to_dict(source) for source in kept]})
         return
     table = plain_table("source", "how to name it", "what it is", is_folded=True)
     for provider in PROVIDERS.values():
@@ -53,12 +53,14 @@ def print_sources(kept: Sequence[CachedSeries], *, as_json: bool) -> None:
         return
     headings = ("series", "bars", "from", "to", "parts", "MB", "fetched")
     table = plain_table(*headings, right=("bars", "parts", "MB"), title="Fetched and kept")
-    for one in kept:
-        size, parts = f"{one.size_bytes / 1e6:.1f}", number(one.parts)
-        damaged = f" ({format_count(one.unreadable, 'damaged file')})" if one.unreadable else ""
-        times = (_utc(one.start_ns), _utc(one.end_ns))
-        name = f"{one.name or one.folder}{damaged}"
-        table.add_row(name, number(one.bars), *times, parts, size, one.fetched_at[:16])
+    for source in kept:
+        size, cells = f"{source.size_bytes / 1e6:.1f}", number(source.parts)
+        damaged = (
+            f" ({format_count(source.unreadable, 'damaged file')})" if source.unreadable else ""
+        )
+        times = (_utc(source.start_ns), _utc(source.end_ns))
+        name = f"{source.name or source.folder}{damaged}"
+        table.add_row(name, number(source.bars), *times, cells, size, source.fetched_at[:16])
     stdout().print()
     stdout().print(table)
 
@@ -116,16 +118,18 @@ def print_inspected(inspected: Sequence[Inspection], *, as_json: bool) -> None:
     if as_json:
         print_json(
             [
-                {"source": one.spec, "problems": list(one.problems)}
-                | ({} if one.bars is None else describe_bars(one.bars))
-                for one in inspected
+                {"source": report.spec, "problems": list(report.problems)}
+                | ({} if report.bars is None else describe_bars(report.bars))
+                for report in inspected
             ]
         )
     else:
-        for one in inspected:
-            stdout().say(f"{one.spec}: {'refused' if one.bars is None else _summary(one.bars)}")
-            notes = () if one.bars is None else (*quirks_of(one.bars), *one.bars.notes)
-            for line in (*one.problems, *notes):
+        for report in inspected:
+            stdout().say(
+                f"{report.spec}: {'refused' if report.bars is None else _summary(report.bars)}"
+            )
+            notes = () if report.bars is None else (*quirks_of(report.bars), *report.bars.notes)
+            for line in (*report.problems, *notes):
                 stdout().say(f"  {line}")
 
 
@@ -222,10 +226,10 @@ class FetchShow(Progress):
             self._lines.say(f"note: {step.series}: {step.note}")
 
 
-def _cached_to_dict(one: CachedSeries) -> dict[str, object]:
-    told = asdict(one)
-    times = {"start": _utc(one.start_ns), "end": _utc(one.end_ns)}
-    return {**told, "folder": str(one.folder), **times}
+def _cached_to_dict(entry: CachedSeries) -> dict[str, object]:
+    told = asdict(entry)
+    times = {"start": _utc(entry.start_ns), "end": _utc(entry.end_ns)}
+    return {**told, "folder": str(entry.folder), **times}
 
 
 def describe_bars(bars: Bars) -> dict[str, object]:

@@ -28,11 +28,15 @@ def look_around(*, cluster: Address | None, as_json: AsJson = False) -> None:
         assert workers is not None
         from optimizer.cluster.measuring import measure_workers
 
-        found, versions = measure_workers(workers), workers.here.versions
+        measured, versions = measure_workers(workers), workers.here.versions
     if as_json:
-        print_json({"workers": [{**asdict(one), "fit": not one.differs} for one in found]})
+        print_json(
+            {"workers": [{**asdict(worker), "fit": not worker.differs} for worker in measured]}
+        )
     else:
-        stdout().print(workers_table(found))
+        stdout().print(workers_table(measured))
         stdout().print(f"here: {', '.join(map(' '.join, versions.items()))}")
-    if unfit := [f"{one.name}: {', '.join(one.differs)}" for one in found if one.differs]:
+    if unfit := [
+        f"{worker.name}: {', '.join(worker.differs)}" for worker in measured if worker.differs
+    ]:
         raise ConfigError("; ".join(unfit))

@@ -56,17 +56,17 @@ def evolve_front(
 
     if resume is not None and config is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
-    restart, own = None, context.obj
-    if own is not None:
+    restart, program_arguments = None, context.obj
+    if program_arguments is not None:
         kept = {
             "--json": as_json,
             "--quiet": quiet,
             "--front=all": front == "all",
             "--no-report": not flags.get("report", True),
-            "--debug": "--debug" in own,
+            "--debug": "--debug" in program_arguments,
         }
         flags_kept = [flag for flag, is_given in kept.items() if is_given]
-        restart = Restart.of_command(own, flags_kept, is_resumed=resume is not None)
+        restart = Restart.of_command(program_arguments, flags_kept, is_resumed=resume is not None)
     runs = Path(
         begun.runs
         if begun is not None
@@ -77,12 +77,12 @@ def evolve_front(
         Watcher(quiet=quiet, restart=restart).listening() as watcher,
     ):
         is_judged = flags.get("judge", begun is None or begun.judge) is not False
-        place = _place(workers, is_judged=is_judged)
+        make_evaluator = _place(workers, is_judged=is_judged)
         if begun is not None:
-            result = start_run(begun, watcher, watcher.should_stop, place)
+            result = start_run(begun, watcher, watcher.should_stop, make_evaluator)
         else:
             path = find_run(runs, resume or "latest")
-            result = resume_run(path, flags, watcher, watcher.should_stop, place)
+            result = resume_run(path, flags, watcher, watcher.should_stop, make_evaluator)
         judgement = _judge_result(result, begun, flags, watcher, workers)
         # Its rows would stay in memory while the report is written.
         watcher.just = JustSearched()

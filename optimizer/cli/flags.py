@@ -43,13 +43,13 @@ def taking(
 
     def decorate(function: Command) -> Command:
         @wraps(function)
-        def command(**given: object) -> None:
-            values = {one.name: given.pop(one.name) for one in flags}
-            function(**{name: made_of(**values)}, **given)
+        def command(**arguments: object) -> None:
+            values = {flag.name: arguments.pop(flag.name) for flag in flags}
+            function(**{name: made_of(**values)}, **arguments)
 
-        own = [p for p in inspect.signature(function).parameters.values() if p.name != name]
-        command.__signature__ = inspect.Signature(own + flags)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in own + flags}
+        parameters = [p for p in inspect.signature(function).parameters.values() if p.name != name]
+        command.__signature__ = inspect.Signature(parameters + flags)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in parameters + flags}
         return command
 
     return decorate
@@ -70,26 +70,29 @@ def trust_flag(*names: str) -> Callable[[Command], Command]:
 
     def decorate(function: Command) -> Command:
         @wraps(function)
-        def command(*, trust: bool = False, **given: object) -> None:
+        def command(*, trust: bool = False, **arguments: object) -> None:
             if trust:
-                _trust(next((str(given[name]) for name in names if given.get(name)), None), given)
-            function(**given)
+                _trust(
+                    next((str(arguments[name]) for name in names if arguments.get(name)), None),
+                    arguments,
+                )
+            function(**arguments)
 
-        own = inspect.signature(function).parameters.values()
-        command.__signature__ = inspect.Signature([*own, flag])  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in [*own, flag]}
+        parameters = inspect.signature(function).parameters.values()
+        command.__signature__ = inspect.Signature([*parameters, flag])  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in [*parameters, flag]}
         return command
 
     return decorate
 
 
-def _trust(name: str | None, given: Mapping[str, object]) -> None:
+def _trust(name: str | None, arguments: Mapping[str, object]) -> None:
     from optimizer.run.recorded_code import trust_run
     from optimizer.store import find_run
 
     if name is None:
         raise ConfigError("--trust is about a recorded run: name one, or leave it out")
-    trust_run(find_run(Path(str(given.get("runs") or "runs")), name))
+    trust_run(find_run(Path(str(arguments.get("runs") or "runs")), name))
 
 
 def config_flags(
@@ -103,7 +106,7 @@ def config_flags(
     """
     narrower = descriptions or {}
     parameters = [_parameter(name, narrower.get(name)) for name in names]
-    return taking("flags", parameters, lambda **given: given_fields(given))
+    return taking("flags", parameters, lambda **arguments: given_fields(arguments))
 
 
 def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
@@ -115,7 +118,7 @@ def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
     Raises:
         ConfigError: When a bound cannot be read.
     """
-    return {name: _value(name, given) for name, given in flags.items() if given not in (None, [])}
+    return {name: _value(name, value) for name, value in flags.items() if value not in (None, [])}
 
 
 def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
@@ -162,18 +165,18 @@ def _parse_assignment(flag: str, text: str, known: Collection[str]) -> tuple[str
     return name.strip(), value
 
 
-def _value(name: str, given: object) -> object:
+def _value(name: str, value: object) -> object:
     field = RunConfig.model_fields[name]
     words, kind = find_words(field), find_value_type(field)
-    if isinstance(given, list):
+    if isinstance(value, list):
         read = PARSERS.get("" if words is None else words.form, list)
-        return read(given)
-    if not isinstance(given, str) or words is AMOUNT or kind not in (int, float):
-        return given
+        return read(value)
+    if not isinstance(value, str) or words is AMOUNT or kind not in (int, float):
+        return value
     try:
-        return float(given) if kind is float else int(given)
+        return float(value) if kind is float else int(value)
     except ValueError:
-        return given
+        return value
 
 
 PARSERS: Mapping[str, Callable[[Sequence[str]], object]] = {

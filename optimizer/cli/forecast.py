@@ -18,18 +18,18 @@ def forecast_flags(function: Command) -> Command:
     """Give a command the flags of `ForecastSettings`; it receives them as ``settings``."""
     parameters = [
         inspect.Parameter(
-            one.name,
+            setting.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=typer.Option(
-                one.default,
-                format_flag(one.name),
-                help=one.metadata["text"],
-                metavar=one.metadata["form"] or None,
-                show_default=not isinstance(one.default, bool),
+                setting.default,
+                format_flag(setting.name),
+                help=setting.metadata["text"],
+                metavar=setting.metadata["form"] or None,
+                show_default=not isinstance(setting.default, bool),
             ),
-            annotation=type(one.default),
+            annotation=type(setting.default),
         )
-        for one in fields(ForecastSettings)
+        for setting in fields(ForecastSettings)
     ]
     return taking("settings", parameters, ForecastSettings)(function)
 
@@ -86,7 +86,7 @@ def list_forecasts(
 
     records = list_records(folder)
     if as_json:
-        print_json([{"file": str(path), **one.payload()} for path, one in records.items()])
+        print_json([{"file": str(path), **record.payload()} for path, record in records.items()])
     elif records:
         stdout().print(records_table(records))
     else:

@@ -20,17 +20,17 @@ def records_table(records: Mapping[Path, ForecastRecord]) -> Table:
     """Forecasts of files, a line each."""
     headings = ("file", "model", "horizon", "symbols", "gain", "p", "skill")
     table = plain_table(*headings, right=("horizon", "symbols", "gain", "p"))
-    for path, one in records.items():
-        against = one.skill.whole.against
+    for path, record in records.items():
+        against = record.skill.whole.against
         best = against.get(RIVALS[1]) or against[RIVALS[0]]
         table.add_row(
             path.name,
-            str(one.settings["model"]),
-            number(one.settings["horizon"]),
-            number(len(one.data)),
+            str(record.settings["model"]),
+            number(record.settings["horizon"]),
+            number(len(record.data)),
             fraction(best.gain),
             _p(best.p),
-            "skill" if one.skill.has_skill else "no skill",
+            "skill" if record.skill.has_skill else "no skill",
         )
     return table
 
@@ -53,7 +53,7 @@ def print_forecast(forecast: Forecast, path: Path, *, as_json: bool) -> None:
         "weights": record.weights,
         "code": record.code,
     }
-    console.say(", ".join(f"{name} {one[:12] or 'none'}" for name, one in digests.items()))
+    console.say(", ".join(f"{name} {series[:12] or 'none'}" for name, series in digests.items()))
     console.say(f'read it in a strategy as column("forecast"), with --column-file forecast={path}')
 
 
@@ -69,8 +69,8 @@ def _skill_table(record: ForecastRecord) -> Table:
     for name, figures in (*record.skill.folds, ("all", record.skill.whole)):
         cells = [name[:10], number(figures.bars)]
         for rival in rivals:
-            one = figures.against[rival]
-            cells += [fraction(one.gain), _p(one.p)]
+            series = figures.against[rival]
+            cells += [fraction(series.gain), _p(series.p)]
         hits = "-" if figures.hits is None else f"{figures.hits:.1%}"
         slope = "-" if figures.slope is None else f"{figures.slope:.2f}"
         table.add_row(*cells, hits, slope)

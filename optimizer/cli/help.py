@@ -68,12 +68,12 @@ class Sectioned(TyperCommand):
         """Write arguments, the command's own flags, then knobs by section."""
         sections: dict[str, Records] = {name: [] for name in ("Arguments", "Options", *SECTIONS)}
         hidden = 0
-        for one in self.get_params(ctx):
-            record = one.get_help_record(ctx)
-            name = one.name or ""
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            name = parameter.name or ""
             if record is None:
                 continue
-            if one.param_type_name == "argument":
+            if parameter.param_type_name == "argument":
                 sections["Arguments"].append(record)
             elif ASKED_FOR_ALL.get() or name not in _SECTION_OF or name in EVERYDAY:
                 sections[_SECTION_OF.get(name, "Options")].append(record)

@@ -50,32 +50,39 @@ def judge_recorded(
     from optimizer.run.exported import require_result
     from optimizer.store import RunStore, find_run
 
-    asked, path = Asked(flags, pick, is_open=open_), find_run(runs, run)
+    request, path = Asked(flags, pick, is_open=open_), find_run(runs, run)
     with RunStore.open(path) as store:
         earlier = read_judgement(store)
         notes = require_result(store).data.notes
     settings = make_config(flags, where="judge", flags=flags)
     plan = build_plan(settings, flags, earlier, pick=pick, is_open=open_)
-    own = {key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields}
+    data_flags = {
+        key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields
+    }
     watcher = JudgeWatcher(stderr(), quiet=quiet)
     hearing = nullcontext() if quiet else telling((COMPILES,), note)
     joining = connect_cluster(cluster, path.parent, quiet=quiet)
-    with hearing, resumable(path, settings, asked), joining as workers, watcher.showing() as watch:
-        found = judge_run(path, plan, own, watch, executors=choose_executor(workers))
+    with (
+        hearing,
+        resumable(path, settings, request),
+        joining as workers,
+        watcher.showing() as watch,
+    ):
+        judgement = judge_run(path, plan, data_flags, watch, executors=choose_executor(workers))
     if not quiet:
         for line in notes:
             note(line)
     if as_json:
         renew_run_report(path, flags, stderr())
-        print_json({"run": path.name, "judgement": found.payload()})
+        print_json({"run": path.name, "judgement": judgement.payload()})
         return
     console = stdout()
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")
     table.add_column()
-    for row in weigh_evidence(found):
+    for row in weigh_evidence(judgement):
         table.add_row(row.about, row.sentence)
     console.print(table)
     renew_run_report(path, flags, console)
     with RunStore.open(path) as store:
-        print_answer(require_result(store), found)
+        print_answer(require_result(store), judgement)

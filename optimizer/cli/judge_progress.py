@@ -87,14 +87,14 @@ def judged_after_search(
     if settings.judge is False:
         return None
     watcher = JudgeWatcher(stderr(), quiet=quiet)
-    plan, place = build_plan(settings), choose_executor(workers)
+    plan, executors = build_plan(settings), choose_executor(workers)
     if plan.folds and not quiet:
         stderr().say(
             f"judging: the search is repeated on {plan.folds} parts of the bars: "
             "from about the time of the search to several times it; --no-judge leaves it out"
         )
     with resumable(path, settings), watcher.showing() as watch:
-        return judge_run(path, plan, {}, watch, just, place)
+        return judge_run(path, plan, {}, watch, just, executors)
 
 
 def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":
@@ -107,17 +107,19 @@ def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":
 
 
 @contextmanager
-def resumable(path: Path, settings: EvidenceSettings, asked: Asked | None = None) -> Iterator[None]:
+def resumable(
+    path: Path, settings: EvidenceSettings, request: Asked | None = None
+) -> Iterator[None]:
     """Say how to go on with a judge that was stopped, or whose cluster or disk failed."""
     try:
         yield
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped; {kept_words(path, settings, asked)}") from None
+        raise StoppedError(f"stopped; {kept_words(path, settings, request)}") from None
     except (LostError, WriteError) as error:
-        raise type(error)(f"{error}; {kept_words(path, settings, asked)}") from error
+        raise type(error)(f"{error}; {kept_words(path, settings, request)}") from error
 
 
-def kept_words(path: Path, settings: EvidenceSettings, asked: Asked | None = None) -> str:
+def kept_words(path: Path, settings: EvidenceSettings, request: Asked | None = None) -> str:
     """What is kept of a judge, and the command that goes on with it."""
     null = settings.null or (DEFAULT_SEARCHES if settings.judge else 0)
     wanted = {**settings.model_dump(include=set(EvidenceSettings.model_fields)), "null": null}
@@ -127,8 +129,10 @@ def kept_words(path: Path, settings: EvidenceSettings, asked: Asked | None = Non
         for name, value in wanted.items()
         if value != default[name] and name != "judge"
     ]
-    if asked is not None:
-        flags += [f"--pick {asked.pick}"] * (asked.pick is not None) + ["--open"] * asked.is_open
+    if request is not None:
+        flags += [f"--pick {request.pick}"] * (request.pick is not None) + [
+            "--open"
+        ] * request.is_open
     return "the front is recorded, and so is what was found out about it, go on with: " + " ".join(
         [f"python -m optimizer judge {shlex.quote(str(path))}", *flags]
     )

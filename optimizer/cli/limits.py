@@ -58,7 +58,7 @@ def _explain_setting(error: BaseException) -> str | None:
         return None
     named = [name for name in os.environ if name in str(error)]
     for frame in traceback.extract_tb(error.__traceback__):
-        library = next((one for one in SETTINGS if one in Path(frame.filename).parts), None)
+        library = next((part for part in SETTINGS if part in Path(frame.filename).parts), None)
         if library is None:
             continue
         if frame.name == "<module>":

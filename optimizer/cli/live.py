@@ -109,10 +109,10 @@ class Watcher(Observer):
         if not self.quiet:
             self._console.say(text)
 
-    def on_search_end(self, found: JustSearched) -> None:
+    def on_search_end(self, just: JustSearched) -> None:
         """Keep it for who judges it; from here on a signal is an order."""
         self._is_searching = False
-        self.just = found
+        self.just = just
 
     def certifying(self, members: int) -> None:
         """Say that the front is being replayed."""

@@ -58,21 +58,21 @@ def collect_machine_facts() -> dict[str, object]:
     }
 
 
-def workers_table(found: "Sequence[Measured]") -> Table:
+def workers_table(workers: "Sequence[Measured]") -> Table:
     """Workers of a cluster, a line each."""
     headings = ("worker", "device", "cores", "on host", "probe s", "latency ms", "MB/s", "fit")
     table = plain_table(*headings, is_folded=True)
     table.pad_edge = False
-    for one in found:
+    for worker in workers:
         table.add_row(
-            one.name,
-            one.made.device,
-            str(one.made.cores),
-            str(one.share),
-            f"{one.made.seconds:.2f}",
-            f"{1000 * one.latency_s:.1f}",
-            f"{one.bytes_per_s / 1e6:,.0f}",
-            ", ".join(one.differs) or "yes",
+            worker.name,
+            worker.made.device,
+            str(worker.made.cores),
+            str(worker.share),
+            f"{worker.made.seconds:.2f}",
+            f"{1000 * worker.latency_s:.1f}",
+            f"{worker.bytes_per_s / 1e6:,.0f}",
+            ", ".join(worker.differs) or "yes",
         )
     return table
 

@@ -49,15 +49,15 @@ SENT_AGAIN_S = 0.01
 def telling(loggers: Sequence[str], tell: Callable[[str], None]) -> Iterator[None]:
     """Hand on each line of some logs until the context ends."""
     handler = _Teller(tell)
-    found = [logging.getLogger(name) for name in loggers]
-    before = [logger.level for logger in found]
-    for logger in found:
+    watched = [logging.getLogger(name) for name in loggers]
+    before = [logger.level for logger in watched]
+    for logger in watched:
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
     try:
         yield
     finally:
-        for logger, level in zip(found, before, strict=True):
+        for logger, level in zip(watched, before, strict=True):
             logger.removeHandler(handler)
             logger.setLevel(level)
 
@@ -165,7 +165,7 @@ def wrap_text(text: str, width: int) -> str:
     it takes about
       27 s
     """
-    whole = UNIT.sub("\0", COMMAND.sub(lambda found: found[0].replace(" ", "\0"), text))
+    whole = UNIT.sub("\0", COMMAND.sub(lambda match: match[0].replace(" ", "\0"), text))
     lines = []
     for line in whole.split("\n"):
         indent = " " * (len(line) - len(line.lstrip()) + 2)

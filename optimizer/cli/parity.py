@@ -63,8 +63,8 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
     else:
         task, genomes = recorded_front(find_run(runs, run), flags)
         if member is not None:
-            place = chosen_member(f"run '{run}'", len(genomes), member)
-            genomes = genomes[place : place + 1]
+            number = chosen_member(f"run '{run}'", len(genomes), member)
+            genomes = genomes[number : number + 1]
     for line in task.notes:
         note(line)
     with connect_cluster(cluster, Path(task.config.runs)) as workers:

@@ -32,7 +32,7 @@ class Restart:
         generation: The newest generation on disk at the last of them, -1 without one.
     """
 
-    given: Sequence[str]
+    command: Sequence[str]
     kept: Sequence[str]
     is_resumed: bool
     failures: int = 0
@@ -40,13 +40,13 @@ class Restart:
 
     @classmethod
     def of_command(
-        cls, given: Sequence[str], kept: Sequence[str], *, is_resumed: bool
+        cls, command: Sequence[str], kept: Sequence[str], *, is_resumed: bool
     ) -> "Restart":
         """Of a command line, with what the program before this one handed on."""
         failures, _, generation = os.environ.pop(TRIED, "").partition(":")
         if not generation:
-            return cls(given, kept, is_resumed)
-        return cls(given, kept, is_resumed, int(failures), int(generation))
+            return cls(command, kept, is_resumed)
+        return cls(command, kept, is_resumed, int(failures), int(generation))
 
     def __call__(
         self,
@@ -90,12 +90,12 @@ class Restart:
         ['evolve', '--resume', 'latest', '--threads', '2', '--resume', 'r/a']
         """
         if path is None:
-            return list(self.given)
+            return list(self.command)
         if not self.is_resumed:
             return ["evolve", "--resume", path, *self.kept]
         # The last one counts; latest may have become another run.
         again = ["--resume", path]
-        return [*self.given, *(again if list(self.given[-2:]) != again else [])]
+        return [*self.command, *(again if list(self.command[-2:]) != again else [])]
 
 
 def _replace_program(arguments: Sequence[str], environment: Mapping[str, str]) -> None:

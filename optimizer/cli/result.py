@@ -181,13 +181,13 @@ def _seconds(result: RunResult) -> str:
 
 def _say_diversity(console: Lines, result: RunResult) -> None:
     """Say when the bounds allowed fewer individuals than were asked for."""
-    found, asked = result.individuals, result.population
-    if result.search == "lattice" or found >= asked:
+    evaluated, wanted = result.individuals, result.population
+    if result.search == "lattice" or evaluated >= wanted:
         return
-    if found == 1:
+    if evaluated == 1:
         console.say("diversity 0: the bounds allow one candidate, the search had nothing to vary")
         return
-    fewer = f"{format_count(found, 'candidate')} where {number(asked)} were asked for"
+    fewer = f"{format_count(evaluated, 'candidate')} where {number(wanted)} were asked for"
     console.say(f"low diversity: no more than {fewer} could be found within the bounds")
 
 

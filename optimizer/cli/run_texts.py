@@ -39,8 +39,8 @@ def print_run(path: Path, *, is_whole: bool, as_json: bool) -> None:
         result, judgement = read_opened_result(store)
         labels = read_labels(store.path)
         if as_json:
-            found = result and result_json(result, judgement)
-            known = {"header": store.header, "result": found, "status": store.status}
+            recorded = result and result_json(result, judgement)
+            known = {"header": store.header, "result": recorded, "status": store.status}
             print_json(known | asdict(labels))
             return
         if result is not None:
@@ -75,23 +75,23 @@ def print_member(path: Path, member: int, *, as_json: bool) -> None:
     """Print one member of a run's front in full."""
     with RunStore.open(path) as store:
         result, judgement = _load_judged_result(store)
-    place = chosen_member(f"run '{result.run}'", len(result.front), member)
-    one, pick, data = result.front[place], find_pick(result, judgement), result.data
-    is_pick = pick is not None and pick.member == place
+    index = chosen_member(f"run '{result.run}'", len(result.front), member)
+    chosen, pick, data = result.front[index], find_pick(result, judgement), result.data
+    is_pick = pick is not None and pick.member == index
     if as_json:
-        print_json({"run": result.run, "member": place, "is_pick": is_pick, **one.payload()})
+        print_json({"run": result.run, "member": index, "is_pick": is_pick, **chosen.payload()})
         return
     console = stdout()
-    console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {place}")
-    if one.genes:
+    console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {index}")
+    if chosen.genes:
         console.print()
-        console.print(genes_table(one.genes))
+        console.print(genes_table(chosen.genes))
     console.print()
-    if told := describe_windows(searched_windows(data.windows), taken_together(result)):
-        console.say(f"{told[0].upper()}{told[1:]}.")
-    console.print(metrics_table(one, data.windows, taken_together(result)))
+    if summary := describe_windows(searched_windows(data.windows), taken_together(result)):
+        console.say(f"{summary[0].upper()}{summary[1:]}.")
+    console.print(metrics_table(chosen, data.windows, taken_together(result)))
     console.print()
-    backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {place}"
+    backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {index}"
     console.say(f"Its trades: {backtest}")
     console.say(f"On other bars: {backtest} --data OTHER")
     if pick is not None and not is_pick:
@@ -103,22 +103,25 @@ def print_member(path: Path, member: int, *, as_json: bool) -> None:
 def print_importance(path: Path, *, as_json: bool) -> None:
     """Print how much of each objective each gene explains, over the trials of a run."""
     with RunStore.open(path) as store:
-        found, genes = measure_run_importance(store), RunHeader.read(store.header).gene_names
+        importance, genes = measure_run_importance(store), RunHeader.read(store.header).gene_names
         run = store.run_id
-    trials = next(iter(found.values())).trials
+    trials = next(iter(importance.values())).trials
     if as_json:
-        told = {
+        document = {
             objective: {
-                "together": one.together,
-                "noise": dict(zip(("alone", "beyond"), one.noise, strict=True)),
+                "together": shares.together,
+                "noise": dict(zip(("alone", "beyond"), shares.noise, strict=True)),
                 "genes": {
-                    gene: {"alone": float(one.alone[place]), "beyond": float(one.beyond[place])}
-                    for place, gene in enumerate(genes)
+                    gene: {
+                        "alone": float(shares.alone[index]),
+                        "beyond": float(shares.beyond[index]),
+                    }
+                    for index, gene in enumerate(genes)
                 },
             }
-            for objective, one in found.items()
+            for objective, shares in importance.items()
         }
-        print_json({"run": run, "trials": trials, "method": METHOD, "objectives": told})
+        print_json({"run": run, "trials": trials, "method": METHOD, "objectives": document})
         return
     console = stdout()
     console.say(
@@ -126,7 +129,7 @@ def print_importance(path: Path, *, as_json: bool) -> None:
     )
     console.say("It describes where this search went, and says nothing of the market.", "dim")
     console.print()
-    for table in importance_tables(found, genes, console.width):
+    for table in importance_tables(importance, genes, console.width):
         console.print(table)
     console.print()
     console.say(
@@ -183,8 +186,8 @@ def write_program(
         raise ConfigError(f"{to}: a program for {platform} is named *{wanted}")
     path = find_run(runs, name)
     task, front = recorded_front(path, flags)
-    place = chosen_member(f"run '{path.name}'", len(front), member)
-    program = build_program(task, front[place], f"Member {place} of run {path.name}.", platform)
+    index = chosen_member(f"run '{path.name}'", len(front), member)
+    program = build_program(task, front[index], f"Member {index} of run {path.name}.", platform)
     return _write_output(to, program)
 
 

@@ -198,12 +198,12 @@ def compare_recorded(
     with ExitStack() as opened:
         stores = [opened.enter_context(RunStore.open(path)) for path in paths]
         objectives = RunHeader.read(stores[0].header).objectives
-        found = compare_runs(stores)
+        comparisons = compare_runs(stores)
         outcomes = [describe_outcome(store) for store in stores]
     if as_json:
-        print_json({"objectives": objectives, "runs": [asdict(run) for run in found]})
+        print_json({"objectives": objectives, "runs": [asdict(run) for run in comparisons]})
     else:
-        print_comparison(found, outcomes, objectives)
+        print_comparison(comparisons, outcomes, objectives)
 
 
 @app.command("delete")
@@ -247,31 +247,33 @@ def verify_run(
     from optimizer.verifying.check import check_run
 
     with RunStore.open(find_run(runs, run)) as store:
-        run_id, found = store.run_id, check_run(store, flags, individuals)
+        run_id, checked = store.run_id, check_run(store, flags, individuals)
         is_empty = not store.generations()
     if as_json:
         print_json(
             {
                 "run": run_id,
-                "is_whole": found.is_whole,
-                "problems": found.problems,
-                "unchecked": found.unchecked,
-                "unfinished": found.unfinished,
-                "certificate": found.certificate and found.certificate.as_dict(),
-                "not_recomputed": found.not_recomputed,
+                "is_whole": checked.is_whole,
+                "problems": checked.problems,
+                "unchecked": checked.unchecked,
+                "unfinished": checked.unfinished,
+                "certificate": checked.certificate and checked.certificate.as_dict(),
+                "not_recomputed": checked.not_recomputed,
             }
         )
     else:
-        print_checked(run_id, found, is_empty=is_empty)
-    if found.problems:
-        raise StoreError(f"run '{run_id}' is damaged: {join_lines(found.problems)}")
-    if found.unchecked:
+        print_checked(run_id, checked, is_empty=is_empty)
+    if checked.problems:
+        raise StoreError(f"run '{run_id}' is damaged: {join_lines(checked.problems)}")
+    if checked.unchecked:
         raise StoreError(
-            f"run '{run_id}' is not whole here: {join_lines(found.unchecked)}; --individuals 0 "
+            f"run '{run_id}' is not whole here: {join_lines(checked.unchecked)}; --individuals 0 "
             "checks the record alone"
         )
-    if found.unfinished:
-        raise StoreError(f"run '{run_id}' is not judged to the end: {join_lines(found.unfinished)}")
+    if checked.unfinished:
+        raise StoreError(
+            f"run '{run_id}' is not judged to the end: {join_lines(checked.unfinished)}"
+        )
 
 
 @app.command("source")

@@ -68,35 +68,35 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
             notes.say(line)
 
     with telling((COMPILES,), say):
-        found = scan_sources(settings, question, ways, is_kept=keep, say=say)
-    for line in found.notes:
+        scan = scan_sources(settings, question, ways, is_kept=keep, say=say)
+    for line in scan.notes:
         notes.say(f"note: {line}")
     if csv is not None:
-        write_whole(csv, csv_bytes(found))
+        write_whole(csv, csv_bytes(scan))
     if parquet is not None:
-        write_whole(parquet, parquet_bytes(found))
+        write_whole(parquet, parquet_bytes(scan))
     if page is not None:
-        write_whole(page, found.figure(drawn).to_html())
+        write_whole(page, scan.figure(drawn).to_html())
         say(f"{drawn} drawn in {page}")
     for path in filter(None, (csv, parquet)):
-        say(f"{format_count(found.bars, 'bar')} written to {path}")
+        say(f"{format_count(scan.bars, 'bar')} written to {path}")
     if as_json:
-        print_json(found.payload())
+        print_json(scan.payload())
     else:
-        print_scan(stdout(), found, history)
+        print_scan(stdout(), scan, history)
 
 
-def _name_page(given: str | None) -> tuple[str, Path | None]:
+def _name_page(text: str | None) -> tuple[str, Path | None]:
     """The symbol and the page of ``SYMBOL=FILE``; no page where nothing is given.
 
     Raises:
         ConfigError: When it is written otherwise.
     """
-    if given is None:
+    if text is None:
         return "", None
-    symbol, _, file = given.rpartition("=")
+    symbol, _, file = text.rpartition("=")
     if not symbol or not file.lower().endswith(".html"):
-        raise ConfigError(f"--plot {given}: write SYMBOL=FILE, the file named .html")
+        raise ConfigError(f"--plot {text}: write SYMBOL=FILE, the file named .html")
     return symbol, Path(file)
 
 
@@ -114,7 +114,7 @@ def _read_parameters(genes: Path | None, member: int | None) -> dict[str, float]
             raise ConfigError("--member chooses from a file: add --genes")
         return {}
     values, names = chosen_individual(genes, member), Question({}).names
-    found = {name: value for name, value in values.items() if name in names}
-    if not found:
+    parameters = {name: value for name, value in values.items() if name in names}
+    if not parameters:
         raise ConfigError(f"{genes}: holds no parameter of a trend, such as {names[0]}")
-    return cast(dict[str, float], found)
+    return cast(dict[str, float], parameters)

@@ -47,18 +47,18 @@ HEADINGS = {
 
 def told_words() -> dict[str, dict[str, str]]:
     """Every word as it is called and what it is, by what it makes; columns need no words."""
-    found: dict[str, dict[str, str]] = {"Columns": {}, "Indicators": {}}
+    signatures: dict[str, dict[str, str]] = {"Columns": {}, "Indicators": {}}
     for name in words.__all__:
         word = getattr(words, name)
         if name in COLUMNS:
-            found["Columns"][name] = ""
+            signatures["Columns"][name] = ""
             continue
         heading = "Indicators"
         if name not in KINDS:
             made = getattr(inspect.signature(word).return_annotation, "__name__", "")
             heading = HEADINGS.get(made, "Stops, targets, exits and the rest")
-        found.setdefault(heading, {})[_format_signature(name)] = _meaning(name)
-    return found
+        signatures.setdefault(heading, {})[_format_signature(name)] = _meaning(name)
+    return signatures
 
 
 def is_module(name: str) -> bool:
@@ -84,7 +84,8 @@ def _format_signature(name: str) -> str:
     """A word with its arguments, without their types."""
     signature = inspect.signature(getattr(words, name))
     bare = [
-        one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in signature.parameters.values()
     ]
     return name + str(inspect.Signature(bare))
 

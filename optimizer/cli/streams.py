@@ -23,22 +23,22 @@ def keep_for_json(is_kept: bool) -> Iterator[None]:
     Libraries print where they like, those in C past Python's streams, so the descriptor is led
     elsewhere too.
     """
-    own = sys.stdout
+    original = sys.stdout
     if not is_kept:
         yield
         return
-    own.flush()
-    kept = own
-    is_first = _has_descriptor(own, 1)
+    original.flush()
+    kept = original
+    is_first = _has_descriptor(original, 1)
     if is_first:
-        kept = open(os.dup(1), "w", encoding=own.encoding, errors=own.errors)  # noqa: SIM115
+        kept = open(os.dup(1), "w", encoding=original.encoding, errors=original.errors)  # noqa: SIM115
         os.dup2(2, 1)
     token = _KEPT.set(kept)
     sys.stdout = sys.stderr
     try:
         yield
     finally:
-        sys.stdout = own
+        sys.stdout = original
         _KEPT.reset(token)
         if is_first:
             os.dup2(kept.fileno(), 1)

@@ -43,10 +43,12 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
         OptimizerError: When the file cannot be written.
         StoreError: When the run has recorded nobody.
     """
-    found = newest_front(store)
-    recorded = _all_individuals(store, found)
-    front = {genome.tobytes() for genome in found.genomes}
-    is_member = np.array([one.tobytes() in front for one in recorded.population.genomes], np.bool_)
+    newest = newest_front(store)
+    recorded = _all_individuals(store, newest)
+    front = {genome.tobytes() for genome in newest.genomes}
+    is_member = np.array(
+        [candidate.tobytes() in front for candidate in recorded.population.genomes], np.bool_
+    )
     chosen = _select_candidates(is_member, sample)
     header = RunHeader.read(store.header)
     trials = _trials(header, Recorded(recorded.population.take(chosen), recorded.born[chosen]))
@@ -55,8 +57,11 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
         for name in header.objectives
     ]
     try:
-        with _quietly(), tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as place:
-            draft = Path(place) / to.name
+        with (
+            _quietly(),
+            tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as folder,
+        ):
+            draft = Path(folder) / to.name
             storage = optuna.storages.JournalStorage(JournalFileBackend(str(draft)))
             study = optuna.create_study(
                 study_name=store.run_id, storage=storage, directions=directions
@@ -132,9 +137,9 @@ def _distribution(gene: GeneRecord) -> BaseDistribution:
     return FloatDistribution(gene.low, gene.high)
 
 
-def _attributes(population: Population, place: int, born: int, failure: str) -> dict[str, object]:
+def _attributes(population: Population, index: int, born: int, failure: str) -> dict[str, object]:
     """Generation, number, parents, operator and failure; what is unknown is left out."""
-    line = dict(zip(LINEAGE, population.lineage[place].tolist(), strict=True))
+    line = dict(zip(LINEAGE, population.lineage[index].tolist(), strict=True))
     known: dict[str, object] = {name: code for name, code in line.items() if code != UNKNOWN}
     if "operator" in known:
         known["operator"] = OPERATORS[line["operator"]]

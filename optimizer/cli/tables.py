@@ -62,11 +62,11 @@ def choose_members(
     scaled = (values - low) / np.where(high > low, high - low, 1.0)
     first = [0 if pick is None else pick, 0, *scaled.argmin(axis=0).tolist()]
     chosen = list(dict.fromkeys(first))[:most]
-    distance = np.min([((scaled - scaled[place]) ** 2).sum(axis=1) for place in chosen], axis=0)
+    distance = np.min([((scaled - scaled[index]) ** 2).sum(axis=1) for index in chosen], axis=0)
     while len(chosen) < most and distance.max() > 0:
         chosen.append(int(distance.argmax()))
         distance = np.minimum(distance, ((scaled - scaled[chosen[-1]]) ** 2).sum(axis=1))
-    return {place: front[place] for place in sorted(chosen)}
+    return {index: front[index] for index in sorted(chosen)}
 
 
 def front_title(count: int, shown: int, pick: int | None = None) -> str:
@@ -90,12 +90,12 @@ def front_tables(
         width: Columns that there are.
         pick: Number of the one that is marked.
     """
-    said = {name.partition(":")[0] for name in objectives}
-    beside = [name for name in BESIDE_OBJECTIVES if name not in said]
+    objective_names = {name.partition(":")[0] for name in objectives}
+    beside = [name for name in BESIDE_OBJECTIVES if name not in objective_names]
     rows = {}
-    for place, individual in members.items():
+    for member, individual in members.items():
         values = {**individual.metrics, **individual.objectives}
-        rows[place] = {name: metric(name, values.get(name)) for name in (*objectives, *beside)}
+        rows[member] = {name: metric(name, values.get(name)) for name in (*objectives, *beside)}
     blocks = _blocks([*objectives, *beside], rows, width, PICK)
     # What does not fit is among the metrics of each member, which `runs show` tells.
     shown = [names for names in blocks if set(names) & set(objectives)]
@@ -110,8 +110,8 @@ def genes_tables(members: Mapping[int, Member], width: int = WIDTH_OF_A_FILE) ->
     if not any(individual.genes for individual in members.values()):
         return []
     rows = {
-        place: {name: format_gene(value) for name, value in individual.genes.items()}
-        for place, individual in members.items()
+        member: {name: format_gene(value) for name, value in individual.genes.items()}
+        for member, individual in members.items()
     }
     blocks = _blocks(list(next(iter(rows.values()))), rows, width)
     tables = [_numbers_table(names, rows) for names in blocks]
@@ -136,9 +136,9 @@ def _numbers_table(
     for name in names:
         style = "bold" if name in bold else ""
         table.add_column(heading(name), justify="right", style=style, no_wrap=True)
-    for place, row in rows.items():
-        mark = PICK if place == pick else ""
-        table.add_row(f"{mark}{place}", *(row[name] for name in names))
+    for member, row in rows.items():
+        mark = PICK if member == pick else ""
+        table.add_row(f"{mark}{member}", *(row[name] for name in names))
     return table
 
 
@@ -149,7 +149,7 @@ def _blocks(
 
     `mark` is what may stand before a number.
     """
-    first = max(len(mark) + len(str(place)) for place in rows) + 2
+    first = max(len(mark) + len(str(member)) for member in rows) + 2
     blocks: list[list[str]] = [[]]
     left = width - first
     for name in names:
@@ -163,18 +163,18 @@ def _blocks(
     return blocks
 
 
-def metrics_table(one: Member, windows: Sequence[WindowDescription], over: str) -> Table:
+def metrics_table(candidate: Member, windows: Sequence[WindowDescription], over: str) -> Table:
     """All metrics of a candidate, beside them those on bars that are held out.
 
     Args:
-        one: The candidate.
+        candidate: Its figures.
         windows: All that there are.
         over: How several are taken together.
     """
     searched = searched_windows(windows)
-    columns = {"": _in_words(one)}
-    if one.held_out is not None:
-        columns = {"searched on": _in_words(one), "held out": _in_words(one.held_out)}
+    columns = {"": _in_words(candidate)}
+    if candidate.held_out is not None:
+        columns = {"searched on": _in_words(candidate), "held out": _in_words(candidate.held_out)}
     named = {
         heading: {name_metric(name, searched, over): text for name, text in column.items()}
         for heading, column in columns.items()
@@ -193,14 +193,14 @@ def _in_words(part: Figures) -> dict[str, str]:
 
 
 def importance_tables(
-    found: Mapping[str, Importance], genes: Sequence[str], width: int
+    importance: Mapping[str, Importance], genes: Sequence[str], width: int
 ) -> list[Table]:
     """Shares of genes, those of the first objective greatest first; objectives as far as fit."""
-    first = next(iter(found.values()))
+    first = next(iter(importance.values()))
     order = np.argsort(-first.alone, kind="stable")
     widest = max(map(len, genes))
     at_once = max((width - widest - 2) // IMPORTANCE_WIDTH, 1)
-    names, tables = list(found), []
+    names, tables = list(importance), []
     for begin in range(0, len(names), at_once):
         table = Table(box=None)
         table.add_column("gene", no_wrap=True)
@@ -208,16 +208,16 @@ def importance_tables(
         for name in shown:
             table.add_column(f"{heading(name)}\nalone", justify="right")
             table.add_column("\nbeyond", justify="right", vertical="bottom")
-        for place in order:
+        for gene in order:
             cells = [
                 fraction(float(share)) if share > noise else "-"
-                for one in (found[name] for name in shown)
+                for shares in (importance[name] for name in shown)
                 for share, noise in zip(
-                    (one.alone[place], one.beyond[place]), one.noise, strict=True
+                    (shares.alone[gene], shares.beyond[gene]), shares.noise, strict=True
                 )
             ]
-            table.add_row(genes[place], *cells)
-        sums = [cell for name in shown for cell in (fraction(found[name].together), "")]
+            table.add_row(genes[gene], *cells)
+        sums = [cell for name in shown for cell in (fraction(importance[name].together), "")]
         table.add_row("all together", *sums, style="dim")
         tables.append(table)
     return tables
@@ -239,11 +239,11 @@ def windows_table(
 ) -> Table:
     """One individual, window by window [W]; those of one label below each other."""
     noun, has_held_out = choose_noun(windows), any(window.is_held_out for window in windows)
-    places: dict[str, list[int]] = {}
-    for place, window in enumerate(windows):
-        places.setdefault(window.label, []).append(place)
+    by_label: dict[str, list[int]] = {}
+    for index, window in enumerate(windows):
+        by_label.setdefault(window.label, []).append(index)
     most = SHOWN_WINDOWS if noun == "window" else SHOWN_LABELS
-    rest = f" (the first {most} of {len(places)}; --json has all)" if len(places) > most else ""
+    rest = f" (the first {most} of {len(by_label)}; --json has all)" if len(by_label) > most else ""
     table = Table(title=title + rest, title_justify="left", box=None)
     table.add_column(noun, overflow="fold")
     if has_held_out:
@@ -251,13 +251,13 @@ def windows_table(
     table.add_column("from", no_wrap=True)
     for name in ("bars", *by_window):
         table.add_column(heading(name), justify="right")
-    for label in list(places)[:most]:
-        for nth, place in enumerate(places[label]):
-            window = windows[place]
+    for label in list(by_label)[:most]:
+        for nth, index in enumerate(by_label[label]):
+            window = windows[index]
             cells = ["" if nth else label, window.first[:10], number(window.bars)]
             if has_held_out:
                 cells.insert(1, "held out" if window.is_held_out else "searched on")
-            table.add_row(*cells, *(metric(n, column[place]) for n, column in by_window.items()))
+            table.add_row(*cells, *(metric(n, column[index]) for n, column in by_window.items()))
     return table
 
 
@@ -269,17 +269,17 @@ def held_out_table(members: Mapping[int, Member], objectives: Sequence[str]) -> 
     for name in ("trades", *objectives):
         table.add_column(heading(name), justify="right")
         table.add_column(f"held out\n{heading(name)}", justify="right", style="bold")
-    for place, member in members.items():
-        parts = (member, member.held_out or Figures(metrics={}))
-        both = [{**part.metrics, **part.objectives} for part in parts]
+    for index, member in members.items():
+        both_figures = (member, member.held_out or Figures(metrics={}))
+        both = [{**part.metrics, **part.objectives} for part in both_figures]
         cells = (metric(n, part.get(n)) for n in ("trades", *objectives) for part in both)
-        table.add_row(str(place), *cells)
+        table.add_row(str(index), *cells)
     return table
 
 
 def describe_exits(ledgers: Sequence[Ledger]) -> str:
     """How many trades ended for which reason, in words."""
-    reasons = [reason for one in ledgers for reason in one.reason.tolist()]
-    counts = ((name, reasons.count(place)) for place, name in enumerate(REASONS))
+    reasons = [reason for ledger in ledgers for reason in ledger.reason.tolist()]
+    counts = ((name, reasons.count(code)) for code, name in enumerate(REASONS))
     named = [f"{number(count)} by {name.replace('_', ' ')}" for name, count in counts if count]
     return ", ".join(named) or "none ended"

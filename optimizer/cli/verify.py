@@ -8,23 +8,23 @@ MOST_LINES = 5
 """Of an error; the JSON has them all."""
 
 
-def print_checked(run: str, found: Checked, *, is_empty: bool) -> None:
+def print_checked(run: str, checked: Checked, *, is_empty: bool) -> None:
     """Print what was checked of a run in which nothing is wrong."""
     console = stdout()
-    if found.problems:
+    if checked.problems:
         return
-    if found.is_whole:
+    if checked.is_whole:
         console.say(f"run {run}: the record is whole, every digest is right")
     else:
         console.say(f"run {run}: every digest is right, and the record does not contradict itself")
     if is_empty:
         console.say("there is no generation to replay yet")
-    for line in found.unchecked:
+    for line in checked.unchecked:
         console.say(line)
-    if found.certificate is not None:
-        console.say(describe_certificate(found.certificate))
+    if checked.certificate is not None:
+        console.say(describe_certificate(checked.certificate))
         console.say("all that follows from the bars and from other rows was computed anew")
-    console.say(f"not computed anew: {'; '.join(found.not_recomputed)}")
+    console.say(f"not computed anew: {'; '.join(checked.not_recomputed)}")
 
 
 def join_lines(lines: tuple[str, ...]) -> str:

@@ -41,9 +41,9 @@ class SearchView:
 
     def update(self, progress: Progress) -> None:
         """Show this generation from now on."""
-        for place, value in enumerate(progress.best):
-            if not self._best or value != self._best[-1][place]:
-                self._changed[place] = progress.generation
+        for index, value in enumerate(progress.best):
+            if not self._best or value != self._best[-1][index]:
+                self._changed[index] = progress.generation
         if len(self._best) == MOST_POINTS:
             del self._best[::2]
         self._best.append(progress.best)
@@ -51,32 +51,32 @@ class SearchView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw it, as rich asks."""
-        elapsed, found = lasting(time.monotonic() - self._began), self._progress
-        if found is None:
+        elapsed, progress = lasting(time.monotonic() - self._began), self._progress
+        if progress is None:
             yield Text(f"evaluating the initial population, {elapsed}", style="dim")
             return
-        left = "stopping" if self.is_stopping else format_time_left(found)
+        left = "stopping" if self.is_stopping else format_time_left(progress)
         line = Table.grid(padding=(0, 2), expand=True)
         line.add_column(no_wrap=True)
         line.add_column(ratio=1)
         line.add_column(no_wrap=True)
-        bar = ProgressBar(total=max(found.generations, 1), completed=found.generation)
-        told = f"generation {found.generation:,} of {found.generations:,}"
+        bar = ProgressBar(total=max(progress.generations, 1), completed=progress.generation)
+        told = f"generation {progress.generation:,} of {progress.generations:,}"
         line.add_row(told, bar, f"{elapsed}, {left}" if left else elapsed)
         yield line
         levels = PLAIN_LEVELS if options.ascii_only else LEVELS
-        yield self._trends(found, levels, options.max_width)
+        yield self._trends(progress, levels, options.max_width)
         yield Text(
-            f"front {found.front:,}, feasible {found.feasible:.0%}, hypervolume "
-            f"{format_hypervolume(found)}"
+            f"front {progress.front:,}, feasible {progress.feasible:.0%}, hypervolume "
+            f"{format_hypervolume(progress)}"
         )
-        rate = format_rate(found)
-        yield Text(f"{found.evaluated:,} evaluated" + (f", {rate}" if rate else ""))
-        if found.rejected:
-            rejected = ", ".join(f"{name} {count:,}" for name, count in found.rejected.items())
+        rate = format_rate(progress)
+        yield Text(f"{progress.evaluated:,} evaluated" + (f", {rate}" if rate else ""))
+        if progress.rejected:
+            rejected = ", ".join(f"{name} {count:,}" for name, count in progress.rejected.items())
             yield Text(f"rejected: {rejected}", style="dim")
 
-    def _trends(self, found: Progress, levels: str, width: int) -> Table:
+    def _trends(self, progress: Progress, levels: str, width: int) -> Table:
         """The best value of each objective, and how it came there."""
         table = Table.grid(padding=(0, 2))
         table.add_column(style="dim", no_wrap=True)
@@ -84,15 +84,15 @@ class SearchView:
         table.add_column(no_wrap=True)
         table.add_column(style="dim", no_wrap=True, overflow="ellipsis")
         told = []
-        for place, name in enumerate(self._objectives):
-            since = found.generation - self._changed[place]
+        for index, name in enumerate(self._objectives):
+            since = progress.generation - self._changed[index]
             stale = f"the same for {since:,} generations" if since >= STALE else ""
-            told.append((f"best {name}", metric(name, found.best[place]), stale))
+            told.append((f"best {name}", metric(name, progress.best[index]), stale))
         # Names, values and words are whole; the trend has the room that they leave.
         taken = sum(max(map(len, column)) + 2 for column in zip(*told, strict=True))
         room = min(WIDEST_TREND, max(width - taken, LEAST_TREND))
-        for place, (name, value, stale) in enumerate(told):
-            values = [best[place] for best in self._best]
+        for index, (name, value, stale) in enumerate(told):
+            values = [best[index] for best in self._best]
             table.add_row(name, value, trend(values, room, levels), stale)
         return table
 
@@ -146,7 +146,7 @@ def trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str:
     """
     count = min(len(values), width)
     # The last of each stretch, so that the newest value is always shown.
-    shown = [values[(place + 1) * len(values) // count - 1] for place in range(count)]
+    shown = [values[(index + 1) * len(values) // count - 1] for index in range(count)]
     known = [value for value in shown if math.isfinite(value)]
     low, high = min(known, default=0.0), max(known, default=0.0)
     scale = (len(levels) - 1) / (high - low) if high > low else 0.0

@@ -51,17 +51,17 @@ class Answer:
 
 def answer(run: Tables) -> Answer:
     """Whether a run is more than luck, and everything that is known of it."""
-    verdict, found = run.verdict, run.judgement
-    rows = () if found is None or found.folds is None else found.folds.rows
+    verdict, judgement = run.verdict, run.judgement
+    rows = () if judgement is None or judgement.folds is None else judgement.folds.rows
     return Answer(
         run.header.is_simulated,
         verdict.grade,
         GRADE_WORDS[verdict.grade].capitalize(),
         _shorten(verdict),
-        "" if run.result is None else suggest_next(run.result, verdict, found),
+        "" if run.result is None else suggest_next(run.result, verdict, judgement),
         verdict.reasons,
         "" if run.pick is None else run.pick.describe(),
-        () if found is None else (*weigh_evidence(found), *_missing(run, found)),
+        () if judgement is None else (*weigh_evidence(judgement), *_missing(run, judgement)),
         _folds(rows),
         tuple(words(name) for name in run.genes),
         tuple(tuple(number(row.genes.get(name)) for name in run.genes) for row in rows),
@@ -82,14 +82,14 @@ def _shorten(verdict: Verdict) -> str:
     return rest[:1].upper() + rest[1:]
 
 
-def _missing(run: Tables, found: Judgement) -> Iterator[Weighed]:
+def _missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:
     """Rows of what nobody has asked for yet."""
     judge = f"python -m optimizer judge {shlex.quote(str(run.path))}"
-    if found.folds is None:
+    if judgement.folds is None:
         yield Weighed("folds", f"Nobody searched again in folds: {judge} does.", "")
-    if found.causal is None:
+    if judgement.causal is None:
         yield Weighed("look-ahead", f"Not looked for yet: {judge} --null 199 does.", "")
-    if found.held_out is None:
+    if judgement.held_out is None:
         closed = f"Closed: {judge} --open looks at them, and every look is counted."
         is_held_out = bool(run.header.held_out)
         yield Weighed("held-out bars", closed if is_held_out else "No bars were held out.", "")
@@ -98,14 +98,14 @@ def _missing(run: Tables, found: Judgement) -> Iterator[Weighed]:
 def _folds(rows: Sequence[FoldRow]) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
-            str(place),
+            str(row_number),
             _range(row.train),
             _range(row.test) + (f", without {', '.join(row.untested)}" if row.untested else ""),
             number(row.trades),
             _figure(row.mean_r, row, "mean_r"),
             _figure(row.efficiency, row, "efficiency"),
         )
-        for place, row in enumerate(rows, start=1)
+        for row_number, row in enumerate(rows, start=1)
     )
 
 
@@ -115,5 +115,5 @@ def _figure(value: Number, row: FoldRow, name: str) -> str:
 
 def _range(ranges: Sequence[Range]) -> str:
     """Days of windows, from the first to the last."""
-    first, last = min(one.first for one in ranges), max(one.last for one in ranges)
+    first, last = min(part.first for part in ranges), max(part.last for part in ranges)
     return f"{first[:10]} to {last[:10]}"

@@ -61,9 +61,9 @@ def front(run: Tables, x: str | None, y: str | None, colour: str | None) -> Char
     y = y or first
     free = [name for name in run.objectives if name not in (x, y)]
     colour = colour or (free[0] if free else None)
-    for one in filter(None, (x, y, colour)):
-        if one not in columns:
-            raise ConfigError(unknown("column", one, list(columns)))
+    for column in filter(None, (x, y, colour)):
+        if column not in columns:
+            raise ConfigError(unknown("column", column, list(columns)))
     return front_charts.front_2d(columns, x, y, colour)
 
 
@@ -106,11 +106,11 @@ def genes(run: Tables) -> list[Chart]:
     ]
 
 
-def heat_map(run: Tables, candidates: Candidates, places: tuple[int, int], metric: str) -> Chart:
+def heat_map(run: Tables, candidates: Candidates, pair: tuple[int, int], metric: str) -> Chart:
     """A metric over two genes, by their places, of all candidates in a cell the best."""
-    cells = candidates.grid(places, maximise=wants_more(metric))
-    names = run.genes[places[0]], run.genes[places[1]]
-    pick = None if run.pick is None or not run.members else run.genomes[run.pick.member][[*places]]
+    cells = candidates.grid(pair, maximise=wants_more(metric))
+    names = run.genes[pair[0]], run.genes[pair[1]]
+    pick = None if run.pick is None or not run.members else run.genomes[run.pick.member][[*pair]]
     return progress.heat_map(cells, names, metric, pick)
 
 
@@ -120,8 +120,8 @@ def main_heat_map(run: Tables) -> Chart | None:
         return None
     metric = run.objectives[0]
     candidates = find_candidates(run, metric, MOST_MEASURED)
-    places = choose_genes(candidates, run.bounds)
-    return None if places is None else heat_map(run, candidates, places, metric)
+    pair = choose_genes(candidates, run.bounds)
+    return None if pair is None else heat_map(run, candidates, pair, metric)
 
 
 def held_out_ns(run: Tables, series: int) -> int | None:
@@ -169,8 +169,8 @@ def _parts(run: Tables) -> list[account_charts.Part]:
     parts = [
         account_charts.Part(
             account_charts.FOLDED,
-            min(parse_ns(one.first) for one in test),
-            max(parse_ns(one.last) for one in test),
+            min(parse_ns(bars.first) for bars in test),
+            max(parse_ns(bars.last) for bars in test),
         )
         for test in tests
     ]
@@ -228,10 +228,12 @@ def costs(run: Tables, trades: Trades) -> Chart:
 
 def null(run: Tables) -> Chart:
     """Strengths of null searches, and of the pick."""
-    found = run.judgement
-    if found is None or found.null is None:
+    judgement = run.judgement
+    if judgement is None or judgement.null is None:
         raise ConfigError(f"run '{run.id}' was not held against null searches: judge it first")
-    return judged.null_strengths(found.null, None if found.pick is None else found.pick.strength)
+    return judged.null_strengths(
+        judgement.null, None if judgement.pick is None else judgement.pick.strength
+    )
 
 
 def at_costs(run: Tables) -> Chart:
@@ -247,9 +249,9 @@ def _by_label(run: Tables, trades: Trades) -> Chart:
     kept = results.extremes(whole)
 
     def group(trades: Trades, chosen: Bools) -> Groups:
-        found = by_label(trades, chosen, run.task.markets.labels)
-        labels = tuple(found.labels[place] for place in kept)
-        return Groups(labels, found.trades[kept], found.sum_r[kept])
+        groups = by_label(trades, chosen, run.task.markets.labels)
+        labels = tuple(groups.labels[index] for index in kept)
+        return Groups(labels, groups.trades[kept], groups.sum_r[kept])
 
     title = f"results by {choose_noun(run.task.markets.describe())}"
     if len(kept) < len(whole.labels):

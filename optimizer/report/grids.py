@@ -47,11 +47,11 @@ class Candidates:
     values: Floats
     is_lattice: bool = False
 
-    def grid(self, places: tuple[int, int], *, maximise: bool) -> Grid:
+    def grid(self, genes: tuple[int, int], *, maximise: bool) -> Grid:
         """The best of each cell over two genes; of a gene with many values in ranges."""
         ranges = min(max(int(np.sqrt(len(self.genomes) / A_CELL)), FEWEST_RANGES), MOST_RANGES)
         most = MOST_VALUES if self.is_lattice else ranges
-        return build_grid(self.genomes, places, self.values, maximise=maximise, most=most)
+        return build_grid(self.genomes, genes, self.values, maximise=maximise, most=most)
 
 
 def is_lattice(run: Tables) -> bool:

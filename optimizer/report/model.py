@@ -126,19 +126,19 @@ def member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, float]]]]:
     beside = [n for n in BESIDE_OBJECTIVES if n not in run.objectives and n in run.front]
     frame = run.front
     columns: list[str] = []
-    for one in [*run.objectives, *beside]:
-        columns.append(one)
-        if one in {*run.objectives, *HELD_BESIDE} and f"{HELD_OUT}{one}" in frame:
-            columns.append(f"{HELD_OUT}{one}")
+    for row in [*run.objectives, *beside]:
+        columns.append(row)
+        if row in {*run.objectives, *HELD_BESIDE} and f"{HELD_OUT}{row}" in frame:
+            columns.append(f"{HELD_OUT}{row}")
     columns += run.genes
     numbers = frame[columns].head(MOST_MEMBERS).to_numpy(float).tolist()
     genes = set(run.genes)
     rows = [
         [
             (format_gene(v) if n in genes else metric(n, v), v)
-            for n, v in zip(columns, one, strict=True)
+            for n, v in zip(columns, row, strict=True)
         ]
-        for one in numbers
+        for row in numbers
     ]
     return columns, rows
 
@@ -157,11 +157,11 @@ def _columns_of_front(run: Tables) -> Plain:
 
 def _build_evidence_charts(run: Tables) -> Plain:
     """Charts of evidence, as far as there is some."""
-    found = run.judgement
+    judgement = run.judgement
     charts: Plain = {}
-    if found is not None and found.null is not None:
+    if judgement is not None and judgement.null is not None:
         charts["null"] = gallery.null(run)
-    if found is not None and found.robust is not None:
+    if judgement is not None and judgement.robust is not None:
         charts["at_costs"] = gallery.at_costs(run)
     return charts
 
@@ -196,8 +196,8 @@ def _members(run: Tables, chosen: Chosen) -> list[Plain]:
     names = [name for name in values if name not in run.genes and not name.startswith(HELD_OUT)]
     low_high, genomes = run.bounds.tolist(), run.genomes.tolist()
     members = []
-    for i, one in enumerate(run.members[:MOST_MEMBERS]):
-        metrics = [[words(name), *_figures(one, i, name, values)] for name in names]
+    for i, member in enumerate(run.members[:MOST_MEMBERS]):
+        metrics = [[words(name), *_figures(member, i, name, values)] for name in names]
         genes = []
         for name, value, (low, high) in zip(run.genes, genomes[i], low_high, strict=True):
             share = (value - low) / (high - low) if high > low else None
@@ -208,15 +208,15 @@ def _members(run: Tables, chosen: Chosen) -> list[Plain]:
     return members
 
 
-def _figures(one: Member, i: int, name: str, values: Mapping[str, list[float]]) -> list[str]:
+def _figures(member: Member, i: int, name: str, values: Mapping[str, list[float]]) -> list[str]:
     """A metric of member i as people read it, in-sample and, where there is such, held out."""
-    found = []
-    for column, figures in ((name, one), (f"{HELD_OUT}{name}", one.held_out)):
+    texts = []
+    for column, figures in ((name, member), (f"{HELD_OUT}{name}", member.held_out)):
         if figures is not None and column in values:
             reason = figures.undefined.get(name)
             text = metric(name, float(values[column][i]))
-            found.append(text if reason is None else f"undefined: {words(reason)}")
-    return found
+            texts.append(text if reason is None else f"undefined: {words(reason)}")
+    return texts
 
 
 def _detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
@@ -237,26 +237,26 @@ def _details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
     return {
         "details": {
             member: {
-                "charts": _charts(run, member, own, shown),
-                "drawdowns": describe_drawdowns(run.worst_drawdowns(own)),
-                "regimes": _regimes(regimes, own),
-                "trades": _columns(own),
+                "charts": _charts(run, member, member_trades, shown),
+                "drawdowns": describe_drawdowns(run.worst_drawdowns(member_trades)),
+                "regimes": _regimes(regimes, member_trades),
+                "trades": _columns(member_trades),
             }
-            for member, own in trades.items()
+            for member, member_trades in trades.items()
         },
         "shownSeries": [{"series": s, "name": run.task.markets.titles[s]} for s in shown],
         "windows": [
             {
-                "symbol": one.symbol,
-                "label": one.label,
+                "symbol": description.symbol,
+                "label": description.label,
                 "series": window.series,
-                "sample": one.sample,
+                "sample": description.sample,
             }
-            for one, window in zip(described, run.windows, strict=True)
+            for description, window in zip(described, run.windows, strict=True)
         ],
         "noun": choose_noun(described),
         "hasHeldOut": run.has_held_out,
-        "hasShorts": any(bool((own.side < 0).any()) for own in trades.values()),
+        "hasShorts": any(bool((member_trades.side < 0).any()) for member_trades in trades.values()),
         "costPerSide": run.task.costs.per_side,
         "signalBefore": 1 + run.task.costs.entry_delay,
         "bars": _bars(run, list(trades.values())),
@@ -272,8 +272,8 @@ def _within_room(run: Tables, chosen: Chosen) -> Iterator[tuple[int, Trades]]:
     room, longest, step, at = MOST_TRADES, 1, 1, 0
     order = chosen.order[: min(MOST_DETAILED, max(MOST_LEDGERS // len(run.windows), 1))]
     while at < len(order):
-        asked = order[at : at + step]
-        for member, trades in zip(asked, run.trades_of(asked), strict=True):
+        requested = order[at : at + step]
+        for member, trades in zip(requested, run.trades_of(requested), strict=True):
             room -= len(trades)
             if room < 0 and member != chosen.first:
                 return
@@ -359,18 +359,18 @@ def _bars(run: Tables, members: Sequence[Trades]) -> Plain:
         if n_bars > MOST_BARS and any(map(len, wanted)):
             break
         wanted = extended
-    found: Plain = {}
+    by_series: Plain = {}
     for number_of_series, (bars, stretches) in enumerate(zip(run.series, wanted, strict=True)):
-        places = [np.arange(begin, end) for begin, end in stretches]
-        at = np.concatenate([np.empty(0, np.int64), *places])[:MOST_BARS]
-        found[str(number_of_series)] = {
+        bar_numbers = [np.arange(begin, end) for begin, end in stretches]
+        at = np.concatenate([np.empty(0, np.int64), *bar_numbers])[:MOST_BARS]
+        by_series[str(number_of_series)] = {
             "number": at,
             "time": milliseconds(bars.timestamp[at]),
             **{
                 n: getattr(bars, n)[at].astype(np.float32) for n in ("open", "high", "low", "close")
             },
         }
-    return found
+    return by_series
 
 
 def _around(trades: Trades, series: int, n_bars: int, known: Ints) -> Ints:
@@ -378,9 +378,9 @@ def _around(trades: Trades, series: int, n_bars: int, known: Ints) -> Ints:
 
     A stretch is its first bar and the one after its last; they rise, and none touches another.
     """
-    own = trades.series == series
-    first = np.maximum(trades.signal_bar[own] - price.BARS_AROUND, 0)
-    end = np.minimum(trades.exit_bar[own] + price.BARS_AROUND + 1, n_bars)
+    is_shown = trades.series == series
+    first = np.maximum(trades.signal_bar[is_shown] - price.BARS_AROUND, 0)
+    end = np.minimum(trades.exit_bar[is_shown] + price.BARS_AROUND + 1, n_bars)
     both = np.concatenate([known, np.stack([first, end], axis=1)])
     if not len(both):
         return known

@@ -26,7 +26,7 @@ MOST_ROWS = 5
 def render_html(run: Tables, labels: Labels) -> str:
     """A run as HTML: the verdict with its next step, numbers of the pick, the best of the front."""
     verdict = answer(run)
-    parts = [
+    blocks = [
         f"<p><strong>{escape(verdict.word)}</strong><br>{escape(verdict.sentence)}",
         f"<br>Next: {escape(verdict.step)}" if verdict.step else "",
         "</p>",
@@ -36,15 +36,15 @@ def render_html(run: Tables, labels: Labels) -> str:
         names = "".join(f"<th>{escape(tile.name)}</th>" for tile in tiles)
         values = "".join(f"<td>{escape(tile.value)}</td>" for tile in tiles)
         notes = "".join(f"<td>{escape(tile.note)}</td>" for tile in tiles)
-        parts.append(f"<p>{escape(describe_tiles(run))}</p>")
-        parts.append(f"<table><tr>{names}</tr><tr>{values}</tr><tr>{notes}</tr></table>")
+        blocks.append(f"<p>{escape(describe_tiles(run))}</p>")
+        blocks.append(f"<table><tr>{names}</tr><tr>{values}</tr><tr>{notes}</tr></table>")
     front = run.front[[*run.objectives, *run.genes]].head(MOST_ROWS)
     more = f", the first {MOST_ROWS}" if len(run.members) > MOST_ROWS else ""
     members = f": {format_count(len(run.members), 'member')}{more}" if run.is_search else ""
     texts = (", ".join(labels.tags), labels.note)
-    said = "".join(f"<br>{escape(text)}" for text in texts if text)
-    parts.append(f"<p>{escape(run.title)}{members}{said}</p>")
-    return "".join([*parts, front.to_html(float_format="{:.4g}".format)])
+    labels_line = "".join(f"<br>{escape(text)}" for text in texts if text)
+    blocks.append(f"<p>{escape(run.title)}{members}{labels_line}</p>")
+    return "".join([*blocks, front.to_html(float_format="{:.4g}".format)])
 
 
 def is_watched() -> bool:
@@ -123,6 +123,6 @@ class LineWatcher(Observer):
             f"front {progress.front:,}, best {self._objective.replace('_', ' ')} {best}"
         )
 
-    def on_search_end(self, found: JustSearched) -> None:
+    def on_search_end(self, just: JustSearched) -> None:
         """The search is over."""
-        self.just = found
+        self.just = just

@@ -64,12 +64,12 @@ class Plots:
         metric = metric or run.objectives[0]
         candidates = find_candidates(run, metric)
         if x is None or y is None:
-            places = choose_genes(candidates, run.bounds)
-            if places is None:
+            genes = choose_genes(candidates, run.bounds)
+            if genes is None:
                 raise ConfigError(f"run '{run.id}' has no two genes that vary")
         else:
-            places = run.number_of_gene(x), run.number_of_gene(y)
-        return gallery.heat_map(run, candidates, places, metric).figure()
+            genes = run.number_of_gene(x), run.number_of_gene(y)
+        return gallery.heat_map(run, candidates, genes, metric).figure()
 
     def answer(self) -> "Figure":
         """Equity of the pick, shaded where it was tested in folds and held out."""

@@ -297,7 +297,9 @@ class Tables:
         """
         falls = self.worst_drawdowns(self.trade_columns(member))
         times = {
-            name: pd.to_datetime([getattr(one, f"{name}_ns") for one in falls], unit="ns", utc=True)
+            name: pd.to_datetime(
+                [getattr(drawdown, f"{name}_ns") for drawdown in falls], unit="ns", utc=True
+            )
             for name in ("from", "to", "recovered")
         }
         depths, bars = [fall.depth for fall in falls], [fall.bars for fall in falls]
@@ -393,7 +395,7 @@ class Tables:
         return member
 
 
-def _flatten_figures(one: Figures) -> dict[str, float]:
+def _flatten_figures(figures: Figures) -> dict[str, float]:
     """Objectives, then metrics that are not among them; NaN where undefined."""
-    values = {**one.objectives, **one.metrics, **one.objectives}
+    values = {**figures.objectives, **figures.metrics, **figures.objectives}
     return {name: nan if value is None else value for name, value in values.items()}

@@ -213,7 +213,7 @@ def _group_trades(trades: Trades, chosen: Bools, keys: Ints, labels: tuple[str, 
     )
 
 
-def _join_columns(parts: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def _join_columns(columns: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Columns of ledgers as one; places, sides and reasons are int64."""
-    joined = np.concatenate(list(parts))
+    joined = np.concatenate(list(columns))
     return joined.astype(np.int64) if joined.dtype.kind == "i" else joined

@@ -71,7 +71,7 @@ class Observer:
     def certifying(self, members: int) -> None:
         """The search is over, the front is being replayed by the reference."""
 
-    def on_search_end(self, found: JustSearched) -> None:
+    def on_search_end(self, just: JustSearched) -> None:
         """The search is over."""
 
     def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:

@@ -33,10 +33,10 @@ def read_answer(header: Record, result: Record | None, judgement: Record | None)
     if result is None:
         return Answer(_texts(header.get("symbols")) or _parse_symbol(header.get("data")))
     windows = _mappings(mapping_or_empty(result.get("data")).get("windows"))
-    symbols = _texts([one.get("symbol") for one in windows])
+    symbols = _texts([entry.get("symbol") for entry in windows])
     front = _mappings(result.get("front"))
     pick = mapping_or_empty(mapping_or_empty(judgement).get("pick"))
-    names = [one.get("name") for one in _mappings(header.get("genes"))]
+    names = [entry.get("name") for entry in _mappings(header.get("genes"))]
     member = _find_member(front, pick["genes"]) if "genes" in pick else _strongest(front, names)
     metrics = mapping_or_empty(member.get("metrics"))
     strength, trades = pick.get("strength", metrics.get("strength")), pick.get("trades")
@@ -49,18 +49,18 @@ def read_answer(header: Record, result: Record | None, judgement: Record | None)
 
 
 def _find_member(front: Sequence[Record], genes: object) -> Record:
-    return next((one for one in front if one.get("genes") == genes), {})
+    return next((member for member in front if member.get("genes") == genes), {})
 
 
 def _strongest(front: Sequence[Record], names: Sequence[object]) -> Record:
     """The member of greatest strength, the first by genome if equal."""
 
-    def place(one: Record) -> tuple[float, list[float]]:
-        genes = mapping_or_empty(one.get("genes"))
+    def place(member: Record) -> tuple[float, list[float]]:
+        genes = mapping_or_empty(member.get("genes"))
         genome = [_figure(genes.get(name)) or 0.0 for name in map(str, names)]
-        return -(_strength(one) or 0.0), genome
+        return -(_strength(member) or 0.0), genome
 
-    return min((one for one in front if _strength(one) is not None), key=place, default={})
+    return min((member for member in front if _strength(member) is not None), key=place, default={})
 
 
 def _strength(member: Record) -> float | None:
@@ -73,7 +73,9 @@ def _count_trades(member: Record, windows: Sequence[Record]) -> object:
     if not isinstance(counts, list) or not counts:
         return mapping_or_empty(member.get("metrics")).get("trades")
     searched = zip(counts, windows, strict=False)
-    return sum(_figure(count) or 0 for count, one in searched if one.get("sample") != "held out")
+    return sum(
+        _figure(count) or 0 for count, window in searched if window.get("sample") != "held out"
+    )
 
 
 def mapping_or_empty(value: object) -> Record:
@@ -82,7 +84,7 @@ def mapping_or_empty(value: object) -> Record:
 
 
 def _mappings(value: object) -> list[Record]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def _parse_symbol(data: object) -> tuple[str, ...]:
@@ -93,7 +95,7 @@ def _parse_symbol(data: object) -> tuple[str, ...]:
 
 def _texts(values: object) -> tuple[str, ...]:
     """Texts of a list, each once."""
-    texts = [one for one in values if isinstance(one, str)] if isinstance(values, list) else []
+    texts = [item for item in values if isinstance(item, str)] if isinstance(values, list) else []
     return tuple(dict.fromkeys(texts))
 
 

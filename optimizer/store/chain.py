@@ -214,15 +214,15 @@ def read_evidence(connection: sqlite3.Connection, genesis: bytes) -> list[tuple[
     Raises:
         ValueError: At the first row that does not follow.
     """
-    found, tail = [], genesis
+    evidence, tail = [], genesis
     rows = connection.execute("SELECT id, name, payload, chain FROM evidence ORDER BY id")
-    for place, (number, name, payload, chain) in enumerate(rows, 1):
-        is_ours = number == place and isinstance(name, str) and isinstance(payload, bytes)
+    for position, (number, name, payload, chain) in enumerate(rows, 1):
+        is_ours = number == position and isinstance(name, str) and isinstance(payload, bytes)
         if not is_ours or chain != _evidence_link(tail, name, payload):
-            raise ValueError(f"row {place} of the evidence does not follow: it was changed")
-        found.append((name, payload))
+            raise ValueError(f"row {position} of the evidence does not follow: it was changed")
+        evidence.append((name, payload))
         tail = chain
-    return found
+    return evidence
 
 
 def link_evidence(

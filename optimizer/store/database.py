@@ -229,8 +229,8 @@ def shrink_row(connection: sqlite3.Connection, digests: Digests, columns: Column
 def population_bytes(connection: sqlite3.Connection) -> int:
     """Bytes that the populations of all rows take."""
     sizes = " + ".join(f"LENGTH({column})" for column in _COLUMNS.split(", "))
-    (found,) = connection.execute(f"SELECT COALESCE(SUM({sizes}), 0) FROM generation").fetchone()
-    return int(found)
+    (total,) = connection.execute(f"SELECT COALESCE(SUM({sizes}), 0) FROM generation").fetchone()
+    return int(total)
 
 
 def delete_newer_generations(connection: sqlite3.Connection, number: int) -> None:

@@ -42,10 +42,10 @@ def open_plain(directory: Path, name: str, flags: int) -> int:
         StoreError: When the name is a link, a pipe or anything else that is no plain file.
         OSError: When it cannot be opened.
     """
-    with _handle(directory) as place:
-        _refuse_special(directory, name, place)
+    with _handle(directory) as handle:
+        _refuse_special(directory, name, handle)
         # Without waiting, should it become a pipe in between.
-        descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644, dir_fd=place)
+        descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644, dir_fd=handle)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise StoreError(_no_plain(directory / name))
@@ -61,9 +61,9 @@ def refuse_links(directory: Path) -> None:
         StoreError: Naming the file.
     """
     try:
-        with _handle(directory) as place:
+        with _handle(directory) as handle:
             for name in NAMES:
-                _refuse_special(directory, name, place)
+                _refuse_special(directory, name, handle)
     except OSError as error:
         raise StoreError(f"{directory} cannot be opened: {error.strerror}") from None
 
@@ -74,12 +74,12 @@ def list_folders(directory: Path) -> list[Path]:
     return [folder for folder in inner if folder.is_dir() and not folder.is_symlink()] + [directory]
 
 
-def _refuse_special(directory: Path, name: str, place: int) -> None:
+def _refuse_special(directory: Path, name: str, handle: int) -> None:
     try:
-        found = os.stat(name, dir_fd=place, follow_symlinks=False)
+        status = os.stat(name, dir_fd=handle, follow_symlinks=False)
     except OSError:
         return
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise StoreError(_no_plain(directory / name))
 
 

@@ -63,7 +63,7 @@ class Labels:
 
     def has(self, tag: str) -> bool:
         """Whether a tag is among them, in whatever case."""
-        return tag.casefold() in {own.casefold() for own in self.tags}
+        return tag.casefold() in {known.casefold() for known in self.tags}
 
 
 def parse_tag(text: str) -> str:

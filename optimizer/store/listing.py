@@ -68,7 +68,7 @@ def list_runs(runs_dir: Path) -> list[RunSummary]:
         StoreError: When the directory itself cannot be read.
     """
     try:
-        return _in_order([summarise(place) for place in run_folders(runs_dir)])
+        return _in_order([summarise(folder) for folder in run_folders(runs_dir)])
     except OSError as error:
         raise StoreError(f"{runs_dir} cannot be read: {error.strerror}") from None
 
@@ -79,7 +79,9 @@ def next_number(runs_dir: Path) -> int:
     A clock may be set back, so runs are counted. Those of older versions have no number.
     """
     try:
-        return 1 + max((_read_run_number(place) or 0 for place in run_folders(runs_dir)), default=0)
+        return 1 + max(
+            (_read_run_number(folder) or 0 for folder in run_folders(runs_dir)), default=0
+        )
     except OSError:
         # Whoever creates a run there is told what is wrong.
         return 1
@@ -216,8 +218,12 @@ def _in_order(runs: list[RunSummary]) -> list[RunSummary]:
     def place(run: RunSummary) -> tuple[int, bool, str, str]:
         time, number = times[run.id], run.number
         if number is None:
-            known = [one for one in runs if one.number is not None and times[one.id] <= time]
-            number = max((one.number or 0 for one in known), default=0)
+            known = [
+                earlier
+                for earlier in runs
+                if earlier.number is not None and times[earlier.id] <= time
+            ]
+            number = max((earlier.number or 0 for earlier in known), default=0)
         return number, run.number is None, time, run.id
 
     return sorted(runs, key=place)
@@ -225,8 +231,8 @@ def _in_order(runs: list[RunSummary]) -> list[RunSummary]:
 
 def run_folders(runs_dir: Path) -> list[Path]:
     """Directories of runs."""
-    places = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
-    return [place for place in places if _is_run(place)]
+    entries = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
+    return [entry for entry in entries if _is_run(entry)]
 
 
 def _read_run_number(path: Path) -> int | None:
@@ -237,13 +243,13 @@ def _read_run_number(path: Path) -> int | None:
         return None
 
 
-def _is_run(place: Path) -> bool:
+def _is_run(folder: Path) -> bool:
     """Whether a directory is meant as a run: a legal name, a database in it, and no link."""
     try:
-        validate_run_id(place.name)
+        validate_run_id(folder.name)
     except StoreError:
         return False
-    return not place.is_symlink() and (place / DATABASE).exists()
+    return not folder.is_symlink() and (folder / DATABASE).exists()
 
 
 def _find_status(path: Path) -> str:
@@ -254,10 +260,10 @@ def _find_status(path: Path) -> str:
 
 
 def _at_path(path: Path) -> Path:
-    place = path.parent if path.name == DATABASE else path
-    if not (place / DATABASE).is_file():
-        raise StoreError(f"{place} is not a run: there is no file {DATABASE} in it")
-    return place
+    folder = path.parent if path.name == DATABASE else path
+    if not (folder / DATABASE).is_file():
+        raise StoreError(f"{folder} is not a run: there is no file {DATABASE} in it")
+    return folder
 
 
 def _text(header: Mapping[str, object], name: str) -> str | None:

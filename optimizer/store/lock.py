@@ -192,8 +192,8 @@ def _inherit_lock(directory: Path) -> int | None:
     with contextlib.suppress(OSError, ValueError):
         descriptor = int(number)
         held = os.fstat(descriptor)
-        places = [place.stat() for place in (directory, directory / OWNER) if place.exists()]
-        if any(os.path.samestat(held, place) for place in places):
+        lockable = [path.stat() for path in (directory, directory / OWNER) if path.exists()]
+        if any(os.path.samestat(held, path) for path in lockable):
             os.set_inheritable(descriptor, False)
             # A lock that is held already is taken again without being free in between.
             return _lock_descriptor(descriptor, fcntl.LOCK_EX)

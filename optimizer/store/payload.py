@@ -47,8 +47,8 @@ class Payload:
 
     def payload(self) -> dict[str, object]:
         """Mappings, sequences, texts, numbers, booleans and None, ready for JSON."""
-        found: dict[str, object] = self._adapter().dump_python(self)
-        return found
+        plain: dict[str, object] = self._adapter().dump_python(self)
+        return plain
 
     @classmethod
     def read(cls, payload: object) -> Self:
@@ -59,12 +59,12 @@ class Payload:
         """
         try:
             values = payload if cls.is_exact else clean_values(payload)
-            found: Self = cls._adapter().validate_python(values)
+            record: Self = cls._adapter().validate_python(values)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             raise StoreError(f"{cls.what} cannot be read: {where}: {first['msg']}") from None
-        return found
+        return record
 
     @classmethod
     @cache
@@ -147,7 +147,12 @@ def _check_depth(value: object) -> None:
     boxes = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
         inner = (box.values() if isinstance(box, dict) else box for box in boxes)
-        boxes = [one for held in inner for one in held if isinstance(one, dict | list)]
+        boxes = [
+            value_inside
+            for held in inner
+            for value_inside in held
+            if isinstance(value_inside, dict | list)
+        ]
         if not boxes:
             return
     raise ValueError(TOO_DEEP)

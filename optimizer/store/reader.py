@@ -97,8 +97,10 @@ class Reader:
         A run may be resumed for more than it was begun for; the header stays as it was.
         """
         plans = [self.header, *self.resumptions]
-        said = [plan["generations"] for plan in plans if isinstance(plan.get("generations"), int)]
-        newest = said[-1] if said else None
+        plans_said = [
+            plan["generations"] for plan in plans if isinstance(plan.get("generations"), int)
+        ]
+        newest = plans_said[-1] if plans_said else None
         return newest if isinstance(newest, int) else None
 
     @property
@@ -210,8 +212,8 @@ class Reader:
         Nothing hangs on such a note, so one that is damaged is left out; `verify` names it.
         """
         with self._snapshot():
-            found = map(_decode_note, read_resumptions(self._connection))
-            return tuple(note for note in found if note is not None)
+            notes = map(_decode_note, read_resumptions(self._connection))
+            return tuple(note for note in notes if note is not None)
 
     def verify(self) -> list[str]:
         """Everything that is wrong, one line each, found by reading everything."""
@@ -307,10 +309,16 @@ def rename_metrics(recorded: Mapping[str, object], renames: Mapping[str, str]) -
     def search(value: object) -> object:
         """The same with present names in those fields alone that hold names of metrics."""
         if isinstance(value, Mapping):
-            return {key: (rename if key in FIELDS else search)(one) for key, one in value.items()}
+            return {
+                key: (rename if key in FIELDS else search)(inner_value)
+                for key, inner_value in value.items()
+            }
         return [search(inner) for inner in value] if isinstance(value, list) else value
 
-    return {key: (rename if key in FIELDS else search)(one) for key, one in recorded.items()}
+    return {
+        key: (rename if key in FIELDS else search)(inner_value)
+        for key, inner_value in recorded.items()
+    }
 
 
 @contextmanager

@@ -74,19 +74,19 @@ def list_own(directory: Path) -> list[Path]:
         return []
     columns, rows = (_entries(directory / name) for name in (COLUMN_FOLDER, ROW_FOLDER))
     names = _column_names(directory)
-    own = [path for path in columns if _plain_name(path).stem in names]
-    own += [path for path in rows if _ROW.fullmatch(_plain_name(path).name)]
-    own += [path for path in _entries(directory) if _is_page(path) or _is_label(path)]
+    paths = [path for path in columns if _plain_name(path).stem in names]
+    paths += [path for path in rows if _ROW.fullmatch(_plain_name(path).name)]
+    paths += [path for path in _entries(directory) if _is_page(path) or _is_label(path)]
     last = sorted(NAMES, key=(DATABASE, OWNER).count)
-    own += [directory / name for name in last if os.path.lexists(directory / name)]
-    return [path for path in own if path.is_symlink() or not path.is_dir()]
+    paths += [directory / name for name in last if os.path.lexists(directory / name)]
+    return [path for path in paths if path.is_symlink() or not path.is_dir()]
 
 
 def list_foreign(directory: Path) -> list[Path]:
     """Whatever lies in a run's directory and is no file of the run."""
-    own, folders = set(list_own(directory)), list_folders(directory)
+    files, folders = set(list_own(directory)), list_folders(directory)
     lying = [path for folder in folders for path in _entries(folder)]
-    return sorted(path for path in lying if path not in own and path not in folders)
+    return sorted(path for path in lying if path not in files and path not in folders)
 
 
 def delete_run(path: Path) -> None:

@@ -219,17 +219,17 @@ def recorded_result(store: RunStore) -> RunResult | None:
     if recorded is None:
         return None
     # A run may have been moved or copied since.
-    found = RunResult.read({**recorded, "run": store.run_id, "path": str(store.path)})
+    result = RunResult.read({**recorded, "run": store.run_id, "path": str(store.path)})
     header, last = RunHeader.read(store.header), store.last_generation()
     front = None if last is None else final_front(last)
-    if front is None or not _agrees(found, header, front):
+    if front is None or not _agrees(result, header, front):
         raise StoreError(
             f"run '{store.run_id}': members of the result are not those of generation "
-            f"{found.generation}: it was changed afterwards, use a copy that was not"
+            f"{result.generation}: it was changed afterwards, use a copy that was not"
         )
     # Older versions counted the last generation alone.
     bounds = {gene.name: (gene.low, gene.high) for gene in header.genes if gene.low <= gene.high}
-    whole = replace(found, infeasible=count_rejected(store.generations()), bounds=bounds)
+    whole = replace(result, infeasible=count_rejected(store.generations()), bounds=bounds)
     return whole.restore_order(header.gene_names)
 
 
@@ -237,17 +237,17 @@ def _agrees(result: RunResult, header: "RunHeader", front: Population) -> bool:
     """Whether members have the objectives of the recorded front; polishing found others."""
     names = {*header.objectives}
     if result.objectives != header.objectives or any(
-        one.objectives.keys() != names or one.genes.keys() != {*header.gene_names}
-        for one in result.front
+        member.objectives.keys() != names or member.genes.keys() != {*header.gene_names}
+        for member in result.front
     ):
         return False
     if not result.polished and len(result.front) != len(front):
         return False
     rows = zip(front.genomes.tolist(), header.natural(front.objectives).tolist(), strict=True)
     known = {tuple(genome): objectives for genome, objectives in rows}
-    for one in result.front:
-        expected = known.get(tuple(one.genes.get(name) for name in header.gene_names))
-        reached = [one.objectives.get(name) for name in header.objectives]
+    for member in result.front:
+        expected = known.get(tuple(member.genes.get(name) for name in header.gene_names))
+        reached = [member.objectives.get(name) for name in header.objectives]
         if (expected is None and not result.polished) or expected not in (None, reached):
             return False
     return True
@@ -277,8 +277,8 @@ def quality_lines(windows: Iterable[WindowDescription]) -> tuple[str, ...]:
     """
     lines = []
     for name, is_held_out in (("searched on", False), ("held out", True)):
-        part = [one for one in windows if one.is_held_out == is_held_out]
-        counted_ones = [one for one in part if one.silent is not None]
+        part = [window for window in windows if window.is_held_out == is_held_out]
+        counted_ones = [window for window in part if window.silent is not None]
         if part and len(counted_ones) == len(part):
             lines.append(f"bars {name}: {_quality(part)}")
     return tuple(lines)
@@ -286,7 +286,8 @@ def quality_lines(windows: Iterable[WindowDescription]) -> tuple[str, ...]:
 
 def _quality(windows: Sequence[WindowDescription]) -> str:
     bars, silent, gaps, missing = (
-        sum(getattr(one, name) for one in windows) for name in ("bars", "silent", "gaps", "missing")
+        sum(getattr(window, name) for window in windows)
+        for name in ("bars", "silent", "gaps", "missing")
     )
     missed = f"{format_count(gaps, 'gap')}, {format_count(missing, 'bar')} missing"
     missed += f" ({fraction(missing / (missing + bars))})"
@@ -300,12 +301,12 @@ def best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple[Memb
     Equal members stay in their order.
     """
     sign = -1.0 if is_maximised(objectives[0]) else 1.0
-    return tuple(sorted(front, key=lambda one: sign * one.objectives[objectives[0]]))
+    return tuple(sorted(front, key=lambda member: sign * member.objectives[objectives[0]]))
 
 
 def choose_noun(windows: Iterable[WindowDescription]) -> str:
     """What labels of windows stand for: a ``symbol`` each, or a ``window`` of one."""
-    return "symbol" if all(one.label == one.symbol for one in windows) else "window"
+    return "symbol" if all(window.label == window.symbol for window in windows) else "window"
 
 
 Described = TypeVar("Described", Member, Figures)
@@ -389,10 +390,10 @@ class RunHeader(Payload):
         return natural
 
 
-def _in_order(one: Described, orders: Mapping[str, Sequence[str]]) -> Described:
-    parts = {part: getattr(one, part) for part in orders if hasattr(one, part)}
+def _in_order(described: Described, orders: Mapping[str, Sequence[str]]) -> Described:
+    mappings = {part: getattr(described, part) for part in orders if hasattr(described, part)}
     changes = {
         part: {name: values[name] for name in orders[part] if name in values} | values
-        for part, values in parts.items()
+        for part, values in mappings.items()
     }
-    return replace(one, **changes)
+    return replace(described, **changes)

@@ -82,8 +82,8 @@ def estimate_bytes(
 
 def free_bytes(path: Path) -> int:
     """Bytes that are free where a path lies, or will lie once its directories are made."""
-    place = path.absolute()
-    return shutil.disk_usage(next(p for p in (place, *place.parents) if p.exists())).free
+    folder = path.absolute()
+    return shutil.disk_usage(next(p for p in (folder, *folder.parents) if p.exists())).free
 
 
 def require_space(path: Path, needed: int) -> None:
@@ -119,14 +119,14 @@ def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
 
 def network_kind(path: Path) -> str | None:
     """Kind of the network file system that a path lies on; None on a local one."""
-    place, deepest, kind = path.resolve(), 0, ""
+    resolved, deepest, kind = path.resolve(), 0, ""
     mounts = []
     with suppress(OSError):
         mounts = psutil.disk_partitions(all=True)
     for mount in mounts:
         point = Path(mount.mountpoint)
         # A later one hides an earlier one at the same place, hence "not shorter".
-        if place.is_relative_to(point) and len(point.parts) >= deepest:
+        if resolved.is_relative_to(point) and len(point.parts) >= deepest:
             deepest, kind = len(point.parts), mount.fstype
     return kind if kind in NETWORK_KINDS else None
 

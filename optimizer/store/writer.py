@@ -172,8 +172,10 @@ class Committer:
 
     def _note_removal(self, records: Sequence[Record]) -> None:
         """Note what is left where records take the place of others, lest a kill seem a loss."""
-        is_end = any(isinstance(one, Note) and one.kind == "result" for one in records)
-        if is_end or (not self._is_clean and any(isinstance(one, Snapshot) for one in records)):
+        is_end = any(isinstance(record, Note) and record.kind == "result" for record in records)
+        if is_end or (
+            not self._is_clean and any(isinstance(record, Snapshot) for record in records)
+        ):
             self._lock.count_rows({})
             self._lock.note(self._last)
 

@@ -44,14 +44,14 @@ class Opened:
 
     def legend(self, chart):
         """Text of a chart's legend."""
-        place = f'figure[data-chart="{chart}"] .legend'
-        return self.page.locator(place).first.text_content()
+        selector = f'figure[data-chart="{chart}"] .legend'
+        return self.page.locator(selector).first.text_content()
 
     def download(self, selector):
         """Text of the file that a click on an element gives."""
-        with self.page.expect_download() as found:
+        with self.page.expect_download() as awaited:
             self.page.click(selector)
-        return found.value.path().read_text(encoding="utf-8")
+        return awaited.value.path().read_text(encoding="utf-8")
 
     def draw_all(self):
         """Unfold the page and wait, without scrolling, until all charts are drawn or say why."""
@@ -109,24 +109,26 @@ def opened(browser, path, *, width=1280, height=900, scheme="light", fragment=""
         context.add_init_script(FLAT)
     page = context.new_page()
     page.set_default_timeout(PATIENCE_MS)
-    found = Opened(page)
-    page.on("pageerror", lambda error: found.errors.append(str(error)))
+    opened_page = Opened(page)
+    page.on("pageerror", lambda error: opened_page.errors.append(str(error)))
     page.on(
         "console",
-        lambda message: found.errors.append(message.text) if message.type == "error" else None,
+        lambda message: (
+            opened_page.errors.append(message.text) if message.type == "error" else None
+        ),
     )
     address = path.resolve().as_uri() + fragment
     page.on(
         "request",
-        lambda asked: (
-            found.requests.append(asked.url)
-            if asked.url != address and not asked.url.startswith("data:")
+        lambda request: (
+            opened_page.requests.append(request.url)
+            if request.url != address and not request.url.startswith("data:")
             else None
         ),
     )
     try:
         page.goto(address)
         page.wait_for_selector("html[data-ready=yes]")
-        yield found
+        yield opened_page
     finally:
         context.close()

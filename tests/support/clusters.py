@@ -49,9 +49,9 @@ class Begun:
 
     def worker(self, *flags, environment=None):
         """One more worker, with a process that begins it anew when it ends."""
-        given = ("--nthreads", "1", "--memory-limit", "0", "--death-timeout", "60", *flags)
+        arguments = ("--nthreads", "1", "--memory-limit", "0", "--death-timeout", "60", *flags)
         file = ("--scheduler-file", self.file)
-        return self._start("worker", *file, *given, environment=environment)
+        return self._start("worker", *file, *arguments, environment=environment)
 
     def close(self):
         """Kill all of them."""
@@ -71,15 +71,15 @@ class Begun:
 @contextmanager
 def begun(folder, workers=2, flags=(), **options):
     """A scheduler with workers, to the end of the context; `flags` are of these."""
-    found = Begun(folder, **options)
+    cluster = Begun(folder, **options)
     try:
         if workers:
-            found.worker("--nworkers", workers, *flags)
+            cluster.worker("--nworkers", workers, *flags)
             if not options.get("tls"):
-                found.wait(workers)
-        yield found
+                cluster.wait(workers)
+        yield cluster
     finally:
-        found.close()
+        cluster.close()
 
 
 def wait_for(is_so, limit_s=200.0):
@@ -92,20 +92,20 @@ def wait_for(is_so, limit_s=200.0):
 
 def own_workers():
     """Processes of workers that this process began and that are alive."""
-    found = []
-    for one in psutil.Process().children(recursive=True):
+    workers = []
+    for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
-            if "spawn_main" in " ".join(one.cmdline()):
-                found.append(one)
-    return found
+            if "spawn_main" in " ".join(child.cmdline()):
+                workers.append(child)
+    return workers
 
 
 def end_all(process):
     """Kill a process that was begun here, and all that it began."""
     with suppress(psutil.NoSuchProcess):
-        for one in psutil.Process(process.pid).children(recursive=True):
+        for child in psutil.Process(process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
-                one.kill()
+                child.kill()
     process.kill()
     process.wait()
 
@@ -153,8 +153,8 @@ SERIES = tuple(replace(planted(i, 500 + 50 * i, 8), symbol=f"S{i}") for i in ran
 
 def search_on_seven(**settings):
     """A task whose search takes a blink, on seven windows."""
-    given = {"generations": 4, "population": 32, "min_trades": 3, "polish": 64, **settings}
-    return task_on(*SERIES, **given)
+    defaults = {"generations": 4, "population": 32, "min_trades": 3, "polish": 64, **settings}
+    return task_on(*SERIES, **defaults)
 
 
 def searched(task, evaluation=None):

@@ -98,8 +98,8 @@ class Recordings:
 
     def copy(self, *flags):
         """Copy a run with these flags, and its ``bars.csv``, here; gives what evolve told."""
-        place, result = self.made(*flags)
-        shutil.copytree(place, Path(), dirs_exist_ok=True)
+        folder, result = self.made(*flags)
+        shutil.copytree(folder, Path(), dirs_exist_ok=True)
         return result
 
     def made(self, *flags):
@@ -109,13 +109,13 @@ class Recordings:
         return self._made[flags]
 
     def _record(self, flags):
-        place = self._place / str(len(self._made))
-        place.mkdir()
-        write_market(place / "bars.csv")
-        told = io.StringIO()
-        with contextlib.chdir(place), contextlib.redirect_stdout(told):
+        folder = self._place / str(len(self._made))
+        folder.mkdir()
+        write_market(folder / "bars.csv")
+        printed = io.StringIO()
+        with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
             assert main(["evolve", "--data", "csv:bars.csv", *flags, "--json", "--quiet"]) == 0
-        return place, json.loads(told.getvalue(), parse_constant=_refuse)
+        return folder, json.loads(printed.getvalue(), parse_constant=_refuse)
 
 
 def start(*arguments, cwd, program=("-m", "optimizer"), **options):

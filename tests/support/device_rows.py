@@ -65,8 +65,8 @@ def expected_row(form, bars, length):
 
 def expected_codes(row, low, scale):
     """Codes of a row, each operation rounded once."""
-    places = np.clip((np.nan_to_num(row, nan=0.0, posinf=np.inf) - low) * scale, 0, HIGHEST - 1)
-    return np.where(np.isnan(row), 0, 1 + places.astype(np.int64)).astype(np.uint8)
+    steps = np.clip((np.nan_to_num(row, nan=0.0, posinf=np.inf) - low) * scale, 0, HIGHEST - 1)
+    return np.where(np.isnan(row), 0, 1 + steps.astype(np.int64)).astype(np.uint8)
 
 
 def requested(forms):
@@ -116,7 +116,7 @@ class World:
         """Values and codes [slots, B], in one go or in parts of so many bars."""
         requests = requested(forms)
         shape = (sum(len(request.slots) for request in requests), self.market.n_bars)
-        found = [np.full(shape, -12345.0), np.full(shape, 99, np.uint8)]
+        arrays = [np.full(shape, -12345.0), np.full(shape, 99, np.uint8)]
         step = part or self.market.n_bars
         stretches = [
             Stretch(first, min(step, self.market.n_bars - first), is_part=part is not None)
@@ -126,11 +126,11 @@ class World:
         state = self.filler.allocate_state(plan)
         for stretch in stretches:
             cut = slice(stretch.first, stretch.first + stretch.n_bars)
-            memory = [torch.tensor(array[:, cut]).to(self.market.device) for array in found]
+            memory = [torch.tensor(array[:, cut]).to(self.market.device) for array in arrays]
             self.filler.run(plan, *memory, stretch, state if part else None)
-            for array, tensor in zip(found, memory, strict=True):
+            for array, tensor in zip(arrays, memory, strict=True):
                 array[:, cut] = tensor.cpu().numpy()
-        return found
+        return arrays
 
     def differing(self, forms, values, codes=None):
         """Name of each series to how many bars of all rows differ from the readable loops."""

@@ -41,8 +41,8 @@ class FakeExchange:
             return self.faults.pop(0)
         since, limit = int(query["startTime"][0]), int(query["limit"][0])
         self.asked.append(since)
-        found = [row for row in self.rows if row[0] >= since][:limit]
-        return 200, [[*row, row[0] + HOUR_MS - 1, "1", 1, "1", "1", "0"] for row in found]
+        page = [row for row in self.rows if row[0] >= since][:limit]
+        return 200, [[*row, row[0] + HOUR_MS - 1, "1", 1, "1", "1", "0"] for row in page]
 
 
 @contextmanager
@@ -52,9 +52,9 @@ def served(fake):
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             """Answer as the fake says."""
-            parts = urlsplit(self.path)
-            status, found = fake.answer(parts.path, parse_qs(parts.query))
-            body = found if isinstance(found, bytes) else json.dumps(found).encode()
+            address = urlsplit(self.path)
+            status, answer = fake.answer(address.path, parse_qs(address.query))
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -26,12 +26,12 @@ def forge(run, table, change, *, name="%", number=None):
             rows = connection.execute(f"{query} WHERE name LIKE ?", (name,)).fetchall()
         else:
             rows = connection.execute(query).fetchall()
-        for place, payload in rows:
-            if number in (None, place):
+        for row_id, payload in rows:
+            if number in (None, row_id):
                 told = json.loads(payload)
                 change(told)
                 update = f"UPDATE {table} SET {column} = ? WHERE {key} = ?"
-                connection.execute(update, (encode(told, what=table), place))
+                connection.execute(update, (encode(told, what=table), row_id))
 
 
 def drop_evidence(run, name):

@@ -83,10 +83,10 @@ class Mutator:
                 table, rows = self._choose_table(connection)
                 if not rows:
                     continue
-                place, payload = self._random.choice(rows)
+                row_id, payload = self._random.choice(rows)
                 with contextlib.suppress(ValueError, TypeError):
                     told = self._changed(json.loads(payload))
-                    self._write(connection, table, place, json.dumps(told).encode())
+                    self._write(connection, table, row_id, json.dumps(told).encode())
 
     def _text(self, database):
         """JSON that no library writes: nested, cut, twice the same key, numbers without end."""
@@ -94,7 +94,7 @@ class Mutator:
             table, rows = self._choose_table(connection)
             if not rows:
                 return
-            place, payload = self._random.choice(rows)
+            row_id, payload = self._random.choice(rows)
             depth = self._random.choice((90, 150, 300, 900, 5_000, 200_000))
             inner = self._random.choice(
                 (
@@ -117,7 +117,7 @@ class Mutator:
                     payload[:start],
                 )
             )
-            self._write(connection, table, place, cut)
+            self._write(connection, table, row_id, cut)
 
     def _with_value(self, payload, inner):
         """The same JSON with one of its values replaced by any text."""
@@ -162,9 +162,9 @@ class Mutator:
             del content[self._random.randrange(len(content)) :]
         database.write_bytes(content)
 
-    def _write(self, connection, table, place, payload):
+    def _write(self, connection, table, row_id, payload):
         key, column = TABLES[table]
-        connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (payload, place))
+        connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (payload, row_id))
 
     def _changed(self, told):
         """The same JSON with another value, or without one."""

@@ -30,9 +30,9 @@ def harm_arrays(database, seed):
                 columns = columns._replace(**{name: changed})
             assignments = ", ".join(f"{name} = ?" for name in (*ARRAYS, "whole_sha", "front_sha"))
             digests = _digests(columns, genes, objectives)
-            own = digests if kept == "whole" else (digests[0], columns.digest())
+            digest = digests if kept == "whole" else (digests[0], columns.digest())
             connection.execute(
-                f"UPDATE generation SET {assignments} WHERE number = ?", (*columns, *own, number)
+                f"UPDATE generation SET {assignments} WHERE number = ?", (*columns, *digest, number)
             )
 
 
@@ -46,16 +46,16 @@ def _harm(name, content, dice):
     """Another number in one place, in some or in all; the size stays."""
     kind, values = {"failures": ("<h", COUNTS), "lineage": ("<q", COUNTS)}.get(name, ("<d", WIDE))
     width = struct.calcsize(kind)
-    places = list(range(len(content) // width))
-    if not places:
+    indices = list(range(len(content) // width))
+    if not indices:
         return content
     if name == "state" and dice.random() < 0.4:
         # How many there are stands at its head.
-        kind, values, places = "<q", COUNTS, [0, 1]
+        kind, values, indices = "<q", COUNTS, [0, 1]
     changed = bytearray(content)
     share = dice.choice((0.0, 0.1, 1.0))
     value = dice.choice(values)
-    for place in dice.sample(places, max(1, round(share * len(places)))):
+    for index in dice.sample(indices, max(1, round(share * len(indices)))):
         number = max(min(value, 2**15 - 1), -(2**15)) if kind == "<h" else value
-        struct.pack_into(kind, changed, place * width, number)
+        struct.pack_into(kind, changed, index * width, number)
     return bytes(changed)

@@ -137,9 +137,9 @@ def compare_ruin_on_paper():
     """Infinity times 0 is ruin, and no loss of an account that is ruined brings it back."""
     account = PAPER_SPEC, RUIN_SERIES, RUIN_WINDOWS, RUIN_COSTS
     expected = Reference(*account).accumulators(RUIN_GENOME)
-    found = Engine(*account, device="cuda").evaluate(RUIN_GENOME[None])[0]
-    assert_same_bits(expected, found, "ruin on paper")
-    assert found[:, ACCUMULATOR_INDEX["equity"]].tolist() == RUIN_EQUITY
+    actual = Engine(*account, device="cuda").evaluate(RUIN_GENOME[None])[0]
+    assert_same_bits(expected, actual, "ruin on paper")
+    assert actual[:, ACCUMULATOR_INDEX["equity"]].tolist() == RUIN_EQUITY
 
 
 def compare_looked_up(device, genomes, expected):
@@ -169,8 +169,8 @@ def compare_rows(spec, host, device, genome):
 def compare_ways(device, genomes, expected):
     """One population after another, and chunks that memory has no room for."""
     for some in (slice(2), slice(2, None), slice(1)):
-        found = device.evaluate(genomes[some])
-        assert_same_bits(expected[some], found, "one population after another")
+        actual = device.evaluate(genomes[some])
+        assert_same_bits(expected[some], actual, "one population after another")
     with out_of_memory(times=2) as seen:
         assert_same_bits(expected, device.evaluate(genomes), "after running out of memory")
     assert seen == [4, 2], seen

@@ -27,10 +27,10 @@ def compare(close, parameters, device, work_bytes=2**30):
     """Every bit of rows of both forms."""
     kept = Trends(close[None], work_bytes, device)
     for is_script in (False, True):
-        found = kept.rows(np.array(parameters), is_script=is_script)[:, 0].cpu().numpy()
-        for one, row in zip(parameters, found, strict=True):
-            (expected,) = trends([close], one, is_script=is_script)
-            assert np.ascontiguousarray(row).tobytes() == expected.row.tobytes(), one
+        actual = kept.rows(np.array(parameters), is_script=is_script)[:, 0].cpu().numpy()
+        for values, row in zip(parameters, actual, strict=True):
+            (expected,) = trends([close], values, is_script=is_script)
+            assert np.ascontiguousarray(row).tobytes() == expected.row.tobytes(), values
 
 
 def compare_many(closes, device):
@@ -39,9 +39,12 @@ def compare_many(closes, device):
         expected = rows(closes, SHORT, is_script=is_script)
         every = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
         for name in every if device.type == "cuda" else ["cpu"]:
-            found = compute_trend_rows(closes, SHORT, is_script=is_script, device=name)
-            for one, row in zip(found, expected, strict=True):
-                assert np.ascontiguousarray(one).tobytes() == row.tobytes(), (name, len(row))
+            actual = compute_trend_rows(closes, SHORT, is_script=is_script, device=name)
+            for row_of_market, row in zip(actual, expected, strict=True):
+                assert np.ascontiguousarray(row_of_market).tobytes() == row.tobytes(), (
+                    name,
+                    len(row),
+                )
 
 
 def drawn(count, seed):

@@ -90,8 +90,8 @@ def assert_same_everywhere(strategy, genomes, series, windows, charges=None, **o
         genomes, host.ledgers(genomes), device.ledgers(genomes), strict=True
     ):
         assert_same_ledgers(left, right, strategy.name)
-        for bars, found in zip(host.signals(genome), device.signals(genome), strict=True):
-            assert_same_bits(bars, found, "signals")
+        for bars, actual in zip(host.signals(genome), device.signals(genome), strict=True):
+            assert_same_bits(bars, actual, "signals")
     return expected
 
 
@@ -117,8 +117,8 @@ def compare_example(name):
     series = [make_bars(17, 1100, jump=0.02, gaps=0.02), make_bars(4, 300, flat=0.1)]
     windows = [Window.whole(series[0]), Window(0, 700, 1010), Window(1, 20, 300)]
     genomes = population(NINE[name], 2, seed=2)
-    found = assert_same_everywhere(NINE[name], genomes, series, windows)
-    trades = found[:, :, 0].sum()
+    ledgers = assert_same_everywhere(NINE[name], genomes, series, windows)
+    trades = ledgers[:, :, 0].sum()
     assert trades > 0, "nothing was compared"
     print(f"{name}: {trades:.0f} trades, every bit equal")
 
@@ -132,17 +132,17 @@ def compare_drawn():
         strategy = drawn_strategy(seed)
         charges = Costs(min_risk=0.001, risk_fraction=0.9, entry_delay=seed % 3)
         genomes = population(strategy, 2, seed)
-        found = assert_same_everywhere(strategy, genomes, series, windows, charges)
-        sums += found.sum(axis=(0, 1))
+        ledgers = assert_same_everywhere(strategy, genomes, series, windows, charges)
+        sums += ledgers.sum(axis=(0, 1))
         if seed == DRAWN[0]:
             engines = [
                 Engine(strategy, series, windows, charges, device=device)
                 for device in ("cpu", INTERPRETED)
             ]
             assert_same_accounts(*engines, genomes)
-            assert found[:, :, ACCUMULATOR_INDEX["shorts"]].any(), "no side was compared"
-    for name, place in ACCUMULATOR_INDEX.items():
-        assert sums[place] != 0, f"{name} was not compared"
+            assert ledgers[:, :, ACCUMULATOR_INDEX["shorts"]].any(), "no side was compared"
+    for name, index in ACCUMULATOR_INDEX.items():
+        assert sums[index] != 0, f"{name} was not compared"
     print(f"drawn: {sums[0]:.0f} trades, every bit equal")
 
 
@@ -190,9 +190,9 @@ def compare_trends():
     )
     bars = make_bars(3, 40)
     genomes = np.array([[9.0], [10.0]])
-    found = assert_same_everywhere(strategy, genomes, [bars], [Window.whole(bars)])
-    assert found[:, :, 0].sum() > 0, "nothing was compared"
-    print(f"trends: {found[:, :, 0].sum():.0f} trades, every bit equal")
+    ledgers = assert_same_everywhere(strategy, genomes, [bars], [Window.whole(bars)])
+    assert ledgers[:, :, 0].sum() > 0, "nothing was compared"
+    print(f"trends: {ledgers[:, :, 0].sum():.0f} trades, every bit equal")
     prices = {name: getattr(bars, name) * 1e305 for name in ("open", "high", "low", "close")}
     huge = replace(bars, **prices)
     assert_same_everywhere(strategy, genomes, [huge], [Window.whole(huge)])
@@ -219,13 +219,13 @@ def compare_forms():
             whole([0, 2, 1]),
             130,
         )
-        found = [torch.full((3, 3), -1, dtype=torch.int64) for _ in range(2)]
-        for words_of in found:
+        arrays = [torch.full((3, 3), -1, dtype=torch.int64) for _ in range(2)]
+        for words_of in arrays:
             decider.decide(
                 specialization.CodedComparison(said, left, right, relation), read, words_of
             )
         assert list(decider._is_equal.values()) == [True], (left, right, relation)
-        assert torch.equal(*found), (left, right, relation)
+        assert torch.equal(*arrays), (left, right, relation)
     print(f"forms: {FORMS} comparisons, every bit equal")
 
 
@@ -251,15 +251,15 @@ def compare_asks(data, seed, charged):
     """Any mixture of forms, conditions, sessions and delays, in windows from one bar on."""
     bars = jumping(make_bars(seed, 64 + seed % 137, gaps=0.02, flat=0.05), seed)
     given_asks = data.draw(asks(bars, most=2))
-    found = [data.draw(windows_of(bars)) for _ in range(2)]
-    windows = np.array([(window.start, window.end) for window in found], np.int64)
+    actual = [data.draw(windows_of(bars)) for _ in range(2)]
+    windows = np.array([(window.start, window.end) for window in actual], np.int64)
     expected, listed = by_cpu(bars, given_asks, charged, windows)
     charges = np.array([charged.per_side, charged.min_risk, charged.risk_fraction])
     device = SeriesAccounts(upload_prices(bars, HOST), charges, 2**26, HOST)
-    asked = on_device(*population_of(bars, given_asks))
-    found = np.concatenate(list(device.fold(*asked, windows)))
-    assert_same_bits(expected, found, "accumulators")
-    for left, right in zip(listed, device.ledgers(*asked, windows), strict=True):
+    inputs = on_device(*population_of(bars, given_asks))
+    actual = np.concatenate(list(device.fold(*inputs, windows)))
+    assert_same_bits(expected, actual, "accumulators")
+    for left, right in zip(listed, device.ledgers(*inputs, windows), strict=True):
         assert_same_ledgers(left, right, "ledgers")
     SEEN.append(expected[:, :, 0].sum())
 
@@ -311,8 +311,8 @@ def READS(form, k):  # noqa: N802
 def following_of(words):
     """For each word the first from there on that is not 0; how many words there are without one."""
     count = words.shape[1]
-    places = np.where(words == 0, count, np.arange(count))
-    padded = np.pad(places, ((0, 0), (0, 1)), constant_values=count)
+    indices = np.where(words == 0, count, np.arange(count))
+    padded = np.pad(indices, ((0, 0), (0, 1)), constant_values=count)
     return whole(np.minimum.accumulate(padded[:, ::-1], axis=1)[:, ::-1])
 
 
@@ -332,8 +332,8 @@ def compare_aligned():
     """A strategy that reads a column of the bars' own file."""
     series = [moody_bars(17, 130), moody_bars(4, 40)]
     windows = [Window(0, 10, 130), Window.whole(series[1], 1)]
-    found = assert_same_everywhere(MOODY, population(MOODY, 2, seed=2), series, windows)
-    trades = found[:, :, 0].sum()
+    ledgers = assert_same_everywhere(MOODY, population(MOODY, 2, seed=2), series, windows)
+    trades = ledgers[:, :, 0].sum()
     assert trades > 20, "nothing was compared"
     print(f"aligned: {trades:.0f} trades, every bit equal")
 

@@ -37,9 +37,9 @@ def _patching_once(patch):
     patched = set()
 
     def patch_once(function):
-        place = id(function.__globals__)
-        if place not in patched:
-            patched.add(place)
+        key = id(function.__globals__)
+        if key not in patched:
+            patched.add(key)
             patch(function)
         return interpreter._LangPatchScope()
 
@@ -79,10 +79,10 @@ def _refuse_overflow(self, left, right, operation):
     if kind.int_bitwidth >= 64:
         return
     wide = (operand.handle.data.astype(np.int64) for operand in (left, right))
-    found = OPERATIONS[operation.__name__](*wide)
+    result = OPERATIONS[operation.__name__](*wide)
     lowest, highest = kind.get_int_min_value(), kind.get_int_max_value()
-    assert lowest <= found.min(), f"{kind} overflows downwards by {operation.__name__}"
-    assert found.max() <= highest, f"{kind} overflows by {operation.__name__}"
+    assert lowest <= result.min(), f"{kind} overflows downwards by {operation.__name__}"
+    assert result.max() <= highest, f"{kind} overflows by {operation.__name__}"
 
 
 def _begin_tensor(self, handle, type):

@@ -53,7 +53,7 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
         checks=dict.fromkeys(CHECKS, True),
         why={"delay": why},
     )
-    found = Judgement(
+    base = Judgement(
         verdict=Verdict("not_judged", ""),
         pick=PickRecord(member, {"ema_fast": 20}, 3.0, 60, mean_r=0.31),
         null=NullRecord(199, "day", null_kind(0), null_kind(1)),
@@ -70,14 +70,14 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
     )  # fmt: skip
     changes = {
         "invalid": {"causal": CausalRecord(60, 8, 400, 3, "SYMBOL, bars from 412 on")},
-        "too_little": {"pick": replace(found.pick, trades=12)},
+        "too_little": {"pick": replace(base.pick, trades=12)},
         "not_judged": {"null": None},
         "luck": {"null": NullRecord(199, "day", null_kind(6))},
-        "lost": {"pick": replace(found.pick, strength=-5.9, mean_r=-0.61)},
-        "weak": {"folds": replace(found.folds, psr=0.5)},
+        "lost": {"pick": replace(base.pick, strength=-5.9, mean_r=-0.61)},
+        "weak": {"folds": replace(base.folds, psr=0.5)},
         "holds": {"robust": replace(robust, checks={**robust.checks, "delay": False})},
     }
-    return replace(found, **changes.get(grade, {}))
+    return replace(base, **changes.get(grade, {}))
 
 
 def record_judgement(path, found):

@@ -39,15 +39,15 @@ def write_bars(path, bars):
 def recorded_run(folder, bars, **settings):
     """Record a small run on bars in a folder; the path of its directory."""
     data = write_bars(folder / f"{bars.symbol.lower()}.csv", bars)
-    given = {"judge": False, "data": [data], "runs": str(folder / "runs")}
-    return evolve({**SMALL, **given, **settings}).path
+    defaults = {"judge": False, "data": [data], "runs": str(folder / "runs")}
+    return evolve({**SMALL, **defaults, **settings}).path
 
 
 def judged(path, **plan):
     """What a plan finds out about a run, by default nothing that takes long."""
     # As for whoever asks: null searches go with a look for later bars.
-    given = {"folds": 0, "blocks": 0, "causal": plan.get("null", 0) > 0, **plan}
-    return judge_run(path, Plan(**given), {}, lambda *told: None)
+    defaults = {"folds": 0, "blocks": 0, "causal": plan.get("null", 0) > 0, **plan}
+    return judge_run(path, Plan(**defaults), {}, lambda *told: None)
 
 
 def child_judge(path, searches):

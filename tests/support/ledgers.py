@@ -40,4 +40,4 @@ def collected(bars, *ledgers):
     """Trades of ledgers, each in a window of its own over the same bars, all but one held out."""
     roles = ["search", *["held_out"] * len(ledgers)]
     windows = [Window(0, i * 100, (i + 1) * 100, roles[i]) for i in range(len(ledgers))]
-    return collect_trades([ledger_of(one) for one in ledgers], windows, [bars], COSTS)
+    return collect_trades([ledger_of(trades) for trades in ledgers], windows, [bars], COSTS)

@@ -45,7 +45,9 @@ def losing_market(trades):
 def joined(*markets):
     """Markets of this module, one after the other."""
     names = ("open", "high", "low", "close", "volume")
-    columns = {name: np.concatenate([getattr(one, name) for one in markets]) for name in names}
+    columns = {
+        name: np.concatenate([getattr(market, name) for market in markets]) for name in names
+    }
     return _bars(**columns)
 
 

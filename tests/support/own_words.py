@@ -48,9 +48,9 @@ def centred(bars, n):
 @indicator(warm_up=40)
 def repaints(bars):
     """The highest high so far; that of the last forty bars is changed afterwards."""
-    found = np.maximum.accumulate(bars.high)
-    found[-40:] = found[-1]
-    return found
+    highest = np.maximum.accumulate(bars.high)
+    highest[-40:] = highest[-1]
+    return highest
 
 
 @indicator(warm_up=0)
@@ -68,18 +68,18 @@ NOT_CAUSAL = (reversed_sum, whole_mean, centred, repaints, reads_what_it_was_cut
 @indicator(warm_up=0)
 def peeks_once(bars):
     """The close, but at one bar the next one."""
-    found = bars.close.copy()
-    found[777:778] = bars.close[778:779] if len(found) > 778 else found[777:778]
-    return found
+    values = bars.close.copy()
+    values[777:778] = bars.close[778:779] if len(values) > 778 else values[777:778]
+    return values
 
 
 @indicator(warm_up=0)
 def flags_once(bars):
     """Nothing, but once it warns of a bar that is still to come."""
-    found = np.full(len(bars), np.nan)
-    found[:776] = 0.0
-    found[777:778] = 1.0 if len(found) > 780 else 0.0
-    return found
+    flags = np.full(len(bars), np.nan)
+    flags[:776] = 0.0
+    flags[777:778] = 1.0 if len(flags) > 780 else 0.0
+    return flags
 
 
 LONGEST = []

@@ -17,17 +17,17 @@ def unpacked(text):
     (length,) = struct.unpack("<I", content[:4])
     start = -(-(4 + length) // 8) * 8
 
-    def array(place):
-        if "$" not in place:
-            return place
-        count = int(np.prod(place["shape"]))
-        found = np.frombuffer(content, KINDS[place["$"]], count, start + place["at"])
-        return found.reshape(place["shape"])
+    def array(node):
+        if "$" not in node:
+            return node
+        count = int(np.prod(node["shape"]))
+        values = np.frombuffer(content, KINDS[node["$"]], count, start + node["at"])
+        return values.reshape(node["shape"])
 
     return json.loads(content[4 : 4 + length], object_hook=array)
 
 
 def data_of(page):
     """Everything that a page draws."""
-    found = re.search(r'id="packed-data">([^<]*)<', page)
-    return unpacked(found[1])
+    match = re.search(r'id="packed-data">([^<]*)<', page)
+    return unpacked(match[1])

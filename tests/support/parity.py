@@ -19,9 +19,11 @@ def assert_same_bits(expected, actual, what):
     wrong = is_different.any(axis=1).reshape(expected.shape)
     if expected.dtype.kind == "f":
         wrong |= np.isnan(expected) != np.isnan(actual)
-    places = np.argwhere(wrong)
-    shown = [(tuple(p), expected[tuple(p)], actual[tuple(p)]) for p in places[:10]]
-    assert not len(places), f"{what}: {len(places)} differ, first (place, expected, actual) {shown}"
+    differing = np.argwhere(wrong)
+    shown = [(tuple(p), expected[tuple(p)], actual[tuple(p)]) for p in differing[:10]]
+    assert not len(differing), (
+        f"{what}: {len(differing)} differ, first (place, expected, actual) {shown}"
+    )
 
 
 def assert_same_trades(reference, engine, genomes):
@@ -29,8 +31,8 @@ def assert_same_trades(reference, engine, genomes):
     accumulators = engine.evaluate(genomes)
     assert accumulators.shape == (len(genomes), len(engine.windows), len(ACCUMULATORS))
     listed = list(engine.ledgers(genomes))
-    for one, several in zip(engine.trades(genomes[0]), listed[0], strict=True):
-        assert not compare_ledgers(one, several), "one individual at a time"
+    for alone, several in zip(engine.trades(genomes[0]), listed[0], strict=True):
+        assert not compare_ledgers(alone, several), "one individual at a time"
     for i, (genome, actual) in enumerate(zip(genomes, listed, strict=True)):
         expected = reference.trades(genome)
         for w, (left, right) in enumerate(zip(expected, actual, strict=True)):
@@ -48,13 +50,13 @@ def assert_same_accounts(expected, actual, genomes):
     (left, mine), (right, other) = (engine.list_results(genomes) for engine in (expected, actual))
     assert_same_bits(left, right, "accumulators beside results")
     assert_same_bits(mine.counts, other.counts, "trades of results")
-    for place in np.ndindex(mine.counts.shape):
+    for index in np.ndindex(mine.counts.shape):
         for name in ("exit_ns", "r", "side"):
             columns = [
-                getattr(one, name)[one.firsts[place] : one.firsts[place] + one.counts[place]]
+                getattr(one, name)[one.firsts[index] : one.firsts[index] + one.counts[index]]
                 for one in (mine, other)
             ]
-            assert_same_bits(*columns, f"{name} of {place}")
+            assert_same_bits(*columns, f"{name} of {index}")
     folded = [engine.evaluate_account(genomes) for engine in (expected, actual)]
     for one, another in zip(*folded, strict=True):
         assert_same_bits(one, another, "windows as one account")

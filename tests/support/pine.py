@@ -25,9 +25,9 @@ class State:
     def __init__(self):
         self.kept, self.past, self.below = {}, {}, {}
 
-    def at(self, place):
+    def at(self, key):
         """The state of a call that stands at a place."""
-        return self.below.setdefault(place, State())
+        return self.below.setdefault(key, State())
 
     def keep(self, bar, name, value):
         """Note the value of a series at a bar."""
@@ -56,16 +56,16 @@ class Program:
         if not is_inner:
             self._end()
             self.is_type = line.startswith("type ")
-        if found := re.fullmatch(r"(\w+)\((.*)\) =>", line):
-            names = [one.split()[-1] for one in found[2].split(", ") if one]
+        if match := re.fullmatch(r"(\w+)\((.*)\) =>", line):
+            names = [parameter.split()[-1] for parameter in match[2].split(", ") if parameter]
             self.inner, self.outer, self.kept = {*names}, self.kept, set()
-            self.source.append(f"def {found[1]}({', '.join(['S', *names])}):")
+            self.source.append(f"def {match[1]}({', '.join(['S', *names])}):")
             self.source += [f"    S.keep(T.bar_index, {name!r}, {name})" for name in names]
-        elif found := re.fullmatch(r"type (\w+)", line):
-            self.source.append(f"class {found[1]}(Fields):")
-        elif found := re.fullmatch(r"(else if|if) (.*)", line):
-            word = {"if": "if", "else if": "elif"}[found[1]]
-            self.source.append(f"{indent}{word} {self._expression(found[2])}:")
+        elif match := re.fullmatch(r"type (\w+)", line):
+            self.source.append(f"class {match[1]}(Fields):")
+        elif match := re.fullmatch(r"(else if|if) (.*)", line):
+            word = {"if": "if", "else if": "elif"}[match[1]]
+            self.source.append(f"{indent}{word} {self._expression(match[2])}:")
         elif line == "else":
             self.source.append(f"{indent}else:")
         else:
@@ -78,27 +78,27 @@ class Program:
             self.inner, self.kept = None, self.outer
 
     def _statement(self, line):
-        if found := re.fullmatch(rf"var {TYPES}(\w+) = (.*)", line):
-            self.kept.add(found[1])
-            place = f"S.kept[{found[1]!r}]"
-            return f"if {found[1]!r} not in S.kept: {place} = {self._expression(found[2])}"
-        if found := re.fullmatch(r"([\w.]+) := (.*)", line):
-            return f"{self._expression(found[1])} = {self._expression(found[2])}"
-        if found := re.fullmatch(rf"{TYPES}?(\w+) = (.*)", line):
+        if match := re.fullmatch(rf"var {TYPES}(\w+) = (.*)", line):
+            self.kept.add(match[1])
+            variable = f"S.kept[{match[1]!r}]"
+            return f"if {match[1]!r} not in S.kept: {variable} = {self._expression(match[2])}"
+        if match := re.fullmatch(r"([\w.]+) := (.*)", line):
+            return f"{self._expression(match[1])} = {self._expression(match[2])}"
+        if match := re.fullmatch(rf"{TYPES}?(\w+) = (.*)", line):
             if self.inner is not None:
-                self.inner.add(found[1])
-            value = self._expression(found[2])
+                self.inner.add(match[1])
+            value = self._expression(match[2])
             if self.is_type:
-                return f"{found[1]} = {value}"
-            return f"{found[1]} = S.keep(T.bar_index, {found[1]!r}, {value})"
+                return f"{match[1]} = {value}"
+            return f"{match[1]} = S.keep(T.bar_index, {match[1]!r}, {value})"
         return self._expression(line)
 
     def _expression(self, text):
         self.tokens = TOKEN.findall(text)
         assert "".join(self.tokens) == re.sub(r'\s+(?=(?:[^"]*"[^"]*")*[^"]*$)', "", text), text
-        found = self._ternary()
+        expression = self._ternary()
         assert not self.tokens, (text, self.tokens)
-        return found
+        return expression
 
     def _next(self, *wanted):
         return self.tokens.pop(0) if self.tokens and self.tokens[0] in wanted else None
@@ -107,9 +107,9 @@ class Program:
         test = self._joined(0)
         if not self._next("?"):
             return test
-        one = self._ternary()
+        first = self._ternary()
         assert self._next(":")
-        return f"({one} if {test} else {self._ternary()})"
+        return f"({first} if {test} else {self._ternary()})"
 
     def _joined(self, level):
         if level == len(LEVELS):
@@ -127,34 +127,34 @@ class Program:
     def _followed(self):
         token = self.tokens.pop(0)
         if token == "(":
-            found = self._ternary()
+            code = self._ternary()
             assert self._next(")")
-            return found
+            return code
         assert token[0].isalnum() or token[0] in '_"', token
-        found = {"true": "True", "false": "False"}.get(token, token)
+        code = {"true": "True", "false": "False"}.get(token, token)
         if token in self.kept:
-            found = f"S.kept[{token!r}]"
+            code = f"S.kept[{token!r}]"
         while sign := self._next(".", "(", "["):
             if sign == ".":
-                found += f".{self.tokens.pop(0)}"
+                code += f".{self.tokens.pop(0)}"
             elif sign == "[":
                 state = "S" if self.inner is not None and token in self.inner else "G"
-                found = f"{state}.ago(T.bar_index, {token!r}, {self._ternary()})"
+                code = f"{state}.ago(T.bar_index, {token!r}, {self._ternary()})"
                 assert self._next("]")
             else:
-                found = self._call(found)
-        return found
+                code = self._call(code)
+        return code
 
     def _call(self, name):
         self.places += 1
-        given = [f"S.at({self.places})"] if name.startswith(("f_", "ta.", "math.sum")) else []
+        arguments = [f"S.at({self.places})"] if name.startswith(("f_", "ta.", "math.sum")) else []
         while not self._next(")"):
             if len(self.tokens) > 1 and self.tokens[1] == "=":
-                given.append(f"{self.tokens.pop(0)}{self.tokens.pop(0)}{self._ternary()}")
+                arguments.append(f"{self.tokens.pop(0)}{self.tokens.pop(0)}{self._ternary()}")
             else:
-                given.append(self._ternary())
+                arguments.append(self._ternary())
             assert self._next(",") or self.tokens[0] == ")"
-        return f"{'is_na' if name == 'na' else name}({', '.join(given)})"
+        return f"{'is_na' if name == 'na' else name}({', '.join(arguments)})"
 
 
 class Fields(SimpleNamespace):

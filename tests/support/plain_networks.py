@@ -102,19 +102,21 @@ def trained_alone(trainer, stack, model):
     """Forecasts [Q] of one network of a stack, trained alone from the same beginning."""
     how, device = trainer._how, trainer._how.device
     begun = trainer._split_weights(trainer._initialize_weights(stack)[model : model + 1].cpu())
-    network = MODULES[how.model]({name: one[0] for name, one in begun.items()}).to(device)
+    network = MODULES[how.model]({name: values[0] for name, values in begun.items()}).to(device)
     features, targets = trainer._features, trainer._targets
-    centre, scale = (torch.from_numpy(one[model]).to(device) for one in (stack.centre, stack.scale))
+    centre, scale = (
+        torch.from_numpy(values[model]).to(device) for values in (stack.centre, stack.scale)
+    )
     mean, spread = stack.targets[model].tolist()
-    places = torch.from_numpy(stack.places[model]).to(device)
+    positions = torch.from_numpy(stack.places[model]).to(device)
     back = torch.arange(1 - how.window, 1, device=device)
 
     def windows(rows):
-        found = (features[rows[:, None] + back] - centre) / scale
-        return found.clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS)
+        prediction = (features[rows[:, None] + back] - centre) / scale
+        return prediction.clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS)
 
     optimizer = torch.optim.AdamW(network.parameters(), lr=how.rate, weight_decay=how.decay)
-    for step, rows in enumerate(places):
+    for step, rows in enumerate(positions):
         optimizer.param_groups[0]["lr"] = (
             how.rate * 0.5 * (1 + math.cos(math.pi * step / how.steps))
         )
@@ -123,7 +125,7 @@ def trained_alone(trainer, stack, model):
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), LARGEST_STEP)
         optimizer.step()
-    asked = torch.from_numpy(stack.asked[model]).to(device)
+    requests = torch.from_numpy(stack.asked[model]).to(device)
     with torch.no_grad():
-        found = torch.cat([network(windows(rows)) for rows in asked.split(ASKED_AT_ONCE)])
-    return (mean + spread * found).cpu().numpy()
+        prediction = torch.cat([network(windows(rows)) for rows in requests.split(ASKED_AT_ONCE)])
+    return (mean + spread * prediction).cpu().numpy()

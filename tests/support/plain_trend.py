@@ -56,9 +56,9 @@ def _average(close, family, n, order, is_script):
         return _mean(close, n, order)
     if family == 1:
         raw = 2 * _weighted(close, n // 2, order) - _weighted(close, n, order)
-        found = np.full(len(close), np.nan)
-        found[n - 1 :] = _weighted(raw[n - 1 :], int(np.sqrt(n)), order)
-        return found
+        average = np.full(len(close), np.nan)
+        average[n - 1 :] = _weighted(raw[n - 1 :], int(np.sqrt(n)), order)
+        return average
     if family == 2:
         return _weighted(close, n, order)
     if family == 4:
@@ -71,12 +71,12 @@ def _windows(values, n):
 
 
 def _mean(values, n, order):
-    found = np.full(len(values), np.nan)
+    means = np.full(len(values), np.nan)
     if len(values) >= n:
-        found[n - 1 :] = (
+        means[n - 1 :] = (
             _windows(values, n).mean(axis=1) if order == "window" else _running(values, n) / n
         )
-    return found
+    return means
 
 
 def _running(values, n):
@@ -85,30 +85,30 @@ def _running(values, n):
 
 
 def _weighted(values, n, order):
-    found = np.full(len(values), np.nan)
+    means = np.full(len(values), np.nan)
     if len(values) < n:
-        return found
+        return means
     weights = np.arange(1, n + 1)
     if order == "window":
-        found[n - 1 :] = _windows(values, n) @ weights / weights.sum()
+        means[n - 1 :] = _windows(values, n) @ weights / weights.sum()
     else:
-        found[n - 1 :] = np.convolve(values, weights[::-1], "valid") / weights.sum()
-    return found
+        means[n - 1 :] = np.convolve(values, weights[::-1], "valid") / weights.sum()
+    return means
 
 
 @njit
 def _smoothed(values, n, seeds):
-    found = np.full(len(values), np.nan)
+    means = np.full(len(values), np.nan)
     y = np.nan
     for t in range(len(values)):
         y = seeds[t] if np.isnan(y) else y + (2.0 / (n + 1)) * (values[t] - y)
-        found[t] = y
-    return found
+        means[t] = y
+    return means
 
 
 @njit
 def _kaufman(close, n, is_script):
-    found = np.empty(len(close))
+    averages = np.empty(len(close))
     k = 0.0 if is_script else close[0]
     for t in range(len(close)):
         q = 0.0
@@ -119,14 +119,14 @@ def _kaufman(close, n, is_script):
             q = abs(close[t] - close[t - n]) / path if path > 0 else 0.0
         if is_script or t >= n:
             k += (q * 0.602 + 0.064) ** 2 * (close[t] - k)
-        found[t] = k
-    return found
+        averages[t] = k
+    return averages
 
 
 @njit
 def _signal(close, average, band):
     """1 where price crosses over its average, -1 where it crosses under, else as before."""
-    found = np.zeros(len(close), np.int64)
+    signals = np.zeros(len(close), np.int64)
     s = 0
     for t in range(1, len(close)):
         here, before = close[t] - average[t], close[t - 1] - average[t - 1]
@@ -135,13 +135,13 @@ def _signal(close, average, band):
             s = 1
         elif here < -width and before >= -width_before:
             s = -1
-        found[t] = s
-    return found
+        signals[t] = s
+    return signals
 
 
 @njit
 def _equity(signal, start, r, flat, cutout, repeats):
-    found = np.full(len(signal), np.nan)
+    equity = np.full(len(signal), np.nan)
     e = max(start, 0.25)
     step = flat
     for t in range(cutout, len(signal)):
@@ -153,5 +153,5 @@ def _equity(signal, start, r, flat, cutout, repeats):
             elif not repeats:
                 step = flat
             e = max(e * step, 0.25)
-        found[t] = e
-    return found
+        equity[t] = e
+    return equity

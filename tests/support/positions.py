@@ -166,10 +166,10 @@ def by_cpu(bars, asks, costs, windows, threads=1):
     prices = build_extremes(bars.open, bars.high, bars.low, bars.close)
     population, rows, _ = population_of(bars, asks)
     charges = Charges(costs.per_side, costs.min_risk, costs.risk_fraction)
-    given = prices, population, charges, np.array(windows, np.int64), THREADS[threads]
-    found = fold_population(*given), list_population(*given)
+    inputs = prices, population, charges, np.array(windows, np.int64), THREADS[threads]
+    outputs = fold_population(*inputs), list_population(*inputs)
     assert rows.ndim == 2, "rows are there as long as their addresses are read"
-    return found
+    return outputs
 
 
 def everywhere(bars, asks, costs, windows, *, forms, threads=1):
@@ -236,12 +236,15 @@ def _ask(draw, rng, bars, chosen):
         tuple(_form(draw, rng, bars, kind, side) for kind, side in zip(pair, signs, strict=True))
         for pair, signs in zip(chosen, ((1, -1), (-1, 1), (1, -1)), strict=True)
     )
-    asked = (exits(), exits())
+    conditions = (exits(), exits())
     minute = draw(st.sampled_from([1, 300, 720, 1195, 1440]))
     offset = draw(st.sampled_from([0, 330, -300, 840, -840]))
     return Ask(
         entries=(condition(draw(share)), condition(draw(share))),
-        exits=tuple(None if one is None else condition(one) for one in asked),
+        exits=tuple(
+            None if condition_number is None else condition(condition_number)
+            for condition_number in conditions
+        ),
         stops=stops,
         targets=targets,
         trails=trails,

@@ -141,32 +141,32 @@ class Drawn:
 
     def strategy(self):
         """A whole strategy."""
-        parts = {}
+        arguments = {}
         sides = self.one_of((("long",), ("short",), ("long", "short")))
         for side in sides:
-            parts[side] = self.condition()
+            arguments[side] = self.condition()
             if self.chance(0.5):
-                parts[f"exit_{side}"] = self.condition(1)
-        parts["stop"] = w.by_side(self.stop(is_long=True), self.stop(is_long=False))
+                arguments[f"exit_{side}"] = self.condition(1)
+        arguments["stop"] = w.by_side(self.stop(is_long=True), self.stop(is_long=False))
         if self.chance(0.6):
-            parts["target"] = w.by_side(self.target(), self.target())
+            arguments["target"] = w.by_side(self.target(), self.target())
         if self.chance(0.4):
             form = (
                 w.from_entry(self.distance())
                 if self.chance(0.5)
                 else w.share(self.real(0.001, 0.6))
             )
-            parts["trail"] = w.trail(form, after=self.real(0, 2))
+            arguments["trail"] = w.trail(form, after=self.real(0, 2))
         if self.chance(0.3):
-            parts["break_even"] = self.real(0, 2)
+            arguments["break_even"] = self.real(0, 2)
         if self.chance(0.5):
-            parts["max_hold"] = self.length(1, 40)
+            arguments["max_hold"] = self.length(1, 40)
         if self.chance(0.4):
             minute = self.one_of((1440, 600, 1195))
-            parts["session"] = w.session_exit(minute, self.one_of(OFFSETS))
+            arguments["session"] = w.session_exit(minute, self.one_of(OFFSETS))
         if self.chance(0.2):
-            parts["delay"] = w.whole("late", 1, 0, 3) if self.chance(0.5) else 2
-        return strategy("Drawn.", **parts)
+            arguments["delay"] = w.whole("late", 1, 0, 3) if self.chance(0.5) else 2
+        return strategy("Drawn.", **arguments)
 
 
 def drawn_strategy(seed, higher=(60, 240)):

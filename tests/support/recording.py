@@ -88,6 +88,6 @@ def quick_directory():
     What a kill or damage does to files is the same there, and no test waits for a disk.
     """
     memory = Path("/dev/shm")
-    place = memory if os.access(memory, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="runs-test-", dir=place) as name:
+    folder = memory if os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="runs-test-", dir=folder) as name:
         yield Path(name)

@@ -217,8 +217,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.state.calls.append(Call(self.path, headers, time.monotonic()))
         self.close_connection = True
         if headers.get("authorization") != f"Bearer {self.state.key}":
-            given = headers.get("authorization", "nothing")
-            self.send_json(401, {"status": "ERROR", "error": f"Unknown API Key {given}"})
+            key = headers.get("authorization", "nothing")
+            self.send_json(401, {"status": "ERROR", "error": f"Unknown API Key {key}"})
             return
         if self._is_too_often():
             self.send_json(429, {"status": "ERROR", "error": "You've exceeded the maximum"})
@@ -256,12 +256,12 @@ class _Handler(BaseHTTPRequestHandler):
         return most is not None and len(recent) > most
 
     def _page(self):
-        parts = urlsplit(self.path)
-        asked = dict(parse_qsl(parts.query))
-        _, _, _, _, symbol, _, multiplier, span, start, end = unquote(parts.path).split("/")
+        address = urlsplit(self.path)
+        query = dict(parse_qsl(address.query))
+        _, _, _, _, symbol, _, multiplier, span, start, end = unquote(address.path).split("/")
         step_ms = int(multiplier) * SPANS_MS[span]
         start_ms, end_ms = int(start), int(end)
-        limit = min(int(asked.get("limit", 5000)), self.state.page_bases)
+        limit = min(int(query.get("limit", 5000)), self.state.page_bases)
         last_ms = min(end_ms, start_ms + limit * BASE_MS[span] - 1)
         last_ms = max(last_ms, start_ms + step_ms - 1)
         times = times_of(symbol, start_ms, last_ms, step_ms, self.state.without)
@@ -270,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
             "ticker": symbol,
             "queryCount": len(rows),
             "resultsCount": len(rows),
-            "adjusted": asked.get("adjusted", "true") == "true",
+            "adjusted": query.get("adjusted", "true") == "true",
             "status": self.state.status,
             "request_id": "0123456789abcdef",
             "count": len(rows),
@@ -281,9 +281,9 @@ class _Handler(BaseHTTPRequestHandler):
                 for t, o, h, low, c, v in rows
             ]
         if last_ms < end_ms:
-            place = f"/v2/aggs/ticker/{symbol}/range/{multiplier}/{span}/{last_ms + 1}/{end_ms}"
-            extra = f"adjusted={asked.get('adjusted', 'true')}&limit={limit}&sort=asc"
-            page["next_url"] = f"{self.state.url}{place}?cursor=bGltaXQ&{extra}"
+            next_page = f"/v2/aggs/ticker/{symbol}/range/{multiplier}/{span}/{last_ms + 1}/{end_ms}"
+            extra = f"adjusted={query.get('adjusted', 'true')}&limit={limit}&sort=asc"
+            page["next_url"] = f"{self.state.url}{next_page}?cursor=bGltaXQ&{extra}"
         return page
 
     def _columns(self, times):

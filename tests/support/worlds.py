@@ -100,11 +100,11 @@ def random_genomes(spec, count, seed):
 
 def loosened(spec, genomes):
     """The same genomes with thresholds that hold at most bars."""
-    found = genomes.copy()
-    found[:, [gene.unit == "std" for gene in spec.layout.genes]] = -1.0
+    moved = genomes.copy()
+    moved[:, [gene.unit == "std" for gene in spec.layout.genes]] = -1.0
     if "close_z_max" in spec.layout.names:
-        found[:, spec.layout.index("close_z_max")] = 1.0
-    return found
+        moved[:, spec.layout.index("close_z_max")] = 1.0
+    return moved
 
 
 @st.composite

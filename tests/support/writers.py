@@ -65,10 +65,10 @@ def cache_part(folder, number):
 
 def keep_row(folder, number):
     """A row of an own indicator, kept for the next run."""
-    own = dataclasses.replace(efficiency.own, kept=RowCache(folder))
+    definition = dataclasses.replace(efficiency.own, kept=RowCache(folder))
     values, series = (2 + number % NAMES,), Series.of(market(0))
     with mock.patch.object(kept_rows, "WORTH_S", -1e9):
-        row = own.row(series, values)
+        row = definition.row(series, values)
     assert row.tobytes() == efficiency.own.row(series, values).tobytes()
     # The next time it is written again.
     next(folder.rglob(f"{values[0]}.row")).unlink()

@@ -207,19 +207,19 @@ def sharpe_over_time(days: Ints, ratios: Floats, label: str) -> Chart:
 def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
     """A line of equity and the drawdown below it."""
     fallen = drawdown(curve)
-    parts = ((curve.value, "y", {"width": 2}), (fallen, "y2", {"width": 1}))
+    lines = ((curve.value, "y", {"width": 2}), (fallen, "y2", {"width": 1}))
     traces: list[Trace] = []
-    for values, place, width in parts:
+    for values, y_axis, width in lines:
         at = select_plot_points(values)
         traces.append(
             scatter(
                 "lines",
                 milliseconds(curve.time_ns[at]),
                 values[at],
-                yaxis=place,
+                yaxis=y_axis,
                 name=name(label),
                 legendgroup=name(label),
-                showlegend=place == "y",
+                showlegend=y_axis == "y",
                 line={"color": colour, "shape": shape, **width},
             )
         )
@@ -248,8 +248,14 @@ def _shade(part: Part, kind: int) -> Layout:
 
 def _label(part: Part) -> Layout:
     """The name of a part, at its top left."""
-    place = {"x": part.start_ns / 1e6, "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "top"}
-    return {**place, "text": part.name, "showarrow": False, "font": {"size": 11}}
+    anchor = {
+        "x": part.start_ns / 1e6,
+        "xanchor": "left",
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "top",
+    }
+    return {**anchor, "text": part.name, "showarrow": False, "font": {"size": 11}}
 
 
 def _first_parts(parts: Sequence[Part]) -> list[Part]:
@@ -269,14 +275,16 @@ def _join_curves(curves: Sequence[Curve]) -> tuple[Floats, Floats]:
 
 def _months_words(years: Ints, table: Floats) -> str:
     """How many months gained, and the best and the worst of them."""
-    found = [
+    months = [
         (value, f"{MONTHS[month]} {year}")
         for year, row in zip(years.tolist(), table.tolist(), strict=True)
         for month, value in enumerate(row[:12])
         if np.isfinite(value)
     ]
-    if not found:
+    if not months:
         return "no month"
-    gained = sum(value > 0 for value, _ in found)
-    told = (f"{when} with {fraction(value)}" for value, when in (max(found), min(found)))
-    return f"{gained} of {format_count(len(found), 'month')} gained; best " + ", worst ".join(told)
+    gained = sum(value > 0 for value, _ in months)
+    extremes = (f"{when} with {fraction(value)}" for value, when in (max(months), min(months)))
+    return f"{gained} of {format_count(len(months), 'month')} gained; best " + ", worst ".join(
+        extremes
+    )

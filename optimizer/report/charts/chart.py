@@ -90,8 +90,8 @@ def axis(title: str, **more: object) -> Layout:
 
 def scatter(mode: str, x: object = None, y: object = None, **more: object) -> Trace:
     """Points or lines, by plotly's names of its properties; places may follow later."""
-    places = {} if x is None else {"x": x, "y": y}
-    return {"type": "scatter", "mode": mode, **places, **more}
+    coordinates = {} if x is None else {"x": x, "y": y}
+    return {"type": "scatter", "mode": mode, **coordinates, **more}
 
 
 def bar(x: object, y: object, **more: object) -> Trace:
@@ -103,14 +103,14 @@ def upright(x: float, text: str, *, side: str) -> Layout:
     """A dotted line at a place of the horizontal axis; its words are anchored at their `side`."""
     ends = {"x0": x, "x1": x, "xref": "x", "y0": 0, "y1": 1, "yref": "paper"}
     line = {"type": "line", **ends, "line": {"color": ORANGE, "width": 2, "dash": "dot"}}
-    place = {"x": x, "xref": "x", "y": 1, "yref": "paper", "xanchor": side, "yanchor": "top"}
-    return {"shapes": [line], "annotations": [{**place, "text": text, "showarrow": False}]}
+    anchor = {"x": x, "xref": "x", "y": 1, "yref": "paper", "xanchor": side, "yanchor": "top"}
+    return {"shapes": [line], "annotations": [{**anchor, "text": text, "showarrow": False}]}
 
 
 def milliseconds(time_ns: npt.NDArray[np.int64]) -> Floats:
     """Times as plotly takes them: milliseconds since 1970 UTC."""
-    found: Floats = time_ns.astype(np.float64) / 1e6
-    return found
+    times: Floats = time_ns.astype(np.float64) / 1e6
+    return times
 
 
 def select_plot_points(values: Floats, most: int = MOST_POINTS) -> npt.NDArray[np.int64]:

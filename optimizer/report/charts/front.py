@@ -64,8 +64,8 @@ def front_3d(columns: Mapping[str, Floats], names: Sequence[str]) -> Chart:
         "name": "front",
     }
     axes = {
-        f"{place}axis": {k: v for k, v in metric_axis(n).items() if k != "automargin"}
-        for place, n in zip("xyz", names, strict=True)
+        f"{direction}axis": {k: v for k, v in metric_axis(n).items() if k != "automargin"}
+        for direction, n in zip("xyz", names, strict=True)
     }
     alt = f"{format_count(len(members), 'member')}; " + "; ".join(_span(columns, n) for n in names)
     camera = {"eye": {"x": 1.7, "y": 1.6, "z": 0.7}, "center": {"z": -0.12}}
@@ -84,9 +84,9 @@ def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -
     chosen = np.unique(
         np.linspace(0, max(n_members - 1, 0), min(n_members, MOST_LINES)).astype(np.int64)
     )
-    scaled = np.stack([_unit(columns[one]) for one in names], axis=1)  # [F, N]
+    scaled = np.stack([_unit(columns[objective]) for objective in names], axis=1)  # [F, N]
     shade = _unit(columns[colour])
-    titles = [name(words(one)) for one in names]
+    titles = [name(words(objective)) for objective in names]
     data = [
         scatter(
             "lines+markers",
@@ -109,7 +109,8 @@ def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -
     shown = "" if len(chosen) == n_members else f", {len(chosen)} of them evenly chosen"
     alt = (
         f"{format_count(n_members, 'member')}{shown}, each a line from the lowest (bottom) to the "
-        "highest (top) value on the front: " + "; ".join(_span(columns, one) for one in names)
+        "highest (top) value on the front: "
+        + "; ".join(_span(columns, objective) for objective in names)
     )
     ticks = {"tickvals": [0, 1], "ticktext": ["lowest", "highest"], "range": [-0.05, 1.05]}
     layout = {

@@ -29,11 +29,11 @@ PATTERNS = {"shuffled": (BLUE, ""), "mirrored": (ORANGE, "/")}
 """Colour and hatching of each kind of null market: neither alone tells them apart."""
 
 
-def null_strengths(null: NullRecord, own: Number) -> Chart:
+def null_strengths(null: NullRecord, pick_strength: Number) -> Chart:
     """How strong the same search looks on markets without an edge, and the pick's own mark."""
     kinds = {"shuffled": null.shuffled, "mirrored": null.mirrored}
     known = {name: _select_strengths(kind) for name, kind in kinds.items() if kind is not None}
-    marked = [] if own is None else [own]
+    marked = [] if pick_strength is None else [pick_strength]
     edges = np.histogram_bin_edges(np.concatenate([*known.values(), marked]), BARS)
     middle, width, highest = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0], 1
     data: list[Trace] = []
@@ -44,8 +44,8 @@ def null_strengths(null: NullRecord, own: Number) -> Chart:
         marker = {"color": colour, "pattern": {"shape": hatching}}
         label = f"{name} bars"
         data.append(bar(middle, counts, name=label, marker=marker, opacity=0.7))
-    if own is not None:
-        ends, line = np.array([own, own]), {"color": PURPLE, "width": 4}
+    if pick_strength is not None:
+        ends, line = np.array([pick_strength, pick_strength]), {"color": PURPLE, "width": 4}
         data.append(scatter("lines", ends, np.array([0, highest]), name="the pick", line=line))
     layout = {
         # Room for the mark of a pick that is stronger than all of them.
@@ -56,14 +56,16 @@ def null_strengths(null: NullRecord, own: Number) -> Chart:
         "legend": LEGEND,
     }
     alt = "; ".join(_null_words(name, kind) for name, kind in kinds.items() if kind is not None)
-    alt += f"; the pick has {number(own)}"
+    alt += f"; the pick has {number(pick_strength)}"
     return Chart("the same search on markets without an edge", alt, data, layout)
 
 
 def strength_at_costs(robust: RobustRecord) -> Chart:
     """Strength of the pick's trades at multiples of what was charged; 0 is where they end."""
     times = np.array([point.times for point in robust.costs])
-    strengths = [nan if one.strength is None else one.strength for one in robust.costs]
+    strengths = [
+        nan if strength.strength is None else strength.strength for strength in robust.costs
+    ]
     line = {"color": BLUE, "width": 2}
     data = [scatter("lines+markers", times, np.array(strengths), line=line, name="strength")]
     layout: Layout = {
@@ -74,8 +76,8 @@ def strength_at_costs(robust: RobustRecord) -> Chart:
     charged = f"as charged ({number(robust.charged_bp)} basis points a side)"
     named = {0.0: "without costs", 1.0: charged, 2.0: "at twice that"}
     told = [
-        f"{number(one)} {named[point.times]}"
-        for point, one in zip(robust.costs, strengths, strict=True)
+        f"{number(strength)} {named[point.times]}"
+        for point, strength in zip(robust.costs, strengths, strict=True)
         if point.times in named
     ]
     alt = f"strength {', '.join(told)}"
@@ -90,7 +92,7 @@ def strength_at_costs(robust: RobustRecord) -> Chart:
 
 def _select_strengths(kind: NullKind) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Strengths of fronts that have one."""
-    return np.array([one for one in kind.strengths if one is not None], np.float64)
+    return np.array([strength for strength in kind.strengths if strength is not None], np.float64)
 
 
 def _null_words(name: str, kind: NullKind) -> str:

@@ -65,10 +65,10 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
     `customdata` of a mark is the trade's number. Of more than `MOST_MARKS` trades an even
     choice is marked, and `alt` says so.
     """
-    own = np.flatnonzero(trades.series == series)
-    chosen = own
-    if len(own) > MOST_MARKS:
-        chosen = own[np.linspace(0, len(own) - 1, MOST_MARKS).astype(np.int64)]
+    in_series = np.flatnonzero(trades.series == series)
+    chosen = in_series
+    if len(in_series) > MOST_MARKS:
+        chosen = in_series[np.linspace(0, len(in_series) - 1, MOST_MARKS).astype(np.int64)]
     won = trades.r[chosen] > 0
     shorts = chosen[trades.side[chosen] < 0]
     entries = [("entry", chosen[trades.side[chosen] > 0], "triangle-up")]
@@ -87,8 +87,8 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
             )
         ),
     ]
-    alt = format_count(len(own), "trade")
-    if len(chosen) < len(own):
+    alt = format_count(len(in_series), "trade")
+    if len(chosen) < len(in_series):
         alt += f", {len(chosen):,} of them, evenly chosen, are marked; the table holds all"
     return Chart("price and trades", alt, data)
 

@@ -176,14 +176,14 @@ def _heat_words(cells: Grid, known: Floats, metric_name: str, has_pick: bool) ->
         return f"none of {count} is feasible"
     low, high = (metric(metric_name, float(value)) for value in (known.min(), known.max()))
     is_one = cells.counts.max() == 1
-    parts = [
+    sentences = [
         f"{count}, {'one' if is_one else 'the best of those'} in each cell, from {low} to {high}"
         + ("; the ring is the pick" if has_pick else ""),
         "A flat part means that settings nearby do as well, so that exact values matter little; a "
         "cell that stands out alone is more likely luck",
     ]
     if len(known) < cells.counts.size:
-        parts.append("Cells without a feasible candidate are empty")
+        sentences.append("Cells without a feasible candidate are empty")
     if not is_one:
-        parts.append("Where more were tried, the best looks better")
-    return ". ".join(parts)
+        sentences.append("Where more were tried, the best looks better")
+    return ". ".join(sentences)

@@ -92,7 +92,7 @@ def draw_group_results(
         signs = [GREEN if value > 0 else RED for value in values.tolist()]
         data.append(
             bar(
-                [name(one) for one in groups.labels],
+                [name(group_label) for group_label in groups.labels],
                 values,
                 name=label,
                 customdata=groups.trades,
@@ -122,7 +122,7 @@ def extremes(groups: Groups) -> list[int]:
     if len(order) > MOST_GROUPS:
         half = MOST_GROUPS // 2
         order = np.concatenate([order[:half], order[-half:]])
-    return [int(place) for place in order]
+    return [int(index) for index in order]
 
 
 def cost_line(

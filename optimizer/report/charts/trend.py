@@ -64,9 +64,9 @@ def compute_layers(close: Floats, parameters: Sequence[int], *, is_script: bool 
         votes.append(vote)
         averages.append(earned)
         equities.append(run(law.compute_equity)(vote, weight / 10.0, steps, cutout, is_script))
-    parts = np.array(votes), np.array(equities)
-    row = run(law.weigh_votes)(*parts, vote_long, vote_short, cutout)
-    return Layers(row, *parts, np.array(averages))
+    formulas = np.array(votes), np.array(equities)
+    row = run(law.weigh_votes)(*formulas, vote_long, vote_short, cutout)
+    return Layers(row, *formulas, np.array(averages))
 
 
 def trend(
