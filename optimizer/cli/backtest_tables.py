@@ -53,18 +53,14 @@ class WindowFigures(WindowDescription, Figures):
 
 @dataclass(frozen=True, kw_only=True)
 class Backtest(Member):
-    """What one individual did: a member of no front, and more of each of its windows, [W].
-
-    Args:
-        contradictions: Bars at which both sides signal, so that neither does; as searched on.
-    """
+    """What one individual did: a member of no front, and more of each of its windows, [W]."""
 
     strategy: str
     data: DataDescription
     data_hash: str
     windows: tuple[WindowFigures, ...]
     intrabar: Intrabar
-    contradictions: int
+    contradictions: int  # bars at which both sides signal, so that neither does; as searched on
     engine: str
     over_windows: str
 
@@ -80,16 +76,12 @@ def print_ends(task: Task, ledgers: Sequence[Ledger], backtest: Backtest) -> Non
 
 @dataclass(frozen=True)
 class Source:
-    """Where genes come from: a file, or the front of a recorded run; the defaults without either.
-
-    Args:
-        member: Which individual; None where there is only one.
-    """
+    """Where genes come from: a file, or the front of a recorded run; else the defaults."""
 
     genes: Path | None = None
     run: str | None = None
     runs: Path = Path("runs")
-    member: int | None = None
+    member: int | None = None  # which individual; None where there is only one
 
 
 def resolve_source(

@@ -33,25 +33,15 @@ VERIFIED_INDIVIDUALS = 12
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the bench.
+    """One line of the bench."""
 
-    Args:
-        what: What was timed.
-        individuals: P.
-        bars: Bars of all windows.
-        p20_s: 20th percentile of the repeats, seconds.
-        p50_s: Median, seconds.
-        p80_s: 80th percentile, seconds.
-        individual_bars_per_s: P times bars over the median.
-    """
-
-    what: str
-    individuals: int
-    bars: int
-    p20_s: float
-    p50_s: float
-    p80_s: float
-    individual_bars_per_s: float
+    what: str  # what was timed
+    individuals: int  # P
+    bars: int  # bars of all windows
+    p20_s: float  # 20th percentile of the repeats, seconds
+    p50_s: float  # median, seconds
+    p80_s: float  # 80th percentile, seconds
+    individual_bars_per_s: float  # P times bars over the median
 
 
 def time_engine(

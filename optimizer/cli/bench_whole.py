@@ -45,17 +45,12 @@ LARGE = 100e9
 
 @dataclass(frozen=True)
 class Case:
-    """One whole run.
-
-    Args:
-        generations: After the initial one.
-        bars: Bars of each symbol; the sample as it is when 0.
-    """
+    """One whole run."""
 
     name: str
     population: int
-    generations: int
-    bars: int = 0
+    generations: int  # after the initial one
+    bars: int = 0  # bars of each symbol; the sample as it is when 0
     symbols: int = 1
 
     def work(self, sample_bars: int) -> float:
@@ -78,23 +73,15 @@ CASES = (
 
 @dataclass(frozen=True)
 class WholeTime:
-    """What a case took.
-
-    Args:
-        wall_s: From the start of the process to its end.
-        search_s: Of it, the search with polish.
-        certificate_s: Of it, the replay by the reference.
-        front_hash: Of the front, so that two machines can be compared.
-        device: Where it ran, with the reason.
-    """
+    """What a case took."""
 
     case: str
-    wall_s: float
-    search_s: float
-    certificate_s: float
+    wall_s: float  # from the start of the process to its end
+    search_s: float  # of it, the search with polish
+    certificate_s: float  # of it, the replay by the reference
     members: int
-    front_hash: str
-    device: str
+    front_hash: str  # of the front, so that two machines can be compared
+    device: str  # where it ran, with the reason
 
 
 def time_whole_runs(device: str, wanted: str, *, as_json: bool) -> None:

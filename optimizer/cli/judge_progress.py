@@ -62,17 +62,11 @@ class JudgeWatcher:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person asks about a run.
+    """What a person asks about a run."""
 
-    Args:
-        flags: Those that were given, by field.
-        pick: Number of another member than the strongest.
-        is_open: Whether to look at held-out bars.
-    """
-
-    flags: Mapping[str, object]
-    pick: int | None = None
-    is_open: bool = False
+    flags: Mapping[str, object]  # those that were given, by field
+    pick: int | None = None  # number of another member than the strongest
+    is_open: bool = False  # whether to look at held-out bars
 
 
 def judged_after_search(

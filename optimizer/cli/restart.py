@@ -24,18 +24,13 @@ MOST_RESTARTS = 3
 
 @dataclass(frozen=True)
 class Restart:
-    """How this process can begin its run anew.
-
-    Args:
-        kept: Those of a new run that its record does not hold, such as ``--json``.
-        failures: Failures in a row before this program.
-        generation: The newest generation on disk at the last of them, -1 without one.
-    """
+    """How this process can begin its run anew."""
 
     command: Sequence[str]
-    kept: Sequence[str]
+    kept: Sequence[str]  # those of a new run that its record does not hold, such as ``--json``
     is_resumed: bool
-    failures: int = 0
+    failures: int = 0  # failures in a row before this program
+    # The newest generation on disk at the last of them, -1 without one.
     generation: int = NO_GENERATION
 
     @classmethod

@@ -34,25 +34,16 @@ CHUNK_NUMBERS = 2**21
 
 @dataclass(frozen=True)
 class BootstrapRecord(Statistic):
-    """Tests of all trials against an account that does nothing, had they been chosen blindly.
+    """Tests of all trials against an account that does nothing, had they been chosen blindly."""
 
-    Args:
-        resamples: B.
-        block: Mean length of a run of days.
-        rc_p: Of the greatest mean (White).
-        spa_lower: Of the greatest studentised mean, where hopeless trials count least (Hansen).
-        spa_p: The consistent p, the one that is shown.
-        spa_upper: Where hopeless trials count like others.
-        better: How many StepM names at 5 %.
-    """
-
-    resamples: int
-    block: Number
-    rc_p: Number
+    resamples: int  # B
+    block: Number  # mean length of a run of days
+    rc_p: Number  # of the greatest mean (White)
+    # Of the greatest studentised mean, where hopeless trials count least (Hansen).
     spa_lower: Number
-    spa_p: Number
-    spa_upper: Number
-    better: int
+    spa_p: Number  # the consistent p, the one that is shown
+    spa_upper: Number  # where hopeless trials count like others
+    better: int  # how many StepM names at 5 %
     why: Why = field(default_factory=dict)
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:

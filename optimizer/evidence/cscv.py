@@ -34,22 +34,14 @@ NOISE_RANGE = {(32, 10): (0.25, 0.75), (96, 40): (0.13, 0.81)}
 
 @dataclass(frozen=True)
 class CscvRecord(Statistic):
-    """The best of one half of the blocks judged in the other half, over all splits.
-
-    Args:
-        pbo: Share in which the best of one half was not above the middle in the other.
-        loss: Share in which its Sharpe ratio was below 0 there.
-        slope: Of the least-squares line of its ratio there on its ratio here.
-        intercept: Of the same line.
-        median_logit: Of ``ln(w / (1 - w))`` over the splits, w its relative rank there.
-    """
+    """The best of one half of the blocks judged in the other half, over all splits."""
 
     blocks: int
-    pbo: Number
-    loss: Number
-    slope: Number
-    intercept: Number
-    median_logit: Number
+    pbo: Number  # share in which the best of one half was not above the middle in the other
+    loss: Number  # share in which its Sharpe ratio was below 0 there
+    slope: Number  # of the least-squares line of its ratio there on its ratio here
+    intercept: Number  # of the same line
+    median_logit: Number  # of ``ln(w / (1 - w))`` over the splits, w its relative rank there
     why: Why = field(default_factory=dict)
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:

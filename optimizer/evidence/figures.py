@@ -20,10 +20,6 @@ class Figure:
 
     Comparisons with `value` are false where it is undefined, so that it passes no check.
 
-    Args:
-        value: NaN where undefined; may be infinite.
-        why: The reason in a few words, empty where it is defined.
-
     Raises:
         ValueError: When an undefined number has no reason, or a defined one has.
 
@@ -31,8 +27,8 @@ class Figure:
     (Figure(value=0.25, why=''), Figure(value=nan, why='no trades'))
     """
 
-    value: float
-    why: str = ""
+    value: float  # NaN where undefined; may be infinite
+    why: str = ""  # the reason in a few words, empty where it is defined
 
     def __post_init__(self) -> None:
         if math.isnan(self.value) != bool(self.why):

@@ -12,19 +12,15 @@ from optimizer.store.result import Figures
 
 @dataclass(frozen=True)
 class HeldOutRecord(OutOfSample):
-    """The pick on bars that the search had not seen, and how often such bars were looked at.
-
-    Args:
-        members: Figures there of every member, by number.
-        by_window: Some metrics of each member in all windows, searched on and held out.
-    """
+    """The pick on bars that the search had not seen, and how often such bars were looked at."""
 
     looks: int
     trades: int
     closing_days: int
     mean_r: Number
     psr: Number
-    members: tuple[Figures, ...] = ()
+    members: tuple[Figures, ...] = ()  # figures there of every member, by number
+    # Some metrics of each member in all windows, searched on and held out.
     by_window: tuple[Mapping[str, tuple[Number, ...]], ...] = ()
     why: Why = field(default_factory=dict)
 

@@ -33,16 +33,12 @@ PERIODS_NS: dict[str, int] = {"none": 1, "day": UNITS_NS["d"], "week": UNITS_NS[
 
 
 class Origins(NamedTuple):
-    """Bars that a shuffled series has its parts from.
+    """Bars that a shuffled series has its parts from."""
 
-    Args:
-        bodies: [T] number of the bar whose body and volume stand at each bar; columns that are
-            aligned to bars move with it.
-        gaps: [T] number of the bar whose gap stands before each bar.
-    """
-
+    # [T] number of the bar whose body and volume stand at each bar; columns that are aligned
+    # to bars move with it.
     bodies: Ints
-    gaps: Ints
+    gaps: Ints  # [T] number of the bar whose gap stands before each bar
 
 
 class _Ratios(NamedTuple):
@@ -56,27 +52,16 @@ class _Ratios(NamedTuple):
 
 @dataclass(frozen=True)
 class _Series:
-    """One searched series up to the end of its window.
+    """One searched series up to the end of its window."""
 
-    Args:
-        bars: [T].
-        moving: [m] numbers of the bars that may move: those of the window, but for bar 0.
-        number: [m] of their times among the times of all series.
-        bodies: Classes of bodies that may stand for each other.
-        gaps: Classes of gaps.
-        ratios: Of the bars as they are.
-        turned: The same after each was turned.
-        may_turn: [m], whether a bar's ratios stay above 0 then.
-    """
-
-    bars: Bars
-    moving: Ints
-    number: Ints
-    bodies: "_Classes"
-    gaps: "_Classes"
-    ratios: _Ratios
-    turned: _Ratios
-    may_turn: Flags
+    bars: Bars  # [T]
+    moving: Ints  # [m] numbers of the bars that may move: those of the window, but for bar 0
+    number: Ints  # [m] of their times among the times of all series
+    bodies: "_Classes"  # classes of bodies that may stand for each other
+    gaps: "_Classes"  # classes of gaps
+    ratios: _Ratios  # of the bars as they are
+    turned: _Ratios  # the same after each was turned
+    may_turn: Flags  # [m], whether a bar's ratios stay above 0 then
 
 
 class _Classes:

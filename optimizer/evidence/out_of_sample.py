@@ -16,19 +16,12 @@ FEWEST_TRADES, FEWEST_CLOSING_DAYS = 30, 20
 
 @dataclass(frozen=True)
 class Unseen:
-    """Trades on bars that a search had not seen: folds together, or held-out bars.
+    """Trades on bars that a search had not seen: folds together, or held-out bars."""
 
-    Args:
-        trades: How many.
-        closing_days: On how many different UTC days they were closed.
-        mean_r: Undefined without trades.
-        psr: Probabilistic Sharpe ratio above 0 of the days.
-    """
-
-    trades: int
-    closing_days: int
-    mean_r: Figure
-    psr: Figure
+    trades: int  # how many
+    closing_days: int  # on how many different UTC days they were closed
+    mean_r: Figure  # undefined without trades
+    psr: Figure  # probabilistic Sharpe ratio above 0 of the days
 
     def confirms(self, times: int) -> bool:
         """Whether it speaks for an edge, after so many looks or searches."""

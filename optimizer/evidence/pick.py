@@ -12,21 +12,17 @@ from optimizer.store.payload import OPTIONAL
 
 @dataclass(frozen=True)
 class PickRecord(Numbers):
-    """The member that is judged.
-
-    Args:
-        is_named: Whether a person named it; else it is that of greatest strength.
-        mean_r: Of its trades on the searched bars.
-        trades_by_symbol: Number of trades there, of symbols with any.
-    """
+    """The member that is judged."""
 
     member: int
     genes: Mapping[str, int | float]
     strength: Number
     trades: int
     why: Why = field(default_factory=dict)
+    # Whether a person named it; else it is that of greatest strength.
     is_named: Annotated[bool, OPTIONAL] = False
-    mean_r: Number = None
+    mean_r: Number = None  # of its trades on the searched bars
+    # Number of trades there, of symbols with any.
     trades_by_symbol: Annotated[Mapping[str, int], OPTIONAL] = field(default_factory=dict)
 
     def describe(self) -> str:

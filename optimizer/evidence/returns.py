@@ -21,18 +21,12 @@ FEWEST_DAYS = 3
 
 @dataclass(frozen=True)
 class Daily:
-    """A column of days in four numbers.
+    """A column of days in four numbers."""
 
-    Args:
-        days: D.
-        sharpe: Mean over standard deviation (D - 1), per day.
-        skew: Third moment over the second to the power of 1.5, plain moments.
-        kurtosis: Fourth moment over the square of the second, plain moments: 3 for a normal one.
-    """
-
-    days: int
-    sharpe: Figure
-    skew: Figure
+    days: int  # D
+    sharpe: Figure  # mean over standard deviation (D - 1), per day
+    skew: Figure  # third moment over the second to the power of 1.5, plain moments
+    # Fourth moment over the square of the second, plain moments: 3 for a normal one.
     kurtosis: Figure
 
 

@@ -63,33 +63,20 @@ class CostRecord(Payload):
 
 @dataclass(frozen=True)
 class RobustRecord(Statistic):
-    """Sensitivity of the pick to little changes, on searched bars.
+    """Sensitivity of the pick to little changes, on searched bars."""
 
-    Args:
-        plateau: Share of near neighbours that keep half of its strength.
-        neighbours: How many there are.
-        costs: Its trades at other costs.
-        break_even_bp: Costs a side at which nothing is left.
-        charged_bp: Those that were charged.
-        delay: Strength when each entry comes a bar later.
-        undecided: Share of trades that touched stop and target in one bar.
-        target_first: Strength had the target come first in them.
-        left_out: Mean R without each symbol or group of bars, by name.
-        drawdowns: Deepest falls of the middle account, and of the worst 5 and 1 % of orders.
-        checks: Of C1 to C5, whether it passed.
-    """
-
-    plateau: Number
-    neighbours: int
-    costs: tuple[CostRecord, ...]
-    break_even_bp: Number
-    charged_bp: float
-    delay: Number
-    undecided: Number
-    target_first: Number
-    left_out: Mapping[str, Number]
+    plateau: Number  # share of near neighbours that keep half of its strength
+    neighbours: int  # how many there are
+    costs: tuple[CostRecord, ...]  # its trades at other costs
+    break_even_bp: Number  # costs a side at which nothing is left
+    charged_bp: float  # those that were charged
+    delay: Number  # strength when each entry comes a bar later
+    undecided: Number  # share of trades that touched stop and target in one bar
+    target_first: Number  # strength had the target come first in them
+    left_out: Mapping[str, Number]  # mean R without each symbol or group of bars, by name
+    # Deepest falls of the middle account, and of the worst 5 and 1 % of orders.
     drawdowns: tuple[Number, ...]
-    checks: Mapping[str, bool]
+    checks: Mapping[str, bool]  # of C1 to C5, whether it passed
     why: Why = field(default_factory=dict)
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:

@@ -34,19 +34,15 @@ Borders = list[list[int]]
 
 @dataclass(frozen=True)
 class Split:
-    """Windows to search on, and windows to judge the result on.
+    """Windows to search on, and windows to judge the result on."""
 
-    Args:
-        train: Windows with the role ``train``; those of one searched window stand together, in the
-            order of time. Windows without bars are left out.
-        tests: Of each tested group, its windows with the role ``test``, in the order of the
-            searched ones; those without bars are left out.
-        groups: Numbers of the groups that are tested, ascending.
-    """
-
+    # Windows with the role ``train``; those of one searched window stand together, in the
+    # order of time. Windows without bars are left out.
     train: tuple[Window, ...]
+    # Of each tested group, its windows with the role ``test``, in the order of the searched
+    # ones; those without bars are left out.
     tests: tuple[tuple[Window, ...], ...]
-    groups: tuple[int, ...]
+    groups: tuple[int, ...]  # numbers of the groups that are tested, ascending
 
     @property
     def test(self) -> tuple[Window, ...]:

@@ -17,27 +17,18 @@ SMALLEST_CHANCE = 0.001
 
 
 class Around(NamedTuple):
-    """The rest of a judgement, as far as a sentence on one statistic depends on it.
+    """The rest of a judgement, as far as a sentence on one statistic depends on it."""
 
-    Args:
-        tries: How often something was tried on these bars.
-        evaluated: Trials of the search, as far as they are known.
-    """
-
-    tries: int = 1
-    evaluated: int = 1
+    tries: int = 1  # how often something was tried on these bars
+    evaluated: int = 1  # trials of the search, as far as they are known
 
 
 class Weighed(NamedTuple):
-    """A row of evidence.
-
-    Args:
-        speaks: ``for`` or ``against`` more than luck, empty for neither.
-    """
+    """A row of evidence."""
 
     about: str
     sentence: str
-    speaks: str = ""
+    speaks: str = ""  # ``for`` or ``against`` more than luck, empty for neither
 
 
 class Numbers(Payload):

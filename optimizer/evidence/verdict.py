@@ -32,49 +32,33 @@ NEXT = " Next: "
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts that a verdict is decided from.
+    """Facts that a verdict is decided from."""
 
-    Args:
-        is_certified: Whether no engine contradicts another; False where the certificate is red.
-        differences: Trades that use a later bar.
-        members: Size of the front.
-        trades: Of the pick; 0 where the front is empty.
-        command: That would judge the run.
-        seconds: How long it would take.
-        strength: Of the pick over the searched bars; NaN where it is undefined or unknown.
-        mean_r: Of the pick's trades there; NaN where it is undefined or unknown.
-        shuffled: Null searches on shuffled bars by strength; None where there are none.
-        mirrored: On mirrored bars, likewise; needed where the shuffled ones do not say luck.
-        folds: Re-searched folds together; None where there are none.
-        held_out: The pick on held-out bars; None while they are closed or where there are none.
-        untested: Symbols with a tenth of the pick's trades that no fold tests.
-        looks: Fronts that held-out bars sharing a bar with these were opened for, this included.
-        searches: Distinct fronts that were searched on bars overlapping these, this included.
-        checks: Of `optimizer.evidence.robust.CHECKS` those that were made, and whether they passed.
-        is_warm_started: Whether it began from a run on bars that overlap these.
-        is_approximate: Whether null searches used forecasts that were not fitted again.
-        is_simulated: Whether a program invented the market.
-    """
-
-    is_certified: bool
-    differences: int
-    members: int
-    trades: int
-    command: str
-    seconds: float
+    is_certified: bool  # whether no engine contradicts another; False where the certificate is red
+    differences: int  # trades that use a later bar
+    members: int  # size of the front
+    trades: int  # of the pick; 0 where the front is empty
+    command: str  # that would judge the run
+    seconds: float  # how long it would take
+    # Of the pick over the searched bars; NaN where it is undefined or unknown.
     strength: float = math.nan
-    mean_r: float = math.nan
+    mean_r: float = math.nan  # of the pick's trades there; NaN where it is undefined or unknown
+    # Null searches on shuffled bars by strength; None where there are none.
     shuffled: Tally | None = None
+    # On mirrored bars, likewise; needed where the shuffled ones do not say luck.
     mirrored: Tally | None = None
-    folds: Unseen | None = None
+    folds: Unseen | None = None  # re-searched folds together; None where there are none
+    # The pick on held-out bars; None while they are closed or where there are none.
     held_out: Unseen | None = None
-    untested: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()  # symbols with a tenth of the pick's trades that no fold tests
+    # Fronts that held-out bars sharing a bar with these were opened for, this included.
     looks: int = 1
-    searches: int = 1
+    searches: int = 1  # distinct fronts that were searched on bars overlapping these, this included
+    # Of `optimizer.evidence.robust.CHECKS` those that were made, and whether they passed.
     checks: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
-    is_warm_started: bool = False
-    is_approximate: bool = False
-    is_simulated: bool = False
+    is_warm_started: bool = False  # whether it began from a run on bars that overlap these
+    is_approximate: bool = False  # whether null searches used forecasts that were not fitted again
+    is_simulated: bool = False  # whether a program invented the market
 
     @property
     def folds_confirm(self) -> bool:
@@ -101,17 +85,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class Verdict(Payload):
-    """Verdict on a run: a grade and its sentence.
+    """Verdict on a run: a grade and its sentence."""
 
-    Args:
-        grade: One of `optimizer.grades.GRADES`.
-        sentence: The first line wherever the front is shown.
-        reasons: Facts that decided beside it, first those that disagree.
-    """
-
-    grade: str
-    sentence: str
-    reasons: tuple[str, ...] = ()
+    grade: str  # one of `optimizer.grades.GRADES`
+    sentence: str  # the first line wherever the front is shown
+    reasons: tuple[str, ...] = ()  # facts that decided beside it, first those that disagree
 
     def __post_init__(self) -> None:
         if self.grade not in GRADES:

@@ -40,41 +40,27 @@ LARGEST_BYTES = 100_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class NotedLook(Payload):
-    """A look in the list of a folder.
-
-    Args:
-        content: Hash of the series.
-        bars: That were held out.
-        front: Hash of the front.
-        when: ISO time.
-        member: Number of the pick; None where that is not known.
-    """
+    """A look in the list of a folder."""
 
     what: ClassVar[str] = "a look"
 
-    content: str = ""
-    bars: tuple[Range, ...]
-    front: str
-    when: str = ""
-    member: int | None = None
+    content: str = ""  # hash of the series
+    bars: tuple[Range, ...]  # that were held out
+    front: str  # hash of the front
+    when: str = ""  # ISO time
+    member: int | None = None  # number of the pick; None where that is not known
 
 
 @dataclass(frozen=True)
 class LookRecord(Payload):
-    """A row of evidence that held-out bars were looked at.
-
-    Args:
-        looks: Fronts that bars sharing one with these were opened for, this included.
-        member: Number of the pick; None where a version did not record it.
-        fronts: Hashes of those fronts, as far as they are known.
-    """
+    """A row of evidence that held-out bars were looked at."""
 
     what: ClassVar[str] = "a look at held-out bars"
 
-    looks: int
+    looks: int  # fronts that bars sharing one with these were opened for, this included
     front: str
-    member: int | None = None
-    fronts: tuple[str, ...] = ()
+    member: int | None = None  # number of the pick; None where a version did not record it
+    fronts: tuple[str, ...] = ()  # hashes of those fronts, as far as they are known
 
 
 class Look(NamedTuple):

@@ -33,14 +33,7 @@ READ_FIRST = ("null", "folds", "cpcv", "held_out")
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement(Payload):
-    """All evidence on a run; a part that was not asked for is None.
-
-    Args:
-        searches: Distinct fronts that were searched on bars overlapping these, this included.
-        fits: Forecasts fitted on these bars before one was chosen for the strategy to read.
-        notes: Parts that were left out, and why.
-        rules: Version of those that gave the verdict; 0 where it was not recorded.
-    """
+    """All evidence on a run; a part that was not asked for is None."""
 
     what: ClassVar[str] = "the judgement"
 
@@ -57,9 +50,11 @@ class Judgement(Payload):
     robust: RobustRecord | None = None
     causal: CausalRecord | None = None
     held_out: HeldOutRecord | None = None
-    searches: int = 1
+    searches: int = 1  # distinct fronts that were searched on bars overlapping these, this included
+    # Forecasts fitted on these bars before one was chosen for the strategy to read.
     fits: Annotated[int, OPTIONAL] = 0
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # parts that were left out, and why
+    # Version of those that gave the verdict; 0 where it was not recorded.
     rules: Annotated[int, OPTIONAL] = 0
 
     @property

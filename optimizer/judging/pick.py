@@ -20,22 +20,14 @@ TRADES, SUM_R, SUM_R2 = SUMS
 
 @dataclass(frozen=True, eq=False)
 class Pick:
-    """A member.
+    """A member."""
 
-    Args:
-        member: Its number in the front.
-        genome: [G].
-        strength: Over the searched windows, pooled.
-        trades: Over them.
-        mean_r: Over them; undefined without trades.
-        trades_by_series: Number of trades by number of the series, where there are any.
-    """
-
-    member: int
-    genome: Floats
-    strength: Figure
-    trades: int
-    mean_r: Figure
+    member: int  # its number in the front
+    genome: Floats  # [G]
+    strength: Figure  # over the searched windows, pooled
+    trades: int  # over them
+    mean_r: Figure  # over them; undefined without trades
+    # Number of trades by number of the series, where there are any.
     trades_by_series: Mapping[int, int]
 
 

@@ -31,34 +31,21 @@ TOO_MANY = "the trials do not fit memory"
 
 
 class DailyColumns(NamedTuple):
-    """R of each day [D], of several trials.
+    """R of each day [D], of several trials."""
 
-    Args:
-        used: [D, M] judged trials, evenly chosen, and the front.
-        front: [D, F].
-        first: [D, K] judged trials of generation 0.
-        pick: [D].
-    """
-
-    used: Floats
-    front: Floats
-    first: Floats
-    pick: Floats
+    used: Floats  # [D, M] judged trials, evenly chosen, and the front
+    front: Floats  # [D, F]
+    first: Floats  # [D, K] judged trials of generation 0
+    pick: Floats  # [D]
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedTrials:
-    """The trials of a search that traded often enough to be judged.
+    """The trials of a search that traded often enough to be judged."""
 
-    Args:
-        genomes: [N, G], in the order of their first evaluation.
-        first: How many of them were judged in generation 0.
-        evaluated: All trials.
-    """
-
-    genomes: Floats
-    first: int
-    evaluated: int
+    genomes: Floats  # [N, G], in the order of their first evaluation
+    first: int  # how many of them were judged in generation 0
+    evaluated: int  # all trials
 
     @classmethod
     def of(cls, task: Task, trials: Trials) -> "JudgedTrials":

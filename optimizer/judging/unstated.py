@@ -20,15 +20,10 @@ LOOK = re.compile(OPENED)
 
 @dataclass(frozen=True)
 class Unstated:
-    """Rows of one kind that no judgement states.
+    """Rows of one kind that no judgement states."""
 
-    Args:
-        what: Their kind in words, with their number.
-        flags: Of the judge that goes on with them.
-    """
-
-    what: str
-    flags: str
+    what: str  # their kind in words, with their number
+    flags: str  # of the judge that goes on with them
 
     @property
     def note(self) -> str:

@@ -26,34 +26,21 @@ MOST_DRAWDOWNS = 5
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A value that changes at certain times.
+    """A value that changes at certain times."""
 
-    Args:
-        time_ns: [N] int64, nanoseconds UTC, ascending.
-        value: [N], from then on.
-    """
-
-    time_ns: Ints
-    value: Floats
+    time_ns: Ints  # [N] int64, nanoseconds UTC, ascending
+    value: Floats  # [N], from then on
 
 
 @dataclass(frozen=True)
 class Drawdown:
-    """A fall of equity below its peak.
+    """A fall of equity below its peak."""
 
-    Args:
-        depth: Share of the peak that was lost at the deepest point.
-        from_ns: When equity was at its peak for the last time, nanoseconds UTC.
-        to_ns: When it was deepest.
-        recovered_ns: When it was at its peak again; None where it has not been.
-        bars: From the peak to the recovery, or else to the last bar.
-    """
-
-    depth: float
-    from_ns: int
-    to_ns: int
-    recovered_ns: int | None
-    bars: int
+    depth: float  # share of the peak that was lost at the deepest point
+    from_ns: int  # when equity was at its peak for the last time, nanoseconds UTC
+    to_ns: int  # when it was deepest
+    recovered_ns: int | None  # when it was at its peak again; None where it has not been
+    bars: int  # from the peak to the recovery, or else to the last bar
 
 
 def equity_curve(

@@ -22,30 +22,19 @@ ALONE = "Not judged: one candidate, without the search that found it."
 
 @dataclass(frozen=True)
 class Answer:
-    """The first part of a page.
+    """The first part of a page."""
 
-    Args:
-        is_simulated: Whether a program invented the market.
-        grade: One of `optimizer.grades.GRADES`, which decides the colour.
-        word: The same in words.
-        step: What to do next.
-        pick: What is judged, empty where that is not known.
-        evidence: First what disagrees with the verdict.
-        folds: Cells of a row each, in `FOLD_COLUMNS`.
-        gene_names: Names of the genes.
-        fold_genes: Of each fold, its pick's genes; empty cells where it has none.
-    """
-
-    is_simulated: bool
-    grade: str
-    word: str
+    is_simulated: bool  # whether a program invented the market
+    grade: str  # one of `optimizer.grades.GRADES`, which decides the colour
+    word: str  # the same in words
     sentence: str
-    step: str
+    step: str  # what to do next
     reasons: tuple[str, ...]
-    pick: str
-    evidence: tuple[Weighed, ...]
-    folds: tuple[tuple[str, ...], ...]
-    gene_names: tuple[str, ...]
+    pick: str  # what is judged, empty where that is not known
+    evidence: tuple[Weighed, ...]  # first what disagrees with the verdict
+    folds: tuple[tuple[str, ...], ...]  # cells of a row each, in `FOLD_COLUMNS`
+    gene_names: tuple[str, ...]  # names of the genes
+    # Of each fold, its pick's genes; empty cells where it has none.
     fold_genes: tuple[tuple[str, ...], ...]
 
 

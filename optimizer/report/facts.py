@@ -20,15 +20,11 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True)
 class Caution:
-    """Something that a reader must know before believing a result.
-
-    Args:
-        is_grave: Whether it takes the ground from all results.
-    """
+    """Something that a reader must know before believing a result."""
 
     kind: str
     text: str
-    is_grave: bool = False
+    is_grave: bool = False  # whether it takes the ground from all results
 
 
 def data_facts(run: Tables) -> list[Fact]:

@@ -34,17 +34,13 @@ into how many ranges they are put then: smaller cells are mostly empty."""
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Candidates of a run and what they reach on the bars that were searched.
+    """Candidates of a run and what they reach on the bars that were searched."""
 
-    Args:
-        genomes: [N, G].
-        values: [N] of one metric, in natural sign; NaN where it is undefined, and of infeasible
-            ones, such as those with too few trades: they are no choice.
-        is_lattice: Whether they are points of a grid, which stand at few values of a gene.
-    """
-
-    genomes: Floats
+    genomes: Floats  # [N, G]
+    # [N] of one metric, in natural sign; NaN where it is undefined, and of infeasible ones,
+    # such as those with too few trades: they are no choice.
     values: Floats
+    # Whether they are points of a grid, which stand at few values of a gene.
     is_lattice: bool = False
 
     def grid(self, genes: tuple[int, int], *, maximise: bool) -> Grid:

@@ -19,26 +19,18 @@ MOST_GENERATIONS = 200
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What generations of a run looked like.
-
-    Args:
-        best: [N, O] best objective found by then, minimised; NaN without a feasible individual.
-        median: [N, O] of the feasible individuals, minimised; NaN without one.
-        quantiles: [N, G, 7] of the genes at `charts.progress.LEVELS`.
-        volume_generations: [H] int64, generations with a hypervolume, whether kept or not.
-        volume: [H] hypervolume of the best found so far, as a share of the last one's.
-        left_out: Generations that were recorded but are not shown.
-        only_fronts: Whether of some of them only the front was kept.
-    """
+    """What generations of a run looked like."""
 
     generations: npt.NDArray[np.int64]
+    # [N, O] best objective found by then, minimised; NaN without a feasible individual.
     best: Floats
-    median: Floats
-    quantiles: Floats
+    median: Floats  # [N, O] of the feasible individuals, minimised; NaN without one
+    quantiles: Floats  # [N, G, 7] of the genes at `charts.progress.LEVELS`
+    # [H] int64, generations with a hypervolume, whether kept or not.
     volume_generations: npt.NDArray[np.int64]
-    volume: Floats
-    left_out: int
-    only_fronts: bool
+    volume: Floats  # [H] hypervolume of the best found so far, as a share of the last one's
+    left_out: int  # generations that were recorded but are not shown
+    only_fronts: bool  # whether of some of them only the front was kept
 
 
 def read_history(path: Path, n_objectives: int) -> History:

@@ -51,16 +51,11 @@ Plain = dict[str, object]
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which members a page tells most about.
-
-    Args:
-        roles: Member to what distinguishes it, such as ``"best sharpe trade"``.
-        order: All members that may have details, the most wanted first.
-    """
+    """Which members a page tells most about."""
 
     first: int
-    roles: Mapping[int, str]
-    order: tuple[int, ...]
+    roles: Mapping[int, str]  # member to what distinguishes it, such as ``"best sharpe trade"``
+    order: tuple[int, ...]  # all members that may have details, the most wanted first
 
 
 def choose(run: Tables, member: int | None) -> Chosen:

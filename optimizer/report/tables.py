@@ -296,12 +296,9 @@ class Tables:
         the times at which one has a bar.
         """
         falls = self.worst_drawdowns(self.trade_columns(member))
-        times = {
-            name: pd.to_datetime(
-                [getattr(drawdown, f"{name}_ns") for drawdown in falls], unit="ns", utc=True
-            )
-            for name in ("from", "to", "recovered")
-        }
+        names = ("from", "to", "recovered")
+        stamps = {name: [getattr(fall, f"{name}_ns") for fall in falls] for name in names}
+        times = {name: pd.to_datetime(ns, unit="ns", utc=True) for name, ns in stamps.items()}
         depths, bars = [fall.depth for fall in falls], [fall.bars for fall in falls]
         return pd.DataFrame({"depth": depths, **times, "bars": bars})
 

@@ -15,16 +15,12 @@ CHOSEN = (
 
 @dataclass(frozen=True)
 class Tile:
-    """One number with its name, and what puts it in proportion.
-
-    Args:
-        sign: ``gain`` or ``loss`` where the number is one, else empty.
-    """
+    """One number with its name, and what puts it in proportion."""
 
     name: str
     value: str
     note: str
-    sign: str = ""
+    sign: str = ""  # ``gain`` or ``loss`` where the number is one, else empty
 
 
 def describe_tiles(run: Tables) -> str:

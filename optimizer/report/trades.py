@@ -35,39 +35,27 @@ class Trades:
     """Trades of one individual over its windows, window after window, each in the order of time.
 
     Every column is [K]; places are int64, prices and results float64.
-
-    Args:
-        is_held_out: [K], whether the window was held out from the search.
-        entry_ns: [K] int64, when the entry bar opens, nanoseconds UTC.
-        exit_ns: [K] int64, when the exit bar opens; the exit lies in it or at its close.
-        reason: [K] int64, place in `engine.accounts.ledger.REASONS`.
-        r: [K], net result in units of risk.
-        cost_r: [K], what fee and slippage took of it, in units of risk.
-        side: [K] int64, 1 for a long and -1 for a short.
-        last_stop: [K], the stop in force at the exit; `stop` is the first one.
-        held: [K] int64, bars in the market.
-        has_held_out: Whether any window was held out.
     """
 
     window: Ints
     series: Ints
-    is_held_out: Bools
+    is_held_out: Bools  # [K], whether the window was held out from the search
     signal_bar: Ints
     entry_bar: Ints
     exit_bar: Ints
-    entry_ns: Ints
-    exit_ns: Ints
-    reason: Ints
+    entry_ns: Ints  # [K] int64, when the entry bar opens, nanoseconds UTC
+    exit_ns: Ints  # [K] int64, when the exit bar opens; the exit lies in it or at its close
+    reason: Ints  # [K] int64, place in `engine.accounts.ledger.REASONS`
     entry: Floats
     stop: Floats
     target: Floats
     exit: Floats
-    r: Floats
-    cost_r: Floats
-    side: Ints
-    last_stop: Floats
-    held: Ints
-    has_held_out: bool
+    r: Floats  # [K], net result in units of risk
+    cost_r: Floats  # [K], what fee and slippage took of it, in units of risk
+    side: Ints  # [K] int64, 1 for a long and -1 for a short
+    last_stop: Floats  # [K], the stop in force at the exit; `stop` is the first one
+    held: Ints  # [K] int64, bars in the market
+    has_held_out: bool  # whether any window was held out
 
     def __len__(self) -> int:
         return len(self.r)
@@ -75,31 +63,22 @@ class Trades:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Trades put together by something that they share.
-
-    Args:
-        trades: How many trades it has, [N] int64.
-        sum_r: Their results added up, [N].
-    """
+    """Trades put together by something that they share."""
 
     labels: tuple[str, ...]
-    trades: Ints
-    sum_r: Floats
+    trades: Ints  # how many trades it has, [N] int64
+    sum_r: Floats  # their results added up, [N]
 
 
 @dataclass(frozen=True)
 class CostFacts:
-    """What trading cost, all in R but for the last.
+    """What trading cost, all in R but for the last."""
 
-    Args:
-        gross_r: Results without fee and slippage.
-        break_even_bp: Fee and slippage a side at which nothing is left, basis points; NaN without
-            trades. Below 0 where even free trades lose.
-    """
-
-    gross_r: float
+    gross_r: float  # results without fee and slippage
     cost_r: float
     net_r: float
+    # Fee and slippage a side at which nothing is left, basis points; NaN without trades.
+    # Below 0 where even free trades lose.
     break_even_bp: float
 
 

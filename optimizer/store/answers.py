@@ -9,15 +9,10 @@ Record = Mapping[str, object]
 
 
 class Answer(NamedTuple):
-    """What a run answers with; None and empty where its record does not hold it.
+    """What a run answers with; None and empty where its record does not hold it."""
 
-    Args:
-        symbols: That are or were searched on, each once.
-        strength: Of the pick, as `trades` and `total_return` are.
-    """
-
-    symbols: tuple[str, ...] = ()
-    strength: float | None = None
+    symbols: tuple[str, ...] = ()  # that are or were searched on, each once
+    strength: float | None = None  # of the pick, as `trades` and `total_return` are
     total_return: float | None = None
     trades: int | None = None
 

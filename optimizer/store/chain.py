@@ -34,16 +34,11 @@ GONE = (
 
 @dataclass(frozen=True)
 class Chain:
-    """The rows that follow from the header, one from the other.
-
-    Args:
-        rows: From generation 0 on, as far as the digests link.
-        broken: Why there is no further row, or an empty string when there simply is none.
-    """
+    """The rows that follow from the header, one from the other."""
 
     genesis: bytes
-    rows: Sequence[Digests]
-    broken: str = ""
+    rows: Sequence[Digests]  # from generation 0 on, as far as the digests link
+    broken: str = ""  # why there is no further row, or an empty string when there simply is none
 
     @property
     def tail(self) -> bytes:
@@ -63,17 +58,12 @@ class Chain:
 
 @dataclass(frozen=True)
 class Recovery:
-    """Where a run can be taken up.
+    """Where a run can be taken up."""
 
-    Args:
-        generation: The newest one that is whole and undamaged; None when none was recorded.
-        chain: Digest that the next row has to follow.
-        warnings: What was lost, one line each; empty for a sound run.
-    """
-
+    # The newest one that is whole and undamaged; None when none was recorded.
     generation: Generation | None
-    chain: bytes
-    warnings: tuple[str, ...] = ()
+    chain: bytes  # digest that the next row has to follow
+    warnings: tuple[str, ...] = ()  # what was lost, one line each; empty for a sound run
 
     @property
     def number(self) -> int:

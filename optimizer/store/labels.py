@@ -25,15 +25,10 @@ LARGEST_BYTES = 65_536
 
 @dataclass(frozen=True)
 class Labels:
-    """What a person calls a run.
+    """What a person calls a run."""
 
-    Args:
-        tags: Words, each once, in the order in which they were given.
-        note: One line; empty without.
-    """
-
-    tags: tuple[str, ...] = ()
-    note: str = ""
+    tags: tuple[str, ...] = ()  # words, each once, in the order in which they were given
+    note: str = ""  # one line; empty without
 
     def add(self, words: Iterable[str]) -> "Labels":
         """These labels and tags that are new; two that differ in case alone are one.

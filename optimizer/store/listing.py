@@ -26,38 +26,28 @@ FOREIGN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErr
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One line about a run; None where the run does not say.
-
-    Args:
-        status: ``finished``, ``running``, ``interrupted``, or ``damaged`` where it cannot be read.
-        generations: How many are recorded and can be trusted, the initial one included.
-        planned: How many it was to have, the initial one not included.
-        front_size: Members of the final front, once it is finished.
-        verdict: Grade of its newest judgement; None where it was not judged.
-        symbols: That it searches on; of older versions once it is finished.
-        strength: Of its pick on searched bars, as `total_return` and `trades` are.
-        tags: That a person gave it, as the `note`.
-        damaged: Why it cannot be trusted whole, or an empty string.
-        number: Rank in the order of creation, 0 of older versions; None where it cannot be read.
-    """
+    """One line about a run; None where the run does not say."""
 
     id: str
     path: Path
+    # ``finished``, ``running``, ``interrupted``, or ``damaged`` where it cannot be read.
     status: str
     created_at: str | None = None
     strategy: str | None = None
     data: str | None = None
-    generations: int = 0
-    planned: int | None = None
-    front_size: int | None = None
-    verdict: str | None = None
-    symbols: tuple[str, ...] = ()
+    generations: int = 0  # how many are recorded and can be trusted, the initial one included
+    planned: int | None = None  # how many it was to have, the initial one not included
+    front_size: int | None = None  # members of the final front, once it is finished
+    verdict: str | None = None  # grade of its newest judgement; None where it was not judged
+    symbols: tuple[str, ...] = ()  # that it searches on; of older versions once it is finished
+    # Of its pick on searched bars, as `total_return` and `trades` are.
     strength: float | None = None
     total_return: float | None = None
     trades: int | None = None
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
     note: str = ""
-    damaged: str = ""
+    damaged: str = ""  # why it cannot be trusted whole, or an empty string
+    # Rank in the order of creation, 0 of older versions; None where it cannot be read.
     number: int | None = None
 
 

@@ -42,18 +42,14 @@ _UNLOCKABLE = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)
 
 @dataclass(frozen=True)
 class Owner:
-    """Who holds a run, or held it last.
-
-    Args:
-        started_at: ISO time, UTC, at which the run was taken.
-        committed: Newest generation that is on disk, `NO_GENERATION` before the first.
-        rows: Of other tables, how many are on disk; empty where a version did not count.
-    """
+    """Who holds a run, or held it last."""
 
     pid: int
     host: str
-    started_at: str
+    started_at: str  # ISO time, UTC, at which the run was taken
+    # Newest generation that is on disk, `NO_GENERATION` before the first.
     committed: int = NO_GENERATION
+    # Of other tables, how many are on disk; empty where a version did not count.
     rows: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:

@@ -38,28 +38,20 @@ Figure = float | None
 
 @dataclass(frozen=True, kw_only=True)
 class WindowDescription(Payload):
-    """A window of bars [start, end).
-
-    Args:
-        sample: What it is for, as `shown.SAMPLES` says.
-        end: The bar after the last.
-        label: What to call it; the symbol where that says enough.
-        silent: How many of its bars have no volume; None where a version did not count.
-        gaps: Steps longer than a bar that end in it.
-        missing: Bars that miss in them.
-    """
+    """A window of bars [start, end)."""
 
     symbol: str
-    sample: str
+    sample: str  # what it is for, as `shown.SAMPLES` says
     start: int
-    end: int
+    end: int  # the bar after the last
     first: str
     last: str
     bars: int
-    label: str = ""
+    label: str = ""  # what to call it; the symbol where that says enough
+    # How many of its bars have no volume; None where a version did not count.
     silent: int | None = None
-    gaps: int | None = None
-    missing: int | None = None
+    gaps: int | None = None  # steps longer than a bar that end in it
+    missing: int | None = None  # bars that miss in them
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or self.symbol)
@@ -86,47 +78,35 @@ class DataDescription(Payload):
 
 @dataclass(frozen=True, kw_only=True)
 class Figures(Payload):
-    """What an individual reached over some windows.
-
-    Args:
-        undefined: Why metrics are None, by name.
-        objectives: Name to value in natural sign, windows taken together as in the search.
-    """
+    """What an individual reached over some windows."""
 
     metrics: Mapping[str, Figure]
-    undefined: Mapping[str, str] = field(default_factory=dict)
+    undefined: Mapping[str, str] = field(default_factory=dict)  # why metrics are None, by name
+    # Name to value in natural sign, windows taken together as in the search.
     objectives: Annotated[Mapping[str, Figure], OPTIONAL] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Member(Figures):
-    """An individual of a front, and its figures over the windows to search on.
-
-    Args:
-        held_out: Its figures over the windows that are held out; None without any.
-        by_window: Some metrics of each window, [W]; empty where there is only one.
-    """
+    """An individual of a front, and its figures over the windows to search on."""
 
     genes: Mapping[str, int | float]
     objectives: Annotated[Mapping[str, float], OPTIONAL] = field(default_factory=dict)
+    # Its figures over the windows that are held out; None without any.
     held_out: Annotated[Figures | None, OPTIONAL] = None
+    # Some metrics of each window, [W]; empty where there is only one.
     by_window: Annotated[Mapping[str, tuple[Figure, ...]], OPTIONAL] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Timing(Payload):
-    """Seconds of a search and of replaying its front, in the process that ended the run.
-
-    Args:
-        evaluated: Individuals that this process evaluated.
-        individual_bars_per_s: Its rate, without what it compiled.
-        compile_s: Of the search, the seconds in which loops and kernels were compiled.
-    """
+    """Seconds of a search and of replaying its front, in the process that ended the run."""
 
     search_s: float
     certificate_s: float
-    evaluated: int
-    individual_bars_per_s: float
+    evaluated: int  # individuals that this process evaluated
+    individual_bars_per_s: float  # its rate, without what it compiled
+    # Of the search, the seconds in which loops and kernels were compiled.
     compile_s: Annotated[float, OPTIONAL] = 0.0
 
     @property
@@ -146,23 +126,7 @@ class DeviceUsed(Payload):
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult(Payload):
-    """What a finished run found.
-
-    Args:
-        individuals: Survivors of the last generation.
-        infeasible: Reasons of all that the whole search evaluated, and how often each.
-        nearest: The candidate nearest to being feasible, where the front is empty.
-        over_windows: How objectives take windows together where they do not say it themselves.
-        front: Its members; as recorded in the order in which they were certified.
-        front_hash: SHA-256 of genes and objectives of the front, in whatever order.
-        hypervolume: What the front dominates, as `Generation` says.
-        evaluated: Individuals that the whole search evaluated, by whatever processes, repeats
-            and those of the polish among them; 0 where a version did not count.
-        polished: Individuals that were tried to polish the front.
-        bounds: Low and high bound of each gene.
-        regret: How a genetic search fares on the lattice; None where nobody asked.
-        resumed: Set where a run was to be resumed and was finished already.
-    """
+    """What a finished run found."""
 
     what: ClassVar[str] = "the result"
 
@@ -172,24 +136,32 @@ class RunResult(Payload):
     search: str = "genetic"
     data: DataDescription
     generation: int
-    individuals: int
+    individuals: int  # survivors of the last generation
     population: int = 0
+    # Reasons of all that the whole search evaluated, and how often each.
     infeasible: Mapping[str, int] = field(default_factory=dict)
     objectives: tuple[str, ...]
+    # How objectives take windows together where they do not say it themselves.
     over_windows: str = MEAN
-    front: tuple[Member, ...]
+    front: tuple[Member, ...]  # its members; as recorded in the order in which they were certified
+    # The candidate nearest to being feasible, where the front is empty.
     nearest: Annotated[Member | None, OPTIONAL] = None
-    front_hash: str
+    front_hash: str  # SHA-256 of genes and objectives of the front, in whatever order
     data_hash: str
     certificate: Certificate
     device: DeviceUsed
-    hypervolume: float = 0.0
+    hypervolume: float = 0.0  # what the front dominates, as `Generation` says
     stopped_by: str = "generations"
+    # Individuals that the whole search evaluated, by whatever processes, repeats and those of
+    # the polish among them; 0 where a version did not count.
     evaluated: int = 0
-    polished: int = 0
+    polished: int = 0  # individuals that were tried to polish the front
+    # Low and high bound of each gene.
     bounds: Annotated[Mapping[str, tuple[float, float]], OPTIONAL] = field(default_factory=dict)
+    # How a genetic search fares on the lattice; None where nobody asked.
     regret: Regret | None = None
     timing: Timing
+    # Set where a run was to be resumed and was finished already.
     resumed: Annotated[str, OPTIONAL] = ""
 
     def restore_order(self, genes: Sequence[str]) -> "RunResult":
@@ -324,29 +296,23 @@ class GeneRecord(Payload):
 
 @dataclass(frozen=True)
 class RunHeader(Payload):
-    """The circumstances of a recorded run.
-
-    Args:
-        data: Symbol and duration of a bar.
-        windows: First bar of each window to search on, and the one after its last.
-        failure_names: By the code of a failure.
-        notes: A line for each thing that a person must know of the bars.
-    """
+    """The circumstances of a recorded run."""
 
     what: ClassVar[str] = "the header"
 
     created_at: str = ""
     strategy: str = ""
-    data: str = ""
+    data: str = ""  # symbol and duration of a bar
     is_simulated: bool = False
+    # First bar of each window to search on, and the one after its last.
     windows: tuple[tuple[int, int], ...] = ()
     held_out: tuple[tuple[int, int], ...] = ()
     genes: tuple[GeneRecord, ...] = ()
     objectives: tuple[str, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
     seed: int | None = None
-    failure_names: tuple[str, ...] = ("",)
-    notes: tuple[str, ...] = ()
+    failure_names: tuple[str, ...] = ("",)  # by the code of a failure
+    notes: tuple[str, ...] = ()  # a line for each thing that a person must know of the bars
     versions: Mapping[str, Any] = field(default_factory=dict)
 
     @property

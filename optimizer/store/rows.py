@@ -35,23 +35,14 @@ Bytes = bytes | memoryview
 
 
 class Columns(NamedTuple):
-    """A population, or some of it, as bytes: float64 and int16, little-endian, row by row.
+    """A population, or some of it, as bytes: float64 and int16, little-endian, row by row."""
 
-    Args:
-        genomes: [P, G] float64.
-        objectives: [P, O] float64, NaN included.
-        violations: [P] float64.
-        failures: [P] int16.
-        lineage: [P, 4] int64.
-        state: What else is needed to go on from a whole population; see `pack_state`.
-    """
-
-    genomes: Bytes
-    objectives: Bytes
-    violations: Bytes
-    failures: Bytes
-    lineage: Bytes
-    state: Bytes = b""
+    genomes: Bytes  # [P, G] float64
+    objectives: Bytes  # [P, O] float64, NaN included
+    violations: Bytes  # [P] float64
+    failures: Bytes  # [P] int16
+    lineage: Bytes  # [P, 4] int64
+    state: Bytes = b""  # what else is needed to go on from a whole population; see `pack_state`
 
     @property
     def n_bytes(self) -> int:
@@ -87,43 +78,29 @@ def count_rejected(summaries: Iterable["GenerationSummary"]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class GenerationSummary(Payload):
-    """What is kept of every generation.
-
-    Args:
-        number: 0 for the initial population.
-        front: How many of them are feasible and dominated by none.
-        repaired: Individuals whose genes broke a constraint and were repaired.
-        rejected: Name of a failure to how many of the evaluated had it.
-        kept: How much of the population is still recorded, one of `KEPT`.
-        hypervolume: As in `Generation`.
-    """
+    """What is kept of every generation."""
 
     what: ClassVar[str] = "the summary"
 
-    number: int
+    number: int  # 0 for the initial population
     individuals: int
-    front: int
+    front: int  # how many of them are feasible and dominated by none
     evaluated: int
     seconds: float
-    repaired: int
-    rejected: Mapping[str, int]
-    kept: str
-    hypervolume: float
+    repaired: int  # individuals whose genes broke a constraint and were repaired
+    rejected: Mapping[str, int]  # name of a failure to how many of the evaluated had it
+    kept: str  # how much of the population is still recorded, one of `KEPT`
+    hypervolume: float  # as in `Generation`
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A generation as it was when it was handed over, not yet hashed.
-
-    Args:
-        shape: P, G, O.
-        summary: JSON of the rest.
-    """
+    """A generation as it was when it was handed over, not yet hashed."""
 
     number: int
-    shape: tuple[int, int, int]
+    shape: tuple[int, int, int]  # P, G, O
     columns: Columns
-    summary: bytes
+    summary: bytes  # JSON of the rest
 
     @property
     def n_bytes(self) -> int:
@@ -135,25 +112,18 @@ class Digests(NamedTuple):
     """The part of a row that links it to its neighbours; small, and never dropped.
 
     `individuals`, `genes` and `objectives` are P, G and O.
-
-    Args:
-        front: Individuals on the front.
-        kept: One of `KEPT`; the only field that may change later, so the only one not hashed.
-        whole_sha: Digest of the whole population's columns.
-        front_sha: Digest of the front's columns.
-        chain: Digest of all of these and of the row before.
     """
 
     number: int
     individuals: int
     genes: int
     objectives: int
-    front: int
-    kept: str
+    front: int  # individuals on the front
+    kept: str  # one of `KEPT`; the only field that may change later, so the only one not hashed
     summary: bytes
-    whole_sha: bytes
-    front_sha: bytes
-    chain: bytes
+    whole_sha: bytes  # digest of the whole population's columns
+    front_sha: bytes  # digest of the front's columns
+    chain: bytes  # digest of all of these and of the row before
 
     def compute_chain_digest(self, previous: bytes) -> bytes:
         """The digest that this row must have when `previous` is the digest of the one before."""

@@ -51,15 +51,11 @@ MOST_POINTS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A chart in the words of plotly.
-
-    Args:
-        alt: What is to be seen in it, for people who cannot see it.
-        data: Its traces; arrays are NumPy arrays, times are milliseconds since 1970 UTC.
-    """
+    """A chart in the words of plotly."""
 
     title: str
-    alt: str
+    alt: str  # what is to be seen in it, for people who cannot see it
+    # Its traces; arrays are NumPy arrays, times are milliseconds since 1970 UTC.
     data: Sequence[Trace]
     layout: Layout = field(default_factory=dict)
 

@@ -36,19 +36,12 @@ PANELS = {"price": (0.66, 1.0), "trend": (0.46, 0.62), "votes": (0.24, 0.42), "e
 
 
 class Layers(NamedTuple):
-    """What an adaptive trend is made of.
+    """What an adaptive trend is made of."""
 
-    Args:
-        row: [T], -1 to 1.
-        votes: [6, T], hundredths, families in the order of `FAMILIES`.
-        equities: [6, T], what following each family's vote has earned.
-        averages: [6, 9, T], what following each average has earned.
-    """
-
-    row: Floats
-    votes: Ints
-    equities: Floats
-    averages: Floats
+    row: Floats  # [T], -1 to 1
+    votes: Ints  # [6, T], hundredths, families in the order of `FAMILIES`
+    equities: Floats  # [6, T], what following each family's vote has earned
+    averages: Floats  # [6, 9, T], what following each average has earned
 
 
 def compute_layers(close: Floats, parameters: Sequence[int], *, is_script: bool = False) -> Layers:
