@@ -1,0 +1,27 @@
+# What is typed here all day; `make` alone explains it. Seconds are of two cores, loops compiled.
+
+PYTEST := nice python -m pytest -q -n 2
+QUICK := not slow and not gpu
+STAGE = tests/unit/engine/$(firstword $(subst /, ,$(KERNEL)))
+need = $(if $($1),,$(error say which: make $@ $1=..., as make help shows))
+
+.DEFAULT_GOAL := help
+.PHONY: help fast room kernel docs bench
+
+help:  ## this text
+	@awk -F':  ## ' '/^[a-z]+:  ## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+fast:  ## before every commit: lint, types, import rules, quick tests
+	ruff check . && ruff format --check . && mypy && lint-imports && $(PYTEST) -m "$(QUICK)"
+
+room:  ## ROOM=optimizer/store: a folder's lint, examples, and tests, which lie at tests/unit/ROOM
+	$(call need,ROOM)ruff check $(ROOM) && $(PYTEST) $(ROOM) $(wildcard tests/unit/$(ROOM))
+
+kernel:  ## KERNEL=positions: a stage's tests and parity; KERNEL=positions/cuda also interprets kernels
+	$(call need,KERNEL)$(PYTEST) -m "$(if $(findstring cuda,$(KERNEL)),not gpu,$(QUICK))" $(STAGE) tests/parity
+
+docs:  ## the pages, into site/, by pip install '.[docs]'
+	python -m sphinx -q -W -b html docs site
+
+bench:  ## verify the engine, then time a call
+	python -m optimizer bench
