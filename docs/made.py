@@ -14,7 +14,7 @@ import typer
 from engine.accounts.metrics import METRICS
 from optimizer.cli.app import app
 from optimizer.cli.help import EVERYDAY, SECTIONS
-from optimizer.cli.strategy_texts import told_words
+from optimizer.cli.strategy_texts import list_signatures
 from optimizer.config.run_config import RunConfig, describe_allowed_values, format_flag
 from optimizer.config.values import read_schema_extra
 from optimizer.goals.objectives import OBJECTIVES
@@ -103,7 +103,9 @@ def configuration() -> str:
 
 def strategy_words() -> str:
     """Every word of a strategy's file, by what it makes."""
-    return "\n\n".join(f"## {heading}\n\n{_words(told)}" for heading, told in told_words().items())
+    return "\n\n".join(
+        f"## {heading}\n\n{_words(told)}" for heading, told in list_signatures().items()
+    )
 
 
 def _words(told: dict[str, str]) -> str:

@@ -23,11 +23,11 @@ from optimizer.cli.notes import (
     LOGGERS,
     STOPPED,
     handle_signals,
+    interrupt_again,
     note,
-    sent_again,
+    relay_logs,
     stop_now,
     tell,
-    telling,
 )
 from optimizer.cli.streams import keep_for_json
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
@@ -93,8 +93,8 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
         with (
             keep_for_json("--json" in given),
             handle_signals(stop_now),
-            sent_again(),
-            telling(LOGGERS, note),
+            interrupt_again(),
+            relay_logs(LOGGERS, note),
         ):
             if given == ["--version"]:
                 # Only here, because it imports much.

@@ -7,7 +7,7 @@ import typer
 
 from optimizer.cli.flags import config_flags, option, parse_settings, run_names, trust_flag
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import TRADES, AsJson, ConfigFile, Member, Runs, single_command
 from optimizer.errors import ConfigError
 
@@ -17,7 +17,7 @@ app = single_command()
 @app.command("backtest", cls=Sectioned)
 @trust_flag("front", "run")
 @config_flags(*TRADES)
-@telling((COMPILES,), note)
+@relay_logs((COMPILES,), note)
 def backtest_individual(  # noqa: PLR0913 - one argument a flag
     front: Annotated[
         str | None,
@@ -48,15 +48,15 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     """Backtest one individual: the strategy's default genes unless others are given."""
     from optimizer.cli.backtest_tables import (
         Source,
+        build_ledger_table,
         describe_backtest,
         draw_page,
-        ledger_table,
         print_backtest,
         print_ends,
         resolve_source,
         run_engine,
     )
-    from optimizer.cli.console import csv_text, print_json, stderr, stdout
+    from optimizer.cli.console import format_csv, print_json, stderr, stdout
     from optimizer.run.causal import prove_one, prove_shown
     from optimizer.run.genes_file import encode_genome
     from optimizer.run.task import check_genome_fits
@@ -74,7 +74,7 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     ledgers, accumulators, account = run_engine(task, genome, engine)
     prove_shown(task.spec, task.markets, genome[None], [ledgers])
     if trades is not None:
-        write_whole(trades, csv_text(*ledger_table(task.markets, ledgers)))
+        write_whole(trades, format_csv(*build_ledger_table(task.markets, ledgers)))
     backtest = describe_backtest(task, genome, ledgers, accumulators, account, engine)
     for line in task.notes:
         note(line)

@@ -33,9 +33,9 @@ from optimizer.store.result import (
     Member,
     WindowDescription,
     choose_noun,
-    quality_lines,
+    describe_quality,
 )
-from optimizer.store.windows import describe_windows, searched_windows
+from optimizer.store.windows import describe_windows, list_searched_windows
 
 Accounts = Callable[[Sequence[int]], Floats]
 """From places of windows to their accumulators [A] as one account."""
@@ -68,10 +68,10 @@ class Backtest(Member):
 def print_ends(task: Task, ledgers: Sequence[Ledger], backtest: Backtest) -> None:
     """Print why trades ended, and what is doubtful about them."""
     searched = [ledgers[w] for w in task.markets.places("search")]
-    stdout().say(_ends_line(searched))
-    for line in _doubtful_lines(searched, backtest.contradictions, task.costs.min_risk):
+    stdout().say(_describe_ends(searched))
+    for line in _list_doubts(searched, backtest.contradictions, task.costs.min_risk):
         stdout().say(line)
-    stdout().say(_intrabar_line(backtest.intrabar))
+    stdout().say(_describe_intrabar(backtest.intrabar))
 
 
 @dataclass(frozen=True)
@@ -108,16 +108,14 @@ def resolve_source(
     return task, {}, ""
 
 
-def _ends_line(ledgers: Sequence[Ledger]) -> str:
+def _describe_ends(ledgers: Sequence[Ledger]) -> str:
     """Sides of the trades on searched bars, and why they ended."""
     n_short = sum(int((ledger.side < 0).sum()) for ledger in ledgers)
     n_long = sum(len(ledger) for ledger in ledgers) - n_short
     return f"\n{number(n_long)} long, {number(n_short)} short; {describe_exits(ledgers)}"
 
 
-def _doubtful_lines(
-    ledgers: Sequence[Ledger], contradictions: int, min_risk: float
-) -> Iterator[str]:
+def _list_doubts(ledgers: Sequence[Ledger], contradictions: int, min_risk: float) -> Iterator[str]:
     """Signals that were not traded, and stops that no price reaches."""
     trades, rejected = sum(map(len, ledgers)), sum(ledger.rejected for ledger in ledgers)
     if rejected:
@@ -151,7 +149,7 @@ def draw_page(task: Task, genome: Floats, whose: str) -> str:
     return page_html(Single(task, genome, whose))
 
 
-def ledger_table(
+def build_ledger_table(
     markets: Markets, ledgers: Sequence[Ledger]
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
     """Column names and rows of all trades, with the times at which bars of entry and exit open.
@@ -168,13 +166,18 @@ def ledger_table(
         owner = tuple(getattr(description, name) for name in whose)
         stamps = markets.series[window.series].timestamp
         rows += [
-            (*owner, *row, _utc(stamps[ledger.entry_bar[k]]), _utc(stamps[ledger.exit_bar[k]]))
+            (
+                *owner,
+                *row,
+                _format_time(stamps[ledger.entry_bar[k]]),
+                _format_time(stamps[ledger.exit_bar[k]]),
+            )
             for k, row in enumerate(ledger_rows(ledger))
         ]
     return (*whose, *Trade._fields, "entry_time", "exit_time"), rows
 
 
-def _utc(stamp: int) -> str:
+def _format_time(stamp: int) -> str:
     """ISO time of nanoseconds since 1970, as other programs read it."""
     return f"{np.datetime64(int(stamp), 'ns').astype('datetime64[s]')}Z"
 
@@ -236,14 +239,14 @@ def describe_backtest(
             )
             for w, window in enumerate(markets.describe())
         ),
-        intrabar=_intrabar(task, ledgers),
+        intrabar=_measure_intrabar(task, ledgers),
         contradictions=_count_contradictions(task, genome),
         engine=engine,
         over_windows=task.goals.over,
     )
 
 
-def _intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
+def _measure_intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
     """What hangs on the order within a bar, over the windows to search on."""
     markets = task.markets
     by_window = [
@@ -259,7 +262,7 @@ def _intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
     )
 
 
-def _intrabar_line(intrabar: Intrabar) -> str:
+def _describe_intrabar(intrabar: Intrabar) -> str:
     line = (
         f"stop and target in one bar: {intrabar.undecided} of {intrabar.trades} trades "
         f"({intrabar.share:.1%}), the stop is taken"
@@ -280,14 +283,14 @@ def print_backtest(backtest: Backtest) -> None:
         f"{backtest.strategy} on {data.symbol} {data.timeframe}{simulated}, "
         f"{format_count(data.bars, 'bar')}, engine {backtest.engine}"
     )
-    for line in quality_lines(backtest.windows):
+    for line in describe_quality(backtest.windows):
         console.say(line)
     if backtest.genes:
         console.print()
         console.print(genes_table(backtest.genes))
     console.print()
     has_several = sum(not window.is_held_out for window in backtest.windows) > 1
-    if summary := describe_windows(searched_windows(backtest.windows), backtest.over_windows):
+    if summary := describe_windows(list_searched_windows(backtest.windows), backtest.over_windows):
         console.say(f"{summary[0].upper()}{summary[1:]}.")
     console.print(metrics_table(backtest, backtest.windows, backtest.over_windows))
     if has_several:

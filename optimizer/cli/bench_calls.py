@@ -21,7 +21,7 @@ from engine.replay.certificate import certify
 from engine.runtime.machine import describe_processor, versions
 from engine.workload import Workload
 from optimizer.cli.console import facts_table, plain_table, print_json, stdout
-from optimizer.cli.tables import certificate_line
+from optimizer.cli.tables import format_certificate
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.run.task import prepare
@@ -32,7 +32,7 @@ VERIFIED_INDIVIDUALS = 12
 
 
 @dataclass(frozen=True)
-class Timing:
+class CallTiming:
     """One line of the bench."""
 
     what: str  # what was timed
@@ -66,7 +66,7 @@ def time_engine(
     refuse_red(certificate)
     # Mean trades, so that a reader sees that the work was real.
     trades = float(engine.evaluate(genomes)[:, 0, ACCUMULATOR_INDEX["trades"]].mean())
-    timings = list(_timings(engine, fresh, genomes, n_bars, repeats))
+    timings = list(_time_cases(engine, fresh, genomes, n_bars, repeats))
     measured = {"device": engine.device, "threads": engine.threads, "trades_per_individual": trades}
     machine, peak = {"processor": describe_processor(), **versions()}, peak_memory_bytes()
     if as_json:
@@ -83,7 +83,7 @@ def time_engine(
         **machine,
     }
     console = stdout()
-    console.say(certificate_line(certificate))
+    console.say(format_certificate(certificate))
     console.print()
     console.print(_table(timings))
     console.print()
@@ -135,28 +135,30 @@ def peak_memory_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _timings(
+def _time_cases(
     engine: Engine, fresh: Callable[[], Engine], genomes: Floats, bars: int, repeats: int
-) -> Iterator[Timing]:
+) -> Iterator[CallTiming]:
     """Rows in the bank, every row computed, and one individual with its rows in the bank."""
     cached = time_calls(lambda: engine.evaluate(genomes), repeats)
-    yield _timing("rows cached", genomes, bars, cached)
+    yield _summarise_times("rows cached", genomes, bars, cached)
     # A new bank each time; its pages are the system's to hand out, which is part of the price.
     cold: list[float] = []
     for _ in range(max(3, repeats // 5)):
         other = fresh()
         cold += time_calls(lambda other=other: other.evaluate(genomes), 1, warm_up=False)  # type: ignore[misc]
-    yield _timing("rows new", genomes, bars, cold)
+    yield _summarise_times("rows new", genomes, bars, cold)
     first = genomes[:1]
-    yield _timing("rows cached", first, bars, time_calls(lambda: engine.evaluate(first), repeats))
+    yield _summarise_times(
+        "rows cached", first, bars, time_calls(lambda: engine.evaluate(first), repeats)
+    )
 
 
-def _timing(what: str, genomes: Floats, bars: int, seconds: Sequence[float]) -> Timing:
+def _summarise_times(what: str, genomes: Floats, bars: int, seconds: Sequence[float]) -> CallTiming:
     p20, p50, p80 = np.percentile(seconds, [20, 50, 80]).tolist()
-    return Timing(what, len(genomes), bars, p20, p50, p80, len(genomes) * bars / p50)
+    return CallTiming(what, len(genomes), bars, p20, p50, p80, len(genomes) * bars / p50)
 
 
-def _table(timings: Sequence[Timing]) -> Table:
+def _table(timings: Sequence[CallTiming]) -> Table:
     numbers = ("P", "bars", "p20 ms", "median ms", "p80 ms", "G individual-bars/s")
     table = plain_table("what", *numbers, right=numbers)
     for timing in timings:

@@ -14,7 +14,7 @@ from engine.runtime.compiling.forms import CompiledForm
 from optimizer.cli.console import Lines, plain_table
 from optimizer.cli.data_tables import price_chart
 from optimizer.cli.strategy_texts import print_genes
-from optimizer.cli.tables import certificate_line, describe_exits
+from optimizer.cli.tables import describe_exits, format_certificate
 from optimizer.run.causal import prove_front
 from optimizer.run.task import Task
 from optimizer.shown import format_count, number
@@ -95,7 +95,7 @@ def _print_conditions(console: Lines, strategy: Strategy, bars: Bars) -> None:
                 never.append((side, condition))
     console.print(table)
     for side, condition in never:
-        corners = list(_corners(strategy, condition))
+        corners = list(_list_corners(strategy, condition))
         count = max(
             int(reference.truth(condition, {**genes, **corner}, 0).sum()) for corner in corners
         )
@@ -108,7 +108,7 @@ def _print_conditions(console: Lines, strategy: Strategy, bars: Bars) -> None:
         console.say(f"{side}: {format_tree(condition)} never holds{how}", style=colour)
 
 
-def _corners(strategy: Strategy, condition: Condition) -> Iterator[Mapping[str, float]]:
+def _list_corners(strategy: Strategy, condition: Condition) -> Iterator[Mapping[str, float]]:
     """Values of a condition's genes at their bounds, all combinations of the first few."""
     genes = {node.gene.name: node.gene for node in walk(condition) if isinstance(node, GeneValue)}
     names = list(genes)[:MOST_CORNERED]
@@ -146,4 +146,4 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
             reference = Reference(strategy, [bars], [replace(window, series=0)])
             both = format_count(reference.contradictions(genome), "bar")
             console.say(f"{both} where both sides signal, which neither trades")
-    console.say(certificate_line(certificate))
+    console.say(format_certificate(certificate))

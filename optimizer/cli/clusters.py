@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from optimizer.cli.flags import Command, option, taking
-from optimizer.cli.notes import telling
+from optimizer.cli.notes import relay_logs
 from optimizer.cluster.address import Address, parse_address
 from optimizer.errors import ConfigError
 
@@ -57,7 +57,7 @@ def connect_cluster(
     from optimizer.cli.console import stderr
     from optimizer.run.markets import BARS
 
-    hearing = nullcontext() if quiet else telling((DOING,), stderr().say)
+    hearing = nullcontext() if quiet else relay_logs((DOING,), stderr().say)
     folder = None if runs is None else runs / BARS
     with hearing, Cluster(address, folder, may_differ=may_differ) as cluster:
         yield cluster

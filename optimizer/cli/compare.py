@@ -20,7 +20,7 @@ def print_comparison(
 ) -> None:
     """Print what differs and how much of the common front each run has found."""
     console = stdout()
-    console.print(_table(comparisons, outcomes, objectives))
+    console.print(_build_table(comparisons, outcomes, objectives))
     for run in comparisons[1:]:
         lines = (*run.differs, *run.limits)
         if not run.is_comparable:
@@ -30,7 +30,7 @@ def print_comparison(
         for line in lines:
             console.say(f"  {line}")
     if all(run.is_measured_alike for run in comparisons):
-        console.print(_beaten_table(comparisons))
+        console.print(_build_beaten_table(comparisons))
     else:
         console.say(
             "Their fronts were measured on other bars or at other costs and cannot be held against "
@@ -55,7 +55,7 @@ def describe_outcome(store: RunStore) -> dict[str, str]:
     }
 
 
-def _table(
+def _build_table(
     comparisons: Sequence[RunComparison],
     outcomes: Sequence[Mapping[str, str]],
     objectives: Sequence[str],
@@ -81,7 +81,7 @@ def _table(
     return table
 
 
-def _beaten_table(comparisons: Sequence[RunComparison]) -> Table:
+def _build_beaten_table(comparisons: Sequence[RunComparison]) -> Table:
     table = Table(box=None, title="Share of a front that another beats", title_justify="left")
     table.add_column("", style="dim")
     for run in comparisons:

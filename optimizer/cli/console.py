@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from optimizer.cli.notes import wrap_text
-from optimizer.cli.streams import own_stdout
+from optimizer.cli.streams import find_own_stdout
 from optimizer.printable import printable
 from optimizer.shown import number
 
@@ -114,28 +114,28 @@ def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table
 
 def print_json(value: object) -> None:
     """Print one JSON object on stdout; NaN is null."""
-    stream = own_stdout()
-    stream.write(json_text(value))
+    stream = find_own_stdout()
+    stream.write(format_json(value))
     stream.flush()
 
 
-def json_text(value: object) -> str:
+def format_json(value: object) -> str:
     """A value as JSON, null where a number is not finite."""
-    return json.dumps(without_nan(value), indent=2, allow_nan=False) + "\n"
+    return json.dumps(replace_nan(value), indent=2, allow_nan=False) + "\n"
 
 
-def without_nan(value: object) -> object:
+def replace_nan(value: object) -> object:
     """The same value with null where a number is not finite."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): without_nan(item) for key, item in value.items()}
+        return {str(key): replace_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nan(item) for item in value]
+        return [replace_nan(item) for item in value]
     return value
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A CSV table; floats read back as the same bits, NaN and None are empty cells."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -58,7 +58,7 @@ def print_sources(kept: Sequence[CachedSeries], *, as_json: bool) -> None:
         damaged = (
             f" ({format_count(source.unreadable, 'damaged file')})" if source.unreadable else ""
         )
-        times = (_utc(source.start_ns), _utc(source.end_ns))
+        times = (_format_time(source.start_ns), _format_time(source.end_ns))
         name = f"{source.name or source.folder}{damaged}"
         table.add_row(name, number(source.bars), *times, cells, size, source.fetched_at[:16])
     stdout().print()
@@ -87,7 +87,7 @@ def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
 def collect_facts(bars: Bars) -> dict[str, object]:
     """What a series holds: names in words to values."""
     gaps = bars.gaps_in_open_hours()
-    first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
+    first, last = (_format_time(int(bars.timestamp[i])) for i in (0, -1))
     facts: dict[str, object] = {
         "symbol": bars.symbol,
         "simulated": "yes, a program invented it" if bars.is_simulated else "no",
@@ -108,7 +108,7 @@ def collect_facts(bars: Bars) -> dict[str, object]:
         facts["further columns"] = ", ".join(bars.extra)
     if gaps.count:
         hours = gaps.longest_ns / NS_PER_S / 3600
-        ends = _utc(int(bars.timestamp[gaps.longest_at]))
+        ends = _format_time(int(bars.timestamp[gaps.longest_at]))
         facts["longest gap"] = f"{hours:g} h, ends {ends}"
     return facts
 
@@ -228,7 +228,7 @@ class FetchShow(Progress):
 
 def _cached_to_dict(entry: CachedSeries) -> dict[str, object]:
     told = asdict(entry)
-    times = {"start": _utc(entry.start_ns), "end": _utc(entry.end_ns)}
+    times = {"start": _format_time(entry.start_ns), "end": _format_time(entry.end_ns)}
     return {**told, "folder": str(entry.folder), **times}
 
 
@@ -243,7 +243,7 @@ def describe_bars(bars: Bars) -> dict[str, object]:
 
 
 def _summary(bars: Bars) -> str:
-    first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
+    first, last = (_format_time(int(bars.timestamp[i])) for i in (0, -1))
     return f"{format_count(len(bars), 'bar')} of {bars.timeframe}, {first} to {last}"
 
 
@@ -261,5 +261,5 @@ def track_sources(specs: Sequence[str], doing: str) -> Iterator[str]:
         yield from progress.track(specs, description=doing)
 
 
-def _utc(time_ns: int) -> str:
+def _format_time(time_ns: int) -> str:
     return f"{minute(time_ns)} UTC"

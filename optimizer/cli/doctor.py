@@ -15,7 +15,7 @@ app = single_command()
 def look_around(*, cluster: Address | None, as_json: AsJson = False) -> None:
     """Say what was found on this machine, or on each worker, and why a GPU is not used."""
     from optimizer.cli.console import facts_table, print_json, stdout
-    from optimizer.cli.machine_facts import collect_machine_facts, workers_table
+    from optimizer.cli.machine_facts import build_workers_table, collect_machine_facts
 
     if cluster is None:
         facts = collect_machine_facts()
@@ -34,7 +34,7 @@ def look_around(*, cluster: Address | None, as_json: AsJson = False) -> None:
             {"workers": [{**asdict(worker), "fit": not worker.differs} for worker in measured]}
         )
     else:
-        stdout().print(workers_table(measured))
+        stdout().print(build_workers_table(measured))
         stdout().print(f"here: {', '.join(map(' '.join, versions.items()))}")
     if unfit := [
         f"{worker.name}: {', '.join(worker.differs)}" for worker in measured if worker.differs

@@ -77,7 +77,7 @@ def evolve_front(
         Watcher(quiet=quiet, restart=restart).listening() as watcher,
     ):
         is_judged = flags.get("judge", begun is None or begun.judge) is not False
-        make_evaluator = _place(workers, is_judged=is_judged)
+        make_evaluator = _choose_evaluator(workers, is_judged=is_judged)
         if begun is not None:
             result = start_run(begun, watcher, watcher.should_stop, make_evaluator)
         else:
@@ -98,7 +98,7 @@ def evolve_front(
     refuse_red(result.certificate)
 
 
-def _place(workers: "Cluster | None", *, is_judged: bool) -> "MakeEvaluator":
+def _choose_evaluator(workers: "Cluster | None", *, is_judged: bool) -> "MakeEvaluator":
     """Where individuals are evaluated: on a cluster where that pays."""
     if workers is None:
         from optimizer.run.evaluating import local_evaluator
@@ -121,7 +121,7 @@ def _judge_result(
     One that had ended before is judged where flags ask for it, and where its judge was killed.
     """
     from data.errors import DataError
-    from optimizer.cli.judge_progress import judged_after_search
+    from optimizer.cli.judge_progress import judge_after_search
     from optimizer.config.evidence import EvidenceSettings
     from optimizer.judging.judgement import read_judgement
     from optimizer.run.header import recorded_config
@@ -135,7 +135,7 @@ def _judge_result(
     if settings.judge is False or (result.resumed and known is not None and not is_asked):
         return known
     try:
-        return judged_after_search(
+        return judge_after_search(
             path, settings, watcher.just, quiet=watcher.quiet, workers=workers
         )
     except (DataError, StoreError) as error:

@@ -20,10 +20,10 @@ Command = Callable[..., None]
 
 def run_names(context: typer.Context, incomplete: str) -> list[str]:
     """Runs that begin so, newest first, in the folder that was named."""
-    from optimizer.store.listing import run_folders
+    from optimizer.store.listing import list_run_folders
 
     folder = Path(str(context.params.get("runs") or "runs"))
-    names = ["latest", *sorted((path.name for path in run_folders(folder)), reverse=True)]
+    names = ["latest", *sorted((path.name for path in list_run_folders(folder)), reverse=True)]
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -106,10 +106,10 @@ def config_flags(
     """
     narrower = descriptions or {}
     parameters = [_parameter(name, narrower.get(name)) for name in names]
-    return taking("flags", parameters, lambda **arguments: given_fields(arguments))
+    return taking("flags", parameters, lambda **arguments: read_given_fields(arguments))
 
 
-def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
+def read_given_fields(flags: Mapping[str, object]) -> dict[str, object]:
     """Field name to value, as `RunConfig` takes it, of the flags that a person gave.
 
     Text that is no number stays text, for the configuration to refuse with everything else that
@@ -118,7 +118,9 @@ def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
     Raises:
         ConfigError: When a bound cannot be read.
     """
-    return {name: _value(name, value) for name, value in flags.items() if value not in (None, [])}
+    return {
+        name: _read_value(name, value) for name, value in flags.items() if value not in (None, [])
+    }
 
 
 def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
@@ -165,7 +167,7 @@ def _parse_assignment(flag: str, text: str, known: Collection[str]) -> tuple[str
     return name.strip(), value
 
 
-def _value(name: str, value: object) -> object:
+def _read_value(name: str, value: object) -> object:
     field = RunConfig.model_fields[name]
     words, kind = find_words(field), find_value_type(field)
     if isinstance(value, list):
@@ -194,7 +196,7 @@ def _strategy_names(incomplete: str) -> list[str]:
     return [name for name in STRATEGIES if name.startswith(incomplete)]
 
 
-def _among(choices: Sequence[str]) -> Callable[[str], list[str]]:
+def _complete_among(choices: Sequence[str]) -> Callable[[str], list[str]]:
     """Those of some words that begin so."""
 
     def completions(incomplete: str) -> list[str]:
@@ -206,7 +208,7 @@ def _among(choices: Sequence[str]) -> Callable[[str], list[str]]:
 COMPLETED: Mapping[str, Callable[..., list[str]]] = {
     "strategy": _strategy_names,
     "warm_start": run_names,
-    "device": _among(("auto", "cpu", "cuda")),
+    "device": _complete_among(("auto", "cpu", "cuda")),
 }
 """What a shell completes where the type of a field does not say it."""
 
@@ -228,7 +230,9 @@ def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
         form = words.form if words is not None else ""
         metavar = form or choices or {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
         names = [also] if (also := read_schema_extra(field, "also")) else []
-        completed = COMPLETED.get(name) or (_among(choices.split("|")) if choices else None)
+        completed = COMPLETED.get(name) or (
+            _complete_among(choices.split("|")) if choices else None
+        )
         option = typer.Option(
             None, *names, flag, help=text, metavar=metavar, autocompletion=completed
         )

@@ -81,13 +81,13 @@ def list_forecasts(
 ) -> None:
     """The forecasts of a folder."""
     from optimizer.cli.console import print_json, stdout
-    from optimizer.cli.forecast_tables import records_table
+    from optimizer.cli.forecast_tables import build_records_table
     from optimizer.forecasts.column import list_records
 
     records = list_records(folder)
     if as_json:
         print_json([{"file": str(path), **record.payload()} for path, record in records.items()])
     elif records:
-        stdout().print(records_table(records))
+        stdout().print(build_records_table(records))
     else:
         stdout().say(f"no forecast in {folder}; make one: python -m optimizer forecast fit")

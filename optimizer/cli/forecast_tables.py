@@ -16,7 +16,7 @@ from optimizer.shown import format_count, fraction, number
 LINE_EVERY_S = 1.0
 
 
-def records_table(records: Mapping[Path, ForecastRecord]) -> Table:
+def build_records_table(records: Mapping[Path, ForecastRecord]) -> Table:
     """Forecasts of files, a line each."""
     headings = ("file", "model", "horizon", "symbols", "gain", "p", "skill")
     table = plain_table(*headings, right=("horizon", "symbols", "gain", "p"))

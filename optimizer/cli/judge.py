@@ -7,7 +7,7 @@ from typing import Annotated
 from optimizer.cli.clusters import cluster_flags, connect_cluster
 from optimizer.cli.flags import config_flags, option, trust_flag
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import JUDGED, AsJson, Quiet, RunName, Runs, single_command
 from optimizer.cluster.address import Address
 
@@ -38,7 +38,7 @@ def judge_recorded(
     from rich.table import Table
 
     from optimizer.cli.console import print_json, stderr, stdout
-    from optimizer.cli.judge_progress import Asked, JudgeWatcher, choose_executor, resumable
+    from optimizer.cli.judge_progress import Asked, JudgeWatcher, choose_executor, naming_resume
     from optimizer.cli.report import renew_run_report
     from optimizer.cli.result import print_answer
     from optimizer.config.evidence import EvidenceSettings
@@ -60,11 +60,11 @@ def judge_recorded(
         key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields
     }
     watcher = JudgeWatcher(stderr(), quiet=quiet)
-    hearing = nullcontext() if quiet else telling((COMPILES,), note)
+    hearing = nullcontext() if quiet else relay_logs((COMPILES,), note)
     joining = connect_cluster(cluster, path.parent, quiet=quiet)
     with (
         hearing,
-        resumable(path, settings, request),
+        naming_resume(path, settings, request),
         joining as workers,
         watcher.showing() as watch,
     ):

@@ -69,7 +69,7 @@ class Asked:
     is_open: bool = False  # whether to look at held-out bars
 
 
-def judged_after_search(
+def judge_after_search(
     path: Path,
     settings: EvidenceSettings,
     just: JustSearched,
@@ -87,7 +87,7 @@ def judged_after_search(
             f"judging: the search is repeated on {plan.folds} parts of the bars: "
             "from about the time of the search to several times it; --no-judge leaves it out"
         )
-    with resumable(path, settings), watcher.showing() as watch:
+    with naming_resume(path, settings), watcher.showing() as watch:
         return judge_run(path, plan, {}, watch, just, executors)
 
 
@@ -101,19 +101,19 @@ def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":
 
 
 @contextmanager
-def resumable(
+def naming_resume(
     path: Path, settings: EvidenceSettings, request: Asked | None = None
 ) -> Iterator[None]:
     """Say how to go on with a judge that was stopped, or whose cluster or disk failed."""
     try:
         yield
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped; {kept_words(path, settings, request)}") from None
+        raise StoppedError(f"stopped; {describe_kept(path, settings, request)}") from None
     except (LostError, WriteError) as error:
-        raise type(error)(f"{error}; {kept_words(path, settings, request)}") from error
+        raise type(error)(f"{error}; {describe_kept(path, settings, request)}") from error
 
 
-def kept_words(path: Path, settings: EvidenceSettings, request: Asked | None = None) -> str:
+def describe_kept(path: Path, settings: EvidenceSettings, request: Asked | None = None) -> str:
     """What is kept of a judge, and the command that goes on with it."""
     null = settings.null or (DEFAULT_SEARCHES if settings.judge else 0)
     wanted = {**settings.model_dump(include=set(EvidenceSettings.model_fields)), "null": null}

@@ -18,7 +18,7 @@ PLACES: dict[str, int] = {grade: place for place, grade in enumerate(GRADES)}
 """Of grades, from the worst on."""
 
 ORDERS: dict[Order, Callable[[RunSummary], float | None]] = {
-    "verdict": lambda run: PLACES.get(_grade(run)),
+    "verdict": lambda run: PLACES.get(_find_grade(run)),
     "strength": lambda run: run.strength,
     "return": lambda run: run.total_return,
     "trades": lambda run: run.trades,
@@ -40,11 +40,11 @@ def choose_runs(
     chosen = [
         run
         for run in runs
-        if grade in (None, _grade(run))
+        if grade in (None, _find_grade(run))
         and (symbol is None or symbol.casefold() in (name.casefold() for name in run.symbols))
         and all(Labels(run.tags).has(tag) for tag in tags)
     ]
-    return _in_order(chosen, order)
+    return _sort_runs(chosen, order)
 
 
 def print_runs(runs: Sequence[RunSummary]) -> None:
@@ -56,7 +56,7 @@ def print_runs(runs: Sequence[RunSummary]) -> None:
             stdout().say(f"{run.id}: {run.damaged}")
 
 
-def _in_order(runs: Sequence[RunSummary], order: Order) -> list[RunSummary]:
+def _sort_runs(runs: Sequence[RunSummary], order: Order) -> list[RunSummary]:
     """The greatest first, those without a number last; equal ones as they were created."""
     value = ORDERS.get(order)
     if value is None:
@@ -65,7 +65,7 @@ def _in_order(runs: Sequence[RunSummary], order: Order) -> list[RunSummary]:
     return sorted(runs, key=lambda run: (numbers[run.id] is None, -(numbers[run.id] or 0.0)))
 
 
-def _grade(run: RunSummary) -> str:
+def _find_grade(run: RunSummary) -> str:
     """Grade of a finished run, an empty text of another."""
     return "" if run.front_size is None else run.verdict or "not_judged"
 
@@ -73,7 +73,7 @@ def _grade(run: RunSummary) -> str:
 def _print_table(runs: Sequence[RunSummary]) -> None:
     """Runs as a table: the wider the terminal, the more columns."""
     console = stdout()
-    rows = [_cells(run) for run in runs]
+    rows = [_list_cells(run) for run in runs]
     headings = [*rows[0]]
     if console.width < WIDE:
         headings = [name for name in headings if name not in ONLY_WIDE]
@@ -98,11 +98,11 @@ def _print_labels(runs: Sequence[RunSummary]) -> None:
             console.say(f"{run.id}: {label}")
 
 
-def _cells(run: RunSummary) -> dict[str, str]:
+def _list_cells(run: RunSummary) -> dict[str, str]:
     """Texts of a line by heading; of a run without a result how far it has come."""
     done = f"{max(run.generations - 1, 0):,}/{number(run.planned)}"
     unfinished = run.status if run.planned is None else f"{run.status} {done}"
-    grade = _grade(run)
+    grade = _find_grade(run)
     return {
         "run": run.id,
         "verdict": GRADE_WORDS.get(grade, grade) or unfinished,

@@ -9,7 +9,7 @@ from rich.live import Live
 
 from engine.errors import DeviceLostError
 from optimizer.cli.console import stderr
-from optimizer.cli.notes import COMPILES, handle_signals, stop_now, telling
+from optimizer.cli.notes import COMPILES, handle_signals, relay_logs, stop_now
 from optimizer.cli.restart import Restart
 from optimizer.cli.view import SearchView, format_hypervolume, format_rate, format_time_left
 from optimizer.config.run_config import RunConfig
@@ -48,7 +48,7 @@ class Watcher(Observer):
     def listening(self) -> Iterator["Watcher"]:
         """Turn Ctrl-C, SIGTERM and a hang-up into a wish to stop, a second one into an order."""
         try:
-            with handle_signals(self._on_signal), telling((COMPILES,), self._say):
+            with handle_signals(self._on_signal), relay_logs((COMPILES,), self._say):
                 yield self
         finally:
             self._end_live()

@@ -47,10 +47,10 @@ def collect_machine_facts() -> dict[str, object]:
         "processor": describe_processor(),
         "cores for this process": available_cores(),
         "backends": ", ".join(sorted(BACKENDS)),
-        "device chosen by auto": _auto(choice),
+        "device chosen by auto": _describe_auto(choice),
         "GPU": describe_gpus(),
         "compiled loops": str(loops_folder() or "in memory only: no folder can be written"),
-        "compiled kernels": _kernels(),
+        "compiled kernels": _find_kernels(),
         "key of polygon": tell_key(),
         "cache of bars": f"{folder}, {series:,} series, {size / 1e6:.1f} MB",
         "rows of own indicators": f"{rows.root}, {rows_size / 1e6:.1f} MB",
@@ -58,7 +58,7 @@ def collect_machine_facts() -> dict[str, object]:
     }
 
 
-def workers_table(workers: "Sequence[Measured]") -> Table:
+def build_workers_table(workers: "Sequence[Measured]") -> Table:
     """Workers of a cluster, a line each."""
     headings = ("worker", "device", "cores", "on host", "probe s", "latency ms", "MB/s", "fit")
     table = plain_table(*headings, is_folded=True)
@@ -77,13 +77,13 @@ def workers_table(workers: "Sequence[Measured]") -> Table:
     return table
 
 
-def _auto(choice: Choice) -> str:
+def _describe_auto(choice: Choice) -> str:
     if choice.name == "cpu":
         return f"cpu ({choice.reason})"
     return f"{choice.label} for runs that take longer than a GPU to start, cpu for others"
 
 
-def _kernels() -> str:
+def _find_kernels() -> str:
     try:
         return str(kernels_folder())
     except DeviceError as error:

@@ -46,7 +46,7 @@ SENT_AGAIN_S = 0.01
 
 
 @contextlib.contextmanager
-def telling(loggers: Sequence[str], tell: Callable[[str], None]) -> Iterator[None]:
+def relay_logs(loggers: Sequence[str], tell: Callable[[str], None]) -> Iterator[None]:
     """Hand on each line of some logs until the context ends."""
     handler = _Teller(tell)
     watched = [logging.getLogger(name) for name in loggers]
@@ -116,7 +116,7 @@ def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator
 
 
 @contextlib.contextmanager
-def sent_again() -> Iterator[None]:
+def interrupt_again() -> Iterator[None]:
     """Interrupt once more what was interrupted while Python freed an object, in this context.
 
     Python prints what is raised there and goes on, so that Ctrl-C would be lost.

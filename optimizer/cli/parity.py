@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from optimizer.cli.clusters import cluster_flags, connect_cluster
 from optimizer.cli.flags import config_flags, option, trust_flag
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import (
     MOST,
     TRADES,
@@ -26,7 +26,7 @@ app = single_command()
 @trust_flag("run")
 @config_flags(*TRADES, "seed")
 @cluster_flags
-@telling((COMPILES,), note)
+@relay_logs((COMPILES,), note)
 def compare_engines(  # noqa: PLR0913 - one argument a flag
     *,
     flags: dict[str, object],
@@ -47,7 +47,7 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
     """Compare the batch engine with the reference, trade for trade."""
     from engine.replay.certificate import certify
     from optimizer.cli.console import print_json, stdout
-    from optimizer.cli.tables import certificate_line
+    from optimizer.cli.tables import format_certificate
     from optimizer.config.run_config import resolve_config
     from optimizer.run.genes_file import chosen_member
     from optimizer.run.header import recorded_front
@@ -80,5 +80,5 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
     if as_json:
         print_json(certificate.as_dict())
     else:
-        stdout().say(certificate_line(certificate))
+        stdout().say(format_certificate(certificate))
     refuse_red(certificate)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from optimizer.cli.flags import config_flags, option, trust_flag
-from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import RunName, Runs, single_command
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ app = single_command()
 @app.command("report")
 @trust_flag("run")
 @config_flags("data")
-@telling((COMPILES,), note)
+@relay_logs((COMPILES,), note)
 def report_run(
     run: RunName,
     *,

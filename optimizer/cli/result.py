@@ -8,8 +8,8 @@ import numpy as np
 from optimizer.cli.console import Lines, stdout
 from optimizer.cli.tables import (
     SHOWN_MEMBERS,
-    certificate_line,
     choose_members,
+    format_certificate,
     front_tables,
     front_title,
     genes_tables,
@@ -24,8 +24,8 @@ from optimizer.judging.sentences import describe_count, suggest_next
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.search.generation import Regret
 from optimizer.shown import format_count, fraction, number
-from optimizer.store.result import RunResult, choose_noun, quality_lines
-from optimizer.store.windows import describe_windows, searched_windows, taken_together
+from optimizer.store.result import RunResult, choose_noun, describe_quality
+from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
 
 COLOURS = {
     "invalid": "red",
@@ -74,8 +74,8 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
         f"{result.strategy} on {data.symbol} {data.timeframe}, "
         f"{format_count(data.bars, 'bar')}{kept}{simulated}"
     )
-    console.say(f"{describe_count(result, judgement)}, {_seconds(result)}")
-    for line in quality_lines(data.windows):
+    console.say(f"{describe_count(result, judgement)}, {_describe_seconds(result)}")
+    for line in describe_quality(data.windows):
         console.say(line)
     _say_diversity(console, result)
     console.print()
@@ -86,9 +86,9 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
         _say_empty(console, result)
     if result.regret is not None:
         console.print()
-        console.say(_regret_line(result.regret))
+        console.say(_describe_regret(result.regret))
     console.print()
-    console.say(certificate_line(result.certificate))
+    console.say(format_certificate(result.certificate))
     console.say(f"front {result.front_hash[:12]}, recorded in {result.path}")
 
 
@@ -132,7 +132,7 @@ def _print_front(
     """Members and their genes, what was held out, and the first member window by window."""
     most, data = len(result.front) if is_whole else SHOWN_MEMBERS, result.data
     members = choose_members(result.front, result.objectives, pick, most)
-    title = front_title(len(result.front), len(members), pick) + _means(result)
+    title = front_title(len(result.front), len(members), pick) + _describe_rule(result)
     console.say(title, style="italic")
     console.print(*front_tables(members, result.objectives, console.width, pick))
     for table in genes_tables(members, console.width):
@@ -147,7 +147,7 @@ def _print_front(
         console.print(held_out_table(members, result.objectives))
     elif data.held_out_bars:
         console.print()
-        console.say(_words_of_closed(result, grade))
+        console.say(_describe_closed(result, grade))
     if len({window.label for window in data.windows}) > 1:
         metrics = [parse_objective(name).metric for name in result.objectives if name != MISSED]
         by_window = {name: members[0].by_window.get(name, ()) for name in ("trades", *metrics)}
@@ -160,7 +160,7 @@ def _print_front(
             console.print(windows_table(windows, by_window, title))
 
 
-def _words_of_closed(result: RunResult, grade: str) -> str:
+def _describe_closed(result: RunResult, grade: str) -> str:
     """How many bars are held out, and whether to look at them: of a front to drop, no."""
     closed = (
         f"{format_count(result.data.held_out_bars, 'bar')} held out, which nobody has looked at"
@@ -170,7 +170,7 @@ def _words_of_closed(result: RunResult, grade: str) -> str:
     return f"{closed}: python -m optimizer judge {shlex.quote(result.path)} --open"
 
 
-def _seconds(result: RunResult) -> str:
+def _describe_seconds(result: RunResult) -> str:
     """How long the search took; compiling, done once for a machine, is told apart."""
     timing = result.timing
     is_part = timing.evaluated < result.evaluated
@@ -191,13 +191,13 @@ def _say_diversity(console: Lines, result: RunResult) -> None:
     console.say(f"low diversity: no more than {fewer} could be found within the bounds")
 
 
-def _means(result: RunResult) -> str:
+def _describe_rule(result: RunResult) -> str:
     """What numbers mean where there are several windows to search on; empty where there is one."""
-    told = describe_windows(searched_windows(result.data.windows), taken_together(result))
+    told = describe_windows(list_searched_windows(result.data.windows), find_window_rule(result))
     return f"; {told}" if told else ""
 
 
-def _regret_line(regret: Regret) -> str:
+def _describe_regret(regret: Regret) -> str:
     """How much of a lattice's true front a genetic search found, in a line."""
     return (
         f"regret: a genetic search that judged {number(regret.evaluated)} of the lattice's "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from optimizer.cli.console import Lines, csv_text, facts_table, json_text, print_json, stdout
+from optimizer.cli.console import Lines, facts_table, format_csv, format_json, print_json, stdout
 from optimizer.cli.result import print_answer, print_result, result_json
 from optimizer.cli.tables import genes_table, importance_tables, metrics_table
 from optimizer.errors import ConfigError
@@ -26,7 +26,7 @@ from optimizer.shown import format_count, number
 from optimizer.store import RunStore, find_run
 from optimizer.store.labels import Labels, read_labels
 from optimizer.store.result import RunHeader, RunResult
-from optimizer.store.windows import describe_windows, searched_windows, taken_together
+from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
 from optimizer.written import write_whole
 
 STUDY = ".journal"
@@ -87,9 +87,9 @@ def print_member(path: Path, member: int, *, as_json: bool) -> None:
         console.print()
         console.print(genes_table(chosen.genes))
     console.print()
-    if summary := describe_windows(searched_windows(data.windows), taken_together(result)):
+    if summary := describe_windows(list_searched_windows(data.windows), find_window_rule(result)):
         console.say(f"{summary[0].upper()}{summary[1:]}.")
-    console.print(metrics_table(chosen, data.windows, taken_together(result)))
+    console.print(metrics_table(chosen, data.windows, find_window_rule(result)))
     console.print()
     backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {index}"
     console.say(f"Its trades: {backtest}")
@@ -150,11 +150,11 @@ def write_table(name: str, to: Path, runs: Path, *, what: What, sample: int) -> 
 
             return write_study(store, to, sample)
         if to.suffix == ".json" and what == "front":
-            return _write_output(to, json_text(result_json(*_load_judged_result(store))))
-        return _write_output(to, WRITERS[to.suffix](_table(store, what)))
+            return _write_output(to, format_json(result_json(*_load_judged_result(store))))
+        return _write_output(to, WRITERS[to.suffix](_build_table(store, what)))
 
 
-def _table(store: RunStore, what: What) -> Columns:
+def _build_table(store: RunStore, what: What) -> Columns:
     """One table of a run."""
     if what == "front":
         return front_table(_load_judged_result(store)[0])
@@ -202,16 +202,16 @@ def _write_output(to: Path, content: str | bytes) -> str:
     return f"written to {to}"
 
 
-def _csv(columns: Columns) -> str:
-    return csv_text(list(columns), zip(*columns.values(), strict=True))
+def _encode_csv(columns: Columns) -> str:
+    return format_csv(list(columns), zip(*columns.values(), strict=True))
 
 
-def _rows_json(columns: Columns) -> str:
+def _encode_rows(columns: Columns) -> str:
     rows = zip(*columns.values(), strict=True)
-    return json_text([dict(zip(columns, row, strict=True)) for row in rows])
+    return format_json([dict(zip(columns, row, strict=True)) for row in rows])
 
 
-def _parquet(columns: Columns) -> bytes:
+def _encode_parquet(columns: Columns) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -221,8 +221,8 @@ def _parquet(columns: Columns) -> bytes:
 
 
 WRITERS: Mapping[str, Callable[[Columns], str | bytes]] = {
-    ".csv": _csv,
-    ".json": _rows_json,
-    ".parquet": _parquet,
+    ".csv": _encode_csv,
+    ".json": _encode_rows,
+    ".parquet": _encode_parquet,
 }
 """Kinds of files by the ending of their name."""

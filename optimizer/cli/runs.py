@@ -10,7 +10,7 @@ from typing import Annotated, Literal, get_args
 import typer
 
 from optimizer.cli.flags import config_flags, option, trust_flag
-from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import AsJson, Front, Member, Order, RunName, Runs, command_group
 from optimizer.errors import ConfigError, StoreError
 from optimizer.grades import GRADES, Grade
@@ -215,12 +215,12 @@ def remove_run(
 ) -> None:
     """Remove a run from the disk; only with --yes, and never one that is being recorded."""
     from optimizer.cli.console import stdout
-    from optimizer.store import delete_run, find_run, list_foreign, list_own
+    from optimizer.store import delete_run, find_run, list_foreign_files, list_run_files
 
     path = find_run(runs, run)
-    size = sum(file.lstat().st_size for file in list_own(path))
+    size = sum(file.lstat().st_size for file in list_run_files(path))
     target = f"run '{path.resolve().name}' in {path}, {size / 1e6:,.1f} MB"
-    foreign = [str(file.relative_to(path)) for file in list_foreign(path)]
+    foreign = [str(file.relative_to(path)) for file in list_foreign_files(path)]
     rest = f"; what is not of the run stays: {_name_some(foreign)}" if foreign else ""
     if not yes:
         raise ConfigError(f"{target}, would be removed for ever{rest}; if that is meant, add --yes")
@@ -231,7 +231,7 @@ def remove_run(
 @app.command("verify")
 @trust_flag("run")
 @config_flags("data")
-@telling((COMPILES,), note)
+@relay_logs((COMPILES,), note)
 def verify_run(
     run: RunName,
     *,
@@ -242,7 +242,7 @@ def verify_run(
 ) -> None:
     """Check a run's record, and find anew what follows; --data says where its bars are now."""
     from optimizer.cli.console import print_json
-    from optimizer.cli.verify import join_lines, print_checked
+    from optimizer.cli.verify import join_lines, print_check
     from optimizer.store import RunStore, find_run
     from optimizer.verifying.check import check_run
 
@@ -262,7 +262,7 @@ def verify_run(
             }
         )
     else:
-        print_checked(run_id, checked, is_empty=is_empty)
+        print_check(run_id, checked, is_empty=is_empty)
     if checked.problems:
         raise StoreError(f"run '{run_id}' is damaged: {join_lines(checked.problems)}")
     if checked.unchecked:

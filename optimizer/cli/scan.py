@@ -5,7 +5,7 @@ from typing import Annotated, Literal, cast
 
 from optimizer.cli.flags import config_flags, option, parse_settings
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, telling
+from optimizer.cli.notes import COMPILES, relay_logs
 from optimizer.cli.shared import MOST, AsJson, ConfigFile, Member, Quiet, single_command
 from optimizer.errors import ConfigError
 from optimizer.trend_scan.knobs import NARROWER, SCANNED
@@ -49,7 +49,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
 ) -> None:
     """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
     from optimizer.cli.console import print_json, stderr, stdout
-    from optimizer.cli.scan_tables import csv_bytes, parquet_bytes, print_scan
+    from optimizer.cli.scan_tables import encode_csv, encode_parquet, print_scan
     from optimizer.config.run_config import resolve_config
     from optimizer.shown import format_count
     from optimizer.trend_scan.question import Question
@@ -67,14 +67,14 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
         if not quiet:
             notes.say(line)
 
-    with telling((COMPILES,), say):
+    with relay_logs((COMPILES,), say):
         scan = scan_sources(settings, question, ways, is_kept=keep, say=say)
     for line in scan.notes:
         notes.say(f"note: {line}")
     if csv is not None:
-        write_whole(csv, csv_bytes(scan))
+        write_whole(csv, encode_csv(scan))
     if parquet is not None:
-        write_whole(parquet, parquet_bytes(scan))
+        write_whole(parquet, encode_parquet(scan))
     if page is not None:
         write_whole(page, scan.figure(drawn).to_html())
         say(f"{drawn} drawn in {page}")

@@ -19,27 +19,27 @@ WIDE = 140
 def print_scan(console: Lines, scan: Scan, history: int) -> None:
     """Print a line a symbol, so many of its last runs, what has changed, and totals."""
     if scan.symbols:
-        console.say(_stands(scan.symbols, console.width))
+        console.say(_format_symbols(scan.symbols, console.width))
         console.say("")
     for short in scan.too_short:
         needed = f"{format_count(short.bars, 'bar')} of {short.needed:,} needed"
         console.say(f"too short: {short.symbol}, {needed}")
     if history:
-        console.say(_runs(scan.symbols, console.width))
+        console.say(_format_runs(scan.symbols, console.width))
         console.say("")
     for change in scan.changes:
         console.say(
             f"changed: {change.symbol} was {change.was} at {_format_time(change.was_at)}, "
             f"{change.now} since {_format_time(change.since)}"
         )
-    for line in _totals(scan):
+    for line in _list_totals(scan):
         console.say(line)
 
 
-def _totals(scan: Scan) -> list[str]:
+def _list_totals(scan: Scan) -> list[str]:
     counts = ", ".join(f"{count:,} {word}" for word, count in scan.counts.items())
     short = f", {len(scan.too_short):,} too short" if scan.too_short else ""
-    lines = [f"{counts}{short}", f"{format_count(scan.bars, 'bar')}{_until(scan.symbols)}"]
+    lines = [f"{counts}{short}", f"{format_count(scan.bars, 'bar')}{_format_last(scan.symbols)}"]
     if scan.compared:
         lines.append(
             f"{len(scan.changes):,} of {format_count(scan.compared, 'symbol')} that an earlier "
@@ -54,13 +54,13 @@ def _totals(scan: Scan) -> list[str]:
     ]
 
 
-def _until(symbols: Sequence[SymbolTrend]) -> str:
+def _format_last(symbols: Sequence[SymbolTrend]) -> str:
     """When the last bars of the symbols open."""
     times = sorted({_format_time(symbol.last) for symbol in symbols})
     return f", the last at {' to '.join(dict.fromkeys((times[0], times[-1])))}" if times else ""
 
 
-def _stands(symbols: Sequence[SymbolTrend], width: int) -> str:
+def _format_symbols(symbols: Sequence[SymbolTrend], width: int) -> str:
     """A line a symbol."""
     is_wide = width >= WIDE
     headings = ["symbol", "class", "trend", "bars", "since", "direction"]
@@ -84,7 +84,7 @@ def _stands(symbols: Sequence[SymbolTrend], width: int) -> str:
     return long_table(headings, rows, width, right=("trend", "bars", "close", *FAMILIES))
 
 
-def _runs(symbols: Sequence[SymbolTrend], width: int) -> str:
+def _format_runs(symbols: Sequence[SymbolTrend], width: int) -> str:
     """The last runs of each symbol."""
     headings = ("symbol", "since", "class", "bars", "trend", "price")
     rows = [
@@ -101,7 +101,7 @@ def _format_time(time: str | None) -> str:
     return "-" if time is None else time[:16].replace("T", " ")
 
 
-def _table(scan: Scan) -> "pa.Table":
+def _build_table(scan: Scan) -> "pa.Table":
     """Whole rows, a line a bar, as a table that files are written from."""
     import pyarrow as pa
 
@@ -112,13 +112,13 @@ def _table(scan: Scan) -> "pa.Table":
     return pa.table({**arrays, "timestamp": stamps})
 
 
-def csv_bytes(scan: Scan) -> bytes:
+def encode_csv(scan: Scan) -> bytes:
     """Whole rows as CSV, exact."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow.csv import write_csv
 
-    table, file = _table(scan), io.BytesIO()
+    table, file = _build_table(scan), io.BytesIO()
     is_whole = not (scan.columns()["timestamp"] % 10**9).any()
     # A zone in the type makes each of millions of times slow to write.
     times = table["timestamp"].cast(pa.timestamp("s" if is_whole else "ns"))
@@ -133,10 +133,10 @@ def csv_bytes(scan: Scan) -> bytes:
     return file.getvalue()
 
 
-def parquet_bytes(scan: Scan) -> bytes:
+def encode_parquet(scan: Scan) -> bytes:
     """Whole rows as Parquet, exact."""
     import pyarrow.parquet as pq
 
     file = io.BytesIO()
-    pq.write_table(_table(scan), file, compression="zstd")
+    pq.write_table(_build_table(scan), file, compression="zstd")
     return file.getvalue()

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from optimizer.cli.flags import config_flags
-from optimizer.cli.notes import COMPILES, note, telling
+from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import TRADES, command_group
 from optimizer.errors import ConfigError
 
@@ -33,10 +33,10 @@ def list_strategies() -> None:
 def list_words() -> None:
     """Every word that a strategy's file may say."""
     from optimizer.cli.console import stdout
-    from optimizer.cli.strategy_texts import told_words
+    from optimizer.cli.strategy_texts import list_signatures
 
     console = stdout()
-    for heading, told in told_words().items():
+    for heading, told in list_signatures().items():
         console.say(heading)
         if any(told.values()):
             for called, text in told.items():
@@ -75,7 +75,7 @@ def write_beginning(
 
 @app.command("check")
 @config_flags(*(name for name in TRADES if name != "strategy"))
-@telling((COMPILES,), note)
+@relay_logs((COMPILES,), note)
 def check_strategy(
     file: Annotated[
         str, typer.Argument(help="The file, with :NAME if it has several.", metavar="FILE.py")

@@ -45,7 +45,7 @@ HEADINGS = {
 """By what a word makes."""
 
 
-def told_words() -> dict[str, dict[str, str]]:
+def list_signatures() -> dict[str, dict[str, str]]:
     """Every word as it is called and what it is, by what it makes; columns need no words."""
     signatures: dict[str, dict[str, str]] = {"Columns": {}, "Indicators": {}}
     for name in words.__all__:
@@ -57,7 +57,7 @@ def told_words() -> dict[str, dict[str, str]]:
         if name not in KINDS:
             made = getattr(inspect.signature(word).return_annotation, "__name__", "")
             heading = HEADINGS.get(made, "Stops, targets, exits and the rest")
-        signatures.setdefault(heading, {})[_format_signature(name)] = _meaning(name)
+        signatures.setdefault(heading, {})[_format_signature(name)] = _read_meaning(name)
     return signatures
 
 
@@ -90,7 +90,7 @@ def _format_signature(name: str) -> str:
     return name + str(inspect.Signature(bare))
 
 
-def _meaning(name: str) -> str:
+def _read_meaning(name: str) -> str:
     reads = KINDS[name].columns if name in KINDS else ()
     text = str(getattr(words, name).__doc__).splitlines()[0]
     return f"{text} It reads {', '.join(reads)}." if reads else text

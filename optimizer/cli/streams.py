@@ -11,7 +11,7 @@ _KEPT: ContextVar[TextIO | None] = ContextVar("stdout", default=None)
 """Our own output while other words go elsewhere."""
 
 
-def own_stdout() -> TextIO:
+def find_own_stdout() -> TextIO:
     """The stream of results, also while other words are led elsewhere."""
     return _KEPT.get() or sys.stdout
 
@@ -49,7 +49,7 @@ def keep_for_json(is_kept: bool) -> Iterator[None]:
 
 def give_back_stdout() -> None:
     """Let descriptor 1 be our own output again, for a program that takes the place of this one."""
-    kept = own_stdout()
+    kept = find_own_stdout()
     kept.flush()
     if kept is not sys.stdout and not _has_descriptor(kept, 1):
         with contextlib.suppress(OSError, ValueError):

@@ -51,14 +51,16 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
     )
     chosen = _select_candidates(is_member, sample)
     header = RunHeader.read(store.header)
-    trials = _trials(header, Recorded(recorded.population.take(chosen), recorded.born[chosen]))
+    trials = _build_trials(
+        header, Recorded(recorded.population.take(chosen), recorded.born[chosen])
+    )
     directions = [
         StudyDirection.MAXIMIZE if is_maximised(name) else StudyDirection.MINIMIZE
         for name in header.objectives
     ]
     try:
         with (
-            _quietly(),
+            _silence(),
             tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as folder,
         ):
             draft = Path(folder) / to.name
@@ -100,10 +102,10 @@ def _select_candidates(is_member: npt.NDArray[np.bool_], sample: int) -> npt.NDA
     return np.sort(np.concatenate([np.flatnonzero(is_member), sampled]))
 
 
-def _trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
+def _build_trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
     population = natural(header, chosen.population)
     _check_objectives(population)
-    distributions = {gene.name: _distribution(gene) for gene in header.genes}
+    distributions = {gene.name: _build_distribution(gene) for gene in header.genes}
     trials: list[FrozenTrial] = []
     for i, born in enumerate(chosen.born.tolist()):
         failure = header.failure_names[population.failures[i]]
@@ -117,7 +119,7 @@ def _trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
                     for (name, kind), value in values
                 },
                 distributions=distributions,
-                user_attrs=_attributes(population, i, born, failure),
+                user_attrs=_list_attributes(population, i, born, failure),
             )
         )
     return trials
@@ -129,7 +131,7 @@ def _check_objectives(population: Population) -> None:
         raise StoreError("a candidate lacks an objective, and no failure says why")
 
 
-def _distribution(gene: GeneRecord) -> BaseDistribution:
+def _build_distribution(gene: GeneRecord) -> BaseDistribution:
     if not gene.low <= gene.high:
         raise StoreError(f"the header does not say between which bounds {gene.name} lies")
     if gene.kind == "int":
@@ -137,7 +139,9 @@ def _distribution(gene: GeneRecord) -> BaseDistribution:
     return FloatDistribution(gene.low, gene.high)
 
 
-def _attributes(population: Population, index: int, born: int, failure: str) -> dict[str, object]:
+def _list_attributes(
+    population: Population, index: int, born: int, failure: str
+) -> dict[str, object]:
     """Generation, number, parents, operator and failure; what is unknown is left out."""
     line = dict(zip(LINEAGE, population.lineage[index].tolist(), strict=True))
     known: dict[str, object] = {name: code for name, code in line.items() if code != UNKNOWN}
@@ -149,7 +153,7 @@ def _attributes(population: Population, index: int, born: int, failure: str) -> 
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def _silence() -> Iterator[None]:
     """Without Optuna's lines about what it creates, and about names of metrics being new there."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)

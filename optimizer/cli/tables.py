@@ -19,7 +19,7 @@ from optimizer.store.result import (
     choose_noun,
     describe_certificate,
 )
-from optimizer.store.windows import name_metric, searched_windows
+from optimizer.store.windows import list_searched_windows, name_metric
 
 SHOWN_MEMBERS = 5
 
@@ -96,7 +96,7 @@ def front_tables(
     for member, individual in members.items():
         values = {**individual.metrics, **individual.objectives}
         rows[member] = {name: metric(name, values.get(name)) for name in (*objectives, *beside)}
-    blocks = _blocks([*objectives, *beside], rows, width, PICK)
+    blocks = _split_columns([*objectives, *beside], rows, width, PICK)
     # What does not fit is among the metrics of each member, which `runs show` tells.
     shown = [names for names in blocks if set(names) & set(objectives)]
     return [_numbers_table(names, rows, bold=objectives, pick=pick) for names in shown]
@@ -113,7 +113,7 @@ def genes_tables(members: Mapping[int, Member], width: int = WIDTH_OF_A_FILE) ->
         member: {name: format_gene(value) for name, value in individual.genes.items()}
         for member, individual in members.items()
     }
-    blocks = _blocks(list(next(iter(rows.values()))), rows, width)
+    blocks = _split_columns(list(next(iter(rows.values()))), rows, width)
     tables = [_numbers_table(names, rows) for names in blocks]
     tables[0].title, tables[0].title_justify = "Their genes", "left"
     return tables
@@ -142,7 +142,7 @@ def _numbers_table(
     return table
 
 
-def _blocks(
+def _split_columns(
     names: Sequence[str], rows: Mapping[int, Mapping[str, str]], width: int, mark: str = ""
 ) -> list[list[str]]:
     """Columns in as few groups as fit side by side, each behind the numbers of the members.
@@ -171,10 +171,13 @@ def metrics_table(candidate: Member, windows: Sequence[WindowDescription], over:
         windows: All that there are.
         over: How several are taken together.
     """
-    searched = searched_windows(windows)
-    columns = {"": _in_words(candidate)}
+    searched = list_searched_windows(windows)
+    columns = {"": _format_metrics(candidate)}
     if candidate.held_out is not None:
-        columns = {"searched on": _in_words(candidate), "held out": _in_words(candidate.held_out)}
+        columns = {
+            "searched on": _format_metrics(candidate),
+            "held out": _format_metrics(candidate.held_out),
+        }
     named = {
         heading: {name_metric(name, searched, over): text for name, text in column.items()}
         for heading, column in columns.items()
@@ -182,7 +185,7 @@ def metrics_table(candidate: Member, windows: Sequence[WindowDescription], over:
     return columns_table(named, "Metrics")
 
 
-def _in_words(part: Figures) -> dict[str, str]:
+def _format_metrics(part: Figures) -> dict[str, str]:
     """Metrics in words, with the reason of those that are undefined."""
     return {
         name: f"undefined: {part.undefined[name].replace('_', ' ')}"
@@ -223,7 +226,7 @@ def importance_tables(
     return tables
 
 
-def certificate_line(certificate: Certificate) -> str:
+def format_certificate(certificate: Certificate) -> str:
     """One line that says whether reference and engine agree."""
     hashes = f"ledger {certificate.ledger_hash[:12]}, data {certificate.data_hash[:12]}"
     return f"certificate: {describe_certificate(certificate)} ({hashes})"

@@ -8,7 +8,7 @@ MOST_LINES = 5
 """Of an error; the JSON has them all."""
 
 
-def print_checked(run: str, checked: Checked, *, is_empty: bool) -> None:
+def print_check(run: str, checked: Checked, *, is_empty: bool) -> None:
     """Print what was checked of a run in which nothing is wrong."""
     console = stdout()
     if checked.problems:

@@ -51,7 +51,7 @@ class SearchView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw it, as rich asks."""
-        elapsed, progress = lasting(time.monotonic() - self._began), self._progress
+        elapsed, progress = format_duration(time.monotonic() - self._began), self._progress
         if progress is None:
             yield Text(f"evaluating the initial population, {elapsed}", style="dim")
             return
@@ -93,7 +93,7 @@ class SearchView:
         room = min(WIDEST_TREND, max(width - taken, LEAST_TREND))
         for index, (name, value, stale) in enumerate(told):
             values = [best[index] for best in self._best]
-            table.add_row(name, value, trend(values, room, levels), stale)
+            table.add_row(name, value, draw_trend(values, room, levels), stale)
         return table
 
 
@@ -117,7 +117,7 @@ class JudgeView:
         if gained <= 0 or self._done >= self._planned:
             return ""
         each_s = (time.monotonic() - self._part_began) / gained
-        return f"{lasting(each_s * (self._planned - self._done))} left at most"
+        return f"{format_duration(each_s * (self._planned - self._done))} left at most"
 
     def describe_done(self) -> str:
         """The part, how much of it is done, and what that has shown so far."""
@@ -126,7 +126,7 @@ class JudgeView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw it, as rich asks."""
-        elapsed, left = lasting(time.monotonic() - self._began), self.describe_left()
+        elapsed, left = format_duration(time.monotonic() - self._began), self.describe_left()
         line = Table.grid(padding=(0, 2), expand=True)
         line.add_column(no_wrap=True)
         line.add_column(ratio=1)
@@ -138,10 +138,10 @@ class JudgeView:
         yield Text(self.describe_done(), style="dim")
 
 
-def trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str:
+def draw_trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str:
     """Values over time as heights, at most `width` of them; blank where there was none.
 
-    >>> trend([1.0, 1.0, 2.0, 8.0], 3)
+    >>> draw_trend([1.0, 1.0, 2.0, 8.0], 3)
     '▁▁█'
     """
     count = min(len(values), width)
@@ -155,10 +155,10 @@ def trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str:
     )
 
 
-def lasting(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time in the two units that say most.
 
-    >>> lasting(7.4), lasting(125), lasting(3_900)
+    >>> format_duration(7.4), format_duration(125), format_duration(3_900)
     ('7 s', '2 min 5 s', '1 h 5 min')
     """
     whole = round(seconds)
@@ -171,7 +171,7 @@ def lasting(seconds: float) -> str:
 
 def format_time_left(progress: Progress) -> str:
     """How long the rest takes at the present rate; empty where nobody knows."""
-    return "" if math.isnan(progress.eta_s) else f"{lasting(progress.eta_s)} left"
+    return "" if math.isnan(progress.eta_s) else f"{format_duration(progress.eta_s)} left"
 
 
 def format_hypervolume(progress: Progress) -> str:

@@ -26,9 +26,9 @@ from optimizer.run.recorded_rows import record_rows
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
-from optimizer.store.listing import run_folders
+from optimizer.store.listing import list_run_folders
 from optimizer.store.payload import Payload, decode
-from optimizer.store.result import RunResult, WindowDescription, recorded_result, refuse_red
+from optimizer.store.result import RunResult, WindowDescription, load_result, refuse_red
 from optimizer.written import write_whole
 
 LOOKS = "looks.json"
@@ -172,11 +172,11 @@ def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> l
     bars = list_bar_ranges(windows)
     listed = _read_looks(store.path.parent / LOOKS)
     found = [Look(look.front, look.member) for look in listed if overlap(look.bars, bars)]
-    for folder in run_folders(store.path.parent):
+    for folder in list_run_folders(store.path.parent):
         # A run that cannot be read has shown no held-out bar since.
         with contextlib.suppress(StoreError), RunStore.open(folder) as other:
             opened = [LookRecord.read(row) for name, row in other.evidence if name == OPENED]
-            result = recorded_result(other) if opened else None
+            result = load_result(other) if opened else None
             if result is None or not overlap(_list_held_out_ranges(result), bars):
                 continue
             for row in opened:
@@ -242,12 +242,12 @@ def _count_sibling_searches(path: Path, result: RunResult) -> int:
     """Number of fronts of finished runs beside a run that searched bars that it searched too."""
     own = _list_searched_ranges(result)
     fronts = {result.front_hash}
-    for folder in run_folders(path.parent):
+    for folder in list_run_folders(path.parent):
         if folder == path:
             continue
         try:
             with RunStore.open(folder) as store:
-                other = recorded_result(store)
+                other = load_result(store)
         except StoreError:
             # A run that cannot be read was searched all the same, on bars that are not known.
             continue

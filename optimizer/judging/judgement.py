@@ -21,7 +21,7 @@ from optimizer.evidence.statistic import Statistic
 from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
 from optimizer.store.payload import OPTIONAL, Payload
-from optimizer.store.result import RunResult, recorded_result
+from optimizer.store.result import RunResult, load_result
 from optimizer.store.store import RunStore
 
 JUDGEMENT = "judgement"
@@ -72,7 +72,7 @@ class Judgement(Payload):
 
 def read_opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:
     """The result of a run with what was opened of it, and its newest judgement; None without."""
-    result = recorded_result(store)
+    result = load_result(store)
     judgement = None if result is None else read_judgement(store)
     return result and add_held_out(result, judgement), judgement
 

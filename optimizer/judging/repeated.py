@@ -11,7 +11,7 @@ from optimizer.run.task import Task
 from optimizer.run.warm_start import hash_genomes, load_warm_start
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
-from optimizer.store.result import RunResult, recorded_result
+from optimizer.store.result import RunResult, load_result
 
 BY_RULE = ("plateau", "max_evaluations")
 """Rules that end a search by its findings; on other bars that may be sooner or later."""
@@ -37,7 +37,7 @@ def restore_stop_rule(task: Task, whole: Task, store: RunStore, result: RunResul
 
 def require_finished(store: RunStore) -> RunResult:
     """The result of a run, refused with how to go on with it while there is none."""
-    result = recorded_result(store)
+    result = load_result(store)
     if result is None:
         raise StoreError(
             f"run '{store.run_id}' is not finished: go on with {resume_command(store.path)}"

@@ -11,9 +11,9 @@ from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.run.markets import Markets
 from optimizer.shown import HELD_OUT, format_count, minute, number
-from optimizer.store.result import describe_certificate, quality_lines
+from optimizer.store.result import describe_certificate, describe_quality
 from optimizer.store.rows import count_rejected
-from optimizer.store.windows import describe_windows, searched_windows, taken_together
+from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
 
 Fact = tuple[str, str]
 
@@ -43,10 +43,10 @@ def data_facts(run: Tables) -> list[Fact]:
         facts.append(("Held out", f"{format_count(bars, 'bar')}, which nobody has looked at"))
     # Of held-out bars that are closed a result still says what they lack.
     windows = markets.describe() if run.result is None else run.result.data.windows
-    over = run.task.goals.over if run.result is None else taken_together(run.result)
-    if told := describe_windows(searched_windows(windows), over):
+    over = run.task.goals.over if run.result is None else find_window_rule(run.result)
+    if told := describe_windows(list_searched_windows(windows), over):
         facts.append(("Numbers", told))
-    for line in quality_lines(windows):
+    for line in describe_quality(windows):
         name, _, lacking = line.partition(": ")
         facts.append((name.capitalize(), lacking))
     return facts

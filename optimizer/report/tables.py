@@ -30,7 +30,7 @@ from optimizer.run.task import Task
 from optimizer.search.generation import Floats, final_front
 from optimizer.shown import HELD_OUT
 from optimizer.store import GenerationSummary, RunStore
-from optimizer.store.result import FIGURES, Figures, Member, RunHeader, RunResult, best_first
+from optimizer.store.result import FIGURES, Figures, Member, RunHeader, RunResult, sort_best_first
 from strategy.errors import StrategyError, unknown
 
 Specs = str | Sequence[str]
@@ -138,7 +138,7 @@ class Tables:
             return self.result.front
         front = final_front(self._last)
         members = describe_individuals(self.task, self.engine, front.genomes, front.objectives)
-        return best_first(members, self.objectives)
+        return sort_best_first(members, self.objectives)
 
     @cached_property
     def genomes(self) -> Floats:

@@ -23,7 +23,7 @@ from optimizer.search.generation import (
 )
 from optimizer.shown import format_count
 from optimizer.store import RunStore
-from optimizer.store.result import Figures, Member, RunHeader, RunResult, recorded_result
+from optimizer.store.result import Figures, Member, RunHeader, RunResult, load_result
 
 What = Literal["front", "generations", "individuals", "points"]
 
@@ -58,7 +58,7 @@ def build_run_table(store: RunStore, what: Literal["generations", "individuals"]
 
 def require_result(store: RunStore) -> RunResult:
     """The result of a run, refused with how to get one when it has none yet."""
-    result = recorded_result(store)
+    result = load_result(store)
     if result is None:
         raise StoreError(
             f"run '{store.run_id}' is {store.status} and has no front yet: "
@@ -103,7 +103,7 @@ def newest_front(store: RunStore) -> Population:
     Raises:
         StoreError: When it has recorded no generation.
     """
-    last, result = store.last_generation(), recorded_result(store)
+    last, result = store.last_generation(), load_result(store)
     if last is None:
         raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
     front = final_front(last)

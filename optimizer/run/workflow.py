@@ -45,8 +45,8 @@ from optimizer.store.lock import NO_GENERATION
 from optimizer.store.result import (
     RunResult,
     Timing,
-    best_first,
-    recorded_result,
+    load_result,
+    sort_best_first,
 )
 
 REVERIFIED_INDIVIDUALS = 8
@@ -165,7 +165,7 @@ def resume_run(
         if flags.get("tags"):
             change_labels(path, add=config.tags)
         # A result that follows from lost generations is found anew.
-        result = None if store.recover().warnings else recorded_result(store)
+        result = None if store.recover().warnings else load_result(store)
         finished = None
         is_longer = done < config.generations and flags.keys() & set(names_deciding("end"))
         if result is not None and done >= result.generation and not is_longer:
@@ -313,7 +313,7 @@ def _run_search(
     rows = write_rows(store, task.spec, task.markets.searched, front.genomes)
     store.finish(result.payload(), rows)
     remove_unlisted_rows(store)
-    return replace(result, front=best_first(result.front, result.objectives))
+    return replace(result, front=sort_best_first(result.front, result.objectives))
 
 
 def _stop_if_asked(should_stop: ShouldStop, store: RunStore, last: Generation) -> None:

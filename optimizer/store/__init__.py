@@ -8,7 +8,7 @@ from optimizer.store.listing import (
     run_path,
     validate_run_id,
 )
-from optimizer.store.removal import delete_run, list_foreign, list_own
+from optimizer.store.removal import delete_run, list_foreign_files, list_run_files
 from optimizer.store.rows import GenerationSummary
 from optimizer.store.space import estimate_bytes, require_space
 from optimizer.store.store import RunStore
@@ -20,8 +20,8 @@ __all__ = [
     "delete_run",
     "estimate_bytes",
     "find_run",
-    "list_foreign",
-    "list_own",
+    "list_foreign_files",
+    "list_run_files",
     "list_runs",
     "new_run_id",
     "require_space",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 Record = Mapping[str, object]
 
 
-class Answer(NamedTuple):
+class RunAnswer(NamedTuple):
     """What a run answers with; None and empty where its record does not hold it."""
 
     symbols: tuple[str, ...] = ()  # that are or were searched on, each once
@@ -17,7 +17,7 @@ class Answer(NamedTuple):
     trades: int | None = None
 
 
-def read_answer(header: Record, result: Record | None, judgement: Record | None) -> Answer:
+def read_answer(header: Record, result: Record | None, judgement: Record | None) -> RunAnswer:
     """Symbols and pick of a run, by the rules of `judging.verdict.picked`, without its libraries.
 
     Args:
@@ -26,20 +26,22 @@ def read_answer(header: Record, result: Record | None, judgement: Record | None)
         judgement: The newest one; None without.
     """
     if result is None:
-        return Answer(_texts(header.get("symbols")) or _parse_symbol(header.get("data")))
-    windows = _mappings(mapping_or_empty(result.get("data")).get("windows"))
-    symbols = _texts([entry.get("symbol") for entry in windows])
-    front = _mappings(result.get("front"))
+        return RunAnswer(_list_texts(header.get("symbols")) or _parse_symbol(header.get("data")))
+    windows = _list_mappings(mapping_or_empty(result.get("data")).get("windows"))
+    symbols = _list_texts([entry.get("symbol") for entry in windows])
+    front = _list_mappings(result.get("front"))
     pick = mapping_or_empty(mapping_or_empty(judgement).get("pick"))
-    names = [entry.get("name") for entry in _mappings(header.get("genes"))]
-    member = _find_member(front, pick["genes"]) if "genes" in pick else _strongest(front, names)
+    names = [entry.get("name") for entry in _list_mappings(header.get("genes"))]
+    member = (
+        _find_member(front, pick["genes"]) if "genes" in pick else _find_strongest(front, names)
+    )
     metrics = mapping_or_empty(member.get("metrics"))
     strength, trades = pick.get("strength", metrics.get("strength")), pick.get("trades")
-    return Answer(
+    return RunAnswer(
         symbols,
-        _figure(strength),
-        _figure(metrics.get("total_return")),
-        _whole(_count_trades(member, windows) if trades is None else trades),
+        _read_figure(strength),
+        _read_figure(metrics.get("total_return")),
+        _read_whole(_count_trades(member, windows) if trades is None else trades),
     )
 
 
@@ -47,19 +49,21 @@ def _find_member(front: Sequence[Record], genes: object) -> Record:
     return next((member for member in front if member.get("genes") == genes), {})
 
 
-def _strongest(front: Sequence[Record], names: Sequence[object]) -> Record:
+def _find_strongest(front: Sequence[Record], names: Sequence[object]) -> Record:
     """The member of greatest strength, the first by genome if equal."""
 
     def place(member: Record) -> tuple[float, list[float]]:
         genes = mapping_or_empty(member.get("genes"))
-        genome = [_figure(genes.get(name)) or 0.0 for name in map(str, names)]
-        return -(_strength(member) or 0.0), genome
+        genome = [_read_figure(genes.get(name)) or 0.0 for name in map(str, names)]
+        return -(_read_strength(member) or 0.0), genome
 
-    return min((member for member in front if _strength(member) is not None), key=place, default={})
+    return min(
+        (member for member in front if _read_strength(member) is not None), key=place, default={}
+    )
 
 
-def _strength(member: Record) -> float | None:
-    return _figure(mapping_or_empty(member.get("metrics")).get("strength"))
+def _read_strength(member: Record) -> float | None:
+    return _read_figure(mapping_or_empty(member.get("metrics")).get("strength"))
 
 
 def _count_trades(member: Record, windows: Sequence[Record]) -> object:
@@ -69,7 +73,7 @@ def _count_trades(member: Record, windows: Sequence[Record]) -> object:
         return mapping_or_empty(member.get("metrics")).get("trades")
     searched = zip(counts, windows, strict=False)
     return sum(
-        _figure(count) or 0 for count, window in searched if window.get("sample") != "held out"
+        _read_figure(count) or 0 for count, window in searched if window.get("sample") != "held out"
     )
 
 
@@ -78,7 +82,7 @@ def mapping_or_empty(value: object) -> Record:
     return value if isinstance(value, Mapping) else {}
 
 
-def _mappings(value: object) -> list[Record]:
+def _list_mappings(value: object) -> list[Record]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
@@ -88,18 +92,18 @@ def _parse_symbol(data: object) -> tuple[str, ...]:
     return () if not name or re.search(r"^\d+ symbols|,$", name) else (name,)
 
 
-def _texts(values: object) -> tuple[str, ...]:
+def _list_texts(values: object) -> tuple[str, ...]:
     """Texts of a list, each once."""
     texts = [item for item in values if isinstance(item, str)] if isinstance(values, list) else []
     return tuple(dict.fromkeys(texts))
 
 
-def _figure(value: object) -> float | None:
+def _read_figure(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) else None
 
 
-def _whole(value: object) -> int | None:
-    known = _figure(value)
+def _read_whole(value: object) -> int | None:
+    known = _read_figure(value)
     return None if known is None else int(known)

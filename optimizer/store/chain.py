@@ -97,10 +97,10 @@ def find_losses(
 
     `noted` is what the owner noted to be on disk before this connection began to read.
     """
-    return (*lost_generations(chain, noted), *_lost_rows(connection, chain, noted))
+    return (*find_lost_generations(chain, noted), *_find_lost_rows(connection, chain, noted))
 
 
-def lost_generations(chain: Chain, noted: Owner | None) -> tuple[str, ...]:
+def find_lost_generations(chain: Chain, noted: Owner | None) -> tuple[str, ...]:
     """The same of generations alone."""
     if chain.broken:
         return (chain.broken,)
@@ -109,7 +109,9 @@ def lost_generations(chain: Chain, noted: Owner | None) -> tuple[str, ...]:
     return (f"generations {len(chain.rows)} to {noted.committed} were recorded but {GONE}",)
 
 
-def _lost_rows(connection: sqlite3.Connection, chain: Chain, noted: Owner | None) -> Iterator[str]:
+def _find_lost_rows(
+    connection: sqlite3.Connection, chain: Chain, noted: Owner | None
+) -> Iterator[str]:
     # What is of an earlier end of the run goes when a further generation comes.
     if noted is None or chain.broken or noted.committed != len(chain.rows) - 1:
         return
@@ -133,7 +135,7 @@ def recover(connection: sqlite3.Connection, genesis: bytes, noted: Owner | None 
         StoreError: When generations were recorded and none of them can be used.
     """
     chain = follow_chain(connection, genesis)
-    warnings = [*lost_generations(chain, noted)]
+    warnings = [*find_lost_generations(chain, noted)]
     for digests in reversed(chain.rows):
         try:
             generation = load_generation(connection, digests)
@@ -188,7 +190,7 @@ def append_evidence(connection: sqlite3.Connection, name: str, payload: bytes) -
     row = row or connection.execute("SELECT chain FROM result").fetchone()
     if row is None:
         raise sqlite3.IntegrityError("evidence without a result")
-    link = _evidence_link(row[0], name, payload)
+    link = _digest_evidence(row[0], name, payload)
     connection.execute(
         "INSERT INTO evidence (name, payload, chain) VALUES (?, ?, ?)", (name, payload, link)
     )
@@ -208,7 +210,7 @@ def read_evidence(connection: sqlite3.Connection, genesis: bytes) -> list[tuple[
     rows = connection.execute("SELECT id, name, payload, chain FROM evidence ORDER BY id")
     for position, (number, name, payload, chain) in enumerate(rows, 1):
         is_ours = number == position and isinstance(name, str) and isinstance(payload, bytes)
-        if not is_ours or chain != _evidence_link(tail, name, payload):
+        if not is_ours or chain != _digest_evidence(tail, name, payload):
             raise ValueError(f"row {position} of the evidence does not follow: it was changed")
         evidence.append((name, payload))
         tail = chain
@@ -221,7 +223,7 @@ def link_evidence(
     """Let rows of evidence take the place of all that there are, as following from `genesis`."""
     connection.execute("DELETE FROM evidence")
     for name, payload in evidence:
-        genesis = _evidence_link(genesis, name, payload)
+        genesis = _digest_evidence(genesis, name, payload)
         connection.execute(
             "INSERT INTO evidence (name, payload, chain) VALUES (?, ?, ?)", (name, payload, genesis)
         )
@@ -237,7 +239,7 @@ def set_evidence_aside(connection: sqlite3.Connection) -> None:
         if recorded is None:
             return
         evidence = read_evidence(connection, recorded[1])
-        link_evidence(connection, evidence, _subject(recorded[0]))
+        link_evidence(connection, evidence, _digest_subject(recorded[0]))
     connection.execute("DELETE FROM result")
 
 
@@ -253,7 +255,7 @@ def replace_result(connection: sqlite3.Connection, payload: bytes, tail: bytes) 
     result_link = sha256(tail, payload)
     (before,) = connection.execute("SELECT COUNT(*) FROM evidence").fetchone()
     try:
-        evidence = read_evidence(connection, _subject(payload))
+        evidence = read_evidence(connection, _digest_subject(payload))
     except ValueError:
         evidence = []
     write_result(connection, payload, result_link)
@@ -261,7 +263,7 @@ def replace_result(connection: sqlite3.Connection, payload: bytes, tail: bytes) 
     return len(evidence), before - len(evidence)
 
 
-def _subject(payload: bytes) -> bytes:
+def _digest_subject(payload: bytes) -> bytes:
     """Digest of what evidence on a result is about; how and when it was found is left out."""
     result = decode(payload)
     if isinstance(result, dict) and result.keys() >= set(SUBJECT):
@@ -269,5 +271,5 @@ def _subject(payload: bytes) -> bytes:
     return sha256(b"subject", payload)
 
 
-def _evidence_link(before: bytes, name: str, payload: bytes) -> bytes:
+def _digest_evidence(before: bytes, name: str, payload: bytes) -> bytes:
     return sha256(before, name.encode(), b"\0", payload)

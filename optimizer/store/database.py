@@ -15,7 +15,7 @@ from pathlib import Path
 from optimizer.errors import StoreError
 from optimizer.store.payload import sha256
 from optimizer.store.rows import KEPT, Columns, Digests
-from optimizer.store.space import LOG_BYTES, no_room
+from optimizer.store.space import LOG_BYTES, build_write_error
 
 SCHEMA_VERSION = 3
 """Goes up whenever an older program could not read what a newer one writes."""
@@ -113,10 +113,10 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 def has_evidence(connection: sqlite3.Connection) -> bool:
     """Whether the run has a place for evidence; those made before it did not."""
-    return _version(connection) > WITHOUT_EVIDENCE
+    return _read_version(connection) > WITHOUT_EVIDENCE
 
 
-def log_bytes(path: Path) -> int:
+def measure_log(path: Path) -> int:
     """Size of the write-ahead log of a database, 0 without one."""
     try:
         return path.with_name(path.name + "-wal").stat().st_size
@@ -156,8 +156,8 @@ def translate_sqlite_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         if str(getattr(error, "sqlite_errorname", "")).startswith(_DISK_ERRORS):
-            raise no_room(error, path, LOG_INDEX_BYTES) from None
-        raise StoreError(f"{path}: {error}{_advice(error)}") from None
+            raise build_write_error(error, path, LOG_INDEX_BYTES) from None
+        raise StoreError(f"{path}: {error}{_advise(error)}") from None
 
 
 def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
@@ -226,7 +226,7 @@ def shrink_row(connection: sqlite3.Connection, digests: Digests, columns: Column
     )
 
 
-def population_bytes(connection: sqlite3.Connection) -> int:
+def sum_population_bytes(connection: sqlite3.Connection) -> int:
     """Bytes that the populations of all rows take."""
     sizes = " + ".join(f"LENGTH({column})" for column in _COLUMNS.split(", "))
     (total,) = connection.execute(f"SELECT COALESCE(SUM({sizes}), 0) FROM generation").fetchone()
@@ -280,7 +280,7 @@ def count_rows(connection: sqlite3.Connection) -> dict[str, int]:
     return {table: connection.execute(query).fetchone()[0] for table, query in queries.items()}
 
 
-def integrity(connection: sqlite3.Connection) -> tuple[str, ...]:
+def check_integrity(connection: sqlite3.Connection) -> tuple[str, ...]:
     """What SQLite itself finds wrong with the file."""
     try:
         lines = connection.execute("PRAGMA integrity_check(5)").fetchall()
@@ -321,7 +321,7 @@ def _open_reader(path: Path, mode: str) -> sqlite3.Connection:
 
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     mark = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = _version(connection)
+    version = _read_version(connection)
     if mark != APPLICATION_ID:
         raise StoreError(f"{path} is not the database of a run, or its first page is damaged")
     if version < WITHOUT_EVIDENCE:
@@ -332,7 +332,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
             f"up to {SCHEMA_VERSION}): update the program"
         )
     # A view or a trigger would show, or write, something else than what was recorded.
-    foreign = _schema(connection) ^ _own_schema(version)
+    foreign = _read_schema(connection) ^ _build_schema(version)
     if foreign:
         names = ", ".join(sorted({f"{kind} '{name}'" for kind, name, _ in foreign}))
         raise StoreError(
@@ -341,21 +341,21 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _schema(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+def _read_schema(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
     """Kind, name and definition of everything that a database declares."""
     rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     return frozenset((str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows)
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def _read_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 @cache
-def _own_schema(version: int) -> frozenset[tuple[str, str, str]]:
+def _build_schema(version: int) -> frozenset[tuple[str, str, str]]:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_TABLES + (_EVIDENCE if version > WITHOUT_EVIDENCE else ""))
-        return _schema(connection)
+        return _read_schema(connection)
 
 
 def _can_open() -> bool:
@@ -367,7 +367,7 @@ def _can_open() -> bool:
     return True
 
 
-def _advice(error: sqlite3.Error) -> str:
+def _advise(error: sqlite3.Error) -> str:
     text = str(error)
     if "unable to open" in text and not _can_open():
         return ": this process may have no further file open, raise ulimit -n"

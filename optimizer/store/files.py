@@ -42,13 +42,13 @@ def open_plain(directory: Path, name: str, flags: int) -> int:
         StoreError: When the name is a link, a pipe or anything else that is no plain file.
         OSError: When it cannot be opened.
     """
-    with _handle(directory) as handle:
+    with _open_handle(directory) as handle:
         _refuse_special(directory, name, handle)
         # Without waiting, should it become a pipe in between.
         descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644, dir_fd=handle)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise StoreError(_no_plain(directory / name))
+        raise StoreError(_describe_special(directory / name))
     return descriptor
 
 
@@ -61,7 +61,7 @@ def refuse_links(directory: Path) -> None:
         StoreError: Naming the file.
     """
     try:
-        with _handle(directory) as handle:
+        with _open_handle(directory) as handle:
             for name in NAMES:
                 _refuse_special(directory, name, handle)
     except OSError as error:
@@ -80,10 +80,10 @@ def _refuse_special(directory: Path, name: str, handle: int) -> None:
     except OSError:
         return
     if not stat.S_ISREG(status.st_mode):
-        raise StoreError(_no_plain(directory / name))
+        raise StoreError(_describe_special(directory / name))
 
 
-def _no_plain(path: Path) -> str:
+def _describe_special(path: Path) -> str:
     return (
         f"{path} is a link or no plain file, and is not followed: a run is a folder of plain "
         "files; remove it, or copy the run whole"
@@ -91,7 +91,7 @@ def _no_plain(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _handle(directory: Path) -> Iterator[int]:
+def _open_handle(directory: Path) -> Iterator[int]:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield descriptor

@@ -116,7 +116,7 @@ def read_labels(directory: Path) -> Labels:
         ) from None
 
 
-def label_problems(directory: Path) -> tuple[str, ...]:
+def find_label_problem(directory: Path) -> tuple[str, ...]:
     """What is wrong with the labels of a run, in a line; none where they can be read."""
     try:
         read_labels(directory)
@@ -170,7 +170,7 @@ def change_labels(
 
 def has_labels(directory: Path) -> bool:
     """Whether a directory holds a file of labels that this program wrote."""
-    return os.path.lexists(directory / LABELS) and not label_problems(directory)
+    return os.path.lexists(directory / LABELS) and not find_label_problem(directory)
 
 
 def _parse(content: bytes) -> Labels:

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from optimizer.errors import StoreError
-from optimizer.store.answers import Answer, mapping_or_empty, read_answer
+from optimizer.store.answers import RunAnswer, mapping_or_empty, read_answer
 from optimizer.store.files import DATABASE
-from optimizer.store.labels import label_problems, read_labels
+from optimizer.store.labels import find_label_problem, read_labels
 from optimizer.store.lock import is_owned
 from optimizer.store.reader import Reader
 
@@ -58,19 +58,19 @@ def list_runs(runs_dir: Path) -> list[RunSummary]:
         StoreError: When the directory itself cannot be read.
     """
     try:
-        return _in_order([summarise(folder) for folder in run_folders(runs_dir)])
+        return _sort_runs([summarise(folder) for folder in list_run_folders(runs_dir)])
     except OSError as error:
         raise StoreError(f"{runs_dir} cannot be read: {error.strerror}") from None
 
 
-def next_number(runs_dir: Path) -> int:
+def find_next_number(runs_dir: Path) -> int:
     """Number of a run that is created now: one more than any in a directory, at least 1.
 
     A clock may be set back, so runs are counted. Those of older versions have no number.
     """
     try:
         return 1 + max(
-            (_read_run_number(folder) or 0 for folder in run_folders(runs_dir)), default=0
+            (_read_run_number(folder) or 0 for folder in list_run_folders(runs_dir)), default=0
         )
     except OSError:
         # Whoever creates a run there is told what is wrong.
@@ -80,7 +80,7 @@ def next_number(runs_dir: Path) -> int:
 def summarise(path: Path) -> RunSummary:
     """What a run's directory says, whatever its state; never raises for a damaged run."""
     summary = _read_summary(path)
-    if wrong := label_problems(path):
+    if wrong := find_label_problem(path):
         return replace(summary, damaged="; ".join(filter(None, (summary.damaged, *wrong))))
     return replace(summary, **vars(read_labels(path)))
 
@@ -88,7 +88,7 @@ def summarise(path: Path) -> RunSummary:
 def _read_summary(path: Path) -> RunSummary:
     try:
         with closing(Reader(path)) as reader:
-            return _summary(path, reader)
+            return _build_summary(path, reader)
     except (StoreError, *FOREIGN) as error:
         status = "running" if _find_status(path) == "running" else "damaged"
         is_ours = isinstance(error, StoreError)
@@ -105,7 +105,7 @@ def find_run(runs_dir: Path, name: str) -> Path:
         StoreError: When there is none, or more than one, naming those that there are.
     """
     if "/" in name or (Path(name) / DATABASE).is_file():
-        return _at_path(Path(name))
+        return _resolve_path(Path(name))
     ids = [run.id for run in list_runs(runs_dir)]
     if name.lower() == LATEST and ids:
         return run_path(runs_dir, ids[-1])
@@ -115,10 +115,10 @@ def find_run(runs_dir: Path, name: str) -> Path:
     if len(matching) == 1:
         return run_path(runs_dir, matching[0])
     if matching:
-        raise StoreError(f"'{name}' begins more than one run: {_some(matching)}")
+        raise StoreError(f"'{name}' begins more than one run: {_name_some(matching)}")
     if name.lower() != LATEST:
         validate_run_id(name)
-    known = f"there are {_some(ids)}" if ids else "there are no runs at all"
+    known = f"there are {_name_some(ids)}" if ids else "there are no runs at all"
     raise StoreError(f"there is no run '{name}' in {runs_dir}: {known}")
 
 
@@ -162,17 +162,17 @@ def run_path(runs_dir: Path, run_id: str) -> Path:
     return path
 
 
-def _summary(path: Path, reader: Reader) -> RunSummary:
+def _build_summary(path: Path, reader: Reader) -> RunSummary:
     header = reader.header
     damaged, generations, planned, result, verdict = "", 0, None, None, None
-    answer = Answer()
+    answer = RunAnswer()
     try:
         planned = reader.planned
         result = reader.result
         generations = len(reader.generations())
         damaged = "; ".join(dict.fromkeys((*reader.recover().warnings, *reader.losses())))
-        judgement = _newest_judgement(reader)
-        verdict = _text(mapping_or_empty(judgement.get("verdict")), "grade")
+        judgement = _read_newest_judgement(reader)
+        verdict = _read_text(mapping_or_empty(judgement.get("verdict")), "grade")
         answer = read_answer(header, result, judgement)
     except StoreError as error:
         damaged = _first_line(str(error))
@@ -180,12 +180,12 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         id=path.name,
         path=path,
         status=_find_status(path) if result is None else "finished",
-        created_at=_text(header, "created_at"),
-        strategy=_text(header, "strategy"),
-        data=_text(header, "data"),
+        created_at=_read_text(header, "created_at"),
+        strategy=_read_text(header, "strategy"),
+        data=_read_text(header, "data"),
         generations=generations,
         planned=planned,
-        front_size=_front_size(result),
+        front_size=_count_front(result),
         verdict=verdict,
         **answer._asdict(),
         damaged=damaged,
@@ -193,12 +193,12 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
     )
 
 
-def _newest_judgement(reader: Reader) -> Mapping[str, object]:
+def _read_newest_judgement(reader: Reader) -> Mapping[str, object]:
     rows = [row for name, row in reader.evidence if name == "judgement"]
     return rows[-1] if rows else {}
 
 
-def _in_order(runs: list[RunSummary]) -> list[RunSummary]:
+def _sort_runs(runs: list[RunSummary]) -> list[RunSummary]:
     """Runs in the order in which they were created.
 
     One whose number cannot be read stands behind those that were created before its time.
@@ -219,7 +219,7 @@ def _in_order(runs: list[RunSummary]) -> list[RunSummary]:
     return sorted(runs, key=place)
 
 
-def run_folders(runs_dir: Path) -> list[Path]:
+def list_run_folders(runs_dir: Path) -> list[Path]:
     """Directories of runs."""
     entries = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
     return [entry for entry in entries if _is_run(entry)]
@@ -249,19 +249,19 @@ def _find_status(path: Path) -> str:
         return "interrupted"
 
 
-def _at_path(path: Path) -> Path:
+def _resolve_path(path: Path) -> Path:
     folder = path.parent if path.name == DATABASE else path
     if not (folder / DATABASE).is_file():
         raise StoreError(f"{folder} is not a run: there is no file {DATABASE} in it")
     return folder
 
 
-def _text(header: Mapping[str, object], name: str) -> str | None:
+def _read_text(header: Mapping[str, object], name: str) -> str | None:
     value = header.get(name)
     return value if isinstance(value, str) else None
 
 
-def _front_size(result: Mapping[str, object] | None) -> int | None:
+def _count_front(result: Mapping[str, object] | None) -> int | None:
     front = None if result is None else result.get("front")
     return len(front) if isinstance(front, list) else None
 
@@ -278,7 +278,7 @@ def _first_line(words: str) -> str:
     return words.splitlines()[0]
 
 
-def _some(ids: list[str]) -> str:
+def _name_some(ids: list[str]) -> str:
     return ", ".join(ids[-5:]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
 
 

@@ -22,9 +22,9 @@ from optimizer.store.chain import (
     recover,
 )
 from optimizer.store.database import (
+    check_integrity,
     count_rows,
     has_evidence,
-    integrity,
     open_reader,
     read_header,
     read_result,
@@ -139,7 +139,7 @@ class Reader:
     def losses(self) -> tuple[str, ...]:
         """What misses of all that was recorded, a line each, as far as its owner noted it."""
         noted = read_owner(self.path)
-        with self._snapshot(), _sound(self.database):
+        with self._snapshot(), _name_damaged(self.database):
             return find_losses(self._connection, self._chain(), noted)
 
     def count_rows(self) -> dict[str, int]:
@@ -153,7 +153,7 @@ class Reader:
         Raises:
             StoreError: When one cannot be read.
         """
-        with self._snapshot(), _sound(self.database):
+        with self._snapshot(), _name_damaged(self.database):
             return tuple(self._decode_summary(digests) for digests in self._chain().rows)
 
     def generation(self, number: int) -> Generation:
@@ -162,7 +162,7 @@ class Reader:
         Raises:
             StoreError: When it was not recorded, not kept, or is damaged.
         """
-        with self._snapshot(), _sound(f"{self.path.name}, generation {number}"):
+        with self._snapshot(), _name_damaged(f"{self.path.name}, generation {number}"):
             return load_generation(self._connection, self._chain().row(number))
 
     def front(self, number: int) -> Population:
@@ -171,7 +171,7 @@ class Reader:
         Raises:
             StoreError: When it was not recorded, not kept, or is damaged.
         """
-        with self._snapshot(), _sound(f"{self.path.name}, generation {number}"):
+        with self._snapshot(), _name_damaged(f"{self.path.name}, generation {number}"):
             digests = self._chain().row(number)
             if digests.kept == "summary":
                 raise ValueError("only its summary was kept")
@@ -186,14 +186,14 @@ class Reader:
         Raises:
             StoreError: When it is damaged, or does not follow from the recorded generations.
         """
-        with self._snapshot(), _sound(self.database):
+        with self._snapshot(), _name_damaged(self.database):
             recorded = read_result(self._connection)
             if recorded is None:
                 return None
             chain = self._chain()
-            if not _follows(recorded, chain):
+            if not _is_following(recorded, chain):
                 raise ValueError(f"{NOT_FOLLOWING}: {chain.broken or 'it was changed afterwards'}")
-            return self._present(_mapping(recorded[0]))
+            return self._present(_read_mapping(recorded[0]))
 
     @property
     def evidence(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
@@ -202,8 +202,8 @@ class Reader:
         Raises:
             StoreError: When it is damaged, or does not follow from the result.
         """
-        with self._snapshot(), _sound(self.database):
-            return tuple((name, _mapping(row)) for name, row in self._evidence())
+        with self._snapshot(), _name_damaged(self.database):
+            return tuple((name, _read_mapping(row)) for name, row in self._evidence())
 
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
@@ -219,12 +219,12 @@ class Reader:
         """Everything that is wrong, one line each, found by reading everything."""
         noted = read_owner(self.path)
         with self._snapshot():
-            lines = [f"database: {line}" for line in integrity(self._connection)]
+            lines = [f"database: {line}" for line in check_integrity(self._connection)]
             chain = self._chain()
             lines.extend(find_losses(self._connection, chain, noted))
             lines.extend(self._row_problems(chain))
             lines.extend(self._result_problems(chain))
-            lines.extend(_resumption_problems(read_resumptions(self._connection)))
+            lines.extend(_list_resumption_problems(read_resumptions(self._connection)))
         return lines
 
     def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
@@ -250,8 +250,8 @@ class Reader:
         try:
             recorded = read_result(self._connection)
             if recorded is not None:
-                _mapping(recorded[0])
-                if not _follows(recorded, chain):
+                _read_mapping(recorded[0])
+                if not _is_following(recorded, chain):
                     yield NOT_FOLLOWING
             self._evidence()
         except (sqlite3.Error, ValueError) as error:
@@ -322,7 +322,7 @@ def rename_metrics(recorded: Mapping[str, object], renames: Mapping[str, str]) -
 
 
 @contextmanager
-def _sound(what: object) -> Iterator[None]:
+def _name_damaged(what: object) -> Iterator[None]:
     """Say of what it is that cannot be read."""
     try:
         yield
@@ -330,7 +330,7 @@ def _sound(what: object) -> Iterator[None]:
         raise StoreError(f"{what}: {error}") from None
 
 
-def _follows(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
+def _is_following(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
     """Whether a result with its link is that of the rows of a chain."""
     payload, link = recorded
     return link == sha256(chain.tail, payload)
@@ -339,20 +339,20 @@ def _follows(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
 def _split_header(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """What the store, and what the caller of `create`, put into the header."""
     try:
-        said = _mapping(payload)
-        store = _as_mapping(said["store"])
+        said = _read_mapping(payload)
+        store = _require_mapping(said["store"])
         if store["keep"] not in KEEPS or store["journal"] not in JOURNALS:
             raise ValueError(f"it keeps {store['keep']!r} by {store['journal']!r}")
-        return store, _as_mapping(said["run"])
+        return store, _require_mapping(said["run"])
     except (ValueError, KeyError) as error:
         raise StoreError(f"{path}: the header is not that of a run ({error})") from None
 
 
-def _mapping(payload: bytes) -> Mapping[str, object]:
-    return _as_mapping(decode(payload))
+def _read_mapping(payload: bytes) -> Mapping[str, object]:
+    return _require_mapping(decode(payload))
 
 
-def digest_of_resumption(note: Mapping[str, object], before: str) -> str:
+def compute_resumption_digest(note: Mapping[str, object], before: str) -> str:
     """SHA-256, hexadecimal, of a note that a run was taken up again, and of that of the one before.
 
     Notes of former versions have none.
@@ -361,14 +361,14 @@ def digest_of_resumption(note: Mapping[str, object], before: str) -> str:
     return sha256(before.encode(), encode(told, what="the resumption")).hex()
 
 
-def _resumption_problems(payloads: Iterable[object]) -> Iterator[str]:
+def _list_resumption_problems(payloads: Iterable[object]) -> Iterator[str]:
     before = ""
     for number, payload in enumerate(payloads, start=1):
         note = _decode_note(payload)
         if note is None:
             yield f"resumption {number} cannot be read"
             continue
-        if DIGEST in note and note[DIGEST] != digest_of_resumption(note, before):
+        if DIGEST in note and note[DIGEST] != compute_resumption_digest(note, before):
             yield f"resumption {number} does not match its SHA-256"
         before = str(note.get(DIGEST, ""))
 
@@ -376,12 +376,12 @@ def _resumption_problems(payloads: Iterable[object]) -> Iterator[str]:
 def _decode_note(payload: object) -> Mapping[str, object] | None:
     """A note that the run was taken up again; None where it cannot be read."""
     try:
-        return _mapping(payload) if isinstance(payload, bytes) else None
+        return _read_mapping(payload) if isinstance(payload, bytes) else None
     except ValueError:
         return None
 
 
-def _as_mapping(value: object) -> Mapping[str, object]:
+def _require_mapping(value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise ValueError("not a JSON object where there must be one")
     return value

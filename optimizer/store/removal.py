@@ -55,7 +55,7 @@ def sweep_drafts(runs_dir: Path) -> int:
         if not _DRAFT.fullmatch(draft.name) or draft.is_symlink() or not draft.is_dir():
             continue
         is_old = time.time() - draft.stat().st_mtime > DRAFT_SECONDS
-        if is_old and not is_owned(draft) and not list_foreign(draft):
+        if is_old and not is_owned(draft) and not list_foreign_files(draft):
             _remove_files(draft)
             swept += 1
     return swept
@@ -68,24 +68,24 @@ def remove_leftovers(directory: Path) -> None:
         remove_drafts(folder)
 
 
-def list_own(directory: Path) -> list[Path]:
+def list_run_files(directory: Path) -> list[Path]:
     """Files of the run in a directory, those by which it is known as a run last."""
     if not _is_run(directory):
         return []
-    columns, rows = (_entries(directory / name) for name in (COLUMN_FOLDER, ROW_FOLDER))
-    names = _column_names(directory)
-    paths = [path for path in columns if _plain_name(path).stem in names]
-    paths += [path for path in rows if _ROW.fullmatch(_plain_name(path).name)]
-    paths += [path for path in _entries(directory) if _is_page(path) or _is_label(path)]
+    columns, rows = (_list_entries(directory / name) for name in (COLUMN_FOLDER, ROW_FOLDER))
+    names = _list_column_names(directory)
+    paths = [path for path in columns if _strip_draft(path).stem in names]
+    paths += [path for path in rows if _ROW.fullmatch(_strip_draft(path).name)]
+    paths += [path for path in _list_entries(directory) if _is_page(path) or _is_label(path)]
     last = sorted(NAMES, key=(DATABASE, OWNER).count)
     paths += [directory / name for name in last if os.path.lexists(directory / name)]
     return [path for path in paths if path.is_symlink() or not path.is_dir()]
 
 
-def list_foreign(directory: Path) -> list[Path]:
+def list_foreign_files(directory: Path) -> list[Path]:
     """Whatever lies in a run's directory and is no file of the run."""
-    files, folders = set(list_own(directory)), list_folders(directory)
-    lying = [path for folder in folders for path in _entries(folder)]
+    files, folders = set(list_run_files(directory)), list_folders(directory)
+    lying = [path for folder in folders for path in _list_entries(folder)]
     return sorted(path for path in lying if path not in files and path not in folders)
 
 
@@ -108,7 +108,7 @@ def delete_run(path: Path) -> None:
     lock = OwnerLock.acquire(path)
     try:
         gone = path
-        if not list_foreign(path):
+        if not list_foreign_files(path):
             gone = draft_path(path.parent, path.name)
             os.rename(path, gone)
             sync_folder(path.parent)
@@ -121,7 +121,7 @@ def delete_run(path: Path) -> None:
 
 def _remove_files(directory: Path) -> None:
     """Remove the files of a run, then its folders where nothing else lies in them."""
-    for path in list_own(directory):
+    for path in list_run_files(directory):
         path.unlink(missing_ok=True)
     for folder in list_folders(directory):
         if not any(folder.iterdir()):
@@ -142,7 +142,7 @@ def _is_run(directory: Path) -> bool:
     return has_mark(directory / DATABASE) or read_owner(directory) is not None
 
 
-def _column_names(directory: Path) -> set[str]:
+def _list_column_names(directory: Path) -> set[str]:
     """Names of the columns of which a run has copies; none where its header cannot be read."""
     with suppress(StoreError):
         reader = Reader(directory)
@@ -156,7 +156,7 @@ def _column_names(directory: Path) -> set[str]:
 def _is_page(path: Path) -> bool:
     """Whether a file is a report that this program wrote, or the draft of one."""
     if path.name != REPORT:
-        return _plain_name(path).name == REPORT
+        return _strip_draft(path).name == REPORT
     if not path.is_file():
         return False
     with open(path, "rb") as file:
@@ -167,17 +167,17 @@ def _is_page(path: Path) -> bool:
 def _is_label(path: Path) -> bool:
     """Whether a file holds the tags and note of a run, or is the draft of such a file."""
     if path.name != LABELS:
-        return _plain_name(path).name == LABELS
+        return _strip_draft(path).name == LABELS
     return has_labels(path.parent)
 
 
-def _plain_name(path: Path) -> Path:
+def _strip_draft(path: Path) -> Path:
     """The name of a file, or that of the file of which it is a draft."""
     part = IS_DRAFT.fullmatch(path.name)
     return Path(part["name"] if part else path.name)
 
 
-def _entries(folder: Path) -> Iterator[Path]:
+def _list_entries(folder: Path) -> Iterator[Path]:
     """What lies in a folder, if there is one and it is no link."""
     if folder.is_dir() and not folder.is_symlink():
         yield from sorted(folder.iterdir())

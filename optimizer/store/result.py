@@ -173,15 +173,15 @@ class RunResult(Payload):
         }
         front = [
             replace(
-                _in_order(member, orders),
-                held_out=member.held_out and _in_order(member.held_out, orders),
+                _restore_order(member, orders),
+                held_out=member.held_out and _restore_order(member.held_out, orders),
             )
             for member in self.front
         ]
-        return replace(self, front=best_first(front, self.objectives))
+        return replace(self, front=sort_best_first(front, self.objectives))
 
 
-def recorded_result(store: RunStore) -> RunResult | None:
+def load_result(store: RunStore) -> RunResult | None:
     """The result of a run, members by their numbers; None before it is finished.
 
     Raises:
@@ -194,7 +194,7 @@ def recorded_result(store: RunStore) -> RunResult | None:
     result = RunResult.read({**recorded, "run": store.run_id, "path": str(store.path)})
     header, last = RunHeader.read(store.header), store.last_generation()
     front = None if last is None else final_front(last)
-    if front is None or not _agrees(result, header, front):
+    if front is None or not _is_agreeing(result, header, front):
         raise StoreError(
             f"run '{store.run_id}': members of the result are not those of generation "
             f"{result.generation}: it was changed afterwards, use a copy that was not"
@@ -205,7 +205,7 @@ def recorded_result(store: RunStore) -> RunResult | None:
     return whole.restore_order(header.gene_names)
 
 
-def _agrees(result: RunResult, header: "RunHeader", front: Population) -> bool:
+def _is_agreeing(result: RunResult, header: "RunHeader", front: Population) -> bool:
     """Whether members have the objectives of the recorded front; polishing found others."""
     names = {*header.objectives}
     if result.objectives != header.objectives or any(
@@ -242,7 +242,7 @@ def describe_certificate(certificate: Certificate) -> str:
     )
 
 
-def quality_lines(windows: Iterable[WindowDescription]) -> tuple[str, ...]:
+def describe_quality(windows: Iterable[WindowDescription]) -> tuple[str, ...]:
     """What the bars lack, a line for those searched on and one for those held out.
 
     Windows that overlap are counted as often as a bar is in one.
@@ -252,11 +252,11 @@ def quality_lines(windows: Iterable[WindowDescription]) -> tuple[str, ...]:
         part = [window for window in windows if window.is_held_out == is_held_out]
         counted_ones = [window for window in part if window.silent is not None]
         if part and len(counted_ones) == len(part):
-            lines.append(f"bars {name}: {_quality(part)}")
+            lines.append(f"bars {name}: {_describe_gaps(part)}")
     return tuple(lines)
 
 
-def _quality(windows: Sequence[WindowDescription]) -> str:
+def _describe_gaps(windows: Sequence[WindowDescription]) -> str:
     bars, silent, gaps, missing = (
         sum(getattr(window, name) for window in windows)
         for name in ("bars", "silent", "gaps", "missing")
@@ -267,7 +267,7 @@ def _quality(windows: Sequence[WindowDescription]) -> str:
     return f"{missed if gaps else 'no gap'}, {unheard if silent else 'each with volume'}"
 
 
-def best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple[Member, ...]:
+def sort_best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple[Member, ...]:
     """Members in the order of their numbers: the best in the first objective first.
 
     Equal members stay in their order.
@@ -356,7 +356,7 @@ class RunHeader(Payload):
         return natural
 
 
-def _in_order(described: Described, orders: Mapping[str, Sequence[str]]) -> Described:
+def _restore_order(described: Described, orders: Mapping[str, Sequence[str]]) -> Described:
     mappings = {part: getattr(described, part) for part in orders if hasattr(described, part)}
     changes = {
         part: {name: values[name] for name in orders[part] if name in values} | values

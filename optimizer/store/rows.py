@@ -105,7 +105,7 @@ class Snapshot:
     @property
     def n_bytes(self) -> int:
         """Size of the population and its state in bytes."""
-        return whole_bytes(*self.shape) + len(self.columns.state)
+        return measure_whole(*self.shape) + len(self.columns.state)
 
 
 class Digests(NamedTuple):
@@ -146,7 +146,7 @@ class Digests(NamedTuple):
             raise ValueError(str(error)) from None
 
 
-def snapshot(generation: Generation) -> Snapshot:
+def take_snapshot(generation: Generation) -> Snapshot:
     """A generation as bytes; arrays that can be written are copied, so that it stays what it is.
 
     Raises:
@@ -214,7 +214,7 @@ def unpack_state(
     return unpack(columns, genes, objectives), _floats(state[ends[-1] :])
 
 
-def front_members(population: Population) -> npt.NDArray[np.int64]:
+def find_front(population: Population) -> npt.NDArray[np.int64]:
     """Indices of the feasible individuals that nobody dominates, in the population's order."""
     is_ranked = (population.violations == 0) & np.isfinite(population.objectives).all(axis=1)
     ranked: npt.NDArray[np.int64] = np.flatnonzero(is_ranked)
@@ -227,15 +227,15 @@ def front_members(population: Population) -> npt.NDArray[np.int64]:
 
 
 def front_population(population: Population) -> Population:
-    """The members of `front_members`."""
-    return population.take(front_members(population))
+    """The members of `find_front`."""
+    return population.take(find_front(population))
 
 
 def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
     """Digests of a generation that follows the row whose digest is `previous`, and its front."""
     _, genes, objectives = taken.shape
     population = unpack(taken.columns, genes, objectives)
-    members = front_members(population)
+    members = find_front(population)
     whole_sha, front_sha = taken.columns.digests()
     if len(members) == len(population):
         # Before long everybody is on the front: those bytes are there, and hashed, already.
@@ -271,7 +271,7 @@ def require_sound(digests: Digests, columns: Columns) -> None:
         raise ValueError("its population does not match its SHA-256")
 
 
-def whole_bytes(individuals: int, genes: int, objectives: int) -> int:
+def measure_whole(individuals: int, genes: int, objectives: int) -> int:
     """Size in bytes of the columns of a population."""
     return individuals * sum(_widths(genes, objectives))
 

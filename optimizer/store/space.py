@@ -11,7 +11,7 @@ import psutil
 
 from optimizer.config.values import Journal, Keep
 from optimizer.errors import StoreError, WriteError
-from optimizer.store.rows import whole_bytes
+from optimizer.store.rows import measure_whole
 
 KEEPS: tuple[Keep, ...] = get_args(Keep)
 JOURNALS: tuple[str, ...] = get_args(Journal)
@@ -71,7 +71,7 @@ def estimate_bytes(
     """
     rows = generations + 1
     whole_rows = min(rows, WHOLE_GENERATIONS + 1) if keep == "last" else rows
-    population = whole_bytes(individuals + archive, genes, objectives) + STATE_BYTES
+    population = measure_whole(individuals + archive, genes, objectives) + STATE_BYTES
     populations = whole_rows * (population + PAGES_BYTES)
     if budget is not None:
         newest = (WHOLE_GENERATIONS + 1) * population
@@ -80,7 +80,7 @@ def estimate_bytes(
     return rows * ROW_BYTES + populations * 101 // 100 + LOG_BYTES + 2 * population
 
 
-def free_bytes(path: Path) -> int:
+def measure_free_bytes(path: Path) -> int:
     """Bytes that are free where a path lies, or will lie once its directories are made."""
     folder = path.absolute()
     return shutil.disk_usage(next(p for p in (folder, *folder.parents) if p.exists())).free
@@ -88,7 +88,7 @@ def free_bytes(path: Path) -> int:
 
 def require_space(path: Path, needed: int) -> None:
     """Refuse to start what cannot fit."""
-    free = free_bytes(path)
+    free = measure_free_bytes(path)
     if needed > free:
         raise StoreError(
             f"{path}: the run needs up to {needed:,} bytes and {free:,} are free: free some, use "
@@ -97,13 +97,13 @@ def require_space(path: Path, needed: int) -> None:
         )
 
 
-def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
+def build_write_error(error: Exception, path: Path, needed_bytes: int) -> StoreError:
     """The error of a write that failed: why, or what it needed and what is free."""
     if isinstance(error, OSError) and error.errno in _NO_PLACE:
         return StoreError(
             f"{path} cannot be written ({error.strerror}): let --runs name a folder that can"
         )
-    free, (most, _) = free_bytes(path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    free, (most, _) = measure_free_bytes(path), resource.getrlimit(resource.RLIMIT_FSIZE)
     code = error.errno if isinstance(error, OSError) else None
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
     if free < needed_bytes or code == errno.ENOSPC or name == "SQLITE_FULL":
@@ -117,7 +117,7 @@ def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
     return WriteError(f"{path} could not be written ({name}: {error}): {why}")
 
 
-def network_kind(path: Path) -> str | None:
+def find_network_kind(path: Path) -> str | None:
     """Kind of the network file system that a path lies on; None on a local one."""
     resolved, deepest, kind = path.resolve(), 0, ""
     mounts = []
@@ -133,7 +133,7 @@ def network_kind(path: Path) -> str | None:
 
 def refuse_network(path: Path, journal: str) -> None:
     """Refuse a write-ahead log on a network file system."""
-    kind = network_kind(path) if journal == "wal" else None
+    kind = find_network_kind(path) if journal == "wal" else None
     if kind is not None:
         raise StoreError(
             f"{path} lies on a network file system ({kind}), where a write-ahead log can be "

@@ -20,16 +20,16 @@ from data.files import sync_folder
 from optimizer.config.values import Journal, Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation
-from optimizer.store.database import create_tables, integrity
+from optimizer.store.database import check_integrity, create_tables
 from optimizer.store.files import DATABASE
 from optimizer.store.links import separate_links
-from optimizer.store.listing import next_number, run_path
+from optimizer.store.listing import find_next_number, run_path
 from optimizer.store.lock import OwnerLock, is_owned
 from optimizer.store.payload import encode
-from optimizer.store.reader import DIGEST, Reader, digest_of_resumption
+from optimizer.store.reader import DIGEST, Reader, compute_resumption_digest
 from optimizer.store.recorder import Note
 from optimizer.store.removal import draft_path, remove_leftovers, sweep_drafts
-from optimizer.store.space import JOURNALS, KEEPS, no_room, refuse_network
+from optimizer.store.space import JOURNALS, KEEPS, build_write_error, refuse_network
 from optimizer.store.writer import Writer
 
 LOG = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class RunStore(Reader):
     """
 
     def __init__(self, path: Path, lock: OwnerLock | None, *, swept: int = 0) -> None:
-        was_shared = lock is not None and _separate(path)
+        was_shared = lock is not None and _separate_files(path)
         super().__init__(path)
         self._lock = lock
         self._writer: Writer | None = None
@@ -96,7 +96,7 @@ class RunStore(Reader):
         """
         _require_known(keep, journal)
         form = {"run_id": run_id, "keep": keep, "budget": budget, "journal": journal}
-        form["number"] = next_number(runs_dir)
+        form["number"] = find_next_number(runs_dir)
         payload = encode({"store": form, "run": header}, what="the header")
         target = run_path(runs_dir, run_id)
         refuse_network(runs_dir, journal)
@@ -107,9 +107,9 @@ class RunStore(Reader):
             swept = sweep_drafts(runs_dir)
             if announce is not None:
                 announce(payload)
-            lock = _begin(runs_dir, target, payload)
+            lock = _create_folder(runs_dir, target, payload)
         except (OSError, sqlite3.Error) as error:
-            raise no_room(error, target, len(payload)) from None
+            raise build_write_error(error, target, len(payload)) from None
         return cls._open_with_lock(target, lock, swept=swept)
 
     @classmethod
@@ -186,7 +186,7 @@ class RunStore(Reader):
         """
         writer = self._require_writer()
         notes = [Note("result", encode(result, what="the result"))]
-        notes += [_evidence_note(name, payload) for name, payload in evidence.items()]
+        notes += [_build_evidence_note(name, payload) for name, payload in evidence.items()]
         writer.recorder.submit(*notes)
         writer.recorder.flush()
 
@@ -196,7 +196,7 @@ class RunStore(Reader):
         Raises:
             StoreError: When recording has failed, as it does before there is a result.
         """
-        self._require_writer().recorder.submit(_evidence_note(name, payload))
+        self._require_writer().recorder.submit(_build_evidence_note(name, payload))
 
     def note_resumption(self, differences: Sequence[str], generations: int) -> None:
         """Record that the run is taken up again.
@@ -211,7 +211,7 @@ class RunStore(Reader):
         writer.recorder.flush()
         earlier = self.resumptions
         before = str(earlier[-1].get(DIGEST, "")) if earlier else ""
-        note[DIGEST] = digest_of_resumption(note, before)
+        note[DIGEST] = compute_resumption_digest(note, before)
         writer.recorder.submit(Note("resumption", encode(note, what="the resumption")))
 
     def prepare_exec(self) -> tuple[Mapping[str, str], int]:
@@ -268,7 +268,7 @@ class RunStore(Reader):
             self._writer = Writer(self, lock, recovery)
         except (OSError, sqlite3.Error) as error:
             self._connection.close()
-            raise no_room(error, self.database, 0) from None
+            raise build_write_error(error, self.database, 0) from None
         except BaseException:
             self._connection.close()
             raise
@@ -276,7 +276,7 @@ class RunStore(Reader):
     def _require_sound(self) -> None:
         """Refuse to write to a file that SQLite finds damaged; its sound rows stay readable."""
         with self._snapshot():
-            problems = integrity(self._connection)
+            problems = check_integrity(self._connection)
         if problems:
             problem = problems[0].splitlines()[-1]
             raise StoreError(
@@ -298,16 +298,16 @@ class RunStore(Reader):
         return self._writer
 
 
-def _evidence_note(name: str, payload: Mapping[str, object]) -> Note:
+def _build_evidence_note(name: str, payload: Mapping[str, object]) -> Note:
     return Note("evidence", encode(payload, what=f"the evidence '{name}'"), name)
 
 
-def _separate(path: Path) -> bool:
+def _separate_files(path: Path) -> bool:
     """Give a run files of its own; whether any was shared."""
     try:
         return separate_links(path)
     except OSError as error:
-        raise no_room(error, path / DATABASE, (path / DATABASE).stat().st_size) from None
+        raise build_write_error(error, path / DATABASE, (path / DATABASE).stat().st_size) from None
 
 
 def _require_known(keep: str, journal: str) -> None:
@@ -316,7 +316,7 @@ def _require_known(keep: str, journal: str) -> None:
             raise StoreError(f"{name}='{value}' is unknown: use one of {', '.join(known)}")
 
 
-def _begin(runs_dir: Path, target: Path, payload: bytes) -> OwnerLock:
+def _create_folder(runs_dir: Path, target: Path, payload: bytes) -> OwnerLock:
     """Make a run's directory, complete and owned from the first instant that it has its name."""
     draft = draft_path(runs_dir, target.name)
     draft.mkdir()

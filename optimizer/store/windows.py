@@ -16,13 +16,13 @@ POOLED_PARTS = f"{POOLED} parts"
 """How versions before took them together."""
 
 
-def taken_together(result: RunResult) -> str:
+def find_window_rule(result: RunResult) -> str:
     """How a result takes several windows together, for `describe_windows` and `name_metric`."""
     is_former = result.certificate.engine_version < ONE_ACCOUNT
     return POOLED_PARTS if is_former and result.over_windows == POOLED else result.over_windows
 
 
-def searched_windows(windows: Iterable[WindowDescription]) -> list[WindowDescription]:
+def list_searched_windows(windows: Iterable[WindowDescription]) -> list[WindowDescription]:
     """Windows that no one held out."""
     return [window for window in windows if not window.is_held_out]
 
@@ -32,7 +32,7 @@ def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
 
     Args:
         windows: Those that a candidate is shown on, none of them held out.
-        over: How they are taken together, of a result as `taken_together` says.
+        over: How they are taken together, of a result as `find_window_rule` says.
     """
     if len(windows) < 2:
         return ""

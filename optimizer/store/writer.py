@@ -19,12 +19,12 @@ from optimizer.store.chain import (
 from optimizer.store.database import (
     count_rows,
     delete_newer_generations,
-    log_bytes,
     make_plain,
+    measure_log,
     open_writer,
-    population_bytes,
     read_digests,
     shrink_row,
+    sum_population_bytes,
     transaction,
     write_resumption,
     write_row,
@@ -42,10 +42,10 @@ from optimizer.store.rows import (
     front_population,
     link,
     pack,
-    snapshot,
+    take_snapshot,
     unpack,
 )
-from optimizer.store.space import LOG_BYTES, WHOLE_GENERATIONS, no_room
+from optimizer.store.space import LOG_BYTES, WHOLE_GENERATIONS, build_write_error
 
 LOG = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Writer:
         self.last = recovery.number
         self._width = None
         if recovery.generation is not None:
-            self._width = snapshot(recovery.generation).shape[1:]
+            self._width = take_snapshot(recovery.generation).shape[1:]
         self._committer = Committer(reader, lock, recovery)
         self.recorder = Recorder(self._committer.commit)
 
@@ -84,7 +84,7 @@ class Writer:
                 f"generation {generation.number} cannot follow generation {self.last}: "
                 f"the next to record is {self.last + 1}"
             )
-        taken = snapshot(generation)
+        taken = take_snapshot(generation)
         if self._width not in (None, taken.shape[1:]):
             raise StoreError(
                 f"generation {generation.number} has {taken.shape[1:]} genes and objectives, "
@@ -154,7 +154,7 @@ class Committer:
             # A file whose write or sync failed once is not trusted again with this descriptor.
             self._connection.close()
             needed = sum(record.n_bytes for record in records)
-            raise no_room(error, self._path, needed) from None
+            raise build_write_error(error, self._path, needed) from None
         except DisturbedError:
             self._connection.close()
             raise
@@ -166,7 +166,7 @@ class Committer:
             make_plain(self._connection)
             self._presence.check()
         except sqlite3.Error as error:
-            raise no_room(error, self._path, log_bytes(self._path)) from None
+            raise build_write_error(error, self._path, measure_log(self._path)) from None
         finally:
             self._connection.close()
 
@@ -184,7 +184,7 @@ class Committer:
 
         A log that was folded into the file is cut to `LOG_BYTES`; what is beyond was not.
         """
-        size = log_bytes(self._path)
+        size = measure_log(self._path)
         if size > max(self._said_bytes, SEVERAL_LOGS * (LOG_BYTES + group)):
             self._said_bytes = 2 * size
             LOG.warning(
@@ -270,7 +270,7 @@ class Thinning:
         if self._budget is None:
             return False
         if self._n_bytes is None:
-            self._n_bytes = population_bytes(self._connection)
+            self._n_bytes = sum_population_bytes(self._connection)
         return self._n_bytes > self._budget
 
     def _shrink(self, kept: str, end: int) -> None:

@@ -19,9 +19,9 @@ from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore
 from optimizer.store.files import OWNER
-from optimizer.store.labels import Labels, label_problems, read_labels
+from optimizer.store.labels import Labels, find_label_problem, read_labels
 from optimizer.store.lock import read_owner
-from optimizer.store.result import RunResult, recorded_result
+from optimizer.store.result import RunResult, load_result
 from optimizer.verifying.differing import find_differences
 from optimizer.verifying.evidence import Rejudged, verdict_problems
 from optimizer.verifying.replay import (
@@ -89,10 +89,12 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
         ParityError: When reference and engine disagree.
         StoreError: When members of the result are not those of its last generation.
     """
-    problems = [*store.verify(), *label_problems(store.path)] or recorded_rows(store).list_damaged()
+    problems = [*store.verify(), *find_label_problem(store.path)] or recorded_rows(
+        store
+    ).list_damaged()
     if problems:
         return Checked(tuple(problems))
-    result, judged = recorded_result(store), RecordedJudgements.read(store.evidence)
+    result, judged = load_result(store), RecordedJudgements.read(store.evidence)
     judgement = judged.newest
     unchecked: list[str] = []
     problems += _own_problems(store, result)

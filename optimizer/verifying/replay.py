@@ -24,7 +24,7 @@ from optimizer.search.stopping import stop_reason
 from optimizer.shown import evenly
 from optimizer.store import RunStore
 from optimizer.store.result import Member, RunResult, refuse_red
-from optimizer.store.rows import front_members
+from optimizer.store.rows import find_front
 from optimizer.verifying.differing import as_far_as_recorded, find_differences
 
 CIRCUMSTANCES = ("created_at", "command", "device", "versions", "strategy_file", "notes", FITS)
@@ -114,7 +114,7 @@ def _find_problems(generation: Generation, front: int, replayed: ReplayedRun) ->
     sample = population.take(evenly(len(population), SAMPLED))
     for name, some in (("archive", generation.archive), ("population", sample)):
         yield from _evaluation_problems(f"{what}: a candidate of its {name}", some, replayed)
-    yield from find_differences(f"{what}.front", front, len(front_members(population)))
+    yield from find_differences(f"{what}.front", front, len(find_front(population)))
     memory = _restore_memory(generation, replayed)
     size = 0.0
     if memory.has_box:

@@ -109,7 +109,7 @@ def test_resuming_goes_on_with_a_judge_that_was_killed(command, market, monkeypa
 def test_resuming_shows_what_cannot_be_judged_any_more(command, market, monkeypatch):
     """The bars are gone: that is said, and the front is shown."""
     with monkeypatch.context() as patch:
-        patch.setattr("optimizer.cli.judge_progress.judged_after_search", lambda *_, **__: None)
+        patch.setattr("optimizer.cli.judge_progress.judge_after_search", lambda *_, **__: None)
         command("evolve", "--data", market, *SEARCH, *QUICK, "--quiet")
     Path(market.removeprefix("csv:")).unlink()
     found = command("evolve", "--resume", "latest", "--json", "--no-report")

@@ -8,7 +8,7 @@ from optimizer.config.run_config import RunConfig
 from optimizer.report import Run, write_report
 from optimizer.run.markets import load_markets
 from optimizer.store import find_run
-from optimizer.store.result import quality_lines
+from optimizer.store.result import describe_quality
 from tests.support.commands import SMALL, write_market
 
 pytestmark = pytest.mark.slow
@@ -62,9 +62,9 @@ def test_the_report_tells_both(command, market, tmp_path):
 def test_without_held_out_bars_there_is_one_line(market):
     """And none where an older version did not count."""
     windows = load_markets(RunConfig(data=market)).describe()
-    (line,) = quality_lines(windows)
+    (line,) = describe_quality(windows)
     assert line.startswith("bars searched on: 3 gaps")
     older = [json.loads(json.dumps(one.payload())) for one in windows]
     for one in older:
         del one["silent"], one["gaps"], one["missing"]
-    assert quality_lines([type(windows[0]).read(one) for one in older]) == ()
+    assert describe_quality([type(windows[0]).read(one) for one in older]) == ()

@@ -297,7 +297,7 @@ def test_a_run_that_cannot_be_recorded_any_more_says_how_to_go_on(command, whole
 
 def test_on_a_network_file_system_the_other_journal_records(command, whole, monkeypatch):
     """The refusal names it; begun so, a run goes on to the same front, and is judged."""
-    monkeypatch.setattr("optimizer.store.space.network_kind", lambda path: "nfs4")
+    monkeypatch.setattr("optimizer.store.space.find_network_kind", lambda path: "nfs4")
     refused = command("evolve", *SEARCH)
     assert refused.code != 0
     assert "or begin them with --journal delete" in refused.error

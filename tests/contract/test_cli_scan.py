@@ -15,7 +15,7 @@ import pytest
 from rich.cells import cell_len
 
 from optimizer import scan
-from optimizer.cli.scan_tables import _runs, _stands
+from optimizer.cli.scan_tables import _format_runs, _format_symbols
 from optimizer.errors import ConfigError
 from optimizer.trend_scan import scan as scan_module
 from tests.support.commands import Commands, start, write_market
@@ -209,9 +209,9 @@ def test_tables_fit_a_terminal(folder):
     """Nothing is cut or folded at 80 columns, nor at 140 with the votes."""
     found = scan(data=f"csv:{folder}", is_kept=False, history=3)
     for width in (80, 140):
-        stands = _stands(found.symbols, width)
+        stands = _format_symbols(found.symbols, width)
         assert len(stands.splitlines()) == 1 + len(found.symbols)
-        text = f"{stands}\n{_runs(found.symbols, width)}"
+        text = f"{stands}\n{_format_runs(found.symbols, width)}"
         assert "…" not in text
         assert max(map(len, text.splitlines())) <= width
 
@@ -248,7 +248,7 @@ def test_a_long_symbol_is_cut_where_a_line_is_too_wide(folder):
     """And said to be; wide letters count as two columns."""
     symbols = scan(data=f"csv:{folder}", is_kept=False).symbols
     named = [replace(one, symbol="漢" * 60) for one in symbols]
-    _, *lines = _stands(named, 80).splitlines()
+    _, *lines = _format_symbols(named, 80).splitlines()
     assert all(cell_len(line) <= 80 and "…" in line for line in lines)
 
 

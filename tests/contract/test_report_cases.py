@@ -11,8 +11,8 @@ import pytest
 
 from data import Window
 from optimizer import load_run
-from optimizer.cli.backtest_tables import ledger_table
-from optimizer.cli.console import csv_text
+from optimizer.cli.backtest_tables import build_ledger_table
+from optimizer.cli.console import format_csv
 from optimizer.config.run_config import RunConfig
 from optimizer.report import write_report
 from optimizer.report.run import Single
@@ -167,7 +167,9 @@ def test_windows_of_one_series_are_a_page(chromium, tmp_path):
             assert found.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
             # It is drawn anew after the table.
             found.page.locator('figure[data-chart="symbol"]', has_text=label).first.wait_for()
-        expected = csv_text(*ledger_table(task.markets, single.engine.trades(single.genomes[0])))
+        expected = format_csv(
+            *build_ledger_table(task.markets, single.engine.trades(single.genomes[0]))
+        )
         assert found.download("#csv") == expected
         found.page.select_option("#f-symbol", "")
         found.page.select_option("#f-sample", "held out")

@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from optimizer import load_run
-from optimizer.cli.backtest_tables import ledger_table
-from optimizer.cli.console import csv_text
+from optimizer.cli.backtest_tables import build_ledger_table
+from optimizer.cli.console import format_csv
 from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.report import write_report
 from optimizer.shown import MEANINGS, metric
@@ -208,7 +208,7 @@ def test_the_account_of_a_member_is_shown_as_asked_for(chromium, run, page_file)
         depths = [f"{depth:.2%}" for depth in run.drawdowns(len(run.front) - 1)["depth"]]
         assert [row.split()[0] for row in rows] == depths
         ledgers = run.engine.trades(run.genomes[-1])
-        assert found.download("#csv") == csv_text(*ledger_table(run.task.markets, ledgers))
+        assert found.download("#csv") == format_csv(*build_ledger_table(run.task.markets, ledgers))
         assert found.errors == []
 
 

@@ -11,8 +11,8 @@ from optimizer.cli.console import WIDTH_OF_A_FILE, Lines, facts_table, plain_tab
 from optimizer.cli.notes import note, wrap_text
 from optimizer.cli.tables import (
     SHOWN_MEMBERS,
-    certificate_line,
     choose_members,
+    format_certificate,
     front_tables,
     front_title,
     genes_tables,
@@ -203,16 +203,16 @@ def test_certificates_say_how_much_was_compared():
         ledger_hash="a" * 64,
         data_hash="b" * 64,
     )
-    assert certificate_line(certificate) == (
+    assert format_certificate(certificate) == (
         "certificate: 1 candidate replayed by the reference, 1,200 trades, 0 mismatches "
         f"(ledger {'a' * 12}, data {'b' * 12})"
     )
     certificate.mismatches = 3
-    assert "3 MISMATCHES" in certificate_line(certificate)
+    assert "3 MISMATCHES" in format_certificate(certificate)
     slow = SimpleNamespace(
         **{**vars(certificate), "mismatches": 0, "uncompiled": {"own": "", "other": ""}}
     )
-    assert "0 mismatches, own, other in plain Python (" in certificate_line(slow)
+    assert "0 mismatches, own, other in plain Python (" in format_certificate(slow)
 
 
 def test_lines_are_never_broken_and_markup_is_text():

@@ -3,7 +3,7 @@
 import pytest
 
 from optimizer.__main__ import main
-from optimizer.cli.flags import given_fields, parse_bounds, parse_settings
+from optimizer.cli.flags import parse_bounds, parse_settings, read_given_fields
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 
@@ -11,7 +11,7 @@ from optimizer.errors import ConfigError
 def test_only_what_was_given_counts():
     """A flag that was left out says nothing, so that the file or the default stands."""
     given = {"seed": "7", "population": None, "bounds": [], "dedupe": False, "tz": ""}
-    assert given_fields(given) == {"seed": 7, "dedupe": False, "tz": ""}
+    assert read_given_fields(given) == {"seed": 7, "dedupe": False, "tz": ""}
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def test_only_what_was_given_counts():
 )
 def test_text_becomes_what_the_field_holds(name, text, expected):
     """Numbers where the field is a number, and only there."""
-    found = given_fields({name: text})[name]
+    found = read_given_fields({name: text})[name]
     assert (found, type(found)) == (expected, type(expected))
 
 
 @pytest.mark.parametrize("text", ["x", "1e3", "1.0", "0x10", "", "--", "1" * 5000])
 def test_text_that_is_no_whole_number_stays_for_the_configuration_to_refuse(text):
     """It is refused there, together with everything else that is wrong."""
-    flags = given_fields({"population": text, "seed": "-1"})
+    flags = read_given_fields({"population": text, "seed": "-1"})
     with pytest.raises(ConfigError) as caught:
         make_config(flags, where="here", flags=flags)
     assert "--population must be a whole number" in str(caught.value)

@@ -15,7 +15,7 @@ from optimizer import __main__ as program
 from optimizer.cli import live
 from optimizer.cli.console import Lines
 from optimizer.cli.live import Watcher
-from optimizer.cli.notes import handle_signals, sent_again, stop_now
+from optimizer.cli.notes import handle_signals, interrupt_again, stop_now
 from optimizer.cli.view import SearchView
 from optimizer.config.run_config import RunConfig
 from optimizer.run.problem import JustSearched
@@ -302,7 +302,7 @@ def free_and_wait():
 def test_a_signal_that_comes_while_an_object_is_freed_is_not_lost(capsys):
     """Python prints what is raised there and goes on; the signal is sent again."""
     before = sys.unraisablehook
-    with handle_signals(stop_now), sent_again(), pytest.raises(KeyboardInterrupt):
+    with handle_signals(stop_now), interrupt_again(), pytest.raises(KeyboardInterrupt):
         free_and_wait()
     assert capsys.readouterr().err == ""
     assert sys.unraisablehook is before

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.cli.console import csv_text, print_json, without_nan
+from optimizer.cli.console import format_csv, print_json, replace_nan
 from optimizer.errors import OptimizerError
 from optimizer.written import write_whole
 
@@ -18,19 +18,19 @@ from optimizer.written import write_whole
 @given(value=st.floats(allow_nan=False))
 def test_floats_of_a_table_read_back_as_the_same_bits(value):
     """Subnormals, infinities and minus zero among them."""
-    ((cell,),) = list(csv.reader(io.StringIO(csv_text(["x"], [[value]]))))[1:]
+    ((cell,),) = list(csv.reader(io.StringIO(format_csv(["x"], [[value]]))))[1:]
     assert float(cell).hex() == value.hex()
 
 
 def test_cells_without_a_value_are_empty():
     """None and NaN are told from every number."""
-    assert csv_text(["a", "b", "c"], [[None, math.nan, 0.0]]) == "a,b,c\n,,0.0\n"
+    assert format_csv(["a", "b", "c"], [[None, math.nan, 0.0]]) == "a,b,c\n,,0.0\n"
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@SUM(A1)", "\tx"])
 def test_text_never_runs_as_a_formula(text):
     """A spreadsheet shows it; numbers below zero stay numbers."""
-    rows = list(csv.reader(io.StringIO(csv_text(["a", "b"], [[text, -1.5]]), newline="")))
+    rows = list(csv.reader(io.StringIO(format_csv(["a", "b"], [[text, -1.5]]), newline="")))
     assert rows[1] == [f"'{text}", "-1.5"]
 
 
@@ -39,7 +39,7 @@ def test_text_never_runs_as_a_formula(text):
 )
 def test_text_of_a_table_stays_in_its_cell(cells):
     """Commas and quotes break no column."""
-    text = csv_text([f"c{i}" for i in range(len(cells))], [cells])
+    text = format_csv([f"c{i}" for i in range(len(cells))], [cells])
     (row,) = list(csv.reader(io.StringIO(text, newline="")))[1:]
     assert [cell.removeprefix("'") for cell in row] == [cell.removeprefix("'") for cell in cells]
 
@@ -47,13 +47,13 @@ def test_text_of_a_table_stays_in_its_cell(cells):
 def test_json_has_no_number_that_json_does_not_have():
     """What is not finite is null, however deep it lies."""
     value = {"a": [math.nan, (math.inf, 1.5)], "b": {"c": -math.inf}, 3: "NaN"}
-    assert without_nan(value) == {"a": [None, [None, 1.5]], "b": {"c": None}, "3": "NaN"}
+    assert replace_nan(value) == {"a": [None, [None, 1.5]], "b": {"c": None}, "3": "NaN"}
 
 
 @given(value=st.floats(allow_nan=False, allow_infinity=False))
 def test_floats_of_json_read_back_as_the_same_bits(value):
     """Minus zero among them."""
-    assert json.loads(json.dumps(without_nan([value]), allow_nan=False))[0].hex() == value.hex()
+    assert json.loads(json.dumps(replace_nan([value]), allow_nan=False))[0].hex() == value.hex()
 
 
 def test_json_is_printed_on_stdout(capsys):

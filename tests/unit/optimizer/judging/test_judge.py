@@ -25,7 +25,7 @@ from optimizer.run.task import Task
 from optimizer.run.workflow import Observer, start_run
 from optimizer.store import RunStore
 from optimizer.store.files import DATABASE
-from optimizer.store.result import recorded_result
+from optimizer.store.result import load_result
 from tests.support.evidence import planted
 from tests.support.judging import SMALL, judged, recorded_run, write_bars
 
@@ -49,8 +49,8 @@ def path(noise, tmp_path):
 
 def changed_result(monkeypatch, **changes):
     """Let judges read another result than was recorded."""
-    read = repeated.recorded_result
-    monkeypatch.setattr(repeated, "recorded_result", lambda store: replace(read(store), **changes))
+    read = repeated.load_result
+    monkeypatch.setattr(repeated, "load_result", lambda store: replace(read(store), **changes))
 
 
 def test_a_judge_who_does_little_says_what_is_missing(path):
@@ -60,7 +60,7 @@ def test_a_judge_who_does_little_says_what_is_missing(path):
     assert f"python -m optimizer judge {path} --null 199 (about" in found.verdict.sentence
     with RunStore.open(path) as store:
         assert read_judgement(store) == found
-        result = recorded_result(store)
+        result = load_result(store)
     assert found.pick.genes == result.front[found.pick.member].genes
     strengths = [one.metrics["strength"] for one in result.front]
     assert found.pick.strength == pytest.approx(max(strengths), rel=1e-9)
@@ -124,7 +124,7 @@ def test_parts_stay_until_another_member_is_the_pick(path):
 def recorded_front(path):
     """Members of a recorded run."""
     with RunStore.open(path) as store:
-        return recorded_result(store).front
+        return load_result(store).front
 
 
 def test_held_out_bars_are_opened_once_and_counted(path, noise):
@@ -202,7 +202,7 @@ def test_a_red_certificate_and_a_look_ahead_end_all_trust(path, monkeypatch):
 def recorded(path):
     """The result of a run."""
     with RunStore.open(path) as store:
-        return recorded_result(store)
+        return load_result(store)
 
 
 def test_an_edited_row_of_evidence_is_refused(path):
@@ -286,7 +286,7 @@ def test_neither_is_one_that_was_made_in_python(tmp_path, monkeypatch):
 
 def test_a_run_that_is_not_finished_is_refused(path, monkeypatch):
     """With the command that goes on with it."""
-    monkeypatch.setattr(repeated, "recorded_result", lambda store: None)
+    monkeypatch.setattr(repeated, "load_result", lambda store: None)
     with pytest.raises(StoreError, match="is not finished: go on with python -m optimizer evolve"):
         judged(path)
 

@@ -10,7 +10,7 @@ from optimizer.judging import holdout
 from optimizer.judging.holdout import LOOKS, list_bar_ranges
 from optimizer.judging.verdict import find_pick
 from optimizer.store import RunStore
-from optimizer.store.result import recorded_result
+from optimizer.store.result import load_result
 from tests.support.evidence import planted
 from tests.support.judging import judged, recorded_run
 
@@ -99,9 +99,11 @@ def test_a_copy_is_not_opened_with_another_pick(path, tmp_path):
 
 def test_runs_of_a_folder_are_opened_once_for_all_looks(path, monkeypatch):
     """Besides once more to count searches: a folder may hold thousands of runs."""
-    folders, opened = holdout.run_folders, []
+    folders, opened = holdout.list_run_folders, []
     shutil.copytree(path, path.parent / "other")
-    monkeypatch.setattr(holdout, "run_folders", lambda runs: opened.append(runs) or folders(runs))
+    monkeypatch.setattr(
+        holdout, "list_run_folders", lambda runs: opened.append(runs) or folders(runs)
+    )
     assert judged(path, is_open=True).held_out.looks == 1
     assert opened == [path.parent] * 2
 
@@ -114,4 +116,4 @@ def judged_pick(path):
 def recorded(path):
     """The result of a run."""
     with RunStore.open(path) as store:
-        return recorded_result(store)
+        return load_result(store)

@@ -23,7 +23,7 @@ from optimizer.judging.verdict import derive_verdict, estimate_null_seconds, est
 from optimizer.judging.workers import Workers
 from optimizer.run.search import search
 from optimizer.store import RunStore
-from optimizer.store.result import recorded_result
+from optimizer.store.result import load_result
 from tests.support.evidence import planted
 from tests.support.judging import recorded_run, task_on
 from tests.support.recording import HEADER, made
@@ -216,7 +216,7 @@ def test_a_run_is_told_what_its_null_searches_take(tmp_path):
     """Whatever its own search took, and with the look-ahead check of each of its windows."""
     path = recorded_run(tmp_path, planted(7, 6000, 8), judge=False, min_trades=40)
     with RunStore.open(path) as store:
-        result = recorded_result(store)
+        result = load_result(store)
     fast = replace(result, timing=replace(result.timing, search_s=1e-3, compile_s=0.0))
     said = {derive_verdict(one, None).sentence for one in (result, fast)}
     assert len(said) == 1

@@ -10,7 +10,7 @@ from optimizer.judging.plan import Plan
 from optimizer.judging.verdict import estimate_trials_seconds
 from optimizer.report.run import evolve
 from optimizer.store import RunStore
-from optimizer.store.result import recorded_result
+from optimizer.store.result import load_result
 from tests.support.evidence import planted
 from tests.support.judging import SMALL, judged, write_bars
 
@@ -27,7 +27,7 @@ def test_statistics_over_trials_are_foreseen(tmp_path, symbols, bars):
     given = {**SMALL, "population": 128, "generations": 6, "polish": 0, "min_trades": 2}
     path = evolve({**given, "data": data, "runs": str(tmp_path / "runs"), "judge": False}).path
     with RunStore.open(path) as store:
-        result = recorded_result(store)
+        result = load_result(store)
     foreseen = estimate_trials_seconds(result.data.windows, result.evaluated)
     # The search is made again first, and loops may be compiled.
     judged(path, blocks=12)

@@ -17,7 +17,7 @@ from optimizer.run.task import prepare
 from optimizer.run.workflow import resume_run, start_run
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore, list_runs
-from optimizer.store.result import FIGURES, recorded_result
+from optimizer.store.result import FIGURES, load_result
 from strategy import StrategyError
 from tests.support.commands import write_market
 
@@ -157,7 +157,7 @@ def test_the_result_holds_the_front_and_its_proof(unbroken):
 def test_the_result_is_plain_json_and_is_recorded(unbroken):
     """What is returned is what the store gives back, in the same order."""
     with RunStore.open(Path(unbroken.path)) as store:
-        recorded = recorded_result(store)
+        recorded = load_result(store)
         assert store.status == "finished"
     assert unbroken == recorded
     fronts = [result.payload()["front"] for result in (unbroken, recorded)]
@@ -403,7 +403,7 @@ def test_nothing_is_recorded_of_what_is_refused(config, changes):
 
 def test_a_run_that_cannot_fit_is_refused(config, monkeypatch):
     """The room that a run will take is asked for before it starts."""
-    monkeypatch.setattr("optimizer.store.space.free_bytes", lambda path: 1000)
+    monkeypatch.setattr("optimizer.store.space.measure_free_bytes", lambda path: 1000)
     with pytest.raises(StoreError, match="1,000 are free"):
         begin(config, Witness())
     assert not Path(config.runs).exists()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from optimizer.store.answers import Answer, read_answer
+from optimizer.store.answers import RunAnswer, read_answer
 
 HEADER = {"genes": [{"name": "b"}, {"name": "a"}]}
 
@@ -23,7 +23,7 @@ def ended(*front, samples=("in", "in")):
 def test_equal_strengths_are_decided_by_the_genome_in_the_order_of_the_header():
     """JSON has the names of genes sorted; the first gene of the header decides first."""
     front = (member(1.0, (1, 1), a=1, b=2), member(1.0, (2, 2), a=2, b=1), member(0.5, a=0, b=0))
-    assert read_answer(HEADER, ended(*front), None) == Answer(("X", "Y"), 1.0, 0.5, 4)
+    assert read_answer(HEADER, ended(*front), None) == RunAnswer(("X", "Y"), 1.0, 0.5, 4)
 
 
 def test_trades_on_held_out_bars_are_not_counted():
@@ -36,13 +36,13 @@ def test_the_pick_of_a_judgement_is_another_than_the_strongest():
     """A person may have named it."""
     result = ended(member(2.0, a=1, b=1), member(1.0, a=2, b=2))
     judgement = {"pick": {"genes": {"a": 2, "b": 2}, "strength": 1.0, "trades": 8}}
-    assert read_answer(HEADER, result, judgement) == Answer(("X", "Y"), 1.0, 0.5, 8)
+    assert read_answer(HEADER, result, judgement) == RunAnswer(("X", "Y"), 1.0, 0.5, 8)
 
 
 @pytest.mark.parametrize("odd", [None, True, "x", 5, [], {}, [None], {"pick": 3}, float("inf")])
 def test_parts_of_another_shape_are_left_out(odd):
     """Records come from anywhere: no list of runs ends with one of them."""
-    assert read_answer({"genes": odd}, {"data": odd, "front": odd}, {"pick": odd}) == Answer()
+    assert read_answer({"genes": odd}, {"data": odd, "front": odd}, {"pick": odd}) == RunAnswer()
     strange = {"genes": odd, "metrics": {"strength": odd, "total_return": odd}, "by_window": odd}
     found = read_answer(HEADER, {"data": {"windows": odd}, "front": [strange]}, None)
     assert (found.symbols, found.total_return) == ((), 5.0 if odd == 5 else None)

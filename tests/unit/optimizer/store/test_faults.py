@@ -18,7 +18,7 @@ from optimizer.errors import StoreError
 from optimizer.store import RunStore
 from optimizer.store.listing import DATABASE
 from optimizer.store.recorder import Note, Recorder
-from optimizer.store.space import no_room
+from optimizer.store.space import build_write_error
 from optimizer.store.writer import Committer
 from tests.support.commands import run, write_market
 from tests.support.kill import child, child_fill, child_record, kill_after
@@ -155,7 +155,7 @@ def test_a_write_that_failed_says_what_stood_in_the_way(tmp_path, monkeypatch, e
     """Free bytes are the reason only where they are too few."""
     most = resource.RLIM_INFINITY if limit is None else limit
     monkeypatch.setattr("resource.getrlimit", lambda kind: (most, most))
-    found = str(no_room(error, tmp_path / DATABASE, 9))
+    found = str(build_write_error(error, tmp_path / DATABASE, 9))
     assert re.search(said, found), found
     assert ("are free there" in found) == (limit is None and "quota" not in said)
 
@@ -343,7 +343,7 @@ def resident_bytes():
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOTDIR], ids=str)
 def test_a_place_that_takes_nothing_is_no_matter_of_room(tmp_path, number):
     """Bytes that are free would mislead: another folder is what helps."""
-    told = str(no_room(OSError(number, os.strerror(number)), tmp_path / "runs", 10))
+    told = str(build_write_error(OSError(number, os.strerror(number)), tmp_path / "runs", 10))
     assert told == (
         f"{tmp_path / 'runs'} cannot be written ({os.strerror(number)}): "
         "let --runs name a folder that can"

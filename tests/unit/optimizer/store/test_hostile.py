@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
-from optimizer.store.listing import DATABASE, find_run, next_number
+from optimizer.store.listing import DATABASE, find_next_number, find_run
 from optimizer.store.payload import DEEPEST, decode, encode
 from tests.support.hostile import TABLES, changing
 from tests.support.recording import HEADER, fill
@@ -72,7 +72,7 @@ def test_a_hostile_record_is_one_line_of_the_list(runs, table, inner):
     assert "\n" not in listed["changed"].damaged
     assert find_run(runs, "sound") == runs / "sound"
     assert find_run(runs, "latest") in {runs / "sound", runs / "changed"}
-    assert next_number(runs) >= 2
+    assert find_next_number(runs) >= 2
     with pytest.raises(StoreError):
         read_whole(run)
 

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from optimizer.errors import ConfigError, StoreError
-from optimizer.store import RunStore, delete_run, list_foreign, list_runs
+from optimizer.store import RunStore, delete_run, list_foreign_files, list_runs
 from optimizer.store.files import LABELS
 from optimizer.store.labels import (
     LARGEST_BYTES,
@@ -120,7 +120,7 @@ def test_what_somebody_sent_is_no_looser_than_what_one_may_give(run, kind):
     (summary,) = list_runs(run.parent)
     assert (summary.status, summary.tags, summary.note) == ("interrupted", (), "")
     assert "holds no tags and note" in summary.damaged
-    assert list_foreign(run) == [run / LABELS]
+    assert list_foreign_files(run) == [run / LABELS]
     delete_run(run)
     assert (run / LABELS).read_bytes() == DAMAGE[kind]
 

@@ -148,7 +148,7 @@ def test_a_run_whose_number_cannot_be_read_has_its_place_by_time(tmp_path):
 
 def test_runs_of_older_versions_come_first(tmp_path, monkeypatch):
     """They have no number, and were created before any run that has one."""
-    monkeypatch.setattr("optimizer.store.store.next_number", lambda runs_dir: None)
+    monkeypatch.setattr("optimizer.store.store.find_next_number", lambda runs_dir: None)
     record(tmp_path, "older", day=20)
     monkeypatch.undo()
     record(tmp_path, "newer", day=1)

@@ -9,7 +9,7 @@ from optimizer import load_run
 from optimizer.run.exported import build_run_table
 from optimizer.store import RunStore
 from optimizer.store.reader import list_renames, rename_metrics
-from optimizer.store.result import recorded_result
+from optimizer.store.result import load_result
 from tests.support.runs import record_run
 
 FORMER = {"sharpe": "sharpe_annual", "sharpe_trade": "sharpe"}
@@ -46,7 +46,7 @@ def test_older_runs_bear_the_present_names(runs):
         for field in ("objectives", "failure_names", "command"):
             assert older.header[field] == present.header[field]
         assert older.header["objectives"] == ["sharpe_trade", "sharpe", "max_drawdown"]
-        assert recorded_result(older).front == recorded_result(present).front
+        assert load_result(older).front == load_result(present).front
         assert build_run_table(older, "front") == build_run_table(present, "front")
         assert build_run_table(older, "generations") == build_run_table(present, "generations")
         assert older.verify() == []

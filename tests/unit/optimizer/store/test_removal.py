@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.store import RunStore, delete_run, find_run, list_foreign
+from optimizer.store import RunStore, delete_run, find_run, list_foreign_files
 from optimizer.store.files import COLUMN_FOLDER, DATABASE, LABELS, NAMES, OWNER, REPORT, ROW_FOLDER
 from optimizer.store.labels import change_labels
 from optimizer.store.lock import OwnerLock
@@ -52,7 +52,7 @@ def list_files(folder):
 
 def test_a_run_goes_whole(run):
     """Nothing of it is foreign, and nothing is left."""
-    assert list_foreign(run) == []
+    assert list_foreign_files(run) == []
     delete_run(run)
     assert list(run.parent.iterdir()) == []
 

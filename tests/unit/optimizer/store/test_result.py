@@ -13,7 +13,7 @@ from optimizer.errors import ParityError, StoreError
 from optimizer.goals.objectives import is_maximised
 from optimizer.search.generation import Population
 from optimizer.store import RunStore
-from optimizer.store.result import RunResult, recorded_result, refuse_red
+from optimizer.store.result import RunResult, load_result, refuse_red
 from tests.support.recording import made
 
 OLDER = Path(__file__).parents[3] / "support" / "older"
@@ -53,7 +53,7 @@ def stored(request, tmp_path):
 def test_a_result_of_an_older_version_is_read(stored):
     """Every number is the recorded one; what was not recorded then has a default."""
     recorded, store = stored
-    found = recorded_result(store)
+    found = load_result(store)
     said = json.loads(json.dumps(found.payload(), allow_nan=False))
     assert (found.run, found.path) == ("older", str(store.path))
     for name in recorded.keys() - {"run", "path", "data", "front", "certificate", "infeasible"}:
@@ -73,7 +73,7 @@ def test_names_stand_in_their_order(stored):
     """JSON is recorded with sorted names; genes and metrics come back in that of the program."""
     _, store = stored
     genes = [gene["name"] for gene in store.header["genes"]]
-    for member in recorded_result(store).front:
+    for member in load_result(store).front:
         assert list(member.genes) == genes
         for part in filter(None, (member, member.held_out)):
             assert list(part.objectives) == store.header["objectives"]

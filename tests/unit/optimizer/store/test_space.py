@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import space
-from optimizer.store.space import network_kind, refuse_network
+from optimizer.store.space import find_network_kind, refuse_network
 
 MOUNTS = (
     ("/", "ext4"),
@@ -40,7 +40,7 @@ def mounted(monkeypatch):
 )
 def test_deepest_and_latest_mount_decides(path, kind):
     """A path belongs to the deepest mount above it, the later one of two at the same place."""
-    assert network_kind(Path(path)) == kind
+    assert find_network_kind(Path(path)) == kind
 
 
 def test_write_ahead_log_on_a_network_mount_is_refused():
@@ -61,10 +61,10 @@ def test_systems_without_a_table_are_local(monkeypatch):
         raise FileNotFoundError("/proc/self/mounts")
 
     monkeypatch.setattr(space.psutil, "disk_partitions", hidden)
-    assert network_kind(Path("/srv/runs")) is None
+    assert find_network_kind(Path("/srv/runs")) is None
 
 
 def test_the_mounts_of_this_machine_are_read(monkeypatch, tmp_path):
     """A folder for temporary files is local."""
     monkeypatch.undo()
-    assert network_kind(tmp_path) is None
+    assert find_network_kind(tmp_path) is None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from optimizer.store import RunStore, estimate_bytes
-from optimizer.store.database import population_bytes
+from optimizer.store.database import sum_population_bytes
 from optimizer.store.listing import DATABASE
 from tests.support.recording import (
     HEADER,
@@ -66,7 +66,7 @@ def test_the_oldest_give_way_beyond_a_budget(tmp_path, budget, expected, group):
 def taken_by_populations(path):
     """Bytes of all populations in a run."""
     with closing(sqlite3.connect(path / DATABASE)) as database:
-        return population_bytes(database)
+        return sum_population_bytes(database)
 
 
 @pytest.mark.parametrize("budget", [0, 20_000, 10**9])

@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
-from optimizer.store.result import recorded_result
+from optimizer.store.result import load_result
 from optimizer.verifying.check import check_run
 from tests.support.commands import Commands
 from tests.support.evidence import planted
@@ -195,7 +195,7 @@ def test_an_honest_run_is_whole(honest):
     """Nothing is wrong with it, and everything was found anew."""
     with RunStore.open(honest) as store:
         found = check_run(store, {}, 5)
-        assert len(recorded_result(store).front) > 1
+        assert len(load_result(store).front) > 1
     assert (found.problems, found.unchecked, found.is_whole) == ((), (), True)
     assert "null searches" in found.not_recomputed
 

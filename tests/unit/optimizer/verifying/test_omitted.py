@@ -9,7 +9,7 @@ from optimizer.judging.judgement import Judgement, read_judgement
 from optimizer.judging.plan import Plan
 from optimizer.judging.verdict import add_verdict
 from optimizer.store import RunStore
-from optimizer.store.result import recorded_result
+from optimizer.store.result import load_result
 from optimizer.verifying.check import check_run
 from tests.support.commands import Commands
 from tests.support.evidence import planted
@@ -58,7 +58,7 @@ def find(run, individuals=0):
 def forge_judgement(run, change, number=-1):
     """Change a judgement of a run, and give it the verdict that follows from it then."""
     with RunStore.open(run) as store:
-        result = recorded_result(store)
+        result = load_result(store)
         rows = [name for name, _ in store.evidence]
     places = [place for place, name in enumerate(rows, 1) if name == "judgement"]
 
