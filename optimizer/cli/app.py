@@ -1,6 +1,6 @@
 """The program: its commands by name, each declared and run in the file of that name.
 
-What a command needs is imported when it runs, and its file when somebody names it.
+The imports of a command happen when it runs, and that of its file when it is named.
 """
 
 from collections import UserDict

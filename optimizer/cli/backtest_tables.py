@@ -1,4 +1,4 @@
-"""What one individual did: its metrics, its ledger, and how it is printed."""
+"""Backtest of one individual: its metrics, its ledger, and how it is printed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,14 +46,14 @@ BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
 
 @dataclass(frozen=True, kw_only=True)
 class WindowFigures(WindowDescription, Figures):
-    """What an individual did in one window, with its accumulators by name."""
+    """Figures of an individual in one window, with its accumulators by name."""
 
     accumulators: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backtest(Member):
-    """What one individual did: a member of no front, and more of each of its windows, [W]."""
+    """Backtest of one individual: a member of no front, and more of each of its windows, [W]."""
 
     strategy: str
     data: DataDescription
@@ -76,7 +76,7 @@ def print_ends(task: Task, ledgers: Sequence[Ledger], backtest: Backtest) -> Non
 
 @dataclass(frozen=True)
 class Source:
-    """Where genes come from: a file, or the front of a recorded run; else the defaults."""
+    """Source of genes: a file, or the front of a recorded run; else the defaults."""
 
     genes: Path | None = None
     run: str | None = None
@@ -214,7 +214,7 @@ def describe_backtest(
     account: Accounts,
     engine: str,
 ) -> Backtest:
-    """What an individual did in all windows, and in each."""
+    """Backtest of an individual in all windows, and in each."""
     markets = task.markets
 
     def figures(indices: Sequence[int]) -> Figures:
@@ -247,7 +247,7 @@ def describe_backtest(
 
 
 def _measure_intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
-    """What hangs on the order within a bar, over the windows to search on."""
+    """Share of results that hangs on the order within a bar, over the windows to search on."""
     markets = task.markets
     by_window = [
         measure_intrabar(ledger, markets.series[window.series], task.costs)

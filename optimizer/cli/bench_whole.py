@@ -73,7 +73,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class WholeTime:
-    """What a case took."""
+    """Times of a case."""
 
     case: str
     wall_s: float  # from the start of the process to its end

@@ -1,4 +1,4 @@
-"""strategies check: what a file says, and what it does on some bars, by both engines."""
+"""strategies check: a file's rules, and its rows and trades on some bars, by both engines."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

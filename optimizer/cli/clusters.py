@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
 
 DOING = "optimizer.cluster.doing"
-"""The log that says what all workers do."""
+"""The log of what all workers do."""
 
 
 def cluster_flags(function: Command) -> Command:
@@ -36,7 +36,7 @@ def connect_cluster(
     Args:
         address: As the flags name it.
         runs: Folder of runs, in which large bars are put down; None for no such folder.
-        quiet: Whether nobody is told what all workers do.
+        quiet: Whether the log of all workers is not shown.
         may_differ: Whether workers that are not fit are only looked at.
 
     Raises:
@@ -85,7 +85,7 @@ def _address(
         ),
     ] = False,
 ) -> Address | None:
-    """Where the cluster is that these flags name; None where they name none."""
+    """Address of the cluster that flags name; None where they name none."""
     if cluster is not None:
         return parse_address(cluster, cluster_tls, is_plaintext=cluster_plaintext)
     if cluster_tls is not None or cluster_plaintext:

@@ -1,4 +1,4 @@
-"""Where commands write, and what they all write: plain tables, JSON without NaN, exact CSV."""
+"""Streams that commands write to, and their forms: plain tables, JSON without NaN, exact CSV."""
 
 import csv
 import io
@@ -49,8 +49,8 @@ class Lines(Console):
 
     def say(self, text: str, style: str | None = None) -> None:
         """Print a line: for a program however long, in a terminal broken between words."""
-        said = wrap_text(text, self.width) if self.is_terminal else text
-        self.print(said, style=style, soft_wrap=True)
+        wrapped = wrap_text(text, self.width) if self.is_terminal else text
+        self.print(wrapped, style=style, soft_wrap=True)
 
 
 def stdout() -> Lines:
@@ -78,7 +78,7 @@ def plain_table(
 def long_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, right: Collection[str] = ()
 ) -> str:
-    """The same for thousands of rows, at once; first cells are cut where a line is too wide."""
+    """Text of a table of thousands of rows; first cells are cut where a line is too wide."""
     columns = list(zip(headings, *rows, strict=True))
     widths = [max(map(cell_len, column)) for column in columns]
     widths[0] = min(widths[0], max(width - sum(widths[1:]) - len(widths[1:]), LEAST_CELL))
@@ -125,7 +125,7 @@ def format_json(value: object) -> str:
 
 
 def replace_nan(value: object) -> object:
-    """The same value with null where a number is not finite."""
+    """Value with null where a number is not finite."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

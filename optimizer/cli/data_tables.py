@@ -68,8 +68,8 @@ def print_sources(kept: Sequence[CachedSeries], *, as_json: bool) -> None:
 def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
     """Print series: their facts, a chart, quirks and notes, or the same as JSON."""
     if as_json:
-        told = [describe_bars(bars) for bars in series]
-        print_json(told[0] if len(told) == 1 else told)
+        described = [describe_bars(bars) for bars in series]
+        print_json(described[0] if len(described) == 1 else described)
         return
     console = stdout()
     mark = "\u2503" if "utf" in (sys.stdout.encoding or "").lower() else "|"
@@ -85,7 +85,7 @@ def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
 
 
 def collect_facts(bars: Bars) -> dict[str, object]:
-    """What a series holds: names in words to values."""
+    """Facts of a series: names in words to values."""
     gaps = bars.gaps_in_open_hours()
     first, last = (_format_time(int(bars.timestamp[i])) for i in (0, -1))
     facts: dict[str, object] = {
@@ -227,13 +227,13 @@ class FetchShow(Progress):
 
 
 def _cached_to_dict(entry: CachedSeries) -> dict[str, object]:
-    told = asdict(entry)
+    values = asdict(entry)
     times = {"start": _format_time(entry.start_ns), "end": _format_time(entry.end_ns)}
-    return {**told, "folder": str(entry.folder), **times}
+    return {**values, "folder": str(entry.folder), **times}
 
 
 def describe_bars(bars: Bars) -> dict[str, object]:
-    """All of a series that JSON tells."""
+    """Facts of a series for JSON."""
     return {
         **collect_facts(bars),
         "quirks": list(quirks_of(bars)),

@@ -99,7 +99,7 @@ def evolve_front(
 
 
 def _choose_evaluator(workers: "Cluster | None", *, is_judged: bool) -> "MakeEvaluator":
-    """Where individuals are evaluated: on a cluster where that pays."""
+    """Maker of the evaluator: on a cluster where that pays."""
     if workers is None:
         from optimizer.run.evaluating import local_evaluator
 

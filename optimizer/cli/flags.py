@@ -160,7 +160,7 @@ def parse_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, float
 
 
 def _parse_assignment(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
-    """The gene that a text names, and what it says about it; a second one would be ambiguous."""
+    """Gene that a text names, and its value there; a second one would be ambiguous."""
     name, _, value = text.partition("=")
     if name.strip() in known:
         raise ConfigError(f"{flag} '{text}': '{name.strip()}' is given twice")
@@ -197,7 +197,7 @@ def _strategy_names(incomplete: str) -> list[str]:
 
 
 def _complete_among(choices: Sequence[str]) -> Callable[[str], list[str]]:
-    """Those of some words that begin so."""
+    """Words that begin so."""
 
     def completions(incomplete: str) -> list[str]:
         return [word for word in choices if word.startswith(incomplete)]
@@ -210,7 +210,7 @@ COMPLETED: Mapping[str, Callable[..., list[str]]] = {
     "warm_start": run_names,
     "device": _complete_among(("auto", "cpu", "cuda")),
 }
-"""What a shell completes where the type of a field does not say it."""
+"""Completions of a shell where the type of a field has none."""
 
 
 def _parameter(name: str, narrower: str | None) -> inspect.Parameter:

@@ -62,7 +62,7 @@ def _skill_table(record: ForecastRecord) -> Table:
     rivals = list(record.skill.whole.against)
     headings = ["refit", "bars"]
     for name in rivals:
-        # Headings are names: those of p are told apart by blanks that nobody sees.
+        # Headings are names: those of p differ by blanks that are not seen.
         headings += [f"over\n{name.removeprefix('the ')}", "p" + " " * rivals.index(name)]
     headings += ["hits", "slope"]
     table = plain_table(*headings, right=headings[1:], title="Gain in squared error")
@@ -106,7 +106,7 @@ def _p(value: float | None) -> str:
 
 
 def watch_training(*, quiet: bool) -> Watch:
-    """What says how many stacks are trained, once a second at most."""
+    """Callback that prints how many stacks are trained, once a second at most."""
     console, shown = stderr(), [0.0]
 
     def watch(done: int, planned: int) -> None:

@@ -56,13 +56,13 @@ class JudgeWatcher:
         if is_due or (planned and done == planned):
             self._part, self._last_shown = part, now
             left = self._view.describe_left()
-            told = self._view.describe_done() + (f", {left}" if left else "")
-            self._console.say(f"judging: {told}")
+            shown = self._view.describe_done() + (f", {left}" if left else "")
+            self._console.say(f"judging: {shown}")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person asks about a run."""
+    """Request of a person to judge a run."""
 
     flags: Mapping[str, object]  # those that were given, by field
     pick: int | None = None  # number of another member than the strongest
@@ -77,7 +77,7 @@ def judge_after_search(
     quiet: bool,
     workers: "Cluster | None",
 ) -> Judgement | None:
-    """Judge a run that has just ended, as far as was asked for; None where nobody asked."""
+    """Judge a run that has just ended, as far as is asked for; None where it is not."""
     if settings.judge is False:
         return None
     watcher = JudgeWatcher(stderr(), quiet=quiet)
@@ -92,7 +92,7 @@ def judge_after_search(
 
 
 def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":
-    """Where whole searches are made: on a cluster; None for this machine."""
+    """Executors of whole searches: of a cluster; None for this machine."""
     if workers is None:
         return None
     from optimizer.cluster.searches import ClusterSearches
@@ -114,7 +114,7 @@ def naming_resume(
 
 
 def describe_kept(path: Path, settings: EvidenceSettings, request: Asked | None = None) -> str:
-    """What is kept of a judge, and the command that goes on with it."""
+    """Sentence on what is kept of a judge, and the command that goes on with it."""
     null = settings.null or (DEFAULT_SEARCHES if settings.judge else 0)
     wanted = {**settings.model_dump(include=set(EvidenceSettings.model_fields)), "null": null}
     default = {name: field.default for name, field in EvidenceSettings.model_fields.items()}

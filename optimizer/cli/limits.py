@@ -13,7 +13,7 @@ THREADS = (
 )
 MEMORY = ("failed to map segment", "cannot allocate memory", "std::bad_alloc")
 UNLOADED = "load shared object"
-"""What libraries say, in small letters; the last for want of memory, or of a library."""
+"""Messages of libraries, in small letters; the last for want of memory, or of a library."""
 
 SETTINGS = {
     "numba": ("NUMBA_",),
@@ -52,9 +52,9 @@ def explain_limit(error: BaseException) -> str | None:
 
 
 def _explain_setting(error: BaseException) -> str | None:
-    """Words for what a library was told by the environment and does not take."""
+    """Words for a setting of the environment that a library does not take."""
     if isinstance(error, ImportError | OSError):
-        # It is not whole, whatever it was told.
+        # The library is not whole, whatever its settings.
         return None
     named = [name for name in os.environ if name in str(error)]
     for frame in traceback.extract_tb(error.__traceback__):

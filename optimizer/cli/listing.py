@@ -23,7 +23,7 @@ ORDERS: dict[Order, Callable[[RunSummary], float | None]] = {
     "return": lambda run: run.total_return,
     "trades": lambda run: run.trades,
 }
-"""What runs are sorted by, the greatest first; they stand in the order of creation otherwise."""
+"""Keys that runs are sorted by, the greatest first; else they stand in the order of creation."""
 
 RIGHT = ("strength", "return", "trades", "done", "front")
 

@@ -27,7 +27,7 @@ FRAME_EVERY_S = 0.1
 class Watcher(Observer):
     """Shows how a run stands, and hears when a person wants to stop.
 
-    `restart` begins the run anew after its device was lost; None where nobody may.
+    `restart` begins the run anew after its device was lost; None where it may not.
     """
 
     def __init__(self, *, quiet: bool = False, restart: Restart | None = None) -> None:
@@ -42,7 +42,7 @@ class Watcher(Observer):
         self._is_searching = False
         self._is_stopping = False
         self.just = JustSearched()
-        """What the search leaves, once it is over."""
+        """Engine and trials of the search, once it is over."""
 
     @contextlib.contextmanager
     def listening(self) -> Iterator["Watcher"]:
@@ -100,7 +100,7 @@ class Watcher(Observer):
             f"front {progress.front}, feasible {progress.feasible:.0%}, "
             f"hypervolume {format_hypervolume(progress)}, {self._best(progress)}"
             + "".join(
-                f", {told}" for told in (format_rate(progress), format_time_left(progress)) if told
+                f", {part}" for part in (format_rate(progress), format_time_left(progress)) if part
             )
         )
 
@@ -118,8 +118,8 @@ class Watcher(Observer):
         """Say that the front is being replayed."""
         self._end_live()
         if not self.quiet and members:
-            told = format_count(members, "member")
-            self._console.say(f"replaying {told} of the front on the reference")
+            shown = format_count(members, "member")
+            self._console.say(f"replaying {shown} of the front on the reference")
 
     def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
         """Begin the run anew, unless a person asked to stop."""

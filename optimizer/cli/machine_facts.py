@@ -1,4 +1,4 @@
-"""What this machine offers, or each worker of a cluster."""
+"""Facts of this machine, or of each worker of a cluster."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ OPTIONAL = ("triton", "polygon-api-client", "massive", "plotly", "distributed", 
 
 
 def collect_machine_facts() -> dict[str, object]:
-    """What this machine offers: names in words to values."""
+    """Facts of this machine: names in words to values."""
     choice = choose_backend("auto")
     bars = load_bars("sample")
     folder, series, size = measure_cache()

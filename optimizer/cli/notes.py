@@ -29,7 +29,7 @@ LOGGERS = (
 """Whose lines a person wants to see."""
 
 COMPILES = "engine.runtime.compiling.loops"
-"""The log that says when loops are compiled, which is a long silence where nobody says so."""
+"""The log of compiling, which would be a long silence otherwise."""
 
 COMMAND = re.compile(
     r"python -m optimizer \w+(?: (?:latest|show|list|new|check|source|OTHER|-\S+|\S*[\d/.]\S*))*"
@@ -68,14 +68,14 @@ class _Teller(logging.Handler):
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()
         self._tell = tell
-        self._told: set[str] = set()
+        self._shown_lines: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Hand on one line."""
         line = record.getMessage()
-        if not (hasattr(record, "is_once") and line in self._told):
+        if not (hasattr(record, "is_once") and line in self._shown_lines):
             self._tell(line)
-        self._told.add(line)
+        self._shown_lines.add(line)
 
 
 STOPPED = threading.Event()
@@ -121,7 +121,7 @@ def interrupt_again() -> Iterator[None]:
 
     Python prints what is raised there and goes on, so that Ctrl-C would be lost.
     """
-    told = sys.unraisablehook
+    hook = sys.unraisablehook
     is_over = threading.Event()
 
     def interrupt() -> None:
@@ -131,7 +131,7 @@ def interrupt_again() -> Iterator[None]:
 
     def handle_unraisable(what: "sys.UnraisableHookArgs") -> None:
         if not issubclass(what.exc_type, KeyboardInterrupt):
-            told(what)
+            hook(what)
             return
         timer = threading.Timer(SENT_AGAIN_S, interrupt)
         timer.daemon = True
@@ -142,7 +142,7 @@ def interrupt_again() -> Iterator[None]:
         yield
     finally:
         is_over.set()
-        sys.unraisablehook = told
+        sys.unraisablehook = hook
 
 
 def note(text: str) -> None:
@@ -159,7 +159,7 @@ def tell(text: str) -> None:
 
 
 def wrap_text(text: str, width: int) -> str:
-    """The same in lines of whole words; a command to copy and a number with its unit stay whole.
+    """Lines of whole words; a command to copy and a number with its unit stay whole.
 
     >>> print(wrap_text("it takes about 27 s", 18))
     it takes about

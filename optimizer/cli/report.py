@@ -57,6 +57,6 @@ def write_run_report(run: Path, console: "Lines") -> None:
 
 
 def _specs(flags: Mapping[str, object]) -> list[str] | None:
-    """Where the bars are now, as --data says; None where a run's own word holds."""
+    """Sources of the bars that --data names; None where the run's own hold."""
     data = flags.get("data")
     return [str(spec) for spec in data] if isinstance(data, list | tuple) else None

@@ -24,7 +24,7 @@ MOST_RESTARTS = 3
 
 @dataclass(frozen=True)
 class Restart:
-    """How this process can begin its run anew."""
+    """Command line by which this process can begin its run anew."""
 
     command: Sequence[str]
     kept: Sequence[str]  # those of a new run that its record does not hold, such as ``--json``
@@ -52,7 +52,7 @@ class Restart:
     ) -> None:
         """Replace this process's program; returns only when that has been tried often enough.
 
-        `config` says what to do after `MOST_RESTARTS`; the command begins anew where there
+        `config` decides what follows `MOST_RESTARTS`; the command begins anew where there
         is no store.
         """
         environment: Mapping[str, str] = {}

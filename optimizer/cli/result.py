@@ -44,16 +44,16 @@ DROPPED = ("invalid", "luck", "lost")
 
 
 def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, object]:
-    """A result behind its judgement; where there is none, the verdict says so, and the pick.
+    """A result behind its judgement; where there is none, behind such a verdict, and the pick.
 
-    ``counted`` says how its counts of individuals go together.
+    ``counted`` is how its counts of individuals go together.
     """
     verdict: dict[str, object] = {"verdict": derive_verdict(result, None).payload()}
     if judgement is None and (pick := find_pick(result, None)) is not None:
         verdict["pick"] = pick.payload()
     judged = judgement.payload() if judgement else verdict
-    told = describe_count(result, judgement)
-    return {"judgement": judged, **result.payload(), "counted": told}
+    counted = describe_count(result, judgement)
+    return {"judgement": judged, **result.payload(), "counted": counted}
 
 
 def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bool) -> None:
@@ -151,7 +151,7 @@ def _print_front(
     if len({window.label for window in data.windows}) > 1:
         metrics = [parse_objective(name).metric for name in result.objectives if name != MISSED]
         by_window = {name: members[0].by_window.get(name, ()) for name in ("trades", *metrics)}
-        # Of what is held out nothing is said, and it comes last.
+        # Held-out windows come last, and are left out.
         windows = data.windows[: len(by_window["trades"])]
         noun = choose_noun(data.windows)
         title = f"Member 0, {noun} by {noun}"
@@ -161,7 +161,7 @@ def _print_front(
 
 
 def _describe_closed(result: RunResult, grade: str) -> str:
-    """How many bars are held out, and whether to look at them: of a front to drop, no."""
+    """Number of held-out bars, and whether to look at them: of a front to drop, no."""
     closed = (
         f"{format_count(result.data.held_out_bars, 'bar')} held out, which nobody has looked at"
     )
@@ -171,7 +171,7 @@ def _describe_closed(result: RunResult, grade: str) -> str:
 
 
 def _describe_seconds(result: RunResult) -> str:
-    """How long the search took; compiling, done once for a machine, is told apart."""
+    """Seconds of the search; compiling, done once for a machine, stands apart."""
     timing = result.timing
     is_part = timing.evaluated < result.evaluated
     last = f"the last {number(timing.evaluated)} of them " if is_part else ""
@@ -192,13 +192,13 @@ def _say_diversity(console: Lines, result: RunResult) -> None:
 
 
 def _describe_rule(result: RunResult) -> str:
-    """What numbers mean where there are several windows to search on; empty where there is one."""
-    told = describe_windows(list_searched_windows(result.data.windows), find_window_rule(result))
-    return f"; {told}" if told else ""
+    """Meaning of numbers over several windows to search on; empty where there is one."""
+    rule = describe_windows(list_searched_windows(result.data.windows), find_window_rule(result))
+    return f"; {rule}" if rule else ""
 
 
 def _describe_regret(regret: Regret) -> str:
-    """How much of a lattice's true front a genetic search found, in a line."""
+    """Share of a lattice's true front that a genetic search found, in a line."""
     return (
         f"regret: a genetic search that judged {number(regret.evaluated)} of the lattice's "
         f"{number(regret.points)} points found {fraction(regret.share)} of the hypervolume "

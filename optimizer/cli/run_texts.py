@@ -1,4 +1,4 @@
-"""What was recorded of a run: printed, and as tables and programs in files."""
+"""Record of a run: printed, and as tables and programs in files."""
 
 import io
 import shlex

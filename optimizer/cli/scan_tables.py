@@ -1,4 +1,4 @@
-"""What a scan found: a line a symbol, and whole rows as files."""
+"""Tables of a scan: a line a symbol, and whole rows as files."""
 
 import io
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WIDE = 140
-"""Columns that everything a line says takes; narrower ones leave out what --json tells."""
+"""Columns of a whole line; narrower ones leave out what --json has."""
 
 
 def print_scan(console: Lines, scan: Scan, history: int) -> None:

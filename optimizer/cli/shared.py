@@ -20,7 +20,7 @@ Member = Annotated[
     option("--member", "Which candidate, by its number in the front.", "NUMBER", min=0),
 ]
 Order = Literal["created", "verdict", "strength", "return", "trades"]
-"""What a list of runs is sorted by."""
+"""Keys that a list of runs is sorted by."""
 
 Front = Annotated[
     Literal["few", "all"],
@@ -62,7 +62,7 @@ RANGE = {
     "start": "First day to fetch, such as 2024-01-01, UTC.",
     "end": "The day after the last; up to the last day that has been over for a day if unset.",
 }
-"""What the bounds of a range mean where bars are fetched."""
+"""Bounds of a range where bars are fetched, in words."""
 
 MOST = 10_000_000
 """Individuals that a command takes at once, as many as a population may have."""
@@ -76,5 +76,5 @@ def command_group(text: str) -> typer.Typer:
 
 
 def single_command() -> typer.Typer:
-    """What one command stands in alone."""
+    """Group of a single command."""
     return typer.Typer(add_completion=False, rich_markup_mode=None)

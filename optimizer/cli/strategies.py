@@ -36,13 +36,13 @@ def list_words() -> None:
     from optimizer.cli.strategy_texts import list_signatures
 
     console = stdout()
-    for heading, told in list_signatures().items():
+    for heading, signatures in list_signatures().items():
         console.say(heading)
-        if any(told.values()):
-            for called, text in told.items():
+        if any(signatures.values()):
+            for called, text in signatures.items():
                 console.say(f"  {called}: {text}")
         else:
-            console.say(f"  {', '.join(told)}")
+            console.say(f"  {', '.join(signatures)}")
         console.say("")
     console.say("They are joined by + - * / and abs, > < >= <=, & | ~.")
     console.say("A file to begin from: python -m optimizer strategies new NAME")
@@ -68,9 +68,9 @@ def write_beginning(
     if path.exists():
         raise ConfigError(f"{path} is there already")
     title = path.stem.replace("_", " ").capitalize()
-    said = shlex.quote(path.as_posix())
-    write_whole(path, BEGINNING.format(title=title, path=said, variable=path.stem.upper()))
-    stdout().say(f"wrote {path}; check it: python -m optimizer strategies check {said}")
+    quoted = shlex.quote(path.as_posix())
+    write_whole(path, BEGINNING.format(title=title, path=quoted, variable=path.stem.upper()))
+    stdout().say(f"wrote {path}; check it: python -m optimizer strategies check {quoted}")
 
 
 @app.command("check")

@@ -30,7 +30,7 @@ strength = rsi(close, 14)
     # Conditions are joined by & and |, turned by ~; each comparison stands in brackets.
     long=(close > trend) & crosses_above(strength, gene("oversold", 35, 15, 45)),
     exit_long=strength > 65,
-    # A stop is needed: it says what R, the risk of a trade, is.
+    # A stop is needed: it defines R, the risk of a trade.
     stop=beyond_bar(gene("stop", 1.5, 0.3, 4) * rma(true_range, 14)),
     target=r_multiple(gene("reward", 2, 0.5, 5)),
     max_hold=length("hold", 48, 5, 200),

@@ -37,11 +37,11 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
 
     Trials stand in the order in which individuals were found, with their genes as parameters,
     their objectives as values, and their generation, parents and operator as attributes. An
-    infeasible one is a failed trial that says why. The sample is spread evenly over the run.
+    infeasible one is a failed trial with the reason. The sample is spread evenly over the run.
 
     Raises:
         OptimizerError: When the file cannot be written.
-        StoreError: When the run has recorded nobody.
+        StoreError: When the run has recorded no individual.
     """
     newest = newest_front(store)
     recorded = _all_individuals(store, newest)
@@ -126,7 +126,7 @@ def _build_trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
 
 
 def _check_objectives(population: Population) -> None:
-    """Refuse individuals without an objective of which no failure says why."""
+    """Refuse individuals without an objective and without a failure as the reason."""
     if np.isnan(population.objectives[population.failures == 0]).any():
         raise StoreError("a candidate lacks an objective, and no failure says why")
 

@@ -1,4 +1,4 @@
-"""What a person reads of a result: tables of individuals and windows, the certificate."""
+"""Tables of a result: individuals, windows, the certificate."""
 
 from collections.abc import Mapping, Sequence
 
@@ -41,7 +41,7 @@ def choose_members(
     """Members of a front that are shown: all, or the pick and those that differ most.
 
     Neighbours on a front are nearly the same: its first members would show one corner of it. The
-    best in each objective are therefore followed by whoever is farthest from all that are chosen,
+    best in each objective are therefore followed by those farthest from all that are chosen,
     each objective scaled to the range of the front.
 
     Args:
@@ -70,7 +70,7 @@ def choose_members(
 
 
 def front_title(count: int, shown: int, pick: int | None = None) -> str:
-    """How many members a front has, what is shown of them, and how the pick is marked."""
+    """Title of a front: number of members, how many are shown, and the mark of the pick."""
     rest = f", {shown} of them that differ most (all: --front all)" if count > shown else ""
     marked = "" if pick is None else f", {PICK} is the pick"
     return f"Front: {format_count(count, 'member')}{rest}{marked}"
@@ -97,7 +97,7 @@ def front_tables(
         values = {**individual.metrics, **individual.objectives}
         rows[member] = {name: metric(name, values.get(name)) for name in (*objectives, *beside)}
     blocks = _split_columns([*objectives, *beside], rows, width, PICK)
-    # What does not fit is among the metrics of each member, which `runs show` tells.
+    # Columns that do not fit are among the metrics of each member in `runs show`.
     shown = [names for names in blocks if set(names) & set(objectives)]
     return [_numbers_table(names, rows, bold=objectives, pick=pick) for names in shown]
 
@@ -227,7 +227,7 @@ def importance_tables(
 
 
 def format_certificate(certificate: Certificate) -> str:
-    """One line that says whether reference and engine agree."""
+    """Line on whether reference and engine agree."""
     hashes = f"ledger {certificate.ledger_hash[:12]}, data {certificate.data_hash[:12]}"
     return f"certificate: {describe_certificate(certificate)} ({hashes})"
 
@@ -281,7 +281,7 @@ def held_out_table(members: Mapping[int, Member], objectives: Sequence[str]) -> 
 
 
 def describe_exits(ledgers: Sequence[Ledger]) -> str:
-    """How many trades ended for which reason, in words."""
+    """Count of trades by the reason of their end, in words."""
     reasons = [reason for ledger in ledgers for reason in ledger.reason.tolist()]
     counts = ((name, reasons.count(code)) for code, name in enumerate(REASONS))
     named = [f"{number(count)} by {name.replace('_', ' ')}" for name, count in counts if count]

@@ -1,4 +1,4 @@
-"""What a check of a recorded run found, in words."""
+"""Outcome of the check of a recorded run, in words."""
 
 from optimizer.cli.console import stdout
 from optimizer.store.result import describe_certificate

@@ -1,4 +1,4 @@
-"""What a terminal shows of a search while it runs: how far it is, and where its best values go."""
+"""View of a running search on a terminal: its progress, and the trends of its best values."""
 
 import math
 import time
@@ -21,7 +21,7 @@ MOST_POINTS = 512
 WIDEST_TREND, LEAST_TREND = 40, 8
 
 STALE = 10
-"""Generations without a better value before that is said."""
+"""Generations without a better value before that is shown."""
 
 
 class SearchView:
@@ -61,8 +61,8 @@ class SearchView:
         line.add_column(ratio=1)
         line.add_column(no_wrap=True)
         bar = ProgressBar(total=max(progress.generations, 1), completed=progress.generation)
-        told = f"generation {progress.generation:,} of {progress.generations:,}"
-        line.add_row(told, bar, f"{elapsed}, {left}" if left else elapsed)
+        title = f"generation {progress.generation:,} of {progress.generations:,}"
+        line.add_row(title, bar, f"{elapsed}, {left}" if left else elapsed)
         yield line
         levels = PLAIN_LEVELS if options.ascii_only else LEVELS
         yield self._trends(progress, levels, options.max_width)
@@ -83,15 +83,15 @@ class SearchView:
         table.add_column(justify="right", no_wrap=True)
         table.add_column(no_wrap=True)
         table.add_column(style="dim", no_wrap=True, overflow="ellipsis")
-        told = []
+        rows = []
         for index, name in enumerate(self._objectives):
             since = progress.generation - self._changed[index]
             stale = f"the same for {since:,} generations" if since >= STALE else ""
-            told.append((f"best {name}", metric(name, progress.best[index]), stale))
+            rows.append((f"best {name}", metric(name, progress.best[index]), stale))
         # Names, values and words are whole; the trend has the room that they leave.
-        taken = sum(max(map(len, column)) + 2 for column in zip(*told, strict=True))
+        taken = sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
         room = min(WIDEST_TREND, max(width - taken, LEAST_TREND))
-        for index, (name, value, stale) in enumerate(told):
+        for index, (name, value, stale) in enumerate(rows):
             values = [best[index] for best in self._best]
             table.add_row(name, value, draw_trend(values, room, levels), stale)
         return table
@@ -170,7 +170,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_time_left(progress: Progress) -> str:
-    """How long the rest takes at the present rate; empty where nobody knows."""
+    """Time that the rest takes at the present rate; empty where it is not known."""
     return "" if math.isnan(progress.eta_s) else f"{format_duration(progress.eta_s)} left"
 
 

@@ -72,7 +72,7 @@ def buy_and_hold(
     costs: Costs,
     points: int,
 ) -> Curve:
-    """What buying at the first close and holding would have given, from 1, as `hold_values` has it.
+    """Equity of buying at the first close and holding, from 1, as `hold_values` has it.
 
     `points` values at even times from the first bar to the last, the mean of all accounts [S];
     an account goes from one part to the next. One that has not begun yet is worth 1, one whose
@@ -158,7 +158,7 @@ def describe_drawdowns(drawdowns: Sequence[Drawdown]) -> list[list[str]]:
 
 
 def monthly_returns(curve: Curve, end_ns: int) -> tuple[Ints, Floats]:
-    """What each month made of equity, by the month in which trades end, UTC.
+    """Return of each month, by the month in which trades end, UTC.
 
     Args:
         curve: Equity after each trade.

@@ -15,7 +15,7 @@ from optimizer.search.generation import Floats
 
 
 class Apart:
-    """What an individual does in one window, seen from inside.
+    """An individual in one window, seen from inside.
 
     >>> from optimizer import load_run
     >>> apart = load_run(example).apart(0)
@@ -71,9 +71,9 @@ class Apart:
         return list(self._reference.signals(self.genome)[0])
 
     def trades(self) -> pd.DataFrame:
-        """A row a trade in reference and engine: ``engine_`` stands before what the engine says.
+        """A row a trade in reference and engine: ``engine_`` stands before those of the engine.
 
-        ``same`` says whether all of it is equal in every bit.
+        ``same`` is whether all of it is equal in every bit.
         """
         (expected,) = self._reference.trades(self.genome)
         actual = self._engine.trades(self.genome)[self._number]

@@ -1,4 +1,4 @@
-"""What a page says of a judgement: the pick, all evidence row by row, folds as a table."""
+"""Evidence on a page: the pick, all evidence row by row, folds as a table."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -58,7 +58,7 @@ def answer(run: Tables) -> Answer:
 
 
 def alone(is_simulated: bool) -> Verdict:
-    """What is said of an individual that no search led to."""
+    """Answer for an individual that no search led to."""
     return Verdict("not_judged", (SIMULATED if is_simulated else "") + ALONE)
 
 
@@ -72,7 +72,7 @@ def _shorten(verdict: Verdict) -> str:
 
 
 def _missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:
-    """Rows of what nobody has asked for yet."""
+    """Rows on evidence that was not asked for yet."""
     judge = f"python -m optimizer judge {shlex.quote(str(run.path))}"
     if judgement.folds is None:
         yield Weighed("folds", f"Nobody searched again in folds: {judge} does.", "")

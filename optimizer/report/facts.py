@@ -1,4 +1,4 @@
-"""What was found and whether to believe it: facts about a run, and warnings."""
+"""Facts about a run, and warnings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Caution:
 
 
 def data_facts(run: Tables) -> list[Fact]:
-    """What the run was made on."""
+    """Facts about the bars of the run."""
     facts: list[Fact] = []
     simulated = "simulated: a program invented it" if run.header.is_simulated else "real"
     facts.append(("Data", f"{run.header.data} ({simulated})"))
@@ -41,11 +41,11 @@ def data_facts(run: Tables) -> list[Fact]:
     elif run.header.held_out:
         bars = sum(end - start for start, end in run.header.held_out)
         facts.append(("Held out", f"{format_count(bars, 'bar')}, which nobody has looked at"))
-    # Of held-out bars that are closed a result still says what they lack.
+    # Of held-out bars that are closed a result still has what they lack.
     windows = markets.describe() if run.result is None else run.result.data.windows
     over = run.task.goals.over if run.result is None else find_window_rule(run.result)
-    if told := describe_windows(list_searched_windows(windows), over):
-        facts.append(("Numbers", told))
+    if numbers_line := describe_windows(list_searched_windows(windows), over):
+        facts.append(("Numbers", numbers_line))
     for line in describe_quality(windows):
         name, _, lacking = line.partition(": ")
         facts.append((name.capitalize(), lacking))
@@ -77,17 +77,17 @@ def describe_trials(run: Tables) -> str:
     generations = format_count(len(run.summaries), "generation")
     count = sum(summary.evaluated for summary in run.summaries)
     polished = 0 if run.result is None else run.result.polished
-    told = f"{format_count(count, 'candidate')} evaluated in {generations}"
+    sentence = f"{format_count(count, 'candidate')} evaluated in {generations}"
     if polished:
-        told += f" and {number(polished)} in polishing, {number(count + polished)} in all"
+        sentence += f" and {number(polished)} in polishing, {number(count + polished)} in all"
     trials = None if run.judgement is None else run.judgement.trials
     if trials is not None and trials.evaluated:
-        told += f"; {number(trials.evaluated)} of them distinct"
-    return told
+        sentence += f"; {number(trials.evaluated)} of them distinct"
+    return sentence
 
 
 def certificate_words(run: Tables) -> str:
-    """What the comparison with the reference found; it is about engines only."""
+    """Outcome of the comparison with the reference; it is about engines only."""
     if run.result is None:
         return "none: the run is not finished"
     certificate = run.result.certificate

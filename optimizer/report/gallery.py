@@ -41,7 +41,7 @@ from optimizer.store.result import choose_noun
 from strategy.errors import unknown
 
 GROUPS = ("hour", "weekday", "symbol", "reason", "side")
-"""What trades can be put together by."""
+"""Keys that trades can be grouped by."""
 
 HOLD_POINTS = 1_000
 """Points of the line of buying and holding."""
@@ -136,7 +136,7 @@ def equity_frame(run: Tables, others: list[Trades]) -> Chart:
     hold = buy_and_hold(markets.ranges, markets.series, markets.names, run.task.costs, HOLD_POINTS)
     curves = [run.equity_curve(trades) for trades in others]
     starts = {held_out_ns(run, series) for series in range(len(run.series))}
-    # One line says it only where all series are held out from the same time on.
+    # One line is enough only where all series are held out from the same time on.
     return account_charts.equity_frame(hold, curves, starts.pop() if len(starts) == 1 else None)
 
 

@@ -1,4 +1,4 @@
-"""What the words of a page mean, in one place; metrics say it in `optimizer.shown.MEANINGS`."""
+"""Meanings of the words of a page; those of metrics are `optimizer.shown.MEANINGS`."""
 
 from collections.abc import Mapping
 
@@ -70,5 +70,5 @@ def terms(run: Tables) -> dict[str, str]:
 
 
 def anchor(term: str) -> str:
-    """Where a term stands on the page."""
+    """Anchor of a term on the page."""
     return "term-" + term.replace(" ", "-")

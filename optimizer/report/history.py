@@ -19,7 +19,7 @@ MOST_GENERATIONS = 200
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What generations of a run looked like."""
+    """History of a run's generations."""
 
     generations: npt.NDArray[np.int64]
     # [N, O] best objective found by then, minimised; NaN without a feasible individual.
@@ -66,7 +66,7 @@ def read_history(path: Path, n_objectives: int) -> History:
 
 
 def _load_population(store: RunStore, summary: GenerationSummary) -> tuple[Population, Floats]:
-    """What was kept of a generation's population, and objectives of the best found by then."""
+    """Population of a generation as far as it was kept, and objectives of the best until then."""
     if summary.kept == "front":
         front = store.front(summary.number)
         return front, front.objectives

@@ -1,4 +1,4 @@
-"""What a page holds: the words of its static part, and the data that its script draws."""
+"""Model of a page: the words of its static part, and the data that its script draws."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,14 +44,14 @@ MOST_LEDGERS = 3_000
 """Ledgers that are listed for a page, one a member and window; the first member's in any case."""
 
 HELD_BESIDE = ("trades", "mean_r")
-"""What the table of the front shows held out too, beside the objectives."""
+"""Metrics that the table of the front shows held out too, beside the objectives."""
 
 Plain = dict[str, object]
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which members a page tells most about."""
+    """Members that a page shows in full."""
 
     first: int
     roles: Mapping[int, str]  # member to what distinguishes it, such as ``"best sharpe trade"``
@@ -215,7 +215,7 @@ def _figures(member: Member, i: int, name: str, values: Mapping[str, list[float]
 
 
 def _detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
-    """What charts of members are seen against; of the most wanted member first."""
+    """Series that charts of members are seen against; of the most wanted member first."""
     others = list(trades) if len(trades) > 1 else []
     return {
         "equity": gallery.equity_frame(run, others),

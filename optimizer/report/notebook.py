@@ -61,7 +61,7 @@ class LiveLine:
         self._last_shown, self._width = 0.0, 0
 
     def is_due(self) -> bool:
-        """Whether somebody watches who has not been shown anything for a while."""
+        """Whether the run is watched and nothing has been shown for a while."""
         return self.is_shown and time.monotonic() - self._last_shown >= FRAME_EVERY_S
 
     def show(self, text: str) -> None:

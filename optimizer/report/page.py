@@ -48,7 +48,7 @@ LEVEL = 6
 
 
 def write_report(run: Tables, path: Path | None = None, member: int | None = None) -> Path:
-    """Write a run's report; into the run's own directory unless told else.
+    """Write a run's report; into the run's own directory unless a path is given.
 
     It opens at the pick, or at the knee of a run that is not finished, unless a member is named.
 
@@ -146,7 +146,7 @@ def plotly_script() -> bytes:
 
 @cache
 def _packed_library() -> str:
-    """The same for every report: packing it takes longer than all else of a small one."""
+    """Library of charts, packed once: that takes longer than all else of a small report."""
     return encode_gzip(plotly_script())
 
 
@@ -168,7 +168,7 @@ class _Arrays:
 
 
 def _static(run: Tables) -> Mapping[str, object]:
-    """What the page says before any script runs."""
+    """Static part of the page, before any script runs."""
     columns, rows = member_rows(run)
     warnings = cautions(run)
     names = ("member", *columns)
@@ -210,7 +210,7 @@ def _kind(run: Tables, column: str) -> str:
 
 
 def _describe_holdout(run: Tables) -> str:
-    """What a reader who looks for held-out figures must know."""
+    """Sentence for a reader who looks for held-out figures."""
     if run.has_held_out:
         return ""
     is_closed = bool(run.header.held_out)

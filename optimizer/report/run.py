@@ -87,7 +87,7 @@ class Run(Tables):
         """Every point of a lattice, or every candidate still on record: genes, metrics, failure.
 
         They are evaluated anew on the bars that were searched. An undefined metric is NaN;
-        ``infeasible`` says why a candidate is none, empty where it is one.
+        ``infeasible`` is why a candidate is none, empty where it is one.
 
         >>> from optimizer import load_run
         >>> run = load_run(example)
@@ -246,11 +246,11 @@ class Single(Run):
 
     @property
     def title(self) -> str:
-        """What its page is called."""
+        """Title of its page."""
         return f"Backtest of {self.task.spec.name}" + (f", {self.source}" if self.source else "")
 
     def name_member(self, member: int) -> str:
-        """What charts call it: a backtest is no member of a front, unless it is one of a run."""
+        """Name in charts: a backtest is no member of a front, unless it is one of a run."""
         return self.source or "this backtest"
 
 
@@ -288,7 +288,7 @@ def _strategy_named(spec: object) -> str:
 
 
 def _find_strategy_address(spec: Strategy) -> str | None:
-    """Where a strategy stands as it is, so that a run of it goes on in any process; else None."""
+    """Address of a strategy as it is, so that a run of it goes on in any process; else None."""
     if spec.source is None:
         return None
     address = f"{spec.source.path}:{spec.name}"

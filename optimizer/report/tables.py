@@ -108,11 +108,11 @@ class Tables:
 
     @property
     def title(self) -> str:
-        """What its page is called."""
+        """Title of its page."""
         return f"Run {self.id}"
 
     def name_member(self, member: int) -> str:
-        """What charts call a member."""
+        """Name of a member in charts."""
         return f"member {member}"
 
     @cached_property
@@ -239,7 +239,7 @@ class Tables:
         return columns
 
     def trades_of(self, members: Sequence[int]) -> Iterator[Trades]:
-        """The same of several members, whose bars are read but once."""
+        """Trades of several members, whose bars are read but once."""
         genomes = self.genomes[[self.check_member(member) for member in members]]
         for ledgers in self.engine.ledgers(genomes):
             yield collect_trades(ledgers, self.windows, self.series, self.task.costs)
@@ -264,7 +264,7 @@ class Tables:
         return trades_frame(self.trade_columns(member), self.task.markets.symbols, self.windows)
 
     def program(self, member: int, platform: str = "backtesting.py") -> str:
-        """A member as a program of another platform, which says at its head what differs there.
+        """A member as a program of another platform, with what differs there at its head.
 
         Args:
             member: Its number in the front.

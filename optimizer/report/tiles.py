@@ -10,7 +10,7 @@ CHOSEN = (
     "Not what to expect: these are the bars that were searched, where every result is chosen to "
     "look good."
 )
-"""What stands above the numbers of a search's pick."""
+"""Heading above the numbers of a search's pick."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Tile:
 
 
 def describe_tiles(run: Tables) -> str:
-    """What stands above the numbers: which bars they are of, and how much R is."""
+    """Heading above the numbers: which bars they are of, and how much R is."""
     share = run.header.costs.get("risk_fraction")
     risk = f"R is what a trade puts at risk, {fraction(share)} of the account." if share else ""
     return " ".join(filter(None, (CHOSEN if run.is_search else "", risk)))

@@ -72,7 +72,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class CostFacts:
-    """What trading cost, all in R but for the last."""
+    """Costs of trading, all in R but for the last."""
 
     gross_r: float  # results without fee and slippage
     cost_r: float
@@ -136,7 +136,7 @@ def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Windo
 
 
 def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
-    """What the chosen [K] trades cost, and how much they could have borne.
+    """Costs of the chosen [K] trades, and those that they could have borne.
 
     Where a trade ends does not depend on costs, so that the same trades are simply dearer.
     """

@@ -9,7 +9,7 @@ Record = Mapping[str, object]
 
 
 class RunAnswer(NamedTuple):
-    """What a run answers with; None and empty where its record does not hold it."""
+    """Answer of a run; None and empty where its record does not hold it."""
 
     symbols: tuple[str, ...] = ()  # that are or were searched on, each once
     strength: float | None = None  # of the pick, as `trades` and `total_return` are

@@ -1,4 +1,4 @@
-"""What of a run can be trusted: the chain of digests, and the newest generation to go on from.
+"""Trust in a run: the chain of digests, and the newest generation to go on from.
 
 Evidence on a finished run is a chain of its own: rows are only ever added, each follows the one
 before and the first the run's result, so that it is of this result and of no other.
@@ -58,7 +58,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Recovery:
-    """Where a run can be taken up."""
+    """Generation from which a run can be taken up."""
 
     # The newest one that is whole and undamaged; None when none was recorded.
     generation: Generation | None
@@ -93,7 +93,7 @@ def follow_chain(connection: sqlite3.Connection, genesis: bytes) -> Chain:
 def find_losses(
     connection: sqlite3.Connection, chain: Chain, noted: Owner | None
 ) -> tuple[str, ...]:
-    """What misses of all that was recorded, a line each, without reading a population or a row.
+    """Losses of all that was recorded, a line each, without reading a population or a row.
 
     `noted` is what the owner noted to be on disk before this connection began to read.
     """
@@ -101,7 +101,7 @@ def find_losses(
 
 
 def find_lost_generations(chain: Chain, noted: Owner | None) -> tuple[str, ...]:
-    """The same of generations alone."""
+    """Losses of generations alone."""
     if chain.broken:
         return (chain.broken,)
     if noted is None or noted.committed < len(chain.rows):
@@ -153,29 +153,29 @@ def recover(connection: sqlite3.Connection, genesis: bytes, noted: Owner | None 
 
 
 def load_columns(connection: sqlite3.Connection, digests: Digests) -> Columns:
-    """Columns of a row; ValueError says what is wrong with them."""
+    """Columns of a row; ValueError names what is wrong with them."""
     columns = read_columns(connection, digests.number)
     require_sound(digests, columns)
     return columns
 
 
 def load_generation(connection: sqlite3.Connection, digests: Digests) -> Generation:
-    """A whole generation; ValueError says why it cannot be had."""
+    """A whole generation; ValueError names why it cannot be had."""
     if digests.kept != "whole":
         raise ValueError("its whole population was not kept")
     columns = load_columns(connection, digests)
-    said = digests.decode_summary()
+    summary = digests.decode_summary()
     archive, memory = unpack_state(columns.state, digests.genes, digests.objectives)
     return Generation(
         number=digests.number,
         population=unpack(columns, digests.genes, digests.objectives),
-        evaluated=said.evaluated,
-        seconds=said.seconds,
-        repaired=said.repaired,
-        rejected=said.rejected,
+        evaluated=summary.evaluated,
+        seconds=summary.seconds,
+        repaired=summary.repaired,
+        rejected=summary.rejected,
         archive=archive,
         memory=memory,
-        hypervolume=said.hypervolume,
+        hypervolume=summary.hypervolume,
     )
 
 

@@ -27,10 +27,10 @@ APPLICATION_ID = 0x47424F31
 """Marks a SQLite file as a run of this program."""
 
 BUSY_SECONDS = 10.0
-"""How long a transaction waits for a reader or for another writer."""
+"""Seconds that a transaction waits for a reader or for another writer."""
 
 LOG_INDEX_BYTES = 32_768
-"""What opening a write-ahead log needs on disk, for readers and writers alike."""
+"""Bytes that opening a write-ahead log needs on disk, for readers and writers alike."""
 
 _DISK_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR")
 
@@ -91,7 +91,7 @@ def open_writer(path: Path, journal: str) -> sqlite3.Connection:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """Open for reading, while somebody writes or where nobody can.
+    """Open for reading, also beside a writer or where no file can be written.
 
     Raises:
         StoreError: When it is not a run of this version.
@@ -125,7 +125,7 @@ def measure_log(path: Path) -> int:
 
 
 def make_plain(connection: sqlite3.Connection) -> None:
-    """Fold the write-ahead log into the file, unless somebody is reading.
+    """Fold the write-ahead log into the file, unless it is being read.
 
     A run that is closed is then one plain file, which any copy carries whole.
     """
@@ -151,7 +151,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def translate_sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into one line that says where and what to do."""
+    """Turn SQLite's errors into one line with the place and the remedy."""
     try:
         yield
     except sqlite3.Error as error:
@@ -281,7 +281,7 @@ def count_rows(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def check_integrity(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """What SQLite itself finds wrong with the file."""
+    """Problems that SQLite itself finds in the file."""
     try:
         lines = connection.execute("PRAGMA integrity_check(5)").fetchall()
     except sqlite3.DatabaseError as error:

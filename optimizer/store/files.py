@@ -12,7 +12,7 @@ DATABASE = "run.sqlite"
 """File in a run's directory that holds everything that was recorded."""
 
 OWNER = "owner.lock"
-"""File in a run's directory that says who owns it."""
+"""File in a run's directory that names its owner."""
 
 DAMAGED = "damaged.sqlite"
 """A damaged database that former versions kept beside the one that they made of it."""
@@ -30,7 +30,7 @@ COLUMN_FOLDER, ROW_FOLDER = "columns", "rows"
 """Folders in a run's directory: copies of its column files, and recorded rows of own indicators."""
 
 SIDES = ("", "-wal", "-shm", "-journal")
-"""What SQLite adds to the name of a database."""
+"""Endings that SQLite adds to the name of a database."""
 
 NAMES = (OWNER, *(name + side for name in (DATABASE, DAMAGED, DRAFT) for side in SIDES))
 

@@ -25,7 +25,7 @@ LARGEST_BYTES = 65_536
 
 @dataclass(frozen=True)
 class Labels:
-    """What a person calls a run."""
+    """Tags and note that a person gave a run."""
 
     tags: tuple[str, ...] = ()  # words, each once, in the order in which they were given
     note: str = ""  # one line; empty without
@@ -117,7 +117,7 @@ def read_labels(directory: Path) -> Labels:
 
 
 def find_label_problem(directory: Path) -> tuple[str, ...]:
-    """What is wrong with the labels of a run, in a line; none where they can be read."""
+    """Problem with the labels of a run, in a line; none where they can be read."""
     try:
         read_labels(directory)
     except StoreError as error:

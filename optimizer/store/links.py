@@ -9,7 +9,7 @@ from optimizer.errors import StoreError
 from optimizer.store.files import DATABASE, DRAFT, SIDES
 
 SHARED_FROM, SHARED_BYTES = 2**30 + 2, 510
-"""Bytes of a SQLite file that are locked by whoever reads it."""
+"""Bytes of a SQLite file that each of its readers locks."""
 
 
 def separate_links(directory: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Which runs there are, and which of them a person means."""
+"""Runs of a folder, and the one that a name stands for."""
 
 import os
 import re
@@ -21,7 +21,7 @@ LATEST = "latest"
 _RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
 FOREIGN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What values of a record can raise that no version ever wrote."""
+"""Errors of values of a record that no version ever wrote."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ def find_next_number(runs_dir: Path) -> int:
             (_read_run_number(folder) or 0 for folder in list_run_folders(runs_dir)), default=0
         )
     except OSError:
-        # Whoever creates a run there is told what is wrong.
+        # Creating a run there names what is wrong.
         return 1
 
 
 def summarise(path: Path) -> RunSummary:
-    """What a run's directory says, whatever its state; never raises for a damaged run."""
+    """Summary of a run's directory, whatever its state; never raises for a damaged run."""
     summary = _read_summary(path)
     if wrong := find_label_problem(path):
         return replace(summary, damaged="; ".join(filter(None, (summary.damaged, *wrong))))

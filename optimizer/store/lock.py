@@ -1,6 +1,6 @@
 """One run, one owner: a kernel lock on the run's directory, held for the life of the owner.
 
-The lock is on the directory and not on a file in it, so that nobody can steal a run by deleting a
+The lock is on the directory and not on a file in it, so that no run can be stolen by deleting a
 "stale" file. It is gone the instant that its owner is, however it ended. `owner.lock` only says who
 that is, and how much was last known to be on disk: if the database knows less, something was lost.
 
@@ -42,7 +42,7 @@ _UNLOCKABLE = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)
 
 @dataclass(frozen=True)
 class Owner:
-    """Who holds a run, or held it last."""
+    """Owner of a run, or its last one."""
 
     pid: int
     host: str
@@ -124,7 +124,7 @@ class OwnerLock:
         return {INHERITED: str(self._descriptor)}
 
     def find_folder(self) -> Path | None:
-        """Where the run's folder is now; None where it is gone or the system does not say."""
+        """Path of the run's folder now; None where it is gone or the system does not know."""
         with contextlib.suppress(OSError):
             path = Path(os.readlink(f"/proc/self/fd/{self._descriptor}"))
             return path if path.is_dir() else None
@@ -138,7 +138,7 @@ class OwnerLock:
         self._note = self._descriptor = -1
 
     def _renew_note(self) -> None:
-        """Put a note in the place of one that somebody removed, where the folder still is."""
+        """Write a note that was removed anew, where the folder still is."""
         folder = self.find_folder()
         with contextlib.suppress(OSError, StoreError):
             if folder is not None:
@@ -171,7 +171,7 @@ def is_owned(directory: Path) -> bool:
 
 
 def read_owner(directory: Path) -> Owner | None:
-    """Who owns a run or owned it last; None when that was never noted or cannot be read."""
+    """Owner of a run or its last one; None when that was never noted or cannot be read."""
     with contextlib.suppress(OSError, StoreError, ValueError, TypeError, KeyError):
         with open(open_plain(directory, OWNER, os.O_RDONLY), "rb") as file:
             noted = json.loads(file.read(NOTE_BYTES))

@@ -27,10 +27,10 @@ TOO_DEEP = "nested too deeply"
 LARGEST_WHOLE, LONGEST_WHOLE = 2**63 - 1, 20
 
 EXTREME = re.compile(rb"(?<![\d.])\d{19}|[eE]\+?\d{3}")
-"""What a number looks like that may be too large."""
+"""Pattern of a number that may be too large."""
 
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-"""What a character looks like of which a half may be missing."""
+"""Pattern of a character of which a half may be missing."""
 
 
 class Payload:
@@ -40,7 +40,7 @@ class Payload:
     """
 
     what: ClassVar[str] = "the record"
-    """What to call it in an error."""
+    """Name of the record in an error."""
 
     is_exact: ClassVar[bool] = False
     """Whether texts are read sign by sign; else those that command a terminal are cleaned."""

@@ -9,7 +9,7 @@ from optimizer.store.lock import OwnerLock
 
 
 class Presence:
-    """What the owner of a run saw of its database last.
+    """State of a run's database that its owner saw last.
 
     Args:
         database: Its path.

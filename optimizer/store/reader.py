@@ -41,7 +41,7 @@ FORMER_NAMES = (
     ("engine", 3, {"sharpe": "sharpe_trade", "sharpe_annual": "sharpe"}),
     ("search", 4, {"calmar": "calmar_simple"}),
 )
-"""Which version changed names of metrics, and what those of versions before are called now."""
+"""Versions that changed names of metrics, and the present names of former ones."""
 
 FIELDS = frozenset(
     [
@@ -92,7 +92,7 @@ class Reader:
 
     @property
     def planned(self) -> int | None:
-        """How many generations the run was last asked for; None where nobody said.
+        """Number of generations that the run was last asked for; None where it is not recorded.
 
         A run may be resumed for more than it was begun for; the header stays as it was.
         """
@@ -105,17 +105,17 @@ class Reader:
 
     @property
     def keep(self) -> Keep:
-        """What stays of generations before the newest two."""
+        """Extent that stays of generations before the newest two."""
         return next(known for known in KEEPS if known == self.format["keep"])
 
     @property
     def journal(self) -> str:
-        """How the database keeps what is being written."""
+        """Journal of the database: ``wal`` or ``delete``."""
         return str(self.format["journal"])
 
     @property
     def budget(self) -> int | None:
-        """Bytes that populations may take, None where nobody said."""
+        """Bytes that populations may take, None without a limit."""
         budget = self.format.get("budget")
         return budget if isinstance(budget, int) else None
 
@@ -130,14 +130,14 @@ class Reader:
         self._connection.close()
 
     def recover(self) -> Recovery:
-        """Where the run can be taken up, as `chain.recover` says."""
+        """Generation from which the run can be taken up, from `chain.recover`."""
         # Before the rows are looked at: the owner may commit more meanwhile, never less.
         noted = read_owner(self.path)
         with self._snapshot():
             return recover(self._connection, sha256(self.payload), noted)
 
     def losses(self) -> tuple[str, ...]:
-        """What misses of all that was recorded, a line each, as far as its owner noted it."""
+        """Losses of all that was recorded, a line each, as far as its owner noted it."""
         noted = read_owner(self.path)
         with self._snapshot(), _name_damaged(self.database):
             return find_losses(self._connection, self._chain(), noted)
@@ -166,7 +166,7 @@ class Reader:
             return load_generation(self._connection, self._chain().row(number))
 
     def front(self, number: int) -> Population:
-        """Feasible individuals of a generation that nobody dominates, in order of survival.
+        """Feasible individuals of a generation that none dominates, in order of survival.
 
         Raises:
             StoreError: When it was not recorded, not kept, or is damaged.
@@ -181,7 +181,7 @@ class Reader:
 
     @property
     def result(self) -> Mapping[str, object] | None:
-        """What the run ended with, None before its end.
+        """Result of the run, None before its end.
 
         Raises:
             StoreError: When it is damaged, or does not follow from the recorded generations.
@@ -264,7 +264,7 @@ class Reader:
         return read_evidence(self._connection, recorded[1])
 
     def _chain(self) -> Chain:
-        """The chain, followed anew only when somebody has committed since the last time."""
+        """The chain, followed anew only after a commit since the last time."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if self._followed is None or self._followed[0] != version:
             self._followed = version, follow_chain(self._connection, sha256(self.payload))
@@ -295,11 +295,11 @@ def list_renames(header: Mapping[str, object]) -> dict[str, str]:
 
 
 def rename_metrics(recorded: Mapping[str, object], renames: Mapping[str, str]) -> dict[str, object]:
-    """What an older run recorded, as plain JSON, with the present names of metrics."""
+    """Record of an older run, as plain JSON, with the present names of metrics."""
     former = re.compile(rf"\b({'|'.join(renames)})\b")
 
     def rename(value: object) -> object:
-        """The same with present names in every key and text."""
+        """Value with present names in every key and text."""
         if isinstance(value, str):
             return former.sub(lambda name: renames[name[1]], value)
         if isinstance(value, Mapping):
@@ -307,7 +307,7 @@ def rename_metrics(recorded: Mapping[str, object], renames: Mapping[str, str]) -
         return [rename(inner) for inner in value] if isinstance(value, list) else value
 
     def search(value: object) -> object:
-        """The same with present names in those fields alone that hold names of metrics."""
+        """Value with present names in those fields alone that hold names of metrics."""
         if isinstance(value, Mapping):
             return {
                 key: (rename if key in FIELDS else search)(inner_value)
@@ -337,13 +337,13 @@ def _is_following(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
 
 
 def _split_header(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """What the store, and what the caller of `create`, put into the header."""
+    """Parts of the header: that of the store, and that of the caller of `create`."""
     try:
-        said = _read_mapping(payload)
-        store = _require_mapping(said["store"])
+        sections = _read_mapping(payload)
+        store = _require_mapping(sections["store"])
         if store["keep"] not in KEEPS or store["journal"] not in JOURNALS:
             raise ValueError(f"it keeps {store['keep']!r} by {store['journal']!r}")
-        return store, _require_mapping(said["run"])
+        return store, _require_mapping(sections["run"])
     except (ValueError, KeyError) as error:
         raise StoreError(f"{path}: the header is not that of a run ({error})") from None
 
@@ -357,8 +357,8 @@ def compute_resumption_digest(note: Mapping[str, object], before: str) -> str:
 
     Notes of former versions have none.
     """
-    told = {name: value for name, value in note.items() if name != DIGEST}
-    return sha256(before.encode(), encode(told, what="the resumption")).hex()
+    content = {name: value for name, value in note.items() if name != DIGEST}
+    return sha256(before.encode(), encode(content, what="the resumption")).hex()
 
 
 def _list_resumption_problems(payloads: Iterable[object]) -> Iterator[str]:

@@ -35,7 +35,7 @@ Record = Snapshot | Note
 class Recorder:
     """A bounded queue, and a thread that empties it.
 
-    Whoever asks after recording has failed gets a StoreError.
+    Every call after recording has failed raises a StoreError.
 
     Args:
         commit: Writes a group, all or nothing; called by the thread alone.
@@ -107,7 +107,7 @@ class Recorder:
                 self._changed.notify_all()
 
     def _next_group(self) -> Sequence[Record]:
-        """All that is queued, once it is due; empty at the end."""
+        """Records that are queued, once they are due; empty at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._is_closing)
             self._changed.wait_for(self._is_due, timeout=self._group_seconds)

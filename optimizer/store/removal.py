@@ -41,7 +41,7 @@ _ROW = re.compile(r"[0-9a-f]{64}\.row")
 
 
 def draft_path(runs_dir: Path, run_id: str) -> Path:
-    """Where a run is prepared: a run's directory exists complete or not at all."""
+    """Path where a run is prepared: a run's directory exists complete or not at all."""
     return runs_dir / f".new-{run_id}-{os.urandom(3).hex()}"
 
 
@@ -83,7 +83,7 @@ def list_run_files(directory: Path) -> list[Path]:
 
 
 def list_foreign_files(directory: Path) -> list[Path]:
-    """Whatever lies in a run's directory and is no file of the run."""
+    """Entries of a run's directory that are no files of the run."""
     files, folders = set(list_run_files(directory)), list_folders(directory)
     lying = [path for folder in folders for path in _list_entries(folder)]
     return sorted(path for path in lying if path not in files and path not in folders)
@@ -178,6 +178,6 @@ def _strip_draft(path: Path) -> Path:
 
 
 def _list_entries(folder: Path) -> Iterator[Path]:
-    """What lies in a folder, if there is one and it is no link."""
+    """Entries of a folder, if there is one and it is no link."""
     if folder.is_dir() and not folder.is_symlink():
         yield from sorted(folder.iterdir())

@@ -1,4 +1,4 @@
-"""What a run says of itself: its header, and its result with the front and what proves it."""
+"""Header of a run, and its result with the front and the certificate."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from optimizer.store.rows import count_rejected
 from optimizer.store.store import RunStore
 
 BESIDE = {"total_return": "buy_and_hold", "max_drawdown": "max_drawdown_marked"}
-"""What the account tells of a metric stands right behind it."""
+"""A metric's figure of the account stands right behind it."""
 
 FIGURES = tuple(
     name
@@ -78,7 +78,7 @@ class DataDescription(Payload):
 
 @dataclass(frozen=True, kw_only=True)
 class Figures(Payload):
-    """What an individual reached over some windows."""
+    """Figures of an individual over some windows."""
 
     metrics: Mapping[str, Figure]
     undefined: Mapping[str, str] = field(default_factory=dict)  # why metrics are None, by name
@@ -117,7 +117,7 @@ class Timing(Payload):
 
 @dataclass(frozen=True)
 class DeviceUsed(Payload):
-    """Where a run was evaluated, on how many cores, and why there."""
+    """Device that evaluated a run, its cores, and the reason for it."""
 
     name: str
     threads: int
@@ -126,7 +126,7 @@ class DeviceUsed(Payload):
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult(Payload):
-    """What a finished run found."""
+    """Result of a finished run."""
 
     what: ClassVar[str] = "the result"
 
@@ -158,14 +158,14 @@ class RunResult(Payload):
     polished: int = 0  # individuals that were tried to polish the front
     # Low and high bound of each gene.
     bounds: Annotated[Mapping[str, tuple[float, float]], OPTIONAL] = field(default_factory=dict)
-    # How a genetic search fares on the lattice; None where nobody asked.
+    # Regret of a genetic search on the lattice; None where it was not asked for.
     regret: Regret | None = None
     timing: Timing
     # Set where a run was to be resumed and was finished already.
     resumed: Annotated[str, OPTIONAL] = ""
 
     def restore_order(self, genes: Sequence[str]) -> "RunResult":
-        """The same with members by their numbers, and names in order: JSON has them sorted."""
+        """Result with members by their numbers, and names in order: JSON has them sorted."""
         orders = {
             "genes": genes,
             "objectives": self.objectives,
@@ -185,7 +185,7 @@ def load_result(store: RunStore) -> RunResult | None:
     """The result of a run, members by their numbers; None before it is finished.
 
     Raises:
-        StoreError: When it is damaged, or says something else than the recorded generations.
+        StoreError: When it is damaged, or contradicts the recorded generations.
     """
     recorded = store.result
     if recorded is None:
@@ -232,7 +232,7 @@ def refuse_red(certificate: Certificate) -> None:
 
 
 def describe_certificate(certificate: Certificate) -> str:
-    """What was compared, and whether reference and engine agree."""
+    """Extent of the comparison, and whether reference and engine agree."""
     mismatches, slow = certificate.mismatches, ", ".join(certificate.uncompiled)
     return (
         f"{format_count(certificate.individuals, 'candidate')} replayed by the reference, "
@@ -243,7 +243,7 @@ def describe_certificate(certificate: Certificate) -> str:
 
 
 def describe_quality(windows: Iterable[WindowDescription]) -> tuple[str, ...]:
-    """What the bars lack, a line for those searched on and one for those held out.
+    """Gaps and silent bars, a line for those searched on and one for those held out.
 
     Windows that overlap are counted as often as a bar is in one.
     """
@@ -277,7 +277,7 @@ def sort_best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple
 
 
 def choose_noun(windows: Iterable[WindowDescription]) -> str:
-    """What labels of windows stand for: a ``symbol`` each, or a ``window`` of one."""
+    """Noun for what has a label of its own: a ``symbol`` each, or a ``window`` of one."""
     return "symbol" if all(window.label == window.symbol for window in windows) else "window"
 
 

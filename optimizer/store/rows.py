@@ -21,17 +21,17 @@ from optimizer.search.generation import LINEAGE, Generation, Population, empty_p
 from optimizer.store.payload import Payload, decode, encode, sha256
 
 KEPT = ("whole", "front", "summary")
-"""How much of a generation's population a row still holds, the most first."""
+"""Extents of a generation's population that a row may hold, the most first."""
 
 NUMBER_BYTES = 8
 CODE_BYTES = 2
 
 SIZES = "<2q"
-"""How a state begins: individuals of the archive, numbers of the memory."""
+"""Head of a state: individuals of the archive, numbers of the memory."""
 
 
 Bytes = bytes | memoryview
-"""A view of an array that nobody can change needs no copy."""
+"""A view of an array that cannot change needs no copy."""
 
 
 class Columns(NamedTuple):
@@ -54,7 +54,7 @@ class Columns(NamedTuple):
         return self.digests()[0]
 
     def digests(self) -> tuple[bytes, bytes]:
-        """The same, and the digest that they would have without a state."""
+        """Digest of the columns, and the digest that they would have without a state."""
         *population, state = self
         digest = hashlib.sha256()
         for column in population:
@@ -69,7 +69,7 @@ NOTHING = Columns(b"", b"", b"", b"", b"")
 
 
 def count_rejected(summaries: Iterable["GenerationSummary"]) -> dict[str, int]:
-    """How many of all that generations evaluated failed, by reason; sorted by name."""
+    """Count of failures among all that generations evaluated, by reason; sorted by name."""
     counts: Counter[str] = Counter()
     for summary in summaries:
         counts.update(summary.rejected)
@@ -78,7 +78,7 @@ def count_rejected(summaries: Iterable["GenerationSummary"]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class GenerationSummary(Payload):
-    """What is kept of every generation."""
+    """Summary of a generation, which every row keeps."""
 
     what: ClassVar[str] = "the summary"
 
@@ -138,10 +138,12 @@ class Digests(NamedTuple):
         Raises:
             ValueError: When the recorded JSON is not that of a generation.
         """
-        said = decode(self.summary)
+        summary = decode(self.summary)
         row = {name: getattr(self, name) for name in ("number", "individuals", "front", "kept")}
         try:
-            return GenerationSummary.read({**said, **row} if isinstance(said, dict) else said)
+            return GenerationSummary.read(
+                {**summary, **row} if isinstance(summary, dict) else summary
+            )
         except StoreError as error:
             raise ValueError(str(error)) from None
 
@@ -160,8 +162,8 @@ def take_snapshot(generation: Generation) -> Snapshot:
     columns = pack(population)._replace(state=pack_state(generation))
     if not _fits(columns, *shape):
         raise StoreError(f"generation {generation.number}: its columns differ in length")
-    said = ("evaluated", "seconds", "repaired", "rejected", "hypervolume")
-    summary = {name: getattr(generation, name) for name in said}
+    names = ("evaluated", "seconds", "repaired", "rejected", "hypervolume")
+    summary = {name: getattr(generation, name) for name in names}
     what = f"summary of generation {generation.number}"
     return Snapshot(generation.number, shape, columns, encode(summary, what=what))
 
@@ -215,7 +217,7 @@ def unpack_state(
 
 
 def find_front(population: Population) -> npt.NDArray[np.int64]:
-    """Indices of the feasible individuals that nobody dominates, in the population's order."""
+    """Indices of the feasible individuals that none dominates, in the population's order."""
     is_ranked = (population.violations == 0) & np.isfinite(population.objectives).all(axis=1)
     ranked: npt.NDArray[np.int64] = np.flatnonzero(is_ranked)
     # Who only looks at what is recorded asks for no front, and need not wait for the compiler.
@@ -259,7 +261,7 @@ def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
 
 
 def require_sound(digests: Digests, columns: Columns) -> None:
-    """Refuse columns that are not those of a row that is linked; ValueError says why."""
+    """Refuse columns that are not those of a row that is linked; ValueError names why."""
     individuals, expected = {
         "whole": (digests.individuals, digests.whole_sha),
         "front": (digests.front, digests.front_sha),

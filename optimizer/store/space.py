@@ -1,4 +1,4 @@
-"""How much of a run is kept, whether there is room for it, and on what file system."""
+"""Room that a run takes, and the file system that it lies on."""
 
 import errno
 import resource
@@ -26,10 +26,10 @@ PAGES_BYTES = 6144
 """Parts of pages of the database that a population leaves empty, or that a thinned row keeps."""
 
 STATE_BYTES = 512
-"""What a search of a few islands remembers beside its individuals."""
+"""Bytes that a search of a few islands remembers beside its individuals."""
 
 LOG_BYTES = 12 * 2**20
-"""What the write-ahead log and the run's other files take, but for large populations."""
+"""Bytes of the write-ahead log and the run's other files, but for large populations."""
 
 _NO_PLACE = (
     errno.EACCES,

@@ -56,7 +56,7 @@ class RunStore(Reader):
         self._lock = lock
         self._writer: Writer | None = None
         self.warnings: tuple[str, ...] = ()
-        """What had to be done without, for its owner to tell; a reader has it logged.
+        """Losses, a line each, for the owner to report; a reader has them logged.
 
         Filled by `open` and by `last_generation`."""
         if was_shared:
@@ -151,7 +151,7 @@ class RunStore(Reader):
     def last_generation(self) -> Generation | None:
         """The newest generation that is whole and undamaged, None when none was ever recorded.
 
-        When newer ones were damaged or lost, `warnings` says which; the first commit
+        When newer ones were damaged or lost, `warnings` names them; the first commit
         removes them.
 
         Raises:

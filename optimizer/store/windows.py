@@ -1,4 +1,4 @@
-"""What numbers over several windows are, in words."""
+"""Numbers over several windows, in words."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,26 +13,26 @@ ONE_ACCOUNT = 5
 """The engine version from which on windows that are pooled are one account, falls included."""
 
 POOLED_PARTS = f"{POOLED} parts"
-"""How versions before took them together."""
+"""Rule by which former versions took them together."""
 
 
 def find_window_rule(result: RunResult) -> str:
-    """How a result takes several windows together, for `describe_windows` and `name_metric`."""
+    """Rule by which a result takes windows together, for `describe_windows` and `name_metric`."""
     is_former = result.certificate.engine_version < ONE_ACCOUNT
     return POOLED_PARTS if is_former and result.over_windows == POOLED else result.over_windows
 
 
 def list_searched_windows(windows: Iterable[WindowDescription]) -> list[WindowDescription]:
-    """Windows that no one held out."""
+    """Windows that are not held out."""
     return [window for window in windows if not window.is_held_out]
 
 
 def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
-    """What numbers over several windows are, in words; empty where there is one.
+    """Meaning of numbers over several windows, in words; empty where there is one.
 
     Args:
         windows: Those that a candidate is shown on, none of them held out.
-        over: How they are taken together, of a result as `find_window_rule` says.
+        over: Rule by which they are taken together, of a result from `find_window_rule`.
     """
     if len(windows) < 2:
         return ""

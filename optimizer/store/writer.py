@@ -1,4 +1,4 @@
-"""What only the owner of a run has: it takes generations, commits groups, drops old ones."""
+"""Writer of a run, which its owner alone has: takes generations, commits groups, drops old ones."""
 
 import logging
 import shlex
@@ -57,7 +57,7 @@ class Writer:
     """Takes generations one after the other and has them recorded.
 
     Args:
-        reader: Of the same run, which says how it is kept.
+        reader: Of the same run, with the settings of its record.
         recovery: What the run holds already.
 
     Attributes:
@@ -180,7 +180,7 @@ class Committer:
             self._lock.note(self._last)
 
     def _watch_log(self, group: int) -> None:
-        """Say so when the log grows, which it does while somebody reads one old state of the run.
+        """Warn when the log grows, as it does while one old state of the run is read.
 
         A log that was folded into the file is cut to `LOG_BYTES`; what is beyond was not.
         """
@@ -232,7 +232,7 @@ def _say_what_stays(kept: int, removed: int) -> None:
 
 
 class Thinning:
-    """What is left of older generations; all of it happens in the transaction of its caller.
+    """Thinning of older generations, in the transaction of the caller.
 
     Args:
         connection: The writer's.

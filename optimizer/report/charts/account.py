@@ -62,7 +62,7 @@ EQUITY_LAYOUT = {
 
 
 def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) -> Chart:
-    """What the equity of one individual is seen against: holding, and members of the front.
+    """Equity of one individual beside holding, and members of the front.
 
     `held_out_ns` is when the bars begin that were held out; None without any.
     """

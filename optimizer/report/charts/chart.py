@@ -1,4 +1,4 @@
-"""What a chart is, and how all charts look."""
+"""Charts as data, and the look of all of them."""
 
 import html
 from collections.abc import Mapping, Sequence

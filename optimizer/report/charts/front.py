@@ -122,7 +122,7 @@ def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -
 
 
 def hover_texts(columns: Mapping[str, Floats], names: Sequence[str]) -> list[str]:
-    """What stands beside each member when it is pointed at, [F]."""
+    """Texts beside each member when it is pointed at, [F]."""
     n_members = len(columns[names[0]])
     return [
         f"member {i}"

@@ -75,12 +75,12 @@ def strength_at_costs(robust: RobustRecord) -> Chart:
     }
     charged = f"as charged ({number(robust.charged_bp)} basis points a side)"
     named = {0.0: "without costs", 1.0: charged, 2.0: "at twice that"}
-    told = [
+    texts = [
         f"{number(strength)} {named[point.times]}"
         for point, strength in zip(robust.costs, strengths, strict=True)
         if point.times in named
     ]
-    alt = f"strength {', '.join(told)}"
+    alt = f"strength {', '.join(texts)}"
     even = robust.break_even_bp
     if even is not None and robust.charged_bp > 0:
         at = even / robust.charged_bp
@@ -97,5 +97,5 @@ def _select_strengths(kind: NullKind) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 def _null_words(name: str, kind: NullKind) -> str:
     empty = kind.run - len(_select_strengths(kind))
-    told = f"{number(kind.strength.at_least)} of {number(kind.run)} searches on {name} bars"
-    return f"{told} did as well" + (f", {number(empty)} found nothing" if empty else "")
+    text = f"{number(kind.strength.at_least)} of {number(kind.run)} searches on {name} bars"
+    return f"{text} did as well" + (f", {number(empty)} found nothing" if empty else "")

@@ -170,7 +170,7 @@ def _ticks(values: Floats) -> Mapping[str, object]:
 
 
 def _heat_words(cells: Grid, known: Floats, metric_name: str, has_pick: bool) -> str:
-    """What a heat map shows, and what a flat part of it means."""
+    """Sentences on a heat map, and on a flat part of it."""
     count = format_count(int(cells.counts.sum()), "candidate")
     if not len(known):
         return f"none of {count} is feasible"

@@ -85,7 +85,7 @@ def draw_group_results(
     `show` is ``"sum_r"`` or ``"trades"``.
     """
     data: list[Trace] = []
-    told: list[str] = []
+    sentences: list[str] = []
     for label, chosen, colour in split_by_sample(trades):
         groups = group(trades, chosen)
         values = groups.sum_r if show == "sum_r" else groups.trades.astype(np.float64)
@@ -100,7 +100,7 @@ def draw_group_results(
                 hovertemplate=f"%{{x}}: %{{y:.4g}}, %{{customdata}} trades<extra>{label}</extra>",
             )
         )
-        told.append(
+        sentences.append(
             f"{label}: {_group_words(groups, show)}" if label else _group_words(groups, show)
         )
     layout = {
@@ -108,7 +108,7 @@ def draw_group_results(
         "yaxis": axis("sum of R" if show == "sum_r" else "trades"),
         **_legend(data),
     }
-    return Chart(title, "; ".join(told), data, layout)
+    return Chart(title, "; ".join(sentences), data, layout)
 
 
 def extremes(groups: Groups) -> list[int]:
@@ -170,12 +170,12 @@ def _spread_words(trades: Trades) -> str:
     if not len(trades):
         return "no trade"
     low, mid, high = np.percentile(trades.r, [10, 50, 90]).tolist()
-    told = (
+    sentence = (
         f"{format_count(len(trades), 'trade')}; one in ten gives less than {number(low)} R, half "
         f"less than {number(mid)} R, one in ten more than {number(high)} R"
     )
     out = int((np.abs(trades.r) > OUTERMOST_R).sum())
-    return told + (
+    return sentence + (
         f"; {format_count(out, 'trade')} beyond {OUTERMOST_R:g} R in the last bars" if out else ""
     )
 
@@ -190,9 +190,9 @@ def _group_words(groups: Groups, show: str) -> str:
         )
     best = int(traded[groups.sum_r[traded].argmax()])
     worst = int(traded[groups.sum_r[traded].argmin()])
-    told = (
+    texts = (
         f"{groups.labels[i]} with {number(float(groups.sum_r[i]))} R in "
         f"{format_count(int(groups.trades[i]), 'trade')}"
         for i in (best, worst)
     )
-    return "best " + ", worst ".join(told)
+    return "best " + ", worst ".join(texts)

@@ -32,11 +32,11 @@ COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 """Of the families."""
 
 PANELS = {"price": (0.66, 1.0), "trend": (0.46, 0.62), "votes": (0.24, 0.42), "equity": (0.0, 0.2)}
-"""Where each part of the chart stands, from the bottom, as shares of its height."""
+"""Range of each part of the chart, from the bottom, as shares of its height."""
 
 
 class Layers(NamedTuple):
-    """What an adaptive trend is made of."""
+    """Parts of an adaptive trend."""
 
     row: Floats  # [T], -1 to 1
     votes: Ints  # [6, T], hundredths, families in the order of `FAMILIES`
@@ -109,8 +109,8 @@ def trend(
         "yaxis4": axis("equity", domain=PANELS["equity"], type="log"),
     }
     alt = f"{symbol}: the trend is {number(float(row[-1]))} at the last bar; votes of "
-    told = zip(law.FAMILIES, layers.votes[:, -1].tolist(), strict=True)
-    alt += ", ".join(f"{name} {vote}" for name, vote in told)
+    votes = zip(law.FAMILIES, layers.votes[:, -1].tolist(), strict=True)
+    alt += ", ".join(f"{name} {vote}" for name, vote in votes)
     return Chart(f"adaptive trend of {symbol}", alt, data, layout)
 
 
