@@ -52,8 +52,9 @@ class Place(Protocol):
 class ThisMachine:
     """This process, or one a core, which come from a pool and go back to it.
 
-    Splits of the bars are searched in this process, one after the other, where that is done sooner:
-    its engine has the rows already, and may have a GPU. On a GPU null searches are made in waves.
+    This process searches one after the other where that is done sooner: little, and splits of the
+    bars, because its engine has the rows already and may have a GPU. On a GPU null searches are
+    made in waves.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -74,14 +75,18 @@ class ThisMachine:
         config = setup.task.config
         threads = config.threads or available_cores()
         cores = max(1, min(threads, jobs))
-        if isinstance(setup, FoldSetup) and engine is not None and engine.n_parts == 1:
-            beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
-            if jobs * setup.seconds(threads, engine) < beside_s:
+        beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
+        if isinstance(setup, FoldSetup):
+            has_rows = engine is not None and engine.n_parts == 1
+            if has_rows and jobs * setup.seconds(threads, engine) < beside_s:
                 return Workers(replace(setup, engine=engine), 1)
-        if isinstance(setup, NullSetup) and engine is not None and engine.device != "cpu":
+        elif engine is not None and engine.device != "cpu":
             on_device = config.model_copy(update={"device": engine.device})
             setup = replace(setup, task=replace(setup.task, config=on_device))
             return Waves(setup, plan_waves(setup.task, jobs))
+        elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
+            # One after the other, on all cores: before processes are there it is done.
+            cores = 1
         room = (config.memory or free_host_bytes() // 2) // cores
         settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
         alone = replace(setup.task, config=config.model_copy(update=settings))

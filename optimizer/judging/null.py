@@ -16,6 +16,7 @@ from optimizer.evidence.null import Compared, NullKind, Tally, tally
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Kept, Numbered, Watch
 from optimizer.judging.pick import pick_of
+from optimizer.judging.verdict import INDIVIDUAL_S
 from optimizer.judging.workers import Executor
 from optimizer.run.kept_rows import keeping_rows
 from optimizer.run.problem import Answer, Asking, Question
@@ -100,6 +101,11 @@ class NullSetup:
             return [Answer(*found) for found in evaluate_groups(engine, groups)]
 
         return run_in_step(searches, answer_all)
+
+    def seconds(self, threads: int) -> float:
+        """Seconds that one search takes on so many cores, about."""
+        work, n_bars = self.task.workload()._replace(threads=threads), self.task.markets.n_bars
+        return INDIVIDUAL_S * work.individual_bars / n_bars + work.cpu_s
 
     def _on_market(self, job: NullJob) -> Task:
         made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market

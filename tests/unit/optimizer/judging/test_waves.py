@@ -1,9 +1,11 @@
 """Null searches in waves: the same judgement, whoever makes them and however it was interrupted."""
 
+from dataclasses import replace
 from shutil import rmtree
 
 import pytest
 
+from engine import workload
 from engine.batch import Engine
 from engine.devices import choose_device
 from optimizer.judging.executors import ThisMachine
@@ -21,8 +23,8 @@ BARS = planted(7, 900, 8)
 PLAN = Plan(folds=0, blocks=0, null=20, stop_after=4, causal=False)
 
 
-class InWaves:
-    """Makes null searches in waves of a size, and counts how often it is asked."""
+class Made:
+    """Makes null searches in waves of a size, or in two processes; counts how often it is asked."""
 
     def __init__(self, size):
         self.size, self.asked = size, 0
@@ -31,12 +33,12 @@ class InWaves:
         """All is well."""
 
     def executor(self, setup, jobs, *, first=None, engine=None):
-        """Waves of that size."""
+        """Waves of that size; 0 stands for processes."""
         self.asked += 1
-        return Waves(setup, self.size)
+        return Waves(setup, self.size) if self.size else Workers(setup, 2)
 
 
-def judged(path, executors=None, watch=lambda *told: None):
+def judged(path, executors, watch=lambda *told: None):
     """Everything that a judgement says, and the rows that it rests on."""
     found = judge_run(path, PLAN, {}, watch, executors=executors)
     with RunStore.open(path) as store:
@@ -58,12 +60,12 @@ def run(tmp_path):
 @pytest.mark.slow
 def test_judgements_are_the_same_whoever_searches(run):
     """On processes and in waves of 1, 7 and 32: every word and row, also where it stops early."""
-    expected, expected_rows = judged(run())
+    expected, expected_rows = judged(run(), Made(0))
     assert expected["null"]["shuffled"]["stopped"]
-    for size in (1, 7, 32):
-        waves = InWaves(size)
-        found, rows = judged(run(), waves)
-        assert (found, waves.asked) == (expected, 1), size
+    for executors in (None, Made(1), Made(7), Made(32)):
+        found, rows = judged(run(), executors)
+        assert found == expected
+        assert executors is None or executors.asked == 1
         common = rows.keys() & expected_rows.keys()
         assert len(common) >= expected["null"]["shuffled"]["run"]
         assert {name: rows[name] for name in common} == {
@@ -75,7 +77,7 @@ def test_judgements_are_the_same_whoever_searches(run):
 @pytest.mark.parametrize("n_known", [3, 7, 9])
 def test_a_wave_that_is_cut_off_is_made_again(run, n_known):
     """What has ended stays, what was in the middle is searched again, and the judgement is that."""
-    expected, _ = judged(run())
+    expected, _ = judged(run(), Made(0))
     path = run()
 
     def cut_off(part, done, planned, word):
@@ -83,11 +85,11 @@ def test_a_wave_that_is_cut_off_is_made_again(run, n_known):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        judged(path, InWaves(7), cut_off)
+        judged(path, Made(7), cut_off)
     with RunStore.open(path) as store:
         assert sum(name.startswith("null/") for name, _ in store.evidence) == n_known
     told = []
-    found, _ = judged(path, InWaves(7), lambda *words: told.append(words[1:3]))
+    found, _ = judged(path, Made(7), lambda *words: told.append(words[1:3]))
     assert found == expected
     assert next(done for done, planned in told if planned) == n_known
 
@@ -131,8 +133,8 @@ class On(Engine):
         self.device = device
 
 
-def test_null_searches_are_made_in_waves_on_a_gpu_alone(monkeypatch):
-    """There on the GPU that has the task's engine; on a CPU by processes, one a core."""
+def test_null_searches_are_made_in_waves_on_a_gpu(monkeypatch):
+    """There on the GPU that has the task's engine."""
     asked = []
 
     def planned(task, jobs):
@@ -142,10 +144,37 @@ def test_null_searches_are_made_in_waves_on_a_gpu_alone(monkeypatch):
     monkeypatch.setattr("optimizer.judging.executors.plan_waves", planned)
     task = task_on(BARS, threads=2, device="auto")
     with Pool() as pool:
-        place = ThisMachine(pool)
         setup = NullSetup(task, "none")
-        assert isinstance(place.executor(setup, 8, engine=On(task, "cuda:0,1")), Waves)
-        assert asked == [("cuda:0,1", 8)]
-        for engine in (None, On(task, "cpu")):
-            assert isinstance(place.executor(setup, 8, engine=engine), Workers)
-        assert len(asked) == 1
+        executor = ThisMachine(pool).executor(setup, 8, engine=On(task, "cuda:0,1"))
+    assert isinstance(executor, Waves)
+    assert asked == [("cuda:0,1", 8)]
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize(
+    ("jobs", "core_rate", "own_s", "is_here"),
+    [
+        # To begin processes takes longer than little work.
+        (8, 1e12, 0.0, True),
+        # All cores evaluate together, but one does the rest of a search.
+        (8, 1e12, 1.0, False),
+        (1, 1e12, 1.0, True),
+        # Nine searches are three turns of four cores.
+        (9, 1e4, 1e-9, True),
+        (8, 1e4, 1e-1, False),
+    ],
+)
+def test_on_a_cpu_they_are_made_where_they_are_done_first(
+    monkeypatch, device, jobs, core_rate, own_s, is_here
+):
+    """In this process, one after the other, or by processes beside each other."""
+    monkeypatch.setattr(workload, "CORE_RATE", core_rate)
+    monkeypatch.setattr(workload, "CORE_ROW_RATE", 1e15)
+    monkeypatch.setattr("optimizer.judging.null.INDIVIDUAL_S", own_s)
+    task = task_on(BARS)
+    task = replace(task, config=task.config.model_copy(update={"threads": 4}))
+    engine = None if device is None else On(task, device)
+    with Pool() as pool:
+        executor = ThisMachine(pool).executor(NullSetup(task, "none"), jobs, engine=engine)
+    assert isinstance(executor, Workers)
+    assert bool(executor.alone) == is_here
