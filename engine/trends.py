@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from engine.indicators.cpu.trends import Trend, TrendState, compute_trends, require_room
+from engine.indicators.cpu.trends import Trend, compute_trends, require_room
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.machine import available_cores
@@ -18,7 +18,6 @@ def trends(
     parameters: Sequence[int],
     *,
     is_script: bool = False,
-    states: Sequence[TrendState | None] | None = None,
     threads: int | None = None,
 ) -> list[Trend]:
     """The adaptive trends of several series with the same parameters.
@@ -27,8 +26,6 @@ def trends(
         closes: Each [T], whole series.
         parameters: The eighteen whole numbers of `adaptive_trend`.
         is_script: Whether to take `adaptive_trend_script`.
-        states: Where each goes on, or None for its first bar; a state must be that of the same
-            parameters and of the same closes up to its bar.
         threads: Cores; all when None.
 
     >>> (found,) = trends([np.linspace(100.0, 200.0, 60)], (28,) * 6 + (1, 20, 3, 0, 10, -10)
@@ -36,16 +33,13 @@ def trends(
     >>> round(float(found.row[-1]), 6), found.votes[:, -1].tolist()
     (0.282371, [0, 0, 0, 0, 0, 100])
     """
-    begun = [None] * len(closes) if states is None else states
     by_number: dict[int, Trend] = {}
     workers = Threads(threads or available_cores())
-    groups = _alike(closes, begun)
+    groups = _group_alike(closes)
 
     def work(thread: int) -> None:
         for some in groups[thread :: min(workers.count, len(groups))]:
-            trends = compute_trends(
-                [closes[k] for k in some], parameters, is_script, [begun[k] for k in some]
-            )
+            trends = compute_trends([closes[k] for k in some], parameters, is_script)
             by_number.update(zip(some, trends, strict=True))
 
     if groups:
@@ -53,11 +47,11 @@ def trends(
     return [by_number[number] for number in range(len(closes))]
 
 
-def _alike(closes: Sequence[Floats], states: Sequence[TrendState | None]) -> list[list[int]]:
-    """Series by number, up to four together that are of one length and go on from one bar."""
-    alike: dict[tuple[int, int], list[int]] = {}
-    for number, (close, state) in enumerate(zip(closes, states, strict=True)):
-        alike.setdefault((len(close), state.bars if state else 0), []).append(number)
+def _group_alike(closes: Sequence[Floats]) -> list[list[int]]:
+    """Series by number, up to four together that are of one length."""
+    alike: dict[int, list[int]] = {}
+    for number, close in enumerate(closes):
+        alike.setdefault(len(close), []).append(number)
     return [
         some[begin : begin + LANES]
         for some in alike.values()
@@ -94,4 +88,4 @@ def rows(
     return compute_trend_rows(closes, parameters, is_script=is_script, device=device)
 
 
-__all__ = ["Trend", "TrendState", "rows", "trends"]
+__all__ = ["Trend", "rows", "trends"]

@@ -30,23 +30,23 @@ Packed = npt.NDArray[Any]
 """Sides, two bits each or a byte each, and votes."""
 
 WIDTH = 8
-"""Families in a row's memory, and room for two."""
+"""Families in a row's state, and room for two."""
 
 SIDES = LENGTHS * WIDTH
 FAMILY_EQUITIES = 2 * LENGTHS * WIDTH
 STEPS, VOTES = FAMILY_EQUITIES + WIDTH, FAMILY_EQUITIES + 2 * WIDTH
-MEMORY = FAMILY_EQUITIES + 3 * WIDTH
-"""Where a row's memory holds what behind the equities of its averages, and its length."""
+STATE = FAMILY_EQUITIES + 3 * WIDTH
+"""Where a row's state holds what behind the equities of its averages, and its length."""
 
 
-def fresh_memory(weights: Ints, decay: int) -> Floats:
-    """What a row begins with: [MEMORY] float64."""
-    memory = np.zeros(MEMORY)
-    memory[:SIDES] = 1.0
-    memory[FAMILY_EQUITIES:STEPS] = FLOOR
-    memory[FAMILY_EQUITIES : FAMILY_EQUITIES + FAMILIES] = np.maximum(weights / 10.0, FLOOR)
-    memory[STEPS:VOTES] = 1.0 - decay / 10000.0
-    return memory
+def build_start(weights: Ints, decay: int) -> Floats:
+    """The state of a row before its first bar: [STATE] float64."""
+    start = np.zeros(STATE)
+    start[:SIDES] = 1.0
+    start[FAMILY_EQUITIES:STEPS] = FLOOR
+    start[FAMILY_EQUITIES : FAMILY_EQUITIES + FAMILIES] = np.maximum(weights / 10.0, FLOOR)
+    start[STEPS:VOTES] = 1.0 - decay / 10000.0
+    return start
 
 
 @compiled_unlocked
@@ -66,28 +66,26 @@ def weigh(
     places: Ints,
     settings: Ints,
     is_script: bool,
-    begin: int,
-    memory: Floats,
+    start: Floats,
     rows: Floats,
     votes: Packed,
 ) -> None:
-    """Fill four rows from bar `begin` on.
+    """Fill four rows.
 
     Args:
         closes: [S, T], price; row r is of series r % S.
-        words: [A, T - begin] uint32 as `pack` gives them.
+        words: [A, T] uint32 as `pack` gives them.
         places: [4, 6] which of them are the families of each row.
         settings: [4, 5] growth, decay, cutout, and the hundredths above and below which a family
             votes.
         is_script: Whether a family without a vote repeats its last step.
-        begin: First bar.
-        memory: [4, MEMORY]; that of the bar before, and afterwards that of the last bar.
-        rows: [4, T - begin], the result.
-        votes: [4, 6, T - begin] int8, the votes of the families in hundredths; [4, 6, 0] where they
+        start: [4, STATE], as `build_start` gives it.
+        rows: [4, T], the result.
+        votes: [4, 6, T] int8, the votes of the families in hundredths; [4, 6, 0] where they
             are not wanted.
     """
     bars, has_votes = closes.shape[1], votes.shape[2] > 0
-    state = np.ascontiguousarray(memory.T).reshape(-1)
+    state = np.ascontiguousarray(start.T).reshape(-1)
     at_hand = np.empty((TILE + 1, LANES), np.uint32)
     steps = np.empty((3, TILE * LANES))
     nums, dens = np.empty(TILE * LANES), np.empty(TILE * LANES)
@@ -95,25 +93,24 @@ def weigh(
     bounds = np.empty((3, LANES))
     for lane in range(LANES):
         bounds[:, lane] = settings[lane, 2:]
-    for first in range(begin, bars, TILE):
-        count, here = min(TILE, bars - first), first - begin
+    for first in range(0, bars, TILE):
+        count = min(TILE, bars - first)
         for lane in range(LANES):
             _steps(closes[lane % len(closes)], settings[lane], first, count, lane, steps)
         sums[:] = 0.0
         held[:] = 0.0
         for family in range(FAMILIES):
-            _take(words, places[:, family], family, here, count, state, at_hand)
+            _take(words, places[:, family], family, first, count, state, at_hand)
             _earn(at_hand.reshape(-1), steps, family, count, state, nums, dens)
             _vote(nums, dens, steps, bounds, is_script, family, first, count, state, sums, held)
             if has_votes:
                 for lane in range(LANES):
                     for i in range(count):
-                        votes[lane, family, here + i] = np.int8(nums[i * LANES + lane])
+                        votes[lane, family, first + i] = np.int8(nums[i * LANES + lane])
         _join(sums, held, bounds, first, count)
         for lane in range(LANES):
             for i in range(count):
-                rows[lane, here + i] = sums[i * LANES + lane]
-    memory[:] = state.reshape(-1, LANES).T
+                rows[lane, first + i] = sums[i * LANES + lane]
 
 
 @compiled_part

@@ -1,8 +1,6 @@
 """Sides of many averages of one series: four lengths of a family are four lanes.
 
-An average and the side it takes can go on from any bar: windows are summed from the border of
-their block on, and chains from what a memory holds. Same numbers as the definitions in
-`strategy.indicators`, bit for bit.
+Same numbers as the definitions in `strategy.indicators`, bit for bit.
 """
 
 import numpy as np
@@ -36,48 +34,37 @@ from engine.runtime.cpu.simd4 import (
 )
 from engine.runtime.cpu.types import Codes, Floats, Ints
 
-MEMORY = 4 * LANES
-"""Numbers that four averages go on from: the average, its second one, the side before, the side."""
-
 
 @compiled_unlocked
-def fill_sides(
-    close: Floats, forms: Ints, lengths: Ints, begin: int, memory: Floats, codes: Codes
-) -> None:
-    """Fill the sides of averages from bar `begin` on; windows of one length are summed once.
+def fill_sides(close: Floats, forms: Ints, lengths: Ints, codes: Codes) -> None:
+    """Fill the sides of averages; windows of one length are summed once.
 
     Args:
         close: [T], price.
         forms: [F] families of `engine.indicators.trend_spec`.
         lengths: [F, 4 * G], bars; at least 2; four go on together.
-        begin: First bar.
-        memory: [F, G, MEMORY]; that of the bar before, zeros at the start; then that of the last
-            bar.
-        codes: [F, 4 * G, T - begin] uint8, the result: -1, 0 or 1, plus 1.
+        codes: [F, 4 * G, T] uint8, the result: -1, 0 or 1, plus 1.
     """
-    bars, pad = len(close), lengths.max()
-    # No average reads further back: two of its blocks, and two of its smoothing.
-    origin = max(begin - 3 * pad, 0)
-    # Room before the first bar and behind the last one, so that all blocks are whole.
-    prices = np.zeros(bars - origin + 2 * pad)
-    prices[pad : pad + bars - origin] = close[origin:]
-    # Bar t stands there at t + shift.
-    shift = pad - origin
-    row_of_length, count, first = _asked_windows(forms, lengths, begin)
+    # Bar t stands at t + shift: room before the first bar and behind the last one, so that all
+    # blocks are whole.
+    bars, shift = len(close), lengths.max()
+    prices = np.zeros(bars + 2 * shift)
+    prices[shift : shift + bars] = close
+    row_of_length, count = _number_windows(forms, lengths)
     # Weighted means, ends of lines, and four rows of what is made one after the other.
     averages = np.zeros((2 * count + LANES, len(prices)))
     kind = LSMA if (forms == LSMA).any() else WMA
     for n in range(len(row_of_length)):
         if row_of_length[n] >= 0:
             weighted, line = averages[row_of_length[n]], averages[count + row_of_length[n]]
-            _window(prices, shift, n, kind, first, bars, weighted, line)
+            _window(prices, shift, n, kind, 0, bars, weighted, line)
     of_lanes, rows = averages[2 * count :], averages.reshape(-1)
     known, chosen = np.zeros(LANES, np.int64), np.empty(LANES, np.int64)
     for number in range(len(forms)):
         form = forms[number]
-        for group in range(memory.shape[1]):
+        for group in range(lengths.shape[1] // LANES):
             four_of = slice(group * LANES, (group + 1) * LANES)
-            some, kept = lengths[number, four_of], memory[number, group]
+            some = lengths[number, four_of]
             for lane in range(LANES):
                 n = some[lane]
                 chosen[lane] = 2 * count + lane
@@ -89,41 +76,38 @@ def fill_sides(
                     known[lane] = known[lane - 1]
                 elif form == HMA:
                     half, whole = averages[row_of_length[n // 2]], averages[row_of_length[n]]
-                    known[lane] = _hull(half, whole, shift, n, begin, bars, of_lanes[lane])
+                    known[lane] = _hull(half, whole, shift, n, bars, of_lanes[lane])
                 elif form in (KAMA, KAMA_FROM_ZERO):
                     known[lane] = 0
-                    _path_sums(prices, shift, n, begin, bars, of_lanes[lane])
+                    _path_sums(prices, shift, n, bars, of_lanes[lane])
                 elif form == SMA:
-                    _window(prices, shift, n, SMA, begin, bars, of_lanes[lane], of_lanes[lane])
-                elif begin <= n - 1 < bars:
+                    _window(prices, shift, n, SMA, 0, bars, of_lanes[lane], of_lanes[lane])
+                elif n - 1 < bars:
                     _window(prices, shift, n, SMA, n - 1, n, of_lanes[lane], of_lanes[lane])
             starts = _starts(chosen, len(prices), shift)
             if form in (EMA, DEMA):
-                _chains(close, some, form == DEMA, begin, kept, rows, starts)
+                _chains(close, some, form == DEMA, rows, starts)
             if form in (KAMA, KAMA_FROM_ZERO):
-                _adapt(close, prices, shift, some, form == KAMA, begin, kept, rows, starts)
-            _take_sides(close, rows, starts, known, begin, kept, codes[number, four_of].reshape(-1))
+                _adapt(close, prices, shift, some, form == KAMA, rows, starts)
+            _take_sides(close, rows, starts, known, codes[number, four_of].reshape(-1))
 
 
 @compiled_part
-def _asked_windows(forms: Ints, lengths: Ints, begin: int) -> tuple[Ints, int, int]:
-    """For each length the row of its weighted windows or -1, how many there are, the first bar."""
-    row_of_length, first = np.full(lengths.max() + 1, -1), begin
+def _number_windows(forms: Ints, lengths: Ints) -> tuple[Ints, int]:
+    """For each length the row of its weighted windows or -1, and how many there are."""
+    row_of_length = np.full(lengths.max() + 1, -1)
     for number in range(len(forms)):
         if forms[number] in (WMA, LSMA, HMA):
             for n in lengths[number]:
                 row_of_length[n] = 0
                 if forms[number] == HMA:
                     row_of_length[n // 2] = 0
-                    # The smoothing reads back to the block before that of the first bar.
-                    root = _whole_root(n)
-                    first = min(first, max(begin // root * root - root, 0))
     count = 0
     for n in range(len(row_of_length)):
         if row_of_length[n] == 0:
             row_of_length[n] = count
             count += 1
-    return row_of_length, count, first
+    return row_of_length, count
 
 
 @compiled_part
@@ -136,16 +120,13 @@ def _whole_root(n: int) -> int:
 
 
 @compiled_part
-def _hull(
-    half: Floats, whole: Floats, shift: int, n: int, begin: int, end: int, out: Floats
-) -> int:
-    """Hull's average from bar `begin` on, and the first bar at which it is known."""
+def _hull(half: Floats, whole: Floats, shift: int, n: int, end: int, out: Floats) -> int:
+    """Hull's average, and the first bar at which it is known."""
     root = _whole_root(n)
-    first = max(begin // root * root - root, 0)
     raw = np.zeros(len(out))
-    for i in range(shift + first, shift + end):
+    for i in range(shift, shift + end):
         raw[i] = 2.0 * half[i] - whole[i]
-    _window(raw, shift, root, WMA, begin, end, out, out)
+    _window(raw, shift, root, WMA, 0, end, out, out)
     return n - 2 + root
 
 
@@ -204,14 +185,13 @@ def _blocks(block: int, n: int, end: int, shift: int) -> Starts:
 
 
 @compiled_part
-def _path_sums(prices: Floats, shift: int, n: int, begin: int, end: int, out: Floats) -> None:
-    """Sum of the newest n steps from price to price, from bar `begin` on; as `_window`."""
+def _path_sums(prices: Floats, shift: int, n: int, end: int, out: Floats) -> None:
+    """Sum of the newest n steps from price to price; as `_window`."""
     steps = np.zeros(len(prices))
-    # At the first bar that stands there, the step is 0 or never read.
-    for i in range(max(shift, 0) + 1, shift + end):
+    for i in range(shift + 1, shift + end):
         steps[i] = abs(prices[i] - prices[i - 1])
     left = np.zeros(n * LANES)
-    for block in range(begin // n * n, end, n * LANES):
+    for block in range(0, end, n * LANES):
         starts = _blocks(block, n, end, shift)
         total = splat(0.0)
         for i in range(1, n):
@@ -228,8 +208,6 @@ def _chains(
     close: Floats,
     lengths: Ints,
     is_double: bool,
-    begin: int,
-    memory: Floats,
     rows: Floats,
     starts: Starts,
 ) -> None:
@@ -238,17 +216,15 @@ def _chains(
     for lane in range(LANES):
         n = lengths[lane]
         alphas[lane] = 2.0 / (n + 1)
-        seeds[lane] = rows[starts[lane] + n - 1] if begin < n <= len(close) else 0.0
+        seeds[lane] = rows[starts[lane] + n - 1] if n <= len(close) else 0.0
     alpha, seed, two = load(alphas, 0), load(seeds, 0), splat(2.0)
     last = _numbers(lengths)
-    y, z = load(memory, 0), load(memory, LANES)
-    for t in range(begin, len(close)):
+    y = z = splat(0.0)
+    for t in range(len(close)):
         price, here = splat(close[t]), splat(t + 1.0)
         y = above(here, last, y + alpha * (price - y), seed)
         z = above(here, last, z + alpha * (y - z), y)
         scatter(rows, starts, t, two * y - z if is_double else y)
-    store(memory, 0, y)
-    store(memory, LANES, z)
 
 
 @compiled_part
@@ -276,8 +252,6 @@ def _adapt(
     shift: int,
     lengths: Ints,
     is_held: bool,
-    begin: int,
-    memory: Floats,
     rows: Floats,
     starts: Starts,
 ) -> None:
@@ -290,10 +264,8 @@ def _adapt(
         behind[lane] = shift - lengths[lane]
     ago, last = four(behind, 0), _numbers(lengths)
     nothing, quickest, slowest = splat(0.0), splat(QUICKEST), splat(SLOWEST)
-    k = load(memory, 0)
-    if begin == 0 and is_held and len(close):
-        k = splat(close[0])
-    for t in range(begin, len(close)):
+    k = splat(close[0] if is_held and len(close) else 0.0)
+    for t in range(len(close)):
         price, here = splat(close[t]), splat(float(t))
         path = above(last, here, nothing, gather(rows, starts, t))
         way = price - gather(prices, ago, t)
@@ -303,24 +275,15 @@ def _adapt(
         moved = k + factor * factor * (price - k)
         k = above(last, here, k, moved) if is_held else moved
         scatter(rows, starts, t, k)
-    store(memory, 0, k)
 
 
 @compiled_part
-def _take_sides(
-    close: Floats,
-    rows: Floats,
-    starts: Starts,
-    known: Ints,
-    begin: int,
-    memory: Floats,
-    codes: Codes,
-) -> None:
+def _take_sides(close: Floats, rows: Floats, starts: Starts, known: Ints, codes: Codes) -> None:
     """The side of each of four averages at each bar."""
-    code_starts, first = _starts(np.arange(LANES), len(close) - begin, -begin), _numbers(known)
+    code_starts, first = _starts(np.arange(LANES), len(close), 0), _numbers(known)
     nothing, up, down, half = splat(0.0), splat(1.0), splat(-1.0), splat(0.5)
-    before, taken = load(memory, 2 * LANES), load(memory, 3 * LANES)
-    for t in range(begin, len(close)):
+    before = taken = splat(0.0)
+    for t in range(len(close)):
         price, here = splat(close[t]), splat(float(t))
         d = price - gather(rows, starts, t)
         band = price * splat(BAND)
@@ -331,5 +294,3 @@ def _take_sides(
         taken = above(new * new, half, new, taken)
         before = side
         scatter_signs(codes, code_starts, t, taken)
-    store(memory, 2 * LANES, before)
-    store(memory, 3 * LANES, taken)

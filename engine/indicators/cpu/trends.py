@@ -1,4 +1,4 @@
-"""Rows of adaptive trends: going on where one ended, and many that share the sides of averages.
+"""Rows of adaptive trends: of several series, and many of one that share the sides of averages.
 
 The law is `strategy.indicators.adaptive_trend`; these rows have its bits.
 """
@@ -14,9 +14,7 @@ import numpy.typing as npt
 
 from data.bars import Bars
 from engine.errors import EngineError
-from engine.indicators.cpu.trend_layers import MEMORY as LAYERS_MEMORY
-from engine.indicators.cpu.trend_layers import fresh_memory, pack, weigh
-from engine.indicators.cpu.trend_sides import MEMORY as SIDES_MEMORY
+from engine.indicators.cpu.trend_layers import build_start, pack, weigh
 from engine.indicators.cpu.trend_sides import fill_sides
 from engine.indicators.trend_spec import (
     FAMILIES,
@@ -47,80 +45,52 @@ FORMS: dict[object, bool] = {KINDS[name].loop: is_script for name, is_script in 
 """Definitions of the trend, and whether each is the script's."""
 
 
-class TrendState(NamedTuple):
-    """All that a row goes on from.
-
-    Args:
-        bars: Bars that were seen.
-        values: [n] float64.
-    """
-
-    bars: int
-    values: Floats
-
-
 class Trend(NamedTuple):
-    """A row, from the bar at which it went on.
+    """A row and the votes under it.
 
     Args:
-        row: [T - begin], -1 to 1; NaN before the cutout.
-        votes: [6, T - begin], hundredths, families in the order of their lengths.
-        state: After the last bar.
+        row: [T], -1 to 1; NaN before the cutout.
+        votes: [6, T], hundredths, families in the order of their lengths.
     """
 
     row: Floats
     votes: Int8s
-    state: TrendState
 
 
 def compute_trends(
     closes: Sequence[Floats],
     parameters: Sequence[int],
     is_script: bool,
-    states: Sequence[TrendState | None],
 ) -> list[Trend]:
-    """The adaptive trends of up to four series of one length, which go on from one bar.
+    """The adaptive trends of up to four series of one length.
 
     Raises:
         EngineError: Where prices are too large for sums over them.
     """
     require_room(closes, parameters)
-    begin, bars = 0 if states[0] is None else states[0].bars, len(closes[0])
-    sides = np.zeros((LANES, FAMILIES, GROUPS, SIDES_MEMORY))
-    layers = np.empty((LANES, LAYERS_MEMORY))
-    layers[:] = fresh_memory(np.array(parameters[12:]), parameters[8])
-    codes = np.empty((LANES, FAMILIES, GROUPS * LANES, bars - begin), np.uint8)
+    bars = len(closes[0])
+    codes = np.empty((FAMILIES, GROUPS * LANES, bars), np.uint8)
     lengths = np.repeat(np.array(parameters[:6])[:, None], GROUPS * LANES, axis=1)
     for family, base in enumerate(parameters[:6]):
         lengths[family, :LENGTHS] = list_lengths(base, parameters[6])
         lengths[family, LENGTHS:] = lengths[family, LENGTHS - 1]
     forms = np.array([IN_SCRIPT.get(k, k) if is_script else k for k in range(FAMILIES)])
-    for lane, (close, state) in enumerate(zip(closes, states, strict=True)):
-        if state is not None:
-            sides[lane] = state.values[: sides[0].size].reshape(sides[0].shape)
-            layers[lane] = state.values[sides[0].size :]
-        fill_sides(_prices(close), forms, lengths, begin, sides[lane], codes[lane])
-    words = np.empty((LANES * FAMILIES, bars - begin), np.uint32)
-    for lane in range(len(closes)):
+    words = np.empty((LANES * FAMILIES, bars), np.uint32)
+    for lane, close in enumerate(closes):
+        fill_sides(_prices(close), forms, lengths, codes)
         for family in range(FAMILIES):
-            pack(codes[lane, family], words[lane * FAMILIES + family])
+            pack(codes[family], words[lane * FAMILIES + family])
     word_numbers = np.arange(LANES * FAMILIES).reshape(LANES, FAMILIES)
     # Lanes that are not asked for do what the first one does.
     lanes = [lane if lane < len(closes) else 0 for lane in range(LANES)]
     settings = np.array([parameters[7:12]] * LANES, np.int64)
+    start = np.array([build_start(np.array(parameters[12:]), parameters[8])] * LANES)
     rows, votes = weigh_lanes(
         _prices(np.stack([closes[lane] for lane in lanes])),
-        words, word_numbers[lanes], settings, is_script, begin, layers,
+        words, word_numbers[lanes], settings, is_script, start,
         has_votes=True,
     )  # fmt: skip
-    return [
-        Trend(
-            rows[lane].copy(),
-            votes[lane].copy(),
-            TrendState(bars, np.concatenate((sides[lane].reshape(-1), layers[lane]))),
-        )
-        for lane in range(len(closes))
-    ]
+    return [Trend(rows[lane].copy(), votes[lane].copy()) for lane in range(len(closes))]
 
 
 def require_room(closes: Sequence[Floats], parameters: Sequence[int]) -> None:
@@ -143,17 +113,16 @@ def weigh_lanes(
     places: Ints,
     settings: Ints,
     is_script: bool,
-    begin: int,
-    memory: Floats,
+    start: Floats,
     *,
     has_votes: bool,
 ) -> tuple[Floats, Int8s]:
     """Rows and votes of four lanes; see `engine.indicators.cpu.trend_layers.weigh`."""
-    bars = closes.shape[1] - begin
+    bars = closes.shape[1]
     rows = np.empty((LANES, bars))
     votes = np.empty((LANES, FAMILIES, bars if has_votes else 0), np.int8)
     places = np.ascontiguousarray(places)
-    weigh(closes, words, places, settings, is_script, begin, memory, rows, votes)
+    weigh(closes, words, places, settings, is_script, start, rows, votes)
     return rows, votes
 
 
@@ -203,12 +172,12 @@ class TrendForm:
             words[number] = self._words(close, form, base, robustness)
         lanes = [lane if lane < len(tuples) else 0 for lane in range(LANES)]
         settings = np.array([tuples[lane][7:12] for lane in lanes], np.int64)
-        memory = np.array(
-            [fresh_memory(np.array(tuples[lane][12:]), tuples[lane][8]) for lane in lanes]
+        start = np.array(
+            [build_start(np.array(tuples[lane][12:]), tuples[lane][8]) for lane in lanes]
         )
         prices = _prices(close[None])
         lanes_rows, _ = weigh_lanes(
-            prices, words, word_numbers[lanes], settings, is_script, 0, memory, has_votes=False
+            prices, words, word_numbers[lanes], settings, is_script, start, has_votes=False
         )
         # One that is let go must not stay because of the others.
         return [row.copy() for row in lanes_rows[: len(tuples)]]
@@ -246,8 +215,7 @@ class TrendForm:
         def compute() -> Floats:
             lengths = np.maximum(group * LANES + np.arange(LANES), 2)[None]
             codes = np.empty((1, LANES, len(close)), np.uint8)
-            memory = np.zeros((1, 1, SIDES_MEMORY))
-            fill_sides(_prices(close), np.array([form]), lengths, 0, memory, codes)
+            fill_sides(_prices(close), np.array([form]), lengths, codes)
             return cast(Floats, codes[0])
 
         return cast(Codes, self._kept.get(("sides", self._number(close), form, group), compute))

@@ -1,4 +1,4 @@
-"""The adaptive trend's fast form: the bits of its definition, wherever it begins and goes on."""
+"""The adaptive trend's fast form: the bits of its definition."""
 
 import gc
 import math
@@ -17,12 +17,12 @@ from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.lru_cache import ArrayCache
-from engine.trends import TrendState, trends
+from engine.trends import trends
 from strategy import words
 from strategy.indicators import adaptive_trend as law
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
-from tests.support.trend import A, B, S
+from tests.support.trend import A, B
 from tests.support.worlds import make_bars, random_genomes
 
 RUN = CompiledForm()
@@ -105,30 +105,6 @@ def test_any_parameters_equal_the_definition(given_, bars, seed, script):
     """Every bit, on short and long series."""
     close = walk(bars, seed, tick=0.5)
     assert fast(close, given_, script).tobytes() == defined(close, given_, script).tobytes()
-
-
-@pytest.mark.parametrize(("given_", "is_script"), [(A, False), (B, False), (S, True)])
-def test_a_row_goes_on_from_every_bar(given_, is_script):
-    """State and remaining bars give the rest of the row, its votes and the same state."""
-    close = walk(180, 5, tick=0.2)
-    (whole,) = trends([close], given_, is_script=is_script)
-    for cut in range(1, 180):
-        (begun,) = trends([close[:cut]], given_, is_script=is_script)
-        (rest,) = trends([close], given_, is_script=is_script, states=[begun.state])
-        assert np.concatenate([begun.row, rest.row]).tobytes() == whole.row.tobytes()
-        assert np.concatenate([begun.votes, rest.votes], axis=1).tolist() == whole.votes.tolist()
-        assert begun.state.bars == cut
-
-
-def test_a_row_goes_on_bar_by_bar():
-    """Going on at every bar gives the same as one walk."""
-    close = walk(120, 6, tick=0.2)
-    state, found = None, []
-    for bars in range(1, 121):
-        (step,) = trends([close[:bars]], A, states=[state])
-        state = TrendState(step.state.bars, step.state.values.copy())
-        found.append(step.row)
-    assert np.concatenate(found).tobytes() == fast(close, A).tobytes()
 
 
 def test_a_symbol_does_not_depend_on_others():

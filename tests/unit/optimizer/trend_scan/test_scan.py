@@ -250,7 +250,7 @@ def test_nothing_to_scan_is_said():
 
 def test_a_trend_is_what_the_engine_hands_over():
     """The interface that a scan builds on."""
-    assert Trend._fields == ("row", "votes", "state")
+    assert Trend._fields == ("row", "votes")
 
 
 def test_long_loads_are_told(tmp_path, monkeypatch):
