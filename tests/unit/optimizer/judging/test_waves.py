@@ -1,7 +1,9 @@
 """Null searches in waves: the same judgement, whoever makes them and however it was interrupted."""
 
+import gc
 from dataclasses import replace
 from shutil import rmtree
+from weakref import ref
 
 import pytest
 
@@ -14,6 +16,7 @@ from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan
 from optimizer.judging.waves import MOST_MARKETS, Waves, count_markets_that_fit, plan_waves
 from optimizer.judging.workers import Pool, Workers
+from optimizer.run.search import engine_apart
 from optimizer.store import RunStore
 from tests.support.evidence import planted
 from tests.support.judging import recorded_run, task_on
@@ -109,6 +112,26 @@ def test_an_early_stop_leaves_the_waves_after_it():
         next(ended)
     ended.close()
     assert begun == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_no_wave_is_in_memory_with_the_one_before(monkeypatch):
+    """Its engine is let go before the next one is made, without waiting for the collector."""
+    engines = []
+
+    def made(tasks):
+        assert not any(engine() for engine in engines)
+        engine, windows = engine_apart(tasks)
+        engines.append(ref(engine))
+        return engine, windows
+
+    monkeypatch.setattr("optimizer.judging.null.engine_apart", made)
+    jobs = [NullJob("shuffled", n) for n in range(1, 6)]
+    gc.disable()
+    try:
+        assert len(list(Waves(NullSetup(task_on(BARS), "none"), 2).results(jobs))) == 5
+    finally:
+        gc.enable()
+    assert len(engines) == 3
 
 
 def test_waves_hold_what_memory_holds():

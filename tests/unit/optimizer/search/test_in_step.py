@@ -1,7 +1,6 @@
 """Searches that advance together."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -82,9 +81,8 @@ def asking(search: Search, wanted) -> Iterator:
     return generations
 
 
-@pytest.mark.parametrize("threads", [0, 3])
 @pytest.mark.parametrize("n_searches", [1, 7, 32])
-def test_searches_in_step_find_what_they_find_alone(n_searches, threads):
+def test_searches_in_step_find_what_they_find_alone(n_searches):
     """Every generation in every bit, whatever ends first and whoever is answered beside it."""
     layouts = [(HalfForbidden(SELLER, 3), 9), (Zdt1(float_layout(4)), 12)]
     cases = {}
@@ -100,8 +98,7 @@ def test_searches_in_step_find_what_they_find_alone(n_searches, threads):
     def answer(asked):
         return [evaluate_genomes(cases[number][0], genomes) for number, genomes in asked.items()]
 
-    pool = ThreadPoolExecutor(threads) if threads else None
-    found = dict(run_in_step(searches, answer, pool))
+    found = dict(run_in_step(searches, answer))
     lengths = set()
     for number, (problem, wanted) in cases.items():
         alone = []
@@ -112,6 +109,4 @@ def test_searches_in_step_find_what_they_find_alone(n_searches, threads):
         lengths.add(len(alone))
         assert bits(found[number]) == bits(alone), number
     assert len(lengths) > 1 or n_searches == 1
-    if pool is not None:
-        pool.shutdown()
     assert np.isfinite([one.hypervolume for one in found[0]]).all()
