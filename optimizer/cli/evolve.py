@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from optimizer.cli.live import Watcher
     from optimizer.cluster.cluster import Cluster
     from optimizer.judging.judgement import Judgement
-    from optimizer.run.evaluating import MakeEvaluator
+    from optimizer.run.evaluator import MakeEvaluator
     from optimizer.store.result import RunResult
 
 app = single_command()
@@ -50,7 +50,7 @@ def evolve_front(
     from optimizer.cli.result import print_answer, print_result, result_json
     from optimizer.judging.judgement import add_held_out
     from optimizer.run.problem import JustSearched
-    from optimizer.run.workflow import resume_run, start_run
+    from optimizer.run.runner import resume_run, start_run
     from optimizer.store import find_run
     from optimizer.store.result import refuse_red
 
@@ -101,7 +101,7 @@ def evolve_front(
 def _choose_evaluator(workers: "Cluster | None", *, is_judged: bool) -> "MakeEvaluator":
     """Maker of the evaluator: on a cluster where that pays."""
     if workers is None:
-        from optimizer.run.evaluating import local_evaluator
+        from optimizer.run.evaluator import local_evaluator
 
         return local_evaluator
     from optimizer.cluster.sharded import on_shards

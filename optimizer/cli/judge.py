@@ -47,7 +47,7 @@ def judge_recorded(
     from optimizer.judging.judgement import read_judgement
     from optimizer.judging.plan import build_plan
     from optimizer.judging.sentences import weigh_evidence
-    from optimizer.run.exported import require_result
+    from optimizer.run.tables import require_result
     from optimizer.store import RunStore, find_run
 
     request, path = Asked(flags, pick, is_open=open_), find_run(runs, run)

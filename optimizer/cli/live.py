@@ -15,8 +15,8 @@ from optimizer.cli.view import SearchView, format_hypervolume, format_rate, form
 from optimizer.config.run_config import RunConfig
 from optimizer.run.problem import Evaluator, JustSearched
 from optimizer.run.progress import Progress
+from optimizer.run.runner import Observer, record_bytes
 from optimizer.run.task import Task
-from optimizer.run.workflow import Observer, record_bytes
 from optimizer.shown import format_count, metric
 from optimizer.store import RunStore
 

@@ -20,7 +20,7 @@ from engine.runtime.machine import (
     versions,
 )
 from optimizer.cli.console import plain_table
-from optimizer.run.kept_rows import row_cache
+from optimizer.run.indicator_cache import row_cache
 from optimizer.search import SEARCH_VERSION
 
 if TYPE_CHECKING:

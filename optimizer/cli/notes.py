@@ -21,9 +21,9 @@ LOGGERS = (
     "optimizer.store.writer",
     "optimizer.cluster.cluster",
     "optimizer.run.columns",
-    "optimizer.run.kept_rows",
+    "optimizer.run.indicator_cache",
     "optimizer.run.markets",
-    "optimizer.run.recorded_rows",
+    "optimizer.run.indicator_snapshot",
     "optimizer.run.trust",
 )
 """Whose lines a person wants to see."""

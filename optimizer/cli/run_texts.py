@@ -12,7 +12,9 @@ from optimizer.cli.tables import genes_table, importance_tables, metrics_table
 from optimizer.errors import ConfigError
 from optimizer.judging.judgement import Judgement, read_opened_result
 from optimizer.judging.verdict import find_pick
-from optimizer.run.exported import (
+from optimizer.run.genes_file import chosen_member
+from optimizer.run.importance import METHOD, measure_run_importance
+from optimizer.run.tables import (
     Columns,
     What,
     build_run_table,
@@ -20,8 +22,6 @@ from optimizer.run.exported import (
     require_result,
     resume_command,
 )
-from optimizer.run.genes_file import chosen_member
-from optimizer.run.importance import METHOD, measure_run_importance
 from optimizer.shown import format_count, number
 from optimizer.store import RunStore, find_run
 from optimizer.store.labels import Labels, read_labels

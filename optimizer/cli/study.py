@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.goals.objectives import is_maximised
-from optimizer.run.exported import Recorded, natural, newest_front, recorded_individuals
+from optimizer.run.tables import Recorded, natural, newest_front, recorded_individuals
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
 from optimizer.shown import evenly
 from optimizer.store import RunStore

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from optimizer.cluster.address import Address
-from optimizer.cluster.hosts import Link, Ticket, Worker
-from optimizer.cluster.keeping import KEPT
-from optimizer.cluster.made import made_here
-from optimizer.cluster.work import Made
+from optimizer.cluster.dask_client import Link, Ticket, Worker
+from optimizer.cluster.fingerprint import made_here
+from optimizer.cluster.messages import Made
+from optimizer.cluster.worker_cache import KEPT
 from optimizer.errors import ConfigError, OptimizerError, WorkersLostError
 from optimizer.shown import format_count
 

@@ -9,9 +9,9 @@ from typing import Any
 from engine.errors import DeviceError, EngineError
 from optimizer.cluster.address import parse_host
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.hosts import CALL_S, Ticket, own_address
-from optimizer.cluster.keeping import Parcel, solve
-from optimizer.cluster.work import JobResult, Lacks, Made, Work
+from optimizer.cluster.dask_client import CALL_S, Ticket, own_address
+from optimizer.cluster.messages import JobResult, Lacks, Made, Work
+from optimizer.cluster.worker_cache import Parcel, solve
 from optimizer.errors import (
     ConfigError,
     LostError,

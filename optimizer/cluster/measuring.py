@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.hosts import CALL_S, Worker
-from optimizer.cluster.work import Made
+from optimizer.cluster.dask_client import CALL_S, Worker
+from optimizer.cluster.messages import Made
 from optimizer.errors import WorkersLostError
 
 CALLS, SENT_BYTES = 9, 8_000_000

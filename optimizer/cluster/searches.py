@@ -10,8 +10,8 @@ from engine.runtime.free_memory import free_host_bytes
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import JobRequest, run_jobs
-from optimizer.cluster.keeping import Parcel, refuse_own_indicators
-from optimizer.cluster.work import JobResult
+from optimizer.cluster.messages import JobResult
+from optimizer.cluster.worker_cache import Parcel, refuse_own_indicators
 from optimizer.errors import OptimizerError
 from optimizer.judging.executors import SearchSetup
 from optimizer.judging.workers import Runner

@@ -38,7 +38,6 @@ from engine.runtime.cpu.threads import Threads
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import JobRequest, run_jobs
-from optimizer.cluster.keeping import Parcel, refuse_own_indicators
 from optimizer.cluster.shard import (
     Began,
     Begin,
@@ -49,10 +48,11 @@ from optimizer.cluster.shard import (
     ReplayMembers,
     Shard,
 )
+from optimizer.cluster.worker_cache import Parcel, refuse_own_indicators
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals
-from optimizer.run.evaluating import MakeEvaluator, TaskEvaluator, local_evaluator
-from optimizer.run.kept_rows import keeping_rows
+from optimizer.run.evaluator import MakeEvaluator, TaskEvaluator, local_evaluator
+from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Asking, EngineProblem
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats

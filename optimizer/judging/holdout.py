@@ -19,10 +19,10 @@ from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.judging.judgement import JUDGEMENT, Judgement
 from optimizer.judging.pick import Pick
-from optimizer.run.exported import newest_front
 from optimizer.run.header import OPENED
+from optimizer.run.indicator_snapshot import record_rows
 from optimizer.run.individuals import describe_individuals
-from optimizer.run.recorded_rows import record_rows
+from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore

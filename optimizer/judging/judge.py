@@ -66,10 +66,10 @@ from optimizer.judging.unstated import list_unstated
 from optimizer.judging.verdict import add_verdict, estimate_null_seconds, estimate_trials_seconds
 from optimizer.judging.workers import Pool
 from optimizer.run.columns import recorded_fits
-from optimizer.run.exported import newest_front
 from optimizer.run.header import recorded_task
 from optimizer.run.problem import JustSearched, Trials, trials_fit
 from optimizer.run.search import search
+from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats

@@ -18,7 +18,7 @@ from optimizer.judging.checkpoint import Kept, Numbered, Watch
 from optimizer.judging.pick import pick_of
 from optimizer.judging.verdict import INDIVIDUAL_S
 from optimizer.judging.workers import Executor
-from optimizer.run.kept_rows import keeping_rows
+from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Answer, Asking, Question
 from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task

@@ -11,9 +11,9 @@ from optimizer.config.data import CostSettings, DataSettings, StrategySettings, 
 from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import ConfigError
 from optimizer.judging.holdout import list_bar_ranges, overlap
-from optimizer.run.exported import newest_front, require_result
 from optimizer.run.header import is_opened, prepare_replay, recorded_config, shown_task
 from optimizer.run.identity import build_identity, require_identity, require_same
+from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore

@@ -20,7 +20,7 @@ from optimizer.evidence.strength import find_strongest
 from optimizer.evidence.trials import MOST_TRIALS
 from optimizer.evidence.verdict import NOT_TESTED, RULES_VERSION, SIMULATED, Facts, Verdict, decide
 from optimizer.judging.judgement import Judgement
-from optimizer.run.exported import resume_command
+from optimizer.run.tables import resume_command
 from optimizer.store.result import RunResult, WindowDescription
 
 INDIVIDUAL_S = 1.8e-6

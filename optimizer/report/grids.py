@@ -14,9 +14,9 @@ from optimizer.errors import ConfigError
 from optimizer.goals.objectives import parse_objective
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints
-from optimizer.run.exported import recorded_individuals
 from optimizer.run.importance import count_needed, importance
 from optimizer.run.points import MOST_VALUES, Grid, build_grid, find_points, measure_points
+from optimizer.run.tables import recorded_individuals
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 from strategy.errors import unknown

@@ -11,8 +11,8 @@ from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
 from optimizer.run.problem import Evaluator, JustSearched
 from optimizer.run.progress import Progress
+from optimizer.run.runner import Observer
 from optimizer.run.task import Task
-from optimizer.run.workflow import Observer
 from optimizer.shown import format_count, metric
 from optimizer.store import RunStore
 from optimizer.store.labels import Labels

@@ -32,8 +32,8 @@ from optimizer.run.identity import build_identity
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.points import find_points, measure_points, wants_more
 from optimizer.run.recorded_code import trust_run
+from optimizer.run.runner import start_run
 from optimizer.run.task import Task, check_genome_fits, prepare
-from optimizer.run.workflow import start_run
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore, find_run
 from optimizer.store.labels import Labels, change_labels, read_labels

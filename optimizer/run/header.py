@@ -16,7 +16,6 @@ from optimizer.run.columns import (
     require_same_columns,
     tell_changed_columns,
 )
-from optimizer.run.exported import newest_front
 from optimizer.run.identity import (
     Identity,
     build_identity,
@@ -24,6 +23,7 @@ from optimizer.run.identity import (
     require_identity,
     require_same,
 )
+from optimizer.run.indicator_snapshot import reading_recorded
 from optimizer.run.recorded_code import (
     changed_file,
     format_strategy_address,
@@ -33,7 +33,7 @@ from optimizer.run.recorded_code import (
     strategy_file,
 )
 from optimizer.run.recorded_places import confine_places
-from optimizer.run.recorded_rows import reading_recorded
+from optimizer.run.tables import newest_front
 from optimizer.run.task import Task, prepare
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.errors import ConfigError
-from optimizer.run.exported import recorded_individuals
+from optimizer.run.tables import recorded_individuals
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 from optimizer.store.result import RunHeader

@@ -10,8 +10,8 @@ from engine.accounts.metrics import METRICS, MetricTable
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.goals.objectives import OBJECTIVES, is_maximised
-from optimizer.run.exported import Columns, recorded_individuals
 from optimizer.run.problem import measure
+from optimizer.run.tables import Columns, recorded_individuals
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.search.lattice import CHUNK

@@ -30,7 +30,7 @@ from optimizer.run.bounds import (
     too_few_bars,
 )
 from optimizer.run.columns import require_columns
-from optimizer.run.kept_rows import keeping_rows, row_cache
+from optimizer.run.indicator_cache import keeping_rows, row_cache
 from optimizer.run.markets import Markets, load_markets
 from optimizer.run.problem import EngineProblem
 from optimizer.run.remarks import question_remarks

@@ -9,8 +9,8 @@ import numpy as np
 
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.run.exported import newest_front
 from optimizer.run.genes_file import Values, chosen_member, encode_genome, read_individuals
+from optimizer.run.tables import newest_front
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore, find_run
 from optimizer.store.files import DATABASE

@@ -11,10 +11,10 @@ from optimizer.errors import OptimizerError, ParityError
 from optimizer.evidence.verdict import RULES_VERSION
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.unstated import Unstated
-from optimizer.run.exported import newest_front
 from optimizer.run.header import is_opened, recorded_task
 from optimizer.run.identity import recorded_identity
-from optimizer.run.recorded_rows import find_differing_rows, recorded_rows
+from optimizer.run.indicator_snapshot import find_differing_rows, recorded_rows
+from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore

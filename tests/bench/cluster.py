@@ -23,9 +23,9 @@ from optimizer.cluster import sharded
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import JobRequest, run_jobs
-from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.searches import ClusterSearches
 from optimizer.cluster.sharded import on_workers
+from optimizer.cluster.worker_cache import Parcel
 from optimizer.judging.judge import judge_run
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan

@@ -10,7 +10,7 @@ from optimizer.__main__ import PACKAGE, main
 from optimizer.cli.help import EVERYDAY, SECTIONS
 from optimizer.config.run_config import RunConfig, format_flag, make_config, resolve_config
 from optimizer.goals.objectives import OBJECTIVES
-from optimizer.run import workflow
+from optimizer.run import runner
 from optimizer.store.files import DATABASE
 from optimizer.store.result import FIGURES
 from strategy import STRATEGIES
@@ -139,7 +139,7 @@ def test_defects_are_exit_code_1_and_shown_with_debug(command, monkeypatch):
     def broken(**changes):
         raise ZeroDivisionError("far inside")
 
-    monkeypatch.setattr(workflow, "start_run", lambda *args: broken())
+    monkeypatch.setattr(runner, "start_run", lambda *args: broken())
     outcome = command("evolve")
     assert outcome.code == 1
     assert "far inside (a defect of the optimizer; --debug shows where)" in outcome.error
@@ -206,9 +206,9 @@ def test_a_market_without_trades_is_no_error(command, flat_market):
 
 def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, market, monkeypatch):
     """Engines that disagree are never passed over, and the run is shown all the same."""
-    from optimizer.run import evaluating
+    from optimizer.run import evaluator
 
-    honest = evaluating.certify
+    honest = evaluator.certify
 
     def red(engine, genomes):
         from dataclasses import replace
@@ -217,7 +217,7 @@ def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, mar
         found = honest(engine, genomes)
         return replace(found, mismatches=2, first_mismatch=told)
 
-    monkeypatch.setattr(evaluating, "certify", red)
+    monkeypatch.setattr(evaluator, "certify", red)
     outcome = command("evolve", "--data", market, *SMALL)
     assert outcome.code == 1
     assert "2 MISMATCHES" in outcome.out

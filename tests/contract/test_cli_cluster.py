@@ -132,7 +132,7 @@ def test_what_is_not_safe_or_not_there_is_refused(command, recorded, flags):
 def test_without_the_extra_it_is_said_what_to_install(command, recorded, monkeypatch):
     """In one line."""
     monkeypatch.delitem(sys.modules, "optimizer.cluster.cluster", raising=False)
-    monkeypatch.delitem(sys.modules, "optimizer.cluster.hosts", raising=False)
+    monkeypatch.delitem(sys.modules, "optimizer.cluster.dask_client", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     refused = command("judge", "latest", "--cluster", "local:1")
     assert refused.code == 2
@@ -150,9 +150,9 @@ def test_doctor_names_every_worker(command):
 def test_a_worker_of_another_version_is_named(command, recorded, tmp_path):
     """By judge, which refuses it, and by doctor, which shows it."""
     (tmp_path / "old.py").write_text(
-        "import optimizer.cluster.made as made\n"
-        "honest = made.versions()\n"
-        "made.versions = lambda: {**honest, 'engine': '2'}\n"
+        "from optimizer.cluster import fingerprint\n"
+        "honest = fingerprint.versions()\n"
+        "fingerprint.versions = lambda: {**honest, 'engine': '2'}\n"
     )
     with begun(tmp_path, workers=0) as hosts:
         hosts.worker("--preload", tmp_path / "old.py", "--name", "hostB")
@@ -277,7 +277,7 @@ def test_encrypted_hosts_let_nobody_else_in(command, recorded, tmp_path):
         ours = ("--cluster", address, "--cluster-tls", own)
         told = command("judge", "latest", "--folds", "0", "--blocks", "0", "--null", "2", *ours)
         assert told.code == 0, told.err
-        patch.setattr("optimizer.cluster.hosts.CALL_S", 2.0)
+        patch.setattr("optimizer.cluster.dask_client.CALL_S", 2.0)
         theirs = ("--cluster", address, "--cluster-tls", others)
         plain = ("--cluster", address.replace("tls", "tcp"))
         for flags in (theirs, plain):

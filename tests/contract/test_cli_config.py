@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.cli.shared import ALL, DATA, MARKET, TRADES
 from optimizer.config.run_config import RunConfig, format_flag
-from optimizer.run import workflow
+from optimizer.run import runner
 from optimizer.run.task import prepare
 from tests.support.commands import SMALL
 
@@ -263,7 +263,7 @@ def test_too_little_memory_is_no_defect(command, monkeypatch):
     def exhausted(*args):
         raise MemoryError("Unable to allocate 72.8 TiB")
 
-    monkeypatch.setattr(workflow, "start_run", exhausted)
+    monkeypatch.setattr(runner, "start_run", exhausted)
     outcome = command("evolve")
     assert outcome.code == 2
     assert "not enough memory for this, ask for less (Unable to allocate 72.8 TiB)" in outcome.error

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from optimizer.run import columns, recorded_rows
+from optimizer.run import columns, indicator_snapshot
 from optimizer.store import RunStore
 from tests.support.commands import SMALL
 from tests.support.own_files import momentum_file
@@ -55,7 +55,7 @@ def kill_after(monkeypatch, module, name, calls):
 @pytest.mark.parametrize("calls", [0, 1])
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(columns, "write_whole"), (recorded_rows, "_write_row")],
+    [(columns, "write_whole"), (indicator_snapshot, "_write_row")],
     ids=["columns", "rows"],
 )
 def test_copies_are_completed_when_a_run_is_gone_on_with(
@@ -95,7 +95,7 @@ def test_rows_of_an_earlier_result_do_not_stay(command, search):
     assert command("evolve", "--resume", "latest", "--generations", "6").code == 0
     (run,) = Path("runs").iterdir()
     with RunStore.open(run) as store:
-        listed = recorded_rows.recorded_rows(store).rows
+        listed = indicator_snapshot.recorded_rows(store).rows
     assert {file.stem for file in (run / "rows").iterdir()} == set(listed)
 
 

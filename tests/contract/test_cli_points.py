@@ -12,8 +12,8 @@ from optimizer.report import gallery, grids
 from optimizer.report.charts import progress
 from optimizer.report.charts.chart import RED_TO_GREEN, TO_GREEN
 from optimizer.report.grids import MOST_RANGES, Candidates, choose_genes
-from optimizer.run.exported import recorded_individuals
 from optimizer.run.points import MOST_VALUES, build_grid, wants_more
+from optimizer.run.tables import recorded_individuals
 from optimizer.store import RunStore
 from tests.support.commands import SMALL
 

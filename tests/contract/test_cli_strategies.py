@@ -15,7 +15,7 @@ import pytest
 import optimizer
 from optimizer import load_run
 from optimizer.errors import ConfigError
-from optimizer.run import kept_rows, recorded_rows
+from optimizer.run import indicator_cache, indicator_snapshot
 from optimizer.run.header import recorded_front
 from optimizer.run.individuals import describe_individuals
 from optimizer.store import RunStore, find_run
@@ -149,7 +149,7 @@ def rounds_otherwise(own, monkeypatch):
 
     def other_machine():
         monkeypatch.setenv("OTHER", "0.0005")
-        monkeypatch.setattr(kept_rows, "_machine", lambda: "another")
+        monkeypatch.setattr(indicator_cache, "_machine", lambda: "another")
 
     return other_machine
 
@@ -214,7 +214,7 @@ def test_rows_without_room_are_recorded_by_their_digest(
     command, market, own, rounds_otherwise, monkeypatch
 ):
     """Which is told; a replay says that it reads its own."""
-    monkeypatch.setattr(recorded_rows, "MOST_BYTES", 1000)
+    monkeypatch.setattr(indicator_snapshot, "MOST_BYTES", 1000)
     found = command("evolve", "--data", market, "--strategy", own, *SMALL)
     assert re.search(
         r"note: of (\d+) rows of own indicators \1 are recorded by their digest alone \(all take "

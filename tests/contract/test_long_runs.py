@@ -8,8 +8,8 @@ from statistics import median
 import pytest
 
 from optimizer.config.run_config import RunConfig
+from optimizer.run.runner import Observer, record_bytes, start_run
 from optimizer.run.task import prepare
-from optimizer.run.workflow import Observer, record_bytes, start_run
 from optimizer.store import RunStore
 from tests.support.commands import write_market
 from tests.support.fresh import STATM, resident_bytes, run_fresh

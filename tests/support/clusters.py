@@ -14,8 +14,8 @@ import psutil
 
 from data import Bars
 from optimizer.cluster.address import parse_address
-from optimizer.cluster.hosts import Link
-from optimizer.run.evaluating import local_evaluator
+from optimizer.cluster.dask_client import Link
+from optimizer.run.evaluator import local_evaluator
 from optimizer.run.search import numbered_front
 from optimizer.search.evolution import front_hash
 from tests.support.evidence import planted

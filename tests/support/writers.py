@@ -13,9 +13,9 @@ from data.cache import PartBars, SeriesCache, SeriesKey
 from data.checks import VALUES
 from data.keep import keep_bars
 from data.mapped import map_bars, pack_bars, write_packed
-from optimizer.run import kept_rows
+from optimizer.run import indicator_cache
 from optimizer.run.columns import keep_columns
-from optimizer.run.kept_rows import RowCache
+from optimizer.run.indicator_cache import RowCache
 from optimizer.written import write_whole
 from strategy.series import Series
 from tests.support.kill import ENDLESS, say
@@ -67,7 +67,7 @@ def keep_row(folder, number):
     """A row of an own indicator, kept for the next run."""
     definition = dataclasses.replace(efficiency.own, kept=RowCache(folder))
     values, series = (2 + number % NAMES,), Series.of(market(0))
-    with mock.patch.object(kept_rows, "WORTH_S", -1e9):
+    with mock.patch.object(indicator_cache, "WORTH_S", -1e9):
         row = definition.row(series, values)
     assert row.tobytes() == efficiency.own.row(series, values).tobytes()
     # The next time it is written again.

@@ -20,8 +20,8 @@ from optimizer.cli.view import SearchView
 from optimizer.config.run_config import RunConfig
 from optimizer.run.problem import JustSearched
 from optimizer.run.progress import Progress
+from optimizer.run.runner import record_bytes
 from optimizer.run.task import prepare
-from optimizer.run.workflow import record_bytes
 from tests.support.commands import write_market
 
 NAN = float("nan")

@@ -10,11 +10,11 @@ import pytest
 from optimizer.cluster import cluster as module
 from optimizer.cluster.address import Address
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.hosts import Worker
+from optimizer.cluster.dask_client import Worker
 from optimizer.cluster.jobs import MOST_TRIES, FailedError, JobRequest, run_jobs
-from optimizer.cluster.keeping import Keep, Parcel, solve
+from optimizer.cluster.messages import JobResult, Made, Work
 from optimizer.cluster.searches import in_order
-from optimizer.cluster.work import JobResult, Made, Work
+from optimizer.cluster.worker_cache import Keep, Parcel, solve
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
 from tests.support.clusters import Hung
 from tests.support.evidence import planted
@@ -70,7 +70,7 @@ class Script:
             keep = self.keeps.setdefault(address, Keep())
             module_made = self.made[address]
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("optimizer.cluster.keeping.made_here", lambda: module_made)
+                patch.setattr("optimizer.cluster.worker_cache.made_here", lambda: module_made)
                 return address, solve(call.arguments[0], address, keep)
         return self.made[address]
 

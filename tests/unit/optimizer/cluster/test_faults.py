@@ -13,11 +13,11 @@ import pytest
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import JobRequest, run_jobs
-from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.sharded import on_shards, on_workers
+from optimizer.cluster.worker_cache import Parcel
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
-from optimizer.run.workflow import Observer, resume_run, start_run
+from optimizer.run.runner import Observer, resume_run, start_run
 from tests.support.clusters import (
     SERIES,
     Hung,
@@ -35,10 +35,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 BARS = planted(3, 300, 0)
 
 ANOTHER = """
-import optimizer.cluster.made as made
-honest = made.versions()
-made.versions = lambda: {**honest, "numpy": "0.1"}
-made._bits = lambda device: ("f" * 64, "cpu")
+from optimizer.cluster import fingerprint
+honest = fingerprint.versions()
+fingerprint.versions = lambda: {**honest, "numpy": "0.1"}
+fingerprint._bits = lambda device: ("f" * 64, "cpu")
 """
 TOLD = r"worker odd at 127\.0\.0\.1: numpy 0\.1, here .*, bits of the sample ffffffffffff, here"
 
@@ -187,7 +187,7 @@ def test_a_lost_scheduler_is_an_error_within_seconds(tmp_path):
                 list(running)
             assert time.monotonic() - began < 25
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("optimizer.cluster.hosts.CALL_S", 1.0)
+            patch.setattr("optimizer.cluster.dask_client.CALL_S", 1.0)
             with pytest.raises(SchedulerLostError, match="begin one with dask scheduler"):
                 joined(hosts)
 

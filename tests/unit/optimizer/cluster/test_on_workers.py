@@ -11,10 +11,10 @@ from data.mapped import put_down
 from engine.batch import Engine
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.keeping import Parcel
+from optimizer.cluster.messages import Lacks
 from optimizer.cluster.searches import ClusterSearches
 from optimizer.cluster.sharded import ShardedEngine, on_shards, on_workers
-from optimizer.cluster.work import Lacks
+from optimizer.cluster.worker_cache import Parcel
 from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan

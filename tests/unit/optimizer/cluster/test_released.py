@@ -11,13 +11,13 @@ from optimizer.cluster import cluster as cluster_module
 from optimizer.cluster import jobs
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.hosts import Link
+from optimizer.cluster.dask_client import Link
 from optimizer.cluster.jobs import JobRequest, run_jobs
-from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.measuring import measure_workers
+from optimizer.cluster.messages import JobResult
 from optimizer.cluster.searches import in_order
 from optimizer.cluster.sharded import on_workers
-from optimizer.cluster.work import JobResult
+from optimizer.cluster.worker_cache import Parcel
 from optimizer.errors import LostError, ReleasedError, SchedulerLostError
 from tests.support.clusters import Hung, begun, search_on_seven, searched
 

@@ -20,9 +20,9 @@ from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan
 from optimizer.run.header import recorded_task
 from optimizer.run.problem import JustSearched
+from optimizer.run.runner import Observer, start_run
 from optimizer.run.search import on_other_bars
 from optimizer.run.task import Task
-from optimizer.run.workflow import Observer, start_run
 from optimizer.store import RunStore
 from optimizer.store.files import DATABASE
 from optimizer.store.result import load_result

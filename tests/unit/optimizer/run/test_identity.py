@@ -23,8 +23,8 @@ from optimizer.run.identity import (
     require_identity,
     require_same,
 )
+from optimizer.run.runner import resume_run
 from optimizer.run.task import prepare
-from optimizer.run.workflow import resume_run
 from optimizer.store import RunStore
 from strategy import STRATEGIES, LessThan
 from strategy.conditions import AllOf

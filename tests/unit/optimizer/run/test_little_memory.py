@@ -14,7 +14,7 @@ from optimizer.judging.plan import Plan
 from optimizer.report import load_run
 from optimizer.report.page import page_html
 from optimizer.run.header import recorded_front
-from optimizer.run.workflow import Observer, start_run
+from optimizer.run.runner import Observer, start_run
 from tests.support.clusters import SERIES
 from tests.support.judging import SMALL, write_bars
 

@@ -12,8 +12,8 @@ from optimizer.errors import ConfigError
 from optimizer.run.header import build_run_header
 from optimizer.run.identity import build_identity
 from optimizer.run.markets import load_markets
+from optimizer.run.runner import Observer, start_run
 from optimizer.run.task import prepare
-from optimizer.run.workflow import Observer, start_run
 from tests.support.commands import write_market
 from tests.support.worlds import random_genomes
 

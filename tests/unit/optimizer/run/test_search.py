@@ -6,11 +6,11 @@ import pytest
 from data.bars import Window
 from optimizer.config.run_config import make_config
 from optimizer.report.run import evolve
-from optimizer.run.exported import newest_front
 from optimizer.run.header import recorded_task
 from optimizer.run.problem import EngineProblem, Trials
+from optimizer.run.runner import Observer, start_run
 from optimizer.run.search import on_other_bars, search
-from optimizer.run.workflow import Observer, start_run
+from optimizer.run.tables import newest_front
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore
 from tests.support.evidence import planted

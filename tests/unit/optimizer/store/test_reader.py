@@ -6,7 +6,7 @@ import re
 import pytest
 
 from optimizer import load_run
-from optimizer.run.exported import build_run_table
+from optimizer.run.tables import build_run_table
 from optimizer.store import RunStore
 from optimizer.store.reader import list_renames, rename_metrics
 from optimizer.store.result import load_result

@@ -3,7 +3,7 @@
 import pytest
 
 from optimizer.report.run import evolve
-from optimizer.run.workflow import Observer, resume_run
+from optimizer.run.runner import Observer, resume_run
 from optimizer.store import RunStore
 from optimizer.verifying.check import check_run
 from tests.support.evidence import planted

@@ -6,10 +6,10 @@ import pickle
 import numpy as np
 import pytest
 
-from optimizer.cluster import keeping
-from optimizer.cluster.keeping import Keep, Parcel, solve
-from optimizer.cluster.made import digest_folder
-from optimizer.cluster.work import JobResult, Lacks, Made, Work
+from optimizer.cluster import worker_cache
+from optimizer.cluster.fingerprint import digest_folder
+from optimizer.cluster.messages import JobResult, Lacks, Made, Work
+from optimizer.cluster.worker_cache import Keep, Parcel, solve
 from optimizer.errors import ConfigError
 from tests.support.clusters import Hung
 from tests.support.evidence import planted
@@ -22,7 +22,7 @@ HERE = Made({"engine": "4"}, "bits")
 @pytest.fixture(autouse=True)
 def _as_made_here(monkeypatch):
     """Nothing is compiled to say who this is."""
-    monkeypatch.setattr("optimizer.cluster.keeping.made_here", lambda: HERE)
+    monkeypatch.setattr("optimizer.cluster.worker_cache.made_here", lambda: HERE)
 
 
 def work(parcel, job=("echo", 1), **changes):
@@ -88,7 +88,7 @@ def test_other_bytes_are_refused(what):
 
 def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
     """Written once; who cannot read them lacks them still, and without a folder it is refused."""
-    monkeypatch.setattr(keeping, "MOST_CARRIED", 1000)
+    monkeypatch.setattr(worker_cache, "MOST_CARRIED", 1000)
     parcel = Parcel(SETUP)
     lacks = Lacks(tuple(parcel.bars))
     found = answered(parcel, lacks, Keep(), tmp_path / "large")
@@ -126,7 +126,7 @@ def test_only_so_many_setups_are_kept_and_bars_with_them():
 def test_who_would_find_other_bits_says_who_it_is(monkeypatch):
     """And does nothing; in words that name each version."""
     other = Made({"engine": "2", "numpy": "1"}, "others", device="cuda", host="b", cores=9)
-    monkeypatch.setattr("optimizer.cluster.keeping.made_here", lambda: other)
+    monkeypatch.setattr("optimizer.cluster.worker_cache.made_here", lambda: other)
     assert solve(work(Parcel(SETUP)), keep=Keep()) == other
     told = ("engine 2, here 4", "numpy 1, here none", "bits of the sample others, here bits")
     assert other.differences(HERE) == told

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from data.store import DIGEST_BYTES
-from optimizer.run import kept_rows
-from optimizer.run.kept_rows import RowCache, keeping_rows
+from optimizer.run import indicator_cache
+from optimizer.run.indicator_cache import RowCache, keeping_rows
 from strategy.errors import IndicatorError
 from strategy.proofs import prove_bounds, prove_causal
 from strategy.series import Series
@@ -25,7 +25,7 @@ SERIES = Series.of(BARS)
 @pytest.fixture(autouse=True)
 def keeps_all(monkeypatch):
     """Every row takes long enough, and nothing was asked yet."""
-    monkeypatch.setattr(kept_rows, "WORTH_S", -math.inf)
+    monkeypatch.setattr(indicator_cache, "WORTH_S", -math.inf)
     CALLS.clear()
     yield
     OUTSIDE[0] = 0.0
@@ -62,7 +62,7 @@ def test_whatever_decides_a_row_names_its_file(tmp_path, what, monkeypatch):
     if what == "libraries":
         own = dataclasses.replace(own, uses=(("scipy", "1"),))
     if what == "machine":
-        monkeypatch.setattr(kept_rows, "_machine", lambda: "another processor")
+        monkeypatch.setattr(indicator_cache, "_machine", lambda: "another processor")
     kept_in(tmp_path, own).row(series, values)
     assert len(CALLS) == 2
 
@@ -78,7 +78,7 @@ def test_a_series_is_told_apart_as_its_bars_are():
 
 def test_what_is_computed_faster_than_written_is_not_kept(tmp_path, monkeypatch):
     """A disk would be slower than the function."""
-    monkeypatch.setattr(kept_rows, "WORTH_S", 60.0)
+    monkeypatch.setattr(indicator_cache, "WORTH_S", 60.0)
     kept_in(tmp_path).row(SERIES, (3,))
     assert not list(tmp_path.iterdir())
 
@@ -110,7 +110,7 @@ def test_where_nothing_can_be_written_rows_are_computed(tmp_path):
 def test_what_was_not_used_for_longest_goes_first(tmp_path, monkeypatch):
     """But nothing that this process reads, and there are never more bytes than may be."""
     size = DIGEST_BYTES + 8 * len(SERIES)
-    monkeypatch.setattr(kept_rows, "MOST_BYTES", 3 * size)
+    monkeypatch.setattr(indicator_cache, "MOST_BYTES", 3 * size)
     for end in (398, 399, 400):
         kept_in(tmp_path).row(SERIES.until(end), (3,))
     here = kept_in(tmp_path)

@@ -13,9 +13,9 @@ import pytest
 from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError, listen
 
-from optimizer.cluster import hosts
+from optimizer.cluster import dask_client
 from optimizer.cluster.address import Address, parse_address
-from optimizer.cluster.hosts import Link
+from optimizer.cluster.dask_client import Link
 from optimizer.errors import ReleasedError, SchedulerLostError
 from tests.support.clusters import begun, own_workers, wait_for
 from tests.support.hostile import bounded_time
@@ -103,11 +103,11 @@ def test_a_result_that_its_worker_took_with_it_is_made_again():
 
 def test_a_port_that_says_nothing_is_no_scheduler(monkeypatch):
     """Who takes a connection and never answers is refused in time, in one line."""
-    monkeypatch.setattr(hosts, "CALL_S", 1.0)
+    monkeypatch.setattr(dask_client, "CALL_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = parse_address(f"tcp://127.0.0.1:{silent.getsockname()[1]}")
         with bounded_time(60), pytest.raises(SchedulerLostError, match="silent for 1 s"):
-            hosts.Link(address)
+            dask_client.Link(address)
 
 
 @contextmanager
@@ -147,10 +147,10 @@ def listening(greetings):
 @pytest.mark.parametrize("greetings", [0, 1, 2])
 def test_a_scheduler_that_falls_silent_after_its_greeting_is_lost(monkeypatch, greetings):
     """Whether it answers no question at all, the first one, or all but taking us in."""
-    monkeypatch.setattr(hosts, "CALL_S", 1.0)
+    monkeypatch.setattr(dask_client, "CALL_S", 1.0)
     refused = pytest.raises(SchedulerLostError, match=r"silent for 1 s|Timed out")
     with listening(greetings) as address, bounded_time(60), refused:
-        hosts.Link(parse_address(address))
+        dask_client.Link(parse_address(address))
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_a_scheduler_that_falls_silent_later_holds_up_no_question(tmp_path, monk
             "cancel": lambda: link.cancel([call]),
             "close": lambda: None,
         }
-        monkeypatch.setattr(hosts, "CALL_S", 1.0)
+        monkeypatch.setattr(dask_client, "CALL_S", 1.0)
         others.scheduler.send_signal(signal.SIGSTOP)
         with bounded_time(60), closing(link):
             if question == "workers":

@@ -11,7 +11,7 @@ from data import Window, load_bars
 from engine import ENGINE_VERSION
 from engine.batch import Engine
 from engine.runtime.machine import available_cores, read_package_version
-from optimizer.cluster.work import Made
+from optimizer.cluster.messages import Made
 from optimizer.search import SEARCH_VERSION
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream

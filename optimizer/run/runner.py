@@ -20,8 +20,7 @@ from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedErro
 from optimizer.run.causal import prove_front
 from optimizer.run.columns import keep_columns, lacks_columns, tell_changed_columns
 from optimizer.run.ended import Ended, describe_result
-from optimizer.run.evaluating import MakeEvaluator, TaskEvaluator, local_evaluator
-from optimizer.run.exported import resume_command
+from optimizer.run.evaluator import MakeEvaluator, TaskEvaluator, local_evaluator
 from optimizer.run.header import (
     build_run_header,
     changed_circumstances,
@@ -29,12 +28,13 @@ from optimizer.run.header import (
     task_to_resume,
 )
 from optimizer.run.identity import build_identity, require_identity, require_same
+from optimizer.run.indicator_snapshot import remove_unlisted_rows, write_rows
 from optimizer.run.problem import EngineProblem, Evaluator, JustSearched
 from optimizer.run.progress import WARMING, Mark, Progress, measure_progress
 from optimizer.run.recorded_code import trust_begun
 from optimizer.run.recorded_places import require_warm_start
-from optimizer.run.recorded_rows import remove_unlisted_rows, write_rows
 from optimizer.run.search import numbered_front
+from optimizer.run.tables import resume_command
 from optimizer.run.task import Task, check_limit_fits, prepare
 from optimizer.run.warm_start import hash_genomes, load_warm_start
 from optimizer.search.generation import Floats, Generation

@@ -11,10 +11,10 @@ from data import DataError
 from engine.errors import DeviceLostError
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreError
-from optimizer.run import evaluating, trust, workflow
+from optimizer.run import evaluator, runner, trust
 from optimizer.run.problem import EngineProblem
+from optimizer.run.runner import resume_run, start_run
 from optimizer.run.task import prepare
-from optimizer.run.workflow import resume_run, start_run
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore, list_runs
 from optimizer.store.result import FIGURES, load_result
@@ -430,7 +430,7 @@ def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
     def broken(*args):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(evaluating, "certify", broken)
+    monkeypatch.setattr(evaluator, "certify", broken)
     with pytest.raises(ZeroDivisionError):
         begin(config, Witness())
     assert list_runs(Path(config.runs))[0].status == "interrupted"
@@ -442,7 +442,7 @@ def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
     def lost(*args):
         raise DeviceLostError("the device failed 3 times in a row")
 
-    monkeypatch.setattr(evaluating, "certify", lost)
+    monkeypatch.setattr(evaluator, "certify", lost)
     witness = Witness()
     with pytest.raises(DeviceLostError, match=r"3 times in a row; .* go on with: python -m opt"):
         begin(config, witness)
@@ -457,7 +457,7 @@ def test_a_device_that_is_lost_at_the_start_leaves_no_run(config, monkeypatch):
     def lost(*args):
         raise DeviceLostError("the device failed")
 
-    monkeypatch.setattr(workflow.Task, "engine", lost)
+    monkeypatch.setattr(runner.Task, "engine", lost)
     witness = Witness()
     with pytest.raises(DeviceLostError, match=r"^the device failed$"):
         begin(config, witness)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from data import Bars
 from optimizer.errors import OptimizerError, StoreError
-from optimizer.run.kept_rows import row_bytes, with_own
+from optimizer.run.indicator_cache import row_bytes, with_own
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 from optimizer.store.files import ROW_FOLDER, open_plain
