@@ -18,8 +18,9 @@ from tests.support.comparisons import interpreted
     [
         (("seller_exhaustion", "mean_reversion", "paper"), "every bit equal", 2),
         (("stretches",), "trades in stretches", 1),
+        (("waves",), "every figure equal", 1),
     ],
-    ids=["shipped", "stretches"],
+    ids=["shipped", "stretches", "waves"],
 )
 def test_interpreted_kernels_equal_the_reference(parts, said, compared):
     """Rows, signals, trades and accumulators are equal in every bit."""

@@ -10,6 +10,7 @@ individuals, windows and padding are few; markets are as long as their lists nee
 
 import contextlib
 import sys
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -28,8 +29,13 @@ from engine.fast_case import find_fast_case
 from engine.indicators.cuda import tables
 from engine.indicators.plan import plan_rows
 from engine.reference import Reference
+from optimizer.judging.executors import ThisMachine
+from optimizer.judging.null import NullJob, NullSetup
+from optimizer.judging.waves import Waves
+from optimizer.judging.workers import Pool
 from strategy.errors import GeneError
 from tests.support.interpreter import repeat_nothing
+from tests.support.judging import task_on
 from tests.support.markets import (
     PAPER_SPEC,
     RUIN_COSTS,
@@ -207,6 +213,28 @@ def compare_shipped(spec, entry_delay):
     print(f"{spec.name}: {trades:.0f} trades, every bit equal")
 
 
+def compare_waves():
+    """Null searches in a wave of this machine's, of one window and of several as one account."""
+    spec = SHORT_SPECS["seller_exhaustion"]
+    bars = [make_bars(seed, 260 + 40 * seed) for seed in range(2)]
+    several = (Window(0, 0, 150), Window(0, 150, 260), Window(1, 20, 300))
+    few = {"population": 6, "generations": 1, "polish": 3, "min_trades": 0}
+    for task in (
+        task_on(bars[1], spec=spec, **few),
+        task_on(*bars, windows=several, spec=spec, over_windows="pooled", **few),
+    ):
+        jobs = [NullJob("shuffled", number) for number in range(1, 5)]
+        on_device = replace(task, config=task.config.model_copy(update={"device": "cuda"}))
+        with Pool() as pool:
+            here = ThisMachine(pool)
+            made = here.executor(NullSetup(on_device, "none"), 3, engine=on_device.engine())
+            assert isinstance(made, Waves)
+            found = dict(made.results(jobs))
+        assert found == {job: NullSetup(task, "none").run(job) for job in jobs}
+        assert len({one.strength for one in found.values()}) > 1
+    print("null searches in waves: every figure equal")
+
+
 def interpret():
     """Have the engine's cuda device be the interpreter, which looks up rows for few as well.
 
@@ -228,6 +256,7 @@ def interpret():
 
 PARTS = {
     "paper": compare_ruin_on_paper,
+    "waves": compare_waves,
     "stretches": lambda: compare_stretches(SHORT_SPECS["seller_exhaustion"]),
     **{
         name: partial(compare_shipped, spec, entry_delay)
