@@ -228,10 +228,10 @@ def scan(
         ParityError: When a row differs from the readable definition.
     """
     from optimizer.run.frames import for_a_while
-    from optimizer.trend_scan.question import Question
+    from optimizer.trend_scan.params import ScanParams
     from optimizer.trend_scan.scan import Ways, scan_by_settings
 
-    question = Question(parameters or {}, high, low, is_script)
+    question = ScanParams(parameters or {}, high, low, is_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
     source = "memory" if settings.get("bars") is not None else None
     with for_a_while(settings) as given:

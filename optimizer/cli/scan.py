@@ -52,12 +52,12 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     from optimizer.cli.scan_tables import encode_csv, encode_parquet, print_scan
     from optimizer.config.run_config import resolve_config
     from optimizer.shown import format_count
-    from optimizer.trend_scan.question import Question
+    from optimizer.trend_scan.params import ScanParams
     from optimizer.trend_scan.scan import Ways, scan_sources
     from optimizer.written import write_whole
 
     parameters = {**_read_parameters(genes, member), **parse_settings(set_)}
-    question = Question(parameters, high, low, as_script)
+    question = ScanParams(parameters, high, low, as_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
     drawn, page = _name_page(plot)
     settings = resolve_config(config, flags)
@@ -107,13 +107,13 @@ def _read_parameters(genes: Path | None, member: int | None) -> dict[str, float]
         ConfigError: When there are none in it, or the file cannot be read.
     """
     from optimizer.run.genes_file import chosen_individual
-    from optimizer.trend_scan.question import Question
+    from optimizer.trend_scan.params import ScanParams
 
     if genes is None:
         if member is not None:
             raise ConfigError("--member chooses from a file: add --genes")
         return {}
-    values, names = chosen_individual(genes, member), Question({}).names
+    values, names = chosen_individual(genes, member), ScanParams({}).names
     parameters = {name: value for name, value in values.items() if name in names}
     if not parameters:
         raise ConfigError(f"{genes}: holds no parameter of a trend, such as {names[0]}")

@@ -9,7 +9,7 @@ import numpy as np
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ParityError
 from optimizer.trend_scan.classes import Int8s
-from optimizer.trend_scan.question import Question
+from optimizer.trend_scan.params import ScanParams
 from optimizer.trend_scan.result import SymbolRow
 from strategy.genes import Floats
 from strategy.indicators import adaptive_trend as law
@@ -24,7 +24,7 @@ def draw_sample(names: Sequence[str], data_hash: str) -> list[str]:
     return order[: -(-len(names) // ONE_IN)]
 
 
-def check_rows(rows: Mapping[str, SymbolRow], question: Question, threads: int) -> None:
+def check_rows(rows: Mapping[str, SymbolRow], question: ScanParams, threads: int) -> None:
     """Replay rows by the readable definition, compiled in its own words.
 
     Raises:
@@ -51,7 +51,7 @@ def check_rows(rows: Mapping[str, SymbolRow], question: Question, threads: int) 
         )
 
 
-def _votes(close: Floats, question: Question, run: CompiledForm) -> Int8s:
+def _votes(close: Floats, question: ScanParams, run: CompiledForm) -> Int8s:
     """Votes of the families by the readable parts, [6, T]."""
     bases, (robustness, growth, decay, cutout) = question.parameters[:6], question.parameters[6:10]
     steps = run(law.compute_steps)(close, growth, decay, cutout)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from data.checks import Ints, format_time
 from optimizer.errors import ConfigError
 from optimizer.trend_scan.classes import DIRECTIONS, UNKNOWN, WORDS, Int8s, run_starts
-from optimizer.trend_scan.question import Question
+from optimizer.trend_scan.params import ScanParams
 from strategy.errors import unknown
 from strategy.genes import Floats
 from strategy.indicators.adaptive_trend import FAMILIES
@@ -148,7 +148,7 @@ class Scan:
         rows: The trends bar by bar, by name; too short ones have none.
     """
 
-    question: Question
+    question: ScanParams
     symbols: tuple[SymbolTrend, ...]
     too_short: tuple[TooShort, ...]
     changes: tuple[Change, ...]

@@ -24,9 +24,9 @@ from optimizer.run.sources import load_options, named_specs
 from optimizer.shown import format_count
 from optimizer.trend_scan.check import check_rows, draw_sample
 from optimizer.trend_scan.classes import classify_bars, find_directions
+from optimizer.trend_scan.history import Recalled, ScanHistory
 from optimizer.trend_scan.knobs import SCANNED
-from optimizer.trend_scan.memory import Recalled, ScanHistory
-from optimizer.trend_scan.question import Question
+from optimizer.trend_scan.params import ScanParams
 from optimizer.trend_scan.result import (
     Change,
     Scan,
@@ -70,7 +70,7 @@ class Ways:
 
 def scan_by_settings(
     settings: Mapping[str, object],
-    question: Question,
+    question: ScanParams,
     ways: Ways,
     *,
     is_kept: bool,
@@ -86,7 +86,7 @@ def scan_by_settings(
 
 def scan_sources(
     config: RunConfig,
-    question: Question,
+    question: ScanParams,
     ways: Ways,
     *,
     is_kept: bool,
@@ -124,7 +124,7 @@ def scan_sources(
     return replace(scan, seconds=time.perf_counter() - began)
 
 
-def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
+def scan_series(series: Sequence[Bars], question: ScanParams, ways: Ways) -> Scan:
     """The class of each series at its last closed bar, and since when.
 
     Raises:
@@ -195,7 +195,7 @@ def _select_bars(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
     return bars.cut(int(first), int(end)) if first < end else None
 
 
-def _build_row(known: Recalled, trend: Trend, question: Question) -> SymbolRow:
+def _build_row(known: Recalled, trend: Trend, question: ScanParams) -> SymbolRow:
     bounds = question.high, question.low
     return SymbolRow(
         symbol=known.name,

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from data import LoadOptions, load_bars
-from optimizer.trend_scan.question import Question
+from optimizer.trend_scan.params import ScanParams
 from optimizer.trend_scan.scan import Ways, scan_series
 from tests.support.worlds import make_bars
 
-DEFAULTS = Question({})
+DEFAULTS = ScanParams({})
 BOUNDS = (DEFAULTS.high, DEFAULTS.low)
 
 REAL = ("aapl_1h", "bifiusdt_5m", "btcusdt_1h", "gbpjpy_1h", "spy_1m", "uniusdt_15m")

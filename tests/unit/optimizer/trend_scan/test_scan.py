@@ -11,7 +11,7 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, ParityError
 from optimizer.trend_scan import scan as scan_module
 from optimizer.trend_scan.check import draw_sample
-from optimizer.trend_scan.question import Question
+from optimizer.trend_scan.params import ScanParams
 from optimizer.trend_scan.scan import Ways, scan_sources
 from tests.support.commands import write_market
 from tests.support.scanning import bits_of, pieces, real_series, scanned, symbol
@@ -86,7 +86,7 @@ def test_where_the_real_series_stand_now(real_folder):
 def test_longs_come_first_then_shorts_then_neutral_ones():
     """The strongest first, equal ones by name."""
     series = [symbol(f"S{seed:02d}", seed=seed) for seed in range(12)]
-    question = Question({}, 0.5, -0.5)
+    question = ScanParams({}, 0.5, -0.5)
     found = scanned(*series, replace(series[0], symbol="A"), question=question)
     told = [(one.class_, one.trend, one.symbol) for one in found.symbols]
     assert len({what for what, _, _ in told}) == 3
@@ -143,7 +143,7 @@ def test_a_scan_may_look_back_and_begin_later():
 
 def test_the_form_of_the_script_is_another_row():
     """Its own votes by default, its own values."""
-    script = Question({}, is_script=True)
+    script = ScanParams({}, is_script=True)
     assert script.parameters[10:12] == (49, -49)
     one, other = scanned(symbol()), scanned(symbol(), question=script)
     assert one.payload()["indicator"] == "adaptive_trend"
@@ -161,7 +161,7 @@ def test_history_lists_the_last_runs():
     assert last.trend == row.trend[one.since_bar]
     assert all(a.class_ != b.class_ for a, b in zip(one.history, one.history[1:], strict=False))
     assert scanned(symbol()).symbols[0].history == ()
-    whole = scanned(symbol(), question=Question({"cutout": 50}), history=10**6).symbols[0].history
+    whole = scanned(symbol(), question=ScanParams({"cutout": 50}), history=10**6).symbols[0].history
     assert sum(run.bars for run in whole) == 400 - 50
 
 
@@ -220,7 +220,7 @@ def test_a_single_wrong_bit_shows_nothing_and_keeps_nothing(wrong, monkeypatch, 
 def test_wrong_questions_are_refused(settings, thresholds, said):
     """With what is legal."""
     with pytest.raises(ConfigError, match=said):
-        Question(settings, *thresholds)
+        ScanParams(settings, *thresholds)
 
 
 def test_two_series_that_cannot_be_told_apart_are_refused():
@@ -259,6 +259,6 @@ def test_long_loads_are_told(tmp_path, monkeypatch):
         write_market(tmp_path / f"S{number}.csv", 60, seed=number)
     monkeypatch.setattr(scan_module, "LINE_EVERY_S", 0.0)
     config, said = RunConfig(data=f"csv:{tmp_path}"), []
-    found = scan_sources(config, Question({}), Ways(), is_kept=False, say=said.append)
+    found = scan_sources(config, ScanParams({}), Ways(), is_kept=False, say=said.append)
     assert said == [f"loaded {number} of 3 sources" for number in (1, 2, 3)]
     assert len(found.symbols) == 3

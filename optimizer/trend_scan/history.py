@@ -15,7 +15,7 @@ from data import Bars
 from data.checks import format_time
 from data.files import remove_drafts
 from data.store import DamagedError, note_use, read_sealed, remove_oldest, write_sealed
-from optimizer.trend_scan.question import Question
+from optimizer.trend_scan.params import ScanParams
 
 VERSION = 2
 """Another one wherever the form of files changes: older files are then not found."""
@@ -84,7 +84,7 @@ class ScanHistory:
         start: Where rows were asked to begin; other rows are another series.
     """
 
-    def __init__(self, folder: Path | None, question: Question, start: str | None) -> None:
+    def __init__(self, folder: Path | None, question: ScanParams, start: str | None) -> None:
         self._folder = folder
         self._question, self._start = question, start
         self._thresholds = f"{question.high!r} {question.low!r}"

@@ -1,4 +1,4 @@
-"""Question to every symbol: one set of parameters, and the thresholds of the classes."""
+"""Parameters of a scan: one set for every symbol, and the thresholds of the classes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ HIGH, LOW = 0.1, -0.1
 
 
 @dataclass(frozen=True)
-class Question:
+class ScanParams:
     """Parameters of the trend, and thresholds of its classes.
 
     Args:
@@ -26,7 +26,7 @@ class Question:
     Raises:
         ConfigError: When a parameter is unknown or not legal, or thresholds are not in order.
 
-    >>> Question({"ema_len": 21}).parameters[:3]
+    >>> ScanParams({"ema_len": 21}).parameters[:3]
     (21, 28, 28)
     """
 

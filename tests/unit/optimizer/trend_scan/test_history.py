@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from optimizer.trend_scan import memory as memory_module
-from optimizer.trend_scan.memory import build_key, with_told
-from optimizer.trend_scan.question import Question
+from optimizer.trend_scan import history as memory_module
+from optimizer.trend_scan.history import build_key, with_told
+from optimizer.trend_scan.params import ScanParams
 from tests.support.scanning import DEFAULTS, bits_of, scanned, symbol
 
 BARS = symbol(length=2000)
@@ -69,11 +69,11 @@ def test_a_file_under_the_name_of_another_is_noticed(tmp_path):
 def test_other_questions_have_classes_of_their_own(tmp_path):
     """Parameters, form, source, timeframe and a later start each decide a file; thresholds not."""
     scanned(symbol(), folder=tmp_path)
-    scanned(symbol(), folder=tmp_path, question=Question({}, 0.2, -0.2))
+    scanned(symbol(), folder=tmp_path, question=ScanParams({}, 0.2, -0.2))
     assert len(list(tmp_path.iterdir())) == 1
     others = [
-        {"question": Question({"ema_len": 27})},
-        {"question": Question({}, is_script=True)},
+        {"question": ScanParams({"ema_len": 27})},
+        {"question": ScanParams({}, is_script=True)},
         {"start": "1970-01-02"},
     ]
     for other in others:
@@ -90,7 +90,7 @@ def test_what_changed_since_the_last_scan_is_said(tmp_path):
     before = now.since_bar - 1
     first = scanned(symbol().until(before + 1), folder=tmp_path)
     assert (first.changes, first.compared) == ((), 0)
-    wide = Question({}, 1.0, -1.0)
+    wide = ScanParams({}, 1.0, -1.0)
     assert scanned(symbol(), folder=tmp_path, question=wide).compared == 0
     found = scanned(symbol(), folder=tmp_path)
     (change,) = found.changes
