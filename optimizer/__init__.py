@@ -127,8 +127,8 @@ def forecast(out: str | Path, **settings: "Unpack[ForecastKeywords]") -> "Foreca
     from optimizer.run.frames import for_a_while
 
     line = LiveLine()
-    with for_a_while(settings) as given:
-        made = forecast_by_settings(Path(out), given, line.train)
+    with for_a_while(settings) as loaded:
+        made = forecast_by_settings(Path(out), loaded, line.train)
     line.end()
     return made
 
@@ -234,8 +234,8 @@ def scan(
     question = ScanParams(parameters or {}, high, low, is_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
     source = "memory" if settings.get("bars") is not None else None
-    with for_a_while(settings) as given:
-        return scan_by_settings(given, question, ways, is_kept=is_kept, source=source)
+    with for_a_while(settings) as loaded:
+        return scan_by_settings(loaded, question, ways, is_kept=is_kept, source=source)
 
 
 def __dir__() -> list[str]:
@@ -245,14 +245,18 @@ def __dir__() -> list[str]:
 
 def _name_settings(function: Callable[..., object], keywords: type) -> None:
     """Give a function a signature in which its settings have names, for shells that complete."""
-    own = signature(function)
-    named = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    declared = signature(function)
+    named = [
+        parameter
+        for parameter in declared.parameters.values()
+        if parameter.kind is not Parameter.VAR_KEYWORD
+    ]
     settings = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=Ellipsis)
         for name in keywords.__annotations__
-        if name not in own.parameters
+        if name not in declared.parameters
     ]
-    vars(function)["__signature__"] = own.replace(parameters=[*named, *settings])
+    vars(function)["__signature__"] = declared.replace(parameters=[*named, *settings])
 
 
 if not IS_PROGRAM:

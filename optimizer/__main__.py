@@ -65,11 +65,11 @@ def main(arguments: list[str] | None = None) -> int:
     """
     if arguments is not None:
         return _run(arguments, None)
-    own = sys.argv[1:]
+    process_arguments = sys.argv[1:]
     # Where a person's compiled code never returns; as `strategy.watched` reads it.
     os.environ["OPTIMIZER_MAY_BE_ENDED"] = "1"
-    code = _run(own, own)
-    if code == FAILED_DEVICE or "--debug" not in own:
+    code = _run(process_arguments, process_arguments)
+    if code == FAILED_DEVICE or "--debug" not in process_arguments:
         _end_at_once(code)
     return code
 

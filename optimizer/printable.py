@@ -52,9 +52,9 @@ def clean_values(value: object) -> object:
     if isinstance(value, str):
         return value if value.isprintable() else clean_text(value.replace("\n", " "), "\t")
     if isinstance(value, Mapping):
-        return {clean_values(key): clean_values(one) for key, one in value.items()}
+        return {clean_values(key): clean_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [clean_values(one) for one in value]
+        return [clean_values(item) for item in value]
     return value
 
 

@@ -39,10 +39,10 @@ def write_whole(path: Path, content: str | bytes, *, may_follow: bool = True) ->
 def is_stream(path: Path) -> bool:
     """Whether a path names what cannot be replaced by a file: a device, a pipe, our own output."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return False
-    return not stat.S_ISREG(found.st_mode) or _is_output(found)
+    return not stat.S_ISREG(status.st_mode) or _is_output(status)
 
 
 def _write_device(path: Path, payload: bytes) -> None:

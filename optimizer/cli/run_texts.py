@@ -140,7 +140,7 @@ def print_importance(path: Path, *, as_json: bool) -> None:
 
 
 def write_table(name: str, to: Path, runs: Path, *, what: What, sample: int) -> str:
-    """Write what a run recorded to a file, of the kind that its name says."""
+    """Write what a run recorded to a file, of the kind of its ending."""
     if to.suffix != STUDY and to.suffix not in WRITERS:
         known = ", ".join([*WRITERS, STUDY])
         raise ConfigError(f"{to}: unknown kind of file; name it {known}; or .py, .pine with --as")

@@ -83,7 +83,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
 
 
 def _all_individuals(store: RunStore, front: Population) -> Recorded:
-    """Everybody who is recorded, and after them those that only polishing found."""
+    """All recorded individuals, and after them those that only polishing found."""
     recorded = recorded_individuals(store)
     known = {genome.tobytes() for genome in recorded.population.genomes}
     is_new = np.array([genome.tobytes() not in known for genome in front.genomes], np.bool_)

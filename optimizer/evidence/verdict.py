@@ -1,7 +1,7 @@
 """One grade and one sentence from the facts: is it more than luck?
 
-The first grade that applies is given. Whatever is said is about the pick, or about this way of
-searching; nothing is said that the facts do not show. House rules, calibrated on markets of noise
+The first grade that applies is given. Its sentence is about the pick, or about this way of
+searching, and claims no more than the facts show. House rules, calibrated on markets of noise
 and on planted ones.
 """
 

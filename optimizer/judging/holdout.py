@@ -115,17 +115,17 @@ def measure_held_out(
         looks: At these bars.
     """
     markets = task.markets
-    ledgers, places = engine.trades(pick.genome), markets.places("held_out")
+    ledgers, window_indices = engine.trades(pick.genome), markets.places("held_out")
     unseen = measure_out_of_sample(
-        [ledgers[place] for place in places], markets.series, markets.held_out
+        [ledgers[index] for index in window_indices], markets.series, markets.held_out
     )
     described = describe_individuals(task, engine, genomes)
     return HeldOutRecord(
         looks=looks,
         trades=unseen.trades,
         closing_days=unseen.closing_days,
-        members=tuple(one.held_out for one in described if one.held_out is not None),
-        by_window=tuple(one.by_window for one in described),
+        members=tuple(member.held_out for member in described if member.held_out is not None),
+        by_window=tuple(member.by_window for member in described),
         **numbers(mean_r=unseen.mean_r, psr=unseen.psr),
     )
 
@@ -138,7 +138,9 @@ def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> li
     """
     if not task.markets.held_out:
         raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
-    known = list_known_looks(store, [one for one in result.data.windows if one.is_held_out])
+    known = list_known_looks(
+        store, [window for window in result.data.windows if window.is_held_out]
+    )
     for look in known:
         is_own = look.front == result.front_hash
         if is_own and look.member is not None and look.member != pick.member:
@@ -152,7 +154,9 @@ def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> li
 def count_looks(store: RunStore) -> int:
     """Number of looks that a run itself knows of, in whatever folder; 0 before the first."""
     judged = [Judgement.read(row).held_out for name, row in store.evidence if name == JUDGEMENT]
-    return max((count_opened_looks(store), *(one.looks for one in judged if one is not None)))
+    return max(
+        (count_opened_looks(store), *(record.looks for record in judged if record is not None))
+    )
 
 
 def count_opened_looks(store: RunStore) -> int:
@@ -171,7 +175,7 @@ def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> l
     """
     bars = list_bar_ranges(windows)
     listed = _read_looks(store.path.parent / LOOKS)
-    found = [Look(look.front, look.member) for look in listed if overlap(look.bars, bars)]
+    looks = [Look(look.front, look.member) for look in listed if overlap(look.bars, bars)]
     for folder in list_run_folders(store.path.parent):
         # A run that cannot be read has shown no held-out bar since.
         with contextlib.suppress(StoreError), RunStore.open(folder) as other:
@@ -180,9 +184,9 @@ def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> l
             if result is None or not overlap(_list_held_out_ranges(result), bars):
                 continue
             for row in opened:
-                found.append(Look(row.front, row.member))
-                found += [Look(front) for front in row.fronts]
-    return found
+                looks.append(Look(row.front, row.member))
+                looks += [Look(front) for front in row.fronts]
+    return looks
 
 
 def record_look(
@@ -214,12 +218,14 @@ def record_look(
             seen = {look.front for look in looks if overlap(look.bars, bars)}
             members = {look.front: look.member for look in known if look.member is not None}
             fronts = dict.fromkeys((front, *(look.front for look in known)))
-            new = [one for one in fronts if one not in seen]
+            new = [other_front for other_front in fronts if other_front not in seen]
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            for one in new:
-                member = members.get(one)
+            for other_front in new:
+                member = members.get(other_front)
                 looks.append(
-                    NotedLook(content=content, bars=bars, front=one, when=now, member=member)
+                    NotedLook(
+                        content=content, bars=bars, front=other_front, when=now, member=member
+                    )
                 )
             if new:
                 listed = [look.payload() for look in looks]
@@ -240,7 +246,7 @@ def count_searches(store: RunStore, result: RunResult) -> int:
 
 def _count_sibling_searches(path: Path, result: RunResult) -> int:
     """Number of fronts of finished runs beside a run that searched bars that it searched too."""
-    own = _list_searched_ranges(result)
+    searched = _list_searched_ranges(result)
     fronts = {result.front_hash}
     for folder in list_run_folders(path.parent):
         if folder == path:
@@ -251,31 +257,33 @@ def _count_sibling_searches(path: Path, result: RunResult) -> int:
         except StoreError:
             # A run that cannot be read was searched all the same, on bars that are not known.
             continue
-        if other is not None and overlap(_list_searched_ranges(other), own):
+        if other is not None and overlap(_list_searched_ranges(other), searched):
             fronts.add(other.front_hash)
     return len(fronts)
 
 
 def list_bar_ranges(windows: Iterable[WindowDescription]) -> tuple[Range, ...]:
     """Ranges of bars of windows, as looks are noted and `overlap` takes them."""
-    return tuple(Range(one.symbol, one.first, one.last) for one in windows)
+    return tuple(Range(window.symbol, window.first, window.last) for window in windows)
 
 
 def overlap(some: Sequence[Range], others: Sequence[Range]) -> bool:
     """Whether ranges of bars of one symbol share a time; ISO times are in order as texts."""
     return any(
-        one.symbol == other.symbol and one.first <= other.last and other.first <= one.last
-        for one in some
-        for other in others
+        bars.symbol == other_bars.symbol
+        and bars.first <= other_bars.last
+        and other_bars.first <= bars.last
+        for bars in some
+        for other_bars in others
     )
 
 
 def _list_searched_ranges(result: RunResult) -> tuple[Range, ...]:
-    return list_bar_ranges(one for one in result.data.windows if not one.is_held_out)
+    return list_bar_ranges(window for window in result.data.windows if not window.is_held_out)
 
 
 def _list_held_out_ranges(result: RunResult) -> tuple[Range, ...]:
-    return list_bar_ranges(one for one in result.data.windows if one.is_held_out)
+    return list_bar_ranges(window for window in result.data.windows if window.is_held_out)
 
 
 def _read_looks(path: Path) -> list[NotedLook]:

@@ -48,7 +48,7 @@ def build_causal_record(
         # Memory may not hold it beside the next one.
         del share
         trades += sum(len(ledger) for of_member in whole for ledger in of_member)
-        for number, window in enumerate(windows[place] for place in window_indices):
+        for number, window in enumerate(windows[index] for index in window_indices):
             ledgers = dict(zip(traced, (of_member[number] for of_member in whole), strict=True))
             ends = choose_cuts(window, list(ledgers.values()))
             differ = _find_differences(task, engine, (window, ends), genomes, ledgers)

@@ -54,8 +54,8 @@ def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
         neighbours=len(near),
         costs=evaluate_costs(ledgers, task.costs),
         charged_bp=task.costs.per_side * 10_000,
-        left_out={name: encode_figure(one) for name, one in left_out.items()},
-        drawdowns=tuple(encode_figure(one) for one in falls),
+        left_out={name: encode_figure(figure) for name, figure in left_out.items()},
+        drawdowns=tuple(encode_figure(figure) for figure in falls),
         checks=checks,
         **numbers(
             plateau=plateau,

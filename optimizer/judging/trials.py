@@ -72,7 +72,7 @@ def build_daily_columns(
         daily = daily_returns(share.ledgers(whole), share.series, share.windows, days, daily)
         # Memory may not hold it beside the next one.
         del share
-    columns = {genome.tobytes(): place for place, genome in enumerate(whole)}
+    columns = {genome.tobytes(): index for index, genome in enumerate(whole)}
     each, members, begun = (
         daily[:, [columns[genome.tobytes()] for genome in some]] for some in (used, front, first)
     )

@@ -169,21 +169,29 @@ def _count_days(windows: Sequence[WindowDescription]) -> int:
 
 def _find_strongest(result: RunResult) -> PickRecord | None:
     """Member of greatest strength, by the metrics of the result."""
-    strengths = [one.metrics.get("strength") for one in result.front]
-    genomes = [list(one.genes.values()) for one in result.front]
-    known = np.array([np.nan if one is None else one for one in strengths], np.float64)
-    place = find_strongest(known, np.array(genomes, np.float64))
-    if place is None:
+    strengths = [candidate.metrics.get("strength") for candidate in result.front]
+    genomes = [list(candidate.genes.values()) for candidate in result.front]
+    known = np.array(
+        [np.nan if candidate is None else candidate for candidate in strengths], np.float64
+    )
+    index = find_strongest(known, np.array(genomes, np.float64))
+    if index is None:
         return None
-    one = result.front[place]
+    candidate = result.front[index]
     by_window = [
         count or 0
-        for count, window in zip(one.by_window.get("trades", ()), result.data.windows, strict=False)
+        for count, window in zip(
+            candidate.by_window.get("trades", ()), result.data.windows, strict=False
+        )
         if not window.is_held_out
     ]
-    trades = sum(by_window) if by_window else one.metrics["trades"] or 0
+    trades = sum(by_window) if by_window else candidate.metrics["trades"] or 0
     return PickRecord(
-        place, one.genes, strengths[place], int(trades), mean_r=one.metrics.get("mean_r")
+        index,
+        candidate.genes,
+        strengths[index],
+        int(trades),
+        mean_r=candidate.metrics.get("mean_r"),
     )
 
 

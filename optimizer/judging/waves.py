@@ -15,7 +15,7 @@ MOST_MARKETS = 32
 
 
 def plan_waves(task: Task, jobs: int) -> int:
-    """How many of so many null searches are made together on the task's device; says so."""
+    """Number of null searches, of so many, that are made together on the task's device; logged."""
     device = task.device()
     size = min(jobs, MOST_MARKETS, count_markets_that_fit(task, device))
     log.info(

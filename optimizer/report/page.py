@@ -68,7 +68,7 @@ def write_report(run: Tables, path: Path | None = None, member: int | None = Non
 
 
 def renew_report(run: Tables) -> Path | None:
-    """Write a run's report anew where it has one, which says what an older judgement found."""
+    """Write a run's report anew where it has one, which shows an older judgement."""
     return write_report(run) if (run.path / REPORT).is_file() else None
 
 

@@ -135,7 +135,7 @@ Asking = Generator[Question, Answer, Result]
 
 
 def answer(engine: Evaluator, asked: Question) -> Answer:
-    """What an engine says of all its windows."""
+    """Accumulators of an engine over all its windows."""
     if asked.pools:
         return Answer(*engine.evaluate_account(asked.genomes))
     return Answer(engine.evaluate(asked.genomes), None)

@@ -55,7 +55,7 @@ def evaluate_genomes(problem: Problem, genomes: Floats) -> Evaluation:
 
 
 def no_evaluation(n_objectives: int) -> Evaluation:
-    """The evaluation of nobody."""
+    """Evaluation of no individual."""
     return Evaluation(np.empty((0, n_objectives)), np.empty(0), np.empty(0, dtype=np.int16))
 
 

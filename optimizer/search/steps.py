@@ -1,4 +1,4 @@
-"""From one generation to the next: newcomers are bred, judged by somebody else, and chosen from."""
+"""Steps of a generation: variation, evaluation by the caller, selection."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -87,7 +87,7 @@ def _list_mappings(value: object) -> list[Record]:
 
 
 def _parse_symbol(data: object) -> tuple[str, ...]:
-    """The one symbol in what an older header says of its bars, such as ``BTC/USDT 15m``."""
+    """The one symbol in the bars of an older header, such as ``BTC/USDT 15m``."""
     name = data.rpartition(" ")[0] if isinstance(data, str) else ""
     return () if not name or re.search(r"^\d+ symbols|,$", name) else (name,)
 

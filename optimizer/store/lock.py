@@ -1,8 +1,8 @@
 """One run, one owner: a kernel lock on the run's directory, held for the life of the owner.
 
 The lock is on the directory and not on a file in it, so that no run can be stolen by deleting a
-"stale" file. It is gone the instant that its owner is, however it ended. `owner.lock` only says who
-that is, and how much was last known to be on disk: if the database knows less, something was lost.
+"stale" file. It is gone the instant that its owner is, however it ended. `owner.lock` only names
+the owner, and how much was last known to be on disk: if the database has less, some was lost.
 
 A process that replaces its program keeps the lock: the descriptor that holds it stays open, and an
 environment variable gives its number to the new program, which is the only one that reads it.

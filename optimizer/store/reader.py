@@ -1,4 +1,4 @@
-"""Reading a run: while somebody writes it, after it ended, or what damage has left of it."""
+"""Reader of a run: while it is written, after it ended, or of what damage has left."""
 
 import os
 import re

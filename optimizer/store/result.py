@@ -41,13 +41,13 @@ class WindowDescription(Payload):
     """A window of bars [start, end)."""
 
     symbol: str
-    sample: str  # what it is for, as `shown.SAMPLES` says
+    sample: str  # its purpose, one of `shown.SAMPLES`
     start: int
     end: int  # the bar after the last
     first: str
     last: str
     bars: int
-    label: str = ""  # what to call it; the symbol where that says enough
+    label: str = ""  # its name; the symbol where that is enough
     # How many of its bars have no volume; None where a version did not count.
     silent: int | None = None
     gaps: int | None = None  # steps longer than a bar that end in it
@@ -150,7 +150,7 @@ class RunResult(Payload):
     data_hash: str
     certificate: Certificate
     device: DeviceUsed
-    hypervolume: float = 0.0  # what the front dominates, as `Generation` says
+    hypervolume: float = 0.0  # of the front, as in `Generation`
     stopped_by: str = "generations"
     # Individuals that the whole search evaluated, by whatever processes, repeats and those of
     # the polish among them; 0 where a version did not count.

@@ -240,7 +240,7 @@ def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
     members = find_front(population)
     whole_sha, front_sha = taken.columns.digests()
     if len(members) == len(population):
-        # Before long everybody is on the front: those bytes are there, and hashed, already.
+        # Before long all are on the front: those bytes are there, and hashed, already.
         packed = taken.columns._replace(state=b"")
     else:
         packed = pack(population.take(members))

@@ -26,7 +26,7 @@ BARS = 30
 """Of a histogram."""
 
 PATTERNS = {"shuffled": (BLUE, ""), "mirrored": (ORANGE, "/")}
-"""Colour and hatching of each kind of null market: neither alone tells them apart."""
+"""Colour and hatching of each kind of null market: both together are distinct."""
 
 
 def null_strengths(null: NullRecord, pick_strength: Number) -> Chart:
