@@ -170,7 +170,7 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
         planned = reader.planned
         result = reader.result
         generations = len(reader.generations())
-        damaged = "; ".join(dict.fromkeys((*reader.recover().warnings, *reader.losses())))
+        damaged = "; ".join(dict.fromkeys((*reader.recover().warnings, *reader.find_losses())))
         judgement = _read_newest_judgement(reader)
         verdict = _read_text(mapping_or_empty(judgement.get("verdict")), "grade")
         answer = read_answer(header, result, judgement)

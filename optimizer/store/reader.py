@@ -85,7 +85,7 @@ class Reader:
             self.payload = read_header(self._connection, self.database)
             self.format, header = _split_header(self.payload, self.database)
             self._renames = list_renames(header)
-            self.header = self._present(header)
+            self.header = self._rename_metrics(header)
         except BaseException:
             self._connection.close()
             raise
@@ -136,11 +136,11 @@ class Reader:
         with self._snapshot():
             return recover(self._connection, sha256(self.payload), noted)
 
-    def losses(self) -> tuple[str, ...]:
+    def find_losses(self) -> tuple[str, ...]:
         """Losses of all that was recorded, a line each, as far as its owner noted it."""
         noted = read_owner(self.path)
         with self._snapshot(), _name_damaged(self.database):
-            return find_losses(self._connection, self._chain(), noted)
+            return find_losses(self._connection, self._follow_chain(), noted)
 
     def count_rows(self) -> dict[str, int]:
         """Rows of result, evidence and resumptions, by table."""
@@ -154,7 +154,7 @@ class Reader:
             StoreError: When one cannot be read.
         """
         with self._snapshot(), _name_damaged(self.database):
-            return tuple(self._decode_summary(digests) for digests in self._chain().rows)
+            return tuple(self._decode_summary(digests) for digests in self._follow_chain().rows)
 
     def generation(self, number: int) -> Generation:
         """A whole generation.
@@ -163,7 +163,7 @@ class Reader:
             StoreError: When it was not recorded, not kept, or is damaged.
         """
         with self._snapshot(), _name_damaged(f"{self.path.name}, generation {number}"):
-            return load_generation(self._connection, self._chain().row(number))
+            return load_generation(self._connection, self._follow_chain().row(number))
 
     def front(self, number: int) -> Population:
         """Feasible individuals of a generation that none dominates, in order of survival.
@@ -172,7 +172,7 @@ class Reader:
             StoreError: When it was not recorded, not kept, or is damaged.
         """
         with self._snapshot(), _name_damaged(f"{self.path.name}, generation {number}"):
-            digests = self._chain().row(number)
+            digests = self._follow_chain().row(number)
             if digests.kept == "summary":
                 raise ValueError("only its summary was kept")
             columns = load_columns(self._connection, digests)
@@ -190,10 +190,10 @@ class Reader:
             recorded = read_result(self._connection)
             if recorded is None:
                 return None
-            chain = self._chain()
+            chain = self._follow_chain()
             if not _is_following(recorded, chain):
                 raise ValueError(f"{NOT_FOLLOWING}: {chain.broken or 'it was changed afterwards'}")
-            return self._present(_read_mapping(recorded[0]))
+            return self._rename_metrics(_read_mapping(recorded[0]))
 
     @property
     def evidence(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
@@ -203,7 +203,7 @@ class Reader:
             StoreError: When it is damaged, or does not follow from the result.
         """
         with self._snapshot(), _name_damaged(self.database):
-            return tuple((name, _read_mapping(row)) for name, row in self._evidence())
+            return tuple((name, _read_mapping(row)) for name, row in self._read_evidence())
 
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
@@ -220,14 +220,14 @@ class Reader:
         noted = read_owner(self.path)
         with self._snapshot():
             lines = [f"database: {line}" for line in check_integrity(self._connection)]
-            chain = self._chain()
+            chain = self._follow_chain()
             lines.extend(find_losses(self._connection, chain, noted))
-            lines.extend(self._row_problems(chain))
-            lines.extend(self._result_problems(chain))
+            lines.extend(self._list_row_problems(chain))
+            lines.extend(self._list_result_problems(chain))
             lines.extend(_list_resumption_problems(read_resumptions(self._connection)))
         return lines
 
-    def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
+    def _rename_metrics(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
         return rename_metrics(recorded, self._renames) if self._renames else recorded
 
     def _decode_summary(self, digests: Digests) -> GenerationSummary:
@@ -235,10 +235,10 @@ class Reader:
             summary = digests.decode_summary()
         except ValueError as error:
             raise ValueError(f"generation {digests.number}: {error}") from None
-        named = self._present({"rejected": summary.rejected})["rejected"]
+        named = self._rename_metrics({"rejected": summary.rejected})["rejected"]
         return replace(summary, rejected=named) if isinstance(named, Mapping) else summary
 
-    def _row_problems(self, chain: Chain) -> Iterator[str]:
+    def _list_row_problems(self, chain: Chain) -> Iterator[str]:
         for digests in chain.rows:
             try:
                 load_columns(self._connection, digests)
@@ -246,24 +246,24 @@ class Reader:
             except ValueError as error:
                 yield f"generation {digests.number}: {error}"
 
-    def _result_problems(self, chain: Chain) -> Iterator[str]:
+    def _list_result_problems(self, chain: Chain) -> Iterator[str]:
         try:
             recorded = read_result(self._connection)
             if recorded is not None:
                 _read_mapping(recorded[0])
                 if not _is_following(recorded, chain):
                     yield NOT_FOLLOWING
-            self._evidence()
+            self._read_evidence()
         except (sqlite3.Error, ValueError) as error:
             yield f"result: {error}"
 
-    def _evidence(self) -> list[tuple[str, bytes]]:
+    def _read_evidence(self) -> list[tuple[str, bytes]]:
         recorded = read_result(self._connection)
         if recorded is None or not has_evidence(self._connection):
             return []
         return read_evidence(self._connection, recorded[1])
 
-    def _chain(self) -> Chain:
+    def _follow_chain(self) -> Chain:
         """The chain, followed anew only after a commit since the last time."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if self._followed is None or self._followed[0] != version:

@@ -65,7 +65,7 @@ class RunStore(Reader):
             self._warn((f"removed what {swept} interrupted starts of runs had left",))
         if lock is not None:
             self._take_up(lock)
-        self._warn(self.losses())
+        self._warn(self.find_losses())
 
     @classmethod
     def create(

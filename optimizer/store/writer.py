@@ -108,7 +108,7 @@ class Writer:
         recovery, rows = reader.recover(), reader.count_rows()
         if (recovery.chain, rows) == (self._committer.chain, self._committer.rows):
             return
-        lines = [*recovery.warnings, *reader.losses()] or ["rows differ from those recorded"]
+        lines = [*recovery.warnings, *reader.find_losses()] or ["rows differ from those recorded"]
         raise DisturbedError(
             f"{reader.database} does not hold what was recorded ({lines[0]}): another program "
             f"changed it while it was written; see runs verify {shlex.quote(str(reader.path))}"

@@ -108,10 +108,10 @@ def test_what_a_next_owner_takes_away_is_no_loss(path):
     with RunStore.open(path, writable=True) as store:
         store.record(made(2))
         store.flush()
-        assert (store.losses(), read_owner(path).rows["evidence"]) == ((), 3)
+        assert (store.find_losses(), read_owner(path).rows["evidence"]) == ((), 3)
         store.finish({"front": [1]})
         assert read_owner(path).rows["evidence"] == 0
-        assert (store.losses(), store.verify(), store.warnings) == ((), [], ())
+        assert (store.find_losses(), store.verify(), store.warnings) == ((), [], ())
 
 
 def test_evidence_that_was_lost_with_the_log_is_said(path, tmp_path):
