@@ -3,11 +3,11 @@
     python -m tests.bench.calibration --edge 0 --seeds 5000:5300 --kept FILE [--processes 2]
     python -m tests.bench.calibration --series SPY.parquet --seeds 7000:7010 --kept FILE
 
-Each seed makes a market: a planted one (`tests.support.evidence.planted`), or the first shuffled
-copy of a file's bars. It is searched once, and then the same search is made on its shuffled bars,
-and where those do not say luck on its mirrored ones, until the first that does as well. Folds are
-left out: a market that is not luck is "found". The setting is that of the law of evidence,
-section 7.
+Each seed makes a market: a planted one (`tests.support.evidence.make_planted_market`), or the first
+shuffled copy of a file's bars. It is searched once, and then the same search is made on its
+shuffled bars, and where those do not say luck on its mirrored ones, until the first that does as
+well. Folds are left out: a market that is not luck is "found". The setting is that of the law of
+evidence, section 7.
 
 A line of JSON a market goes to the file as it ends; what stands there is not searched again.
 """
@@ -26,8 +26,8 @@ from optimizer.evidence.verdict import FEWEST_SEARCHES
 from optimizer.judging.null import KINDS, NullJob, NullSetup
 from optimizer.judging.pick import select_pick
 from optimizer.run.search import search
-from tests.support.evidence import planted
-from tests.support.judging import task_on
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task
 
 SETTINGS = {
     "objectives": "strength,total_return,max_drawdown",
@@ -44,7 +44,7 @@ LENGTH, STOP_AFTER = 8760, 1
 def market(kind: float | Path, seed: int) -> Bars:
     """A planted market of an edge, or a shuffled copy of a file's bars."""
     if not isinstance(kind, Path):
-        return planted(seed, LENGTH, kind)
+        return make_planted_market(seed, LENGTH, kind)
     bars = load_bars(str(kind), LoadOptions(dedupe=True))
     return NullMarkets([bars], [Window.whole(bars)], seed, "none").shuffle_market(1)[0]
 
@@ -56,7 +56,7 @@ def named(kind: float | Path) -> dict[str, object]:
 
 def judged(seed: int, kind: float | Path, searches: int = FEWEST_SEARCHES) -> dict[str, object]:
     """What a market is called, and from which null searches."""
-    task = task_on(market(kind, seed), **SETTINGS)
+    task = make_task(market(kind, seed), **SETTINGS)
     engine = task.engine()
     front = search(task, engine).front
     row: dict[str, object] = {"seed": seed, **named(kind), "members": len(front)}

@@ -29,9 +29,9 @@ from optimizer.cluster.worker_cache import Parcel
 from optimizer.judging.judge import judge_run
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan
-from tests.support.clusters import Hung, begun, own_workers, search_on_seven, searched
-from tests.support.evidence import planted
-from tests.support.judging import recorded_run, task_on
+from tests.support.clusters import Hung, begin_cluster, own_workers, run_search, search_on_seven
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task, recorded_run
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def main():
 def tasks():
     """What a job costs that does nothing."""
     with Cluster(parse_address("local:2")) as cluster:
-        parcel = Parcel(Hung(planted(1, 300, 0)))
+        parcel = Parcel(Hung(make_planted_market(1, 300, 0)))
         asked = [JobRequest(n, f"job {n}", parcel, ("echo", n)) for n in range(500)]
         list(run_jobs(cluster, asked[:8]))
         each = []
@@ -92,7 +92,7 @@ def null():
     """A null of 200 searches by the local pool, by one worker and by two, in turns."""
     with tempfile.TemporaryDirectory() as folder, joined(1, 2) as clusters:
         settings = {"population": 32, "generations": 10, "polish": 0, "min_trades": 10}
-        path = recorded_run(Path(folder), planted(1000, 8760, 0), **settings)
+        path = recorded_run(Path(folder), make_planted_market(1000, 8760, 0), **settings)
         plan = Plan(null=NULLS, stop_after=ENDLESS, folds=0, blocks=0)
         found = {"pool": [], **{f"local:{n}": [] for n in clusters}}
         results = []
@@ -118,17 +118,17 @@ def null():
 
 def shards():
     """A search on 100 symbols, here and on two workers: what of it is transport."""
-    series = [replace(planted(n, 8760, 2), symbol=f"S{n}") for n in range(100)]
+    series = [replace(make_planted_market(n, 8760, 2), symbol=f"S{n}") for n in range(100)]
     for over in ("pooled", "worst"):
         given = {"population": 256, "generations": 8, "polish": 0, "min_trades": 10}
-        task = task_on(*series, over_windows=over, **given)
+        task = make_task(*series, over_windows=over, **given)
         began = time.perf_counter()
-        expected = searched(task)
+        expected = run_search(task)
         alone = time.perf_counter() - began
         with joined(2) as clusters, watched() as calls:
             place = on_workers(clusters[2], task)
             began = time.perf_counter()
-            assert searched(task, place) == expected
+            assert run_search(task, place) == expected
             spent = time.perf_counter() - began
         # The first begin and compute rows; the last replays the certificate.
         told = [(wall, busy) for wall, busy in calls[2:-1] if busy]
@@ -160,7 +160,9 @@ def hosts(size):
 def whole_searches(size, cores):
     """Rows of a null on workers of two cores each; its efficiency against one of them."""
     settings = {"population": size.population, "generations": size.generations, "polish": 0}
-    task = task_on(planted(1000, 8760, 0), **settings, threads=min(2, cores), min_trades=10)
+    task = make_task(
+        make_planted_market(1000, 8760, 0), **settings, threads=min(2, cores), min_trades=10
+    )
     setup = NullSetup(task)
     jobs = [
         NullJob("shuffled", number) for number in range(1, size.searches * size.workers[-1] + 1)
@@ -185,18 +187,20 @@ def whole_searches(size, cores):
 
 def divided(size, cores, gpus):
     """Rows of one search on many symbols: on the CPU, on one GPU, on workers of either."""
-    series = [replace(planted(n, size.bars, 2), symbol=f"S{n}") for n in range(size.symbols)]
+    series = [
+        replace(make_planted_market(n, size.bars, 2), symbol=f"S{n}") for n in range(size.symbols)
+    ]
     given = {"population": size.wide, "generations": 6, "polish": 0, "min_trades": 10}
     for over in ("pooled", "worst"):
-        cpu = task_on(*series, over_windows=over, device="cpu", **given)
+        cpu = make_task(*series, over_windows=over, device="cpu", **given)
         began = time.perf_counter()
-        expected = bits(searched(cpu))
+        expected = bits(run_search(cpu))
         seconds = time.perf_counter() - began
         yield f"{over}, in this process", "", f"{seconds:.2f}", "", "the whole search, CPU"
         if gpus:
-            task = task_on(*series, over_windows=over, device="cuda:0", **given)
+            task = make_task(*series, over_windows=over, device="cuda:0", **given)
             began = time.perf_counter()
-            assert bits(searched(task)) == expected
+            assert bits(run_search(task)) == expected
             seconds = time.perf_counter() - began
             yield f"{over}, in this process", "", f"{seconds:.2f}", "", "the whole search, a GPU"
         kinds = [("cpu", max(2, cores // 4), {"CUDA_VISIBLE_DEVICES": ""})] + [
@@ -204,10 +208,10 @@ def divided(size, cores, gpus):
         ] * (gpus > 0)
         for device, workers, environment in kinds:
             with workers_of(workers, device, environment) as cluster, watched() as calls:
-                task = task_on(*series, over_windows=over, device=device, **given)
+                task = make_task(*series, over_windows=over, device=device, **given)
                 place = on_workers(cluster, task)
                 began = time.perf_counter()
-                assert bits(searched(task, place)) == expected
+                assert bits(run_search(task, place)) == expected
                 whole = time.perf_counter() - began
             told = [(wall, busy) for wall, busy in calls[2:-1] if busy]
             wall, busy = (median(one) for one in zip(*told, strict=True))
@@ -226,7 +230,7 @@ def bits(found):
 @contextmanager
 def workers_of(count, device, environment):
     """A cluster of so many workers, each with cores of its own, or a GPU."""
-    with tempfile.TemporaryDirectory() as folder, begun(folder, workers=0) as found:
+    with tempfile.TemporaryDirectory() as folder, begin_cluster(folder, workers=0) as found:
         for number in range(count):
             own = environment or {"CUDA_VISIBLE_DEVICES": str(number)}
             found.worker("--name", f"{device}{number}", environment=own)
@@ -238,17 +242,17 @@ def workers_of(count, device, environment):
 def kills():
     """Searches and generations while workers are killed at random; 20 times the same."""
     task = search_on_seven(generations=20)
-    expected = searched(task)
+    expected = run_search(task)
     plan = Plan(null=40, stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=0)
     chance, counts = random.Random(1), []
     with tempfile.TemporaryDirectory() as folder:
-        path = recorded_run(Path(folder), planted(7, 900, 8), generations=12, polish=16)
+        path = recorded_run(Path(folder), make_planted_market(7, 900, 8), generations=12, polish=16)
         alone = shutil.copytree(path, Path(folder) / "alone" / path.name)
         judged = judge_run(alone, plan, {}, lambda *told: None)
         for number in range(RUNS):
             workers, cut = (1, 2, 4)[number % 3], (1, 3, 7)[number % 3]
             with joined(workers) as clusters, killing(chance) as killed:
-                assert searched(task, on_workers(clusters[workers], task, cut)) == expected
+                assert run_search(task, on_workers(clusters[workers], task, cut)) == expected
                 copy = shutil.copytree(path, Path(folder) / str(number) / path.name)
                 place = ClusterSearches(clusters[workers])
                 found = judge_run(copy, plan, {}, lambda *told: None, executors=place)

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from optimizer.cluster.address import KEY_FILES
-from tests.support.clusters import begun, wait_for
+from tests.support.clusters import begin_cluster, wait_until
 from tests.support.commands import SMALL, run, start, write_market
 from tests.support.paths import ROOT
 
@@ -67,7 +67,7 @@ def gate(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory, gate):
     """A scheduler and two workers, which no test may harm."""
-    with begun(tmp_path_factory.mktemp("hosts"), flags=gate.flags) as found:
+    with begin_cluster(tmp_path_factory.mktemp("hosts"), flags=gate.flags) as found:
         yield found
 
 
@@ -154,7 +154,7 @@ def test_a_worker_of_another_version_is_named(command, recorded, tmp_path):
         "honest = fingerprint.versions()\n"
         "fingerprint.versions = lambda: {**honest, 'engine': '2'}\n"
     )
-    with begun(tmp_path, workers=0) as hosts:
+    with begin_cluster(tmp_path, workers=0) as hosts:
         hosts.worker("--preload", tmp_path / "old.py", "--name", "hostB")
         hosts.wait(1)
         for words in (("judge", "latest"), ("doctor",)):
@@ -177,7 +177,7 @@ def test_a_lost_scheduler_says_how_to_go_on(command, recorded, alone, tmp_path):
     """Exit 4 within seconds; the command that is printed ends in the same bits."""
     gate = Gate(tmp_path)
     gate.file.touch()
-    with begun(tmp_path, flags=gate.flags) as hosts:
+    with begin_cluster(tmp_path, flags=gate.flags) as hosts:
         flags = ("judge", "latest", *NULL, "--cluster", hosts.file)
         with start(*flags, cwd=tmp_path) as process:
             waiting(process, "did as well so far")
@@ -236,7 +236,7 @@ def test_ctrl_c_ends_the_command_and_its_workers(recorded, tmp_path):
     assert process.returncode == 130
     assert "go on with: python -m optimizer judge" in err.splitlines()[-1]
     assert "Traceback" not in err
-    wait_for(lambda: not any(one.is_running() for one in family))
+    wait_until(lambda: not any(one.is_running() for one in family))
 
 
 def certificates(home):
@@ -271,7 +271,7 @@ def test_encrypted_hosts_let_nobody_else_in(command, recorded, tmp_path):
     """Our certificate opens; none does not, nor one of another authority."""
     own, flags = certificates(tmp_path / "ours")
     others, _ = certificates(tmp_path / "theirs")
-    with begun(tmp_path, tls=flags) as hosts, pytest.MonkeyPatch.context() as patch:
+    with begin_cluster(tmp_path, tls=flags) as hosts, pytest.MonkeyPatch.context() as patch:
         address = json.loads(hosts.file.read_text())["address"]
         assert address.startswith("tls://")
         ours = ("--cluster", address, "--cluster-tls", own)

@@ -10,7 +10,7 @@ from data.providers import ccxt_exchange
 from optimizer.cli import data_tables as data_module
 from optimizer.cli.console import Lines
 from tests.support.commands import SMALL, write_market
-from tests.support.exchange import FakeExchange, served
+from tests.support.exchange import FakeExchange, serve_exchange
 from tests.support.series import MINUTE_NS, NAMES, START_NS, csv_text, make_columns, write_csv
 
 pytestmark = pytest.mark.slow
@@ -153,7 +153,7 @@ def test_an_exchange_that_cannot_be_reached_ends_with_code_3(command, monkeypatc
     fake = FakeExchange(2000)
     monkeypatch.setattr(ccxt_exchange.time, "sleep", lambda _: None)
     spec = "ccxt:binance:BTC/USDT:1h:2024-01-01:2024-02-01"
-    with served(fake) as open_exchange:
+    with serve_exchange(fake) as open_exchange:
         monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
         fake.faults = [(503, b"down")] * 20
         outcome = command("data", "import", spec, "--into", tmp_path / "bars")

@@ -25,7 +25,7 @@ from strategy.files import build_strategies
 from tests.support.commands import SMALL, market_columns, run
 from tests.support.forging import forge
 from tests.support.judged import judgement, record_judgement
-from tests.support.limits import files_up_to
+from tests.support.limits import limit_file_size
 from tests.support.series import csv_text, write_csv
 
 QUICK = ("--train", "400", "--refit", "300", "--window", "8", "--features", "returns, range")
@@ -187,7 +187,7 @@ def test_a_full_disk_leaves_the_forecast_that_was_there(command, market, tmp_pat
     """One line says so; neither half a file nor a draft is left."""
     fitted(command, market)
     before = Path("a.parquet").read_bytes()
-    with files_up_to(len(before) // 2):
+    with limit_file_size(len(before) // 2):
         found = fitted(command, market, "a.parquet", "--horizon", "2")
     assert found.code == 2
     assert found.error.startswith("a.parquet cannot be written: ")

@@ -10,7 +10,7 @@ import pytest
 from data.errors import SourceError
 from optimizer.cli.limits import explain_limit
 from tests.support.commands import SMALL, run, start
-from tests.support.limits import files_up_to
+from tests.support.limits import limit_file_size
 
 PRINTS = """import os, sys
 from optimizer.__main__ import main
@@ -117,7 +117,7 @@ def test_a_judge_on_a_full_disk_says_how_to_go_on(command, market):
     """The command that it names ends what was begun, with what was found out kept."""
     assert command("evolve", "--data", market, *SMALL, "--seed", "3").code == 0
     asked = ("judge", "latest", "--folds", "0", "--blocks", "0", "--null", "30", "--json")
-    with files_up_to(60_000):
+    with limit_file_size(60_000):
         full = command(*asked)
     assert (full.code, full.out) == (4, "")
     assert "could not be written" in full.err

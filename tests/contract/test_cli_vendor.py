@@ -11,7 +11,7 @@ from data import LoadOptions, load_bars
 from data.providers import polygon_api
 from data.table import FetchOptions
 from tests.support.commands import SMALL
-from tests.support.vendor import bars_at, status, times_of
+from tests.support.vendor import list_vendor_times, make_vendor_bars, status
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +30,10 @@ def test_fetch_brings_what_the_vendor_has(command, vendor):
     """Every bar of the range arrives, to the last bit, and what is printed counts them."""
     outcome = command("data", "fetch", SYMBOL, *SPAN, "--json")
     assert outcome.code == 0, outcome.err
-    times = times_of("X:ADAUSD", 1_704_067_200_000, 1_710_115_199_999, 900_000)
+    times = list_vendor_times("X:ADAUSD", 1_704_067_200_000, 1_710_115_199_999, 900_000)
     assert outcome.json["bars"] == len(times) == 70 * 96
     bars = loaded()
-    expected = bars_at(times)
+    expected = make_vendor_bars(times)
     np.testing.assert_array_equal(times * 10**6, bars.timestamp)
     for column, name in zip(expected, ("open", "high", "low", "close", "volume"), strict=True):
         np.testing.assert_array_equal(column, getattr(bars, name))

@@ -15,7 +15,7 @@ from optimizer.report import page_html
 from optimizer.run import task as task_module
 from optimizer.run.markets import Markets, load_markets
 from tests.support.commands import SMALL, write_market
-from tests.support.pages import data_of
+from tests.support.pages import read_data
 
 pytestmark = pytest.mark.slow
 
@@ -116,7 +116,7 @@ def test_the_terminal_shows_three_windows(command, found):
 def test_the_page_shows_three_windows(found):
     """In the table of trades, and in the results window by window."""
     run = load_run("latest")
-    page = data_of(page_html(run))
+    page = read_data(page_html(run))
     shown = [(one["label"], one["sample"], one["series"]) for one in page["windows"]]
     assert shown == [
         (label, part, 0) for label, part in zip(LABELS, ("in", "in", "held out"), strict=True)

@@ -8,12 +8,12 @@ from tests.support.vendor import (
     KEY,
     bomb,
     cut,
-    edited,
+    edit_page,
     flood,
     hanging,
     refused_connection,
     reset,
-    sent,
+    send_content,
     status,
 )
 
@@ -42,7 +42,7 @@ def months_of(names):
 
 def set_field(name, value):
     """A page in which one field says something else."""
-    return edited(lambda page: page.__setitem__(name, value))
+    return edit_page(lambda page: page.__setitem__(name, value))
 
 
 def change_bars(change):
@@ -52,7 +52,7 @@ def change_bars(change):
         page["results"] = change(page["results"])
         page["resultsCount"] = len(page["results"])
 
-    return edited(apply)
+    return edit_page(apply)
 
 
 def twice_in_a_row(bars):
@@ -165,24 +165,24 @@ def test_no_redirect_is_followed(command, vendor, code):
 
 WRONG_PAGES = {
     "cut json": (cut, "no whole JSON"),
-    "html": (sent(b"<html>Bad gateway</html>"), "no whole JSON, it begins '<html>"),
-    "empty": (sent(b""), "no whole JSON"),
-    "list": (sent(b"[]"), "no JSON object"),
-    "nested": (sent(b"[" * 100_000), "no whole JSON"),
-    "no text": (sent(b"\xff\xfe{}"), "no whole JSON"),
+    "html": (send_content(b"<html>Bad gateway</html>"), "no whole JSON, it begins '<html>"),
+    "empty": (send_content(b""), "no whole JSON"),
+    "list": (send_content(b"[]"), "no JSON object"),
+    "nested": (send_content(b"[" * 100_000), "no whole JSON"),
+    "no text": (send_content(b"\xff\xfe{}"), "no whole JSON"),
     "bomb": (bomb, "more than 32,000,000 bytes"),
     "flood": (flood, "more than 32,000,000 bytes"),
-    "coding": (sent(b"x", "br"), "packed as 'br'"),
-    "no gzip": (sent(b"plain", "gzip"), "cannot be unpacked"),
+    "coding": (send_content(b"x", "br"), "packed as 'br'"),
+    "no gzip": (send_content(b"plain", "gzip"), "cannot be unpacked"),
     "status": (set_field("status", "ERROR"), "status 'ERROR'"),
     "no status": (set_field("status", None), "status None"),
     "other market": (set_field("ticker", "X:BTCUSD"), "ticker is 'X:BTCUSD'"),
     "not adjusted": (set_field("adjusted", False), "adjusted is False"),
     "count": (set_field("resultsCount", 7), "says 7 bars and holds 2976"),
     "no count": (set_field("resultsCount", None), "says None bars"),
-    "no results": (edited(lambda page: page.pop("results")), "says 2976 bars and holds 0"),
+    "no results": (edit_page(lambda page: page.pop("results")), "says 2976 bars and holds 0"),
     "no list": (set_field("results", {}), "is cut"),
-    "one short": (edited(lambda page: page["results"].pop()), "says 2976 bars and holds 2975"),
+    "one short": (edit_page(lambda page: page["results"].pop()), "says 2976 bars and holds 2975"),
     "twice": (change_bars(twice_in_a_row), "do not rise"),
     "reversed": (change_bars(lambda bars: bars[::-1]), "do not rise"),
     "no time": (change_bars(lambda bars: [{**bars[0], "t": None}]), "has the time None"),
@@ -215,7 +215,7 @@ def test_a_gzip_that_is_cut_is_tried_again(command, vendor):
     """A packed answer whose end is missing is no answer."""
     import gzip
 
-    vendor.fail(sent(gzip.compress(b"{}" * 1000)[:-10], "gzip"))
+    vendor.fail(send_content(gzip.compress(b"{}" * 1000)[:-10], "gzip"))
     assert command(*FETCH).code == 0
     assert len(vendor.calls) == 3
 
@@ -267,7 +267,7 @@ def test_pages_in_a_circle_are_noticed(command, vendor):
     def empty(page):
         page.update(results=[], resultsCount=0, next_url=address(vendor))
 
-    vendor.always = edited(empty)
+    vendor.always = edit_page(empty)
     assert "pages lead in a circle" in fails(command, vendor, calls=2)
 
 
@@ -278,7 +278,7 @@ def test_pages_without_end_are_noticed(command, vendor):
         start = 1_704_100_000_000 + len(vendor.calls)
         page.update(results=[], resultsCount=0, next_url=address(vendor, start=start))
 
-    vendor.always = edited(empty)
+    vendor.always = edit_page(empty)
     assert "more than 100 pages" in fails(command, vendor, calls=100)
 
 
@@ -290,7 +290,7 @@ def test_a_key_in_an_address_is_dropped(command, vendor):
         if "next_url" in page:
             page["next_url"] += "&apiKey=abcdefgh1234"
 
-    vendor.always = edited(add_key)
+    vendor.always = edit_page(add_key)
     assert command(*FETCH).code == 0
     assert len(vendor.calls) > 2
     assert not [call for call in vendor.calls if "apikey" in call.path.lower()]

@@ -18,10 +18,10 @@ from optimizer.report import write_report
 from optimizer.report.run import Single
 from optimizer.run.markets import Markets
 from optimizer.run.task import prepare
-from tests.support.browser import opened
+from tests.support.browser import open_page
 from tests.support.commands import market_columns, write_market
 from tests.support.judged import judgement, record_judgement
-from tests.support.ledgers import ledger_of
+from tests.support.ledgers import build_trade_ledger
 from tests.support.runs import record_run
 from tests.support.series import write_parquet
 
@@ -70,7 +70,7 @@ def test_hostile_names_are_text(chromium, example_run, tmp_path, kind):
     name = HOSTILE[kind]
     run = load_run(example_run)
     page = write_report(renamed(run, name, f"{name} strategy", tmp_path), tmp_path / "report.html")
-    with opened(chromium, page) as found:
+    with open_page(chromium, page) as found:
         said = []
         found.page.on("dialog", lambda dialog: said.append(dialog.message))
         found.draw_all()
@@ -88,7 +88,7 @@ def test_hostile_words_of_a_judgement_are_text(chromium, example_run, tmp_path):
     shutil.copytree(example_run, tmp_path / "run")
     found = judgement("holds", why=MARKUP)
     record_judgement(tmp_path / "run", replace(found, notes=(MARKUP,)))
-    with opened(chromium, write_report(load_run(str(tmp_path / "run")))) as page:
+    with open_page(chromium, write_report(load_run(str(tmp_path / "run")))) as page:
         page.draw_all()
         assert page.errors == []
         assert page.page.locator("main img, main b").count() == 0
@@ -100,7 +100,7 @@ def test_a_very_long_name_is_cut_and_says_so(chromium, example_run, tmp_path):
     """10 kB of name neither widen the page nor vanish without a word."""
     run = load_run(example_run)
     page = write_report(renamed(run, "short", "x" * 10_000, tmp_path), tmp_path / "report.html")
-    with opened(chromium, page, width=390) as found:
+    with open_page(chromium, page, width=390) as found:
         assert "(10,000 characters)" in found.text(".eyebrow")
         assert found.page.evaluate("document.documentElement.scrollWidth") == 390
         assert found.errors == []
@@ -110,7 +110,7 @@ def test_a_run_in_which_nothing_traded_says_so(chromium, tmp_path):
     """An empty front is a page with a sentence, no chart of members and no error."""
     spec = write_market(tmp_path / "flat.csv", flat=1.0)
     run = load_run(str(record_run(tmp_path / "runs", data=[spec])))
-    with opened(chromium, write_report(run)) as found:
+    with open_page(chromium, write_report(run)) as found:
         found.draw_all()
         assert found.errors == []
         assert "Too few trades\nThe front is empty." in re.sub(r"\n+", "\n", found.text("#verdict"))
@@ -124,7 +124,7 @@ def test_an_individual_without_a_trade_has_a_page(chromium, tmp_path):
     spec = write_market(tmp_path / "flat.csv", flat=1.0)
     task = prepare(RunConfig(data=[spec]))
     single = Single(task, task.spec.layout.defaults)
-    with opened(chromium, write_report(single, tmp_path / "page.html")) as found:
+    with open_page(chromium, write_report(single, tmp_path / "page.html")) as found:
         found.draw_all()
         assert found.errors == []
         assert found.text("#trade-count") == "0 of 0 trades"
@@ -139,9 +139,9 @@ def test_an_individual_with_one_trade_has_a_page(chromium, tmp_path, monkeypatch
     values = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
     single = Single(task, task.spec.layout.encode(values))
     (ledger,) = single.engine.trades(single.genomes[0])
-    one = ledger_of([ledger.trade(0)])
+    one = build_trade_ledger([ledger.trade(0)])
     monkeypatch.setattr(single.engine, "ledgers", lambda genomes: [(one,) for _ in genomes])
-    with opened(chromium, write_report(single, tmp_path / "page.html")) as found:
+    with open_page(chromium, write_report(single, tmp_path / "page.html")) as found:
         found.draw_all()
         assert found.errors == []
         assert found.text("#trade-count").startswith("1 of 1 trades")
@@ -156,7 +156,7 @@ def test_windows_of_one_series_are_a_page(chromium, tmp_path):
     values = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
     single = Single(task, task.spec.layout.encode(values))
     trades = single.trades(0)
-    with opened(chromium, write_report(single, tmp_path / "page.html")) as found:
+    with open_page(chromium, write_report(single, tmp_path / "page.html")) as found:
         found.draw_all()
         assert found.errors == []
         assert found.text("#f-symbol-label").split()[0] == "window"
@@ -189,7 +189,7 @@ def test_a_thousand_symbols_are_a_page(chromium, tmp_path):
     run = load_run(str(record_run(tmp_path, data=specs, **few, bounds=bounds)))
     page = write_report(run, tmp_path / "page.html")
     assert page.stat().st_size < LARGEST_BYTES
-    with opened(chromium, page) as found:
+    with open_page(chromium, page) as found:
         found.draw_all()
         assert found.errors == []
         assert "1,000 symbols" in found.text("#evidence .facts")
@@ -207,7 +207,7 @@ def test_two_hundred_thousand_trades_are_a_page(chromium, tmp_path):
     assert trades >= 200_000
     page = write_report(run, tmp_path / "page.html")
     assert page.stat().st_size < LARGEST_BYTES
-    with opened(chromium, page) as found:
+    with open_page(chromium, page) as found:
         found.draw_all()
         assert found.errors == []
         assert found.text("#trade-count").startswith(f"{trades:,} of {trades:,} trades")

@@ -10,7 +10,7 @@ from optimizer.cli.console import format_csv
 from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.report import write_report
 from optimizer.shown import MEANINGS, metric
-from tests.support.browser import ALL_DRAWN, opened
+from tests.support.browser import ALL_DRAWN, open_page
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run
 
@@ -58,7 +58,7 @@ def shown_metrics(run, member):
 def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
     """Every row of the table says what the frame says: times, prices, reason, R and costs."""
     trades = run.trades(run.pick.member)
-    with opened(chromium, page_file) as found:
+    with open_page(chromium, page_file) as found:
         titles = found.texts("#trade-table thead th")
         rows = []
         while True:
@@ -85,7 +85,7 @@ def test_trades_can_be_filtered_and_chosen(chromium, run, page_file):
     """A filter leaves what it names; a chosen row is drawn bar by bar."""
     trades = run.trades(run.pick.member)
     gains = trades[trades["r"] > 0]
-    with opened(chromium, page_file) as found:
+    with open_page(chromium, page_file) as found:
         found.page.select_option("#f-result", "gain")
         assert found.text("#trade-count").startswith(f"{len(gains)} of {len(trades)} trades")
         found.page.click("#trade-table tbody tr:last-child")
@@ -96,7 +96,7 @@ def test_trades_can_be_filtered_and_chosen(chromium, run, page_file):
 
 def test_metrics_say_what_they_are(chromium, page_file):
     """Whoever points at a name is told what it is, in the words of `objectives list`."""
-    with opened(chromium, page_file) as found:
+    with open_page(chromium, page_file) as found:
         told = found.page.eval_on_selector_all(
             "#metrics th", "all => all.map(one => [one.textContent, one.title])"
         )
@@ -106,7 +106,7 @@ def test_metrics_say_what_they_are(chromium, page_file):
 
 def test_the_theme_can_be_changed_and_the_page_printed(chromium, page_file):
     """The button turns the page dark; once it is loaded, printing draws every chart."""
-    with opened(chromium, page_file) as found:
+    with open_page(chromium, page_file) as found:
         before = found.page.evaluate("getComputedStyle(document.body).backgroundColor")
         found.page.click("#theme")
         after = found.page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -127,7 +127,7 @@ def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_fil
         const form = one.querySelector('svg.main-svg').viewBox.baseVal;
         return Math.abs(height - width * form.height / form.width) > 1;
     }).length"""
-    with opened(chromium, page_file) as found:
+    with open_page(chromium, page_file) as found:
         found.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         found.page.emulate_media(media="print")
         found.page.evaluate("document.body.style.width = '740px'")
@@ -144,7 +144,7 @@ def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_fil
 
 def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
     """Each has a label, a caption and its numbers as a table."""
-    with opened(chromium, page_file) as found:
+    with open_page(chromium, page_file) as found:
         labels = found.page.eval_on_selector_all(
             "figure:not([hidden]) .plot", "all => all.map(p => p.getAttribute('aria-label'))"
         )
@@ -166,7 +166,7 @@ def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_the_page_draws_everything_and_asks_for_nothing(chromium, page_file, width, scheme):
     """No error, no request, every section and chart is there, nothing is wider than the window."""
-    with opened(chromium, page_file, width=width, scheme=scheme, deep=True) as found:
+    with open_page(chromium, page_file, width=width, scheme=scheme, deep=True) as found:
         found.draw_all()
         assert found.page.evaluate("scrollY") == 0
         assert found.errors == []
@@ -195,7 +195,7 @@ COVERED = """figures => figures.filter(figure => {
 def test_the_account_of_a_member_is_shown_as_asked_for(chromium, run, page_file):
     """Log axis and benchmark are boxes to tick; trades leave as `backtest --trades` writes them."""
     plot = 'figure[data-chart="equity"] .plot'
-    with opened(chromium, page_file) as found:
+    with open_page(chromium, page_file) as found:
         found.draw_all()
         assert found.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "log"
         assert "buy and hold" in found.legend("equity")
@@ -214,7 +214,7 @@ def test_the_account_of_a_member_is_shown_as_asked_for(chromium, run, page_file)
 
 def test_a_browser_without_three_dimensions_is_told_so(chromium, page_file):
     """A sentence stands in for that chart; all others are drawn."""
-    with opened(chromium, page_file) as found:
+    with open_page(chromium, page_file) as found:
         found.draw_all()
         told = "This browser draws no three dimensions."
         assert found.text('figure[data-chart="front3d"] .plot').startswith(told)
@@ -227,7 +227,7 @@ def test_a_browser_without_three_dimensions_is_told_so(chromium, page_file):
 def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, page_file):
     """The point of a member leads to its metrics and its trades."""
     member = len(run.front) - 1
-    with opened(chromium, page_file) as found:
+    with open_page(chromium, page_file) as found:
         found.draw_all()
         points = found.page.locator('figure[data-chart="front"] .points path')
         assert points.count() == len(run.front)
@@ -250,7 +250,7 @@ def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, pag
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_grade_has_its_colour(chromium, page_file, scheme):
     """Red, amber and green-blue are told apart; the grade is a word too."""
-    with opened(chromium, page_file, scheme=scheme) as found:
+    with open_page(chromium, page_file, scheme=scheme) as found:
         colours = found.page.locator(".answer").evaluate(
             "(one, all) => all.map(grade => {"
             "one.dataset.grade = grade; return getComputedStyle(one).color; })",
@@ -270,7 +270,7 @@ def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
     shutil.copytree(run.path, tmp_path / grade)
     verdict = record_judgement(tmp_path / grade, judgement(grade)).verdict
     page_file = write_report(load_run(str(tmp_path / grade)))
-    with opened(chromium, page_file, width=width) as found:
+    with open_page(chromium, page_file, width=width) as found:
         found.draw_all()
         assert found.errors == []
         market, word, sentence, step = filter(None, found.text(".answer").splitlines())
@@ -302,7 +302,7 @@ def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
 
 def test_a_page_that_nobody_judged_says_how_to(chromium, run, page_file):
     """The command stands where the verdict would; there is no row of evidence."""
-    with opened(chromium, page_file) as found:
+    with open_page(chromium, page_file) as found:
         command = f"python -m optimizer judge {run.path} --null 199"
         assert "Not tested for luck yet." in found.text(".answer .headline")
         assert f"Next: {command}" in found.text(".answer .step")

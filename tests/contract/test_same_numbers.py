@@ -12,7 +12,7 @@ from optimizer.report.charts.chart import words
 from optimizer.shown import metric
 from optimizer.store.result import FIGURES
 from tests.support.commands import write_market
-from tests.support.pages import data_of
+from tests.support.pages import read_data
 
 SEARCH = ("--population", "8", "--generations", "1", "--min-trades", "3", "--no-judge")
 LATTICE = ("--search", "lattice", "--step", "reward_r=2", "--min-trades", "3", "--no-judge")
@@ -49,7 +49,7 @@ def test_a_member_has_the_same_numbers_everywhere(command, tmp_path, symbols, fl
     assert recorded["undefined"] == again["undefined"]
     shown = command("runs", "show", "latest", "--member", str(last)).out
     run = load_run(runs=tmp_path / "runs")
-    data = data_of((run.path / "report.html").read_text(encoding="utf-8"))
+    data = read_data((run.path / "report.html").read_text(encoding="utf-8"))
     page = {name: texts[0] for name, *texts in data["members"][last]["metrics"]}
     command("runs", "export", "latest", "front.csv")
     command("runs", "export", "latest", "front.json")

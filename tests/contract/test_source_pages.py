@@ -8,7 +8,7 @@ import pytest
 from pyarrow import feather
 
 from data.providers import ccxt_exchange
-from tests.support.exchange import FakeExchange, served
+from tests.support.exchange import FakeExchange, serve_exchange
 from tests.support.paths import ROOT
 from tests.support.series import make_columns
 
@@ -31,7 +31,7 @@ def place(tmp_path, monkeypatch):
     columns["date"] = pa.array(columns.pop("timestamp") // 10**6, pa.timestamp("ms", tz="UTC"))
     feather.write_feather(pa.table(columns), str(tmp_path / "BTC_USDT-1h.feather"))
     monkeypatch.chdir(tmp_path)
-    with served(FakeExchange(2000)) as open_exchange:
+    with serve_exchange(FakeExchange(2000)) as open_exchange:
         monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
         yield tmp_path
 

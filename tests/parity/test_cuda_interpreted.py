@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from tests.support.comparisons import interpreted
+from tests.support.comparisons import run_interpreted
 
 
 @pytest.mark.slow
@@ -24,4 +24,4 @@ from tests.support.comparisons import interpreted
 )
 def test_interpreted_kernels_equal_the_reference(parts, said, compared):
     """Rows, signals, trades and accumulators are equal in every bit."""
-    assert interpreted("interpreted", *parts).count(said) == compared
+    assert run_interpreted("interpreted", *parts).count(said) == compared

@@ -4,13 +4,13 @@ import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from tests.support.comparisons import interpreted, needs_gpu, on_gpu
+from tests.support.comparisons import needs_gpu, on_gpu, run_interpreted
 
 
 @pytest.mark.slow
 def test_interpreted_kernels_equal_the_cpu():
     """Rows of both forms are equal in every bit."""
-    assert "every bit equal" in interpreted("interpreted_trends")
+    assert "every bit equal" in run_interpreted("interpreted_trends")
 
 
 @needs_gpu

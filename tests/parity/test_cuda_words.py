@@ -12,7 +12,7 @@ from engine.replay.parity import compare_ledgers
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
 from tests.parity.test_language import NINE, population
-from tests.support.comparisons import interpreted, needs_gpu
+from tests.support.comparisons import needs_gpu, run_interpreted
 from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import make_bars
@@ -31,7 +31,7 @@ ALL = NINE | {"adaptive_trend": ADAPTIVE_TREND, "adaptive_trend_bracket": ADAPTI
 @pytest.mark.parametrize("parts", GROUPS, ids=["positions", "examples"])
 def test_interpreted_kernels_equal_the_cpu(parts):
     """Accumulators, ledgers and signals are equal in every bit, whatever is said."""
-    assert interpreted("interpreted_words", *parts).count("every bit equal") == len(parts)
+    assert run_interpreted("interpreted_words", *parts).count("every bit equal") == len(parts)
 
 
 def engines(strategy, series, windows, charges=None):

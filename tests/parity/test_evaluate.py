@@ -28,12 +28,12 @@ from tests.support.references import compiled_reference
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,
-    loosened,
+    draw_window,
+    loosen_genomes,
     make_bars,
     markets,
     populations,
     random_genomes,
-    windows_of,
 )
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -54,7 +54,7 @@ def test_worlds_give_the_same_trades(name, data):
     """Ledgers and accumulators equal the reference's for any market, windows and costs."""
     spec = SHORT_SPECS[name]
     series = [data.draw(markets()) for _ in range(data.draw(st.integers(1, 3)))]
-    windows = [data.draw(windows_of(bars, s)) for s, bars in enumerate(series) for _ in range(2)]
+    windows = [data.draw(draw_window(bars, s)) for s, bars in enumerate(series) for _ in range(2)]
     charged = data.draw(costs())
     engine = Engine(spec, series, windows, charged, threads=data.draw(st.sampled_from([1, None])))
     genomes = data.draw(populations(spec))
@@ -70,7 +70,7 @@ def test_ruined_accounts_are_the_same(name, device):
     charged = Costs(fee_bp=5.0, slippage_bp=0.0, risk_fraction=1.0)
     engine = Engine(spec, series, windows, charged, device=device)
     genomes = random_genomes(spec, 12, seed=2)
-    genomes[:6] = loosened(spec, genomes[:6])
+    genomes[:6] = loosen_genomes(spec, genomes[:6])
     assert_same_trades(Reference(spec, series, windows, charged), engine, genomes)
     found = engine.evaluate(genomes)
     equity, trades = (found[:, :, ACCUMULATOR_INDEX[of]] for of in ("equity", "trades"))

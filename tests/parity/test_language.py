@@ -24,7 +24,7 @@ from tests.support.aligned import MOODY, moody_bars
 from tests.support.formulas import formula_engine
 from tests.support.random_strategies import drawn_strategy
 from tests.support.strategies import CROSSINGS, LEVELS, LOCATED
-from tests.support.worlds import costs, make_bars, markets, random_genomes, windows_of
+from tests.support.worlds import costs, draw_window, make_bars, markets, random_genomes
 
 EXAMPLES = Path(__file__).parents[1] / "support" / "examples.py"
 NINE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
@@ -131,7 +131,7 @@ def check_drawn(seed, bars, windows, charges, form):
 def test_drawn_strategies(data, seed):
     """Whatever can be said, on whatever bars, at whatever costs."""
     bars = data.draw(markets(120))
-    windows = [data.draw(windows_of(bars)), Window.whole(bars)]
+    windows = [data.draw(draw_window(bars)), Window.whole(bars)]
     check_drawn(seed, bars, windows, data.draw(costs()), as_it_reads)
 
 

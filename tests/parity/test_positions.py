@@ -12,7 +12,7 @@ from strategy.wording import format_tree
 from tests.support.parity import assert_same_bits
 from tests.support.positions import Ask, asks, by_reference, everywhere, jumping_markets
 from tests.support.references import FORMS
-from tests.support.worlds import SHORT_SPECS, costs, make_bars, markets, populations, windows_of
+from tests.support.worlds import SHORT_SPECS, costs, draw_window, make_bars, markets, populations
 
 COMPILED = {name: FORMS[name] for name in ("compiled_reference",)}
 
@@ -21,7 +21,7 @@ COMPILED = {name: FORMS[name] for name in ("compiled_reference",)}
 def test_all_engines_take_the_same_trades(data, bars, charged, threads):
     """Any mixture of forms, conditions, sessions and delays, in windows from one bar on."""
     given_asks = data.draw(asks(bars))
-    found = [data.draw(windows_of(bars)) for _ in range(2)]
+    found = [data.draw(draw_window(bars)) for _ in range(2)]
     windows = [(window.start, window.end) for window in found]
     everywhere(bars, given_asks, charged, windows, forms=FORMS, threads=threads)
 
@@ -40,7 +40,7 @@ def test_the_walk_takes_the_trades_of_the_bracket(data, name, bars, charged):
     """A stop beyond the bar, a multiple of the risk and a limit of time are what there was."""
     spec = SHORT_SPECS[name]
     genome = data.draw(populations(spec, 1))[0]
-    window = data.draw(windows_of(bars))
+    window = data.draw(draw_window(bars))
     reference = Reference(spec, [bars], [Window.whole(bars), window], charged)
     genes, bracket = spec.layout.decode(genome), find_fast_case(spec).bracket
     signals = np.zeros(len(bars), np.bool_)

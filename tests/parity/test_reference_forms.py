@@ -19,11 +19,11 @@ from tests.support.slot_rows import readable_source
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,
+    draw_window,
     make_bars,
     markets,
     populations,
     random_genomes,
-    windows_of,
 )
 
 
@@ -33,7 +33,7 @@ def test_worlds_give_the_same(name, data):
     """Rows, ledgers and accumulators in any market, windows and costs."""
     spec = SHORT_SPECS[name]
     series = [data.draw(markets()) for _ in range(data.draw(st.integers(1, 3)))]
-    windows = [data.draw(windows_of(bars, s)) for s, bars in enumerate(series) for _ in range(2)]
+    windows = [data.draw(draw_window(bars, s)) for s, bars in enumerate(series) for _ in range(2)]
     arguments = (spec, series, windows, data.draw(costs()))
     plain, compiled = Reference(*arguments), compiled_reference(*arguments)
     for genome in data.draw(populations(spec)):

@@ -10,7 +10,7 @@ from engine.reference import Reference
 from tests.support.looping import each
 from tests.support.parity import assert_same_bits
 from tests.support.slot_rows import FORMS, count_lengths, readable_row, readable_source
-from tests.support.worlds import SHORT_SPECS, make_bars, markets, populations, windows_of
+from tests.support.worlds import SHORT_SPECS, draw_window, make_bars, markets, populations
 
 LENGTHS = (2, 3, 5, 16, 63, 64, 65)
 
@@ -48,7 +48,7 @@ def test_signals_equal_the_reference(name, data):
     """The same bars signal, before any position is looked at."""
     spec = SHORT_SPECS[name]
     bars = data.draw(markets())
-    windows = [data.draw(windows_of(bars)) for _ in range(2)]
+    windows = [data.draw(draw_window(bars)) for _ in range(2)]
     engine, reference = Engine(spec, [bars], windows), Reference(spec, [bars], windows)
     for genome in data.draw(populations(spec)):
         expected = reference.signals(genome)

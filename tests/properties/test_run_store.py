@@ -15,7 +15,7 @@ from optimizer.errors import StoreError
 from optimizer.store import RunStore
 from optimizer.store.listing import DATABASE
 from optimizer.store.lock import OWNER
-from tests.support.recording import HEADER, assert_same_generation, made, quick_directory
+from tests.support.recording import HEADER, assert_same_generation, make_generation, quick_directory
 
 RUN = "run-1"
 LOG = f"{DATABASE}-wal"
@@ -33,7 +33,7 @@ class Clock(datetime):
 
 
 class RunLife(RuleBasedStateMachine):
-    """One run, its owners, and the accidents that befall them; generation k is always `made(k)`."""
+    """One run, its owners, and their accidents; generation k is always `make_generation(k)`."""
 
     def __init__(self):
         super().__init__()
@@ -74,7 +74,7 @@ class RunLife(RuleBasedStateMachine):
     def step(self, count):
         """Hand generations over."""
         for _ in range(count):
-            self.store.record(made(self.handed + 1))
+            self.store.record(make_generation(self.handed + 1))
             self.handed += 1
 
     @precondition(is_owned)
@@ -120,7 +120,7 @@ class RunLife(RuleBasedStateMachine):
         if self.is_damaged:
             assert found == self.safe
         if last is not None:
-            assert_same_generation(made(found), last)
+            assert_same_generation(make_generation(found), last)
             self.whole = 1 if self.is_damaged else min(2, found + 1)
         self.handed = self.safe = found
 
@@ -173,7 +173,7 @@ class RunLife(RuleBasedStateMachine):
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (max(512, size + room), hard))
         try:
-            self.store.record(made(self.handed + 1))
+            self.store.record(make_generation(self.handed + 1))
             self.handed += 1
             self.store.flush()
             self.acknowledge()
@@ -197,7 +197,7 @@ class RunLife(RuleBasedStateMachine):
             number = -1 if last is None else last.number
             assert number >= self.safe
             if last is not None:
-                assert_same_generation(made(number), last)
+                assert_same_generation(make_generation(number), last)
             if not self.is_damaged:
                 assert store.verify() == []
                 assert store.warnings == ()

@@ -21,7 +21,7 @@ PATIENCE_MS = 120_000  # a busy machine draws in three dimensions without a grap
 
 
 @dataclass
-class Opened:
+class Page:
     """A page and what was heard of it.
 
     Args:
@@ -90,7 +90,7 @@ FLAT = """{
 
 
 @contextmanager
-def opened(browser, path, *, width=1280, height=900, scheme="light", fragment="", deep=False):
+def open_page(browser, path, *, width=1280, height=900, scheme="light", fragment="", deep=False):
     """Open a file and wait until its script is done.
 
     Args:
@@ -109,7 +109,7 @@ def opened(browser, path, *, width=1280, height=900, scheme="light", fragment=""
         context.add_init_script(FLAT)
     page = context.new_page()
     page.set_default_timeout(PATIENCE_MS)
-    opened_page = Opened(page)
+    opened_page = Page(page)
     page.on("pageerror", lambda error: opened_page.errors.append(str(error)))
     page.on(
         "console",

@@ -18,8 +18,8 @@ from optimizer.cluster.dask_client import Link
 from optimizer.run.evaluator import local_evaluator
 from optimizer.run.search import numbered_front
 from optimizer.search.evolution import front_hash
-from tests.support.evidence import planted
-from tests.support.judging import task_on
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task
 from tests.support.paths import FINDS
 
 QUIET = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
@@ -40,12 +40,12 @@ class Begun:
         self.scheduler = self._start(
             "scheduler", "--port", "0", "--scheduler-file", self.file, environment=environment
         )
-        wait_for(self.file.exists)
+        wait_until(self.file.exists)
 
     def wait(self, count):
         """Wait until so many workers are there; on a busy machine that may take a minute."""
         with closing(Link(parse_address(str(self.file)))) as link:
-            wait_for(lambda: len(link.workers()) >= count)
+            wait_until(lambda: len(link.workers()) >= count)
 
     def worker(self, *flags, environment=None):
         """One more worker, with a process that begins it anew when it ends."""
@@ -69,7 +69,7 @@ class Begun:
 
 
 @contextmanager
-def begun(folder, workers=2, flags=(), **options):
+def begin_cluster(folder, workers=2, flags=(), **options):
     """A scheduler with workers, to the end of the context; `flags` are of these."""
     cluster = Begun(folder, **options)
     try:
@@ -82,7 +82,7 @@ def begun(folder, workers=2, flags=(), **options):
         cluster.close()
 
 
-def wait_for(is_so, limit_s=200.0):
+def wait_until(is_so, limit_s=200.0):
     """Wait until something is so; what is not so then never will be, however busy a machine is."""
     until = time.monotonic() + limit_s
     while not is_so():
@@ -147,17 +147,17 @@ class Hung:
         return os.getpid(), self.known["share"]
 
 
-SERIES = tuple(replace(planted(i, 500 + 50 * i, 8), symbol=f"S{i}") for i in range(7))
+SERIES = tuple(replace(make_planted_market(i, 500 + 50 * i, 8), symbol=f"S{i}") for i in range(7))
 """Seven symbols of different lengths."""
 
 
 def search_on_seven(**settings):
     """A task whose search takes a blink, on seven windows."""
     defaults = {"generations": 4, "population": 32, "min_trades": 3, "polish": 64, **settings}
-    return task_on(*SERIES, **defaults)
+    return make_task(*SERIES, **defaults)
 
 
-def searched(task, evaluation=None):
+def run_search(task, evaluation=None):
     """All that a search found, here if not said where, and its certificate; equal where all is."""
     evaluation = evaluation or local_evaluator(task, task.device())
     problem = evaluation.problem

@@ -22,17 +22,17 @@ def needs_gpu(test):
     return pytest.mark.gpu(pytest.mark.skipif(bool(WHY), reason=f"no cuda device: {WHY}")(test))
 
 
-def interpreted(name, *arguments):
+def run_interpreted(name, *arguments):
     """What ``tests.support.name`` prints, interpreted; fails where it does."""
-    return _printed(name, "cpu", INTERPRETED, *arguments)
+    return _run_module(name, "cpu", INTERPRETED, *arguments)
 
 
 def on_gpu(name):
     """What ``tests.support.name`` prints on a GPU; fails where it does."""
-    return _printed(name, "cuda", {})
+    return _run_module(name, "cuda", {})
 
 
-def _printed(name, device, variables, *arguments):
+def _run_module(name, device, variables, *arguments):
     done = subprocess.run(
         [sys.executable, "-m", f"tests.support.{name}", device, *arguments],
         cwd=ROOT,

@@ -30,7 +30,7 @@ HIGHEST = 126
 SEGMENT = 64
 
 
-def series_of(volume, seed=1):
+def make_series(volume, seed=1):
     """A market with the given volume."""
     length = len(volume)
     bars = make_bars(seed, length, flat=0.1, tick=0.5)
@@ -54,7 +54,7 @@ def hard_series():
         "one bar": np.array([2.0]),
         "one more bar": rng.lognormal(0.0, 1.0, SEGMENT + 1),
     }
-    return {name: series_of(volume) for name, volume in volumes.items()}
+    return {name: make_series(volume) for name, volume in volumes.items()}
 
 
 def expected_row(form, bars, length):
@@ -69,7 +69,7 @@ def expected_codes(row, low, scale):
     return np.where(np.isnan(row), 0, 1 + steps.astype(np.int64)).astype(np.uint8)
 
 
-def requested(forms):
+def request_rows(forms):
     """Requests for lengths by form, slot after slot."""
     requests, slot = [], 0
     for form, lengths in forms.items():
@@ -114,7 +114,7 @@ class World:
 
     def filled(self, forms, part=None):
         """Values and codes [slots, B], in one go or in parts of so many bars."""
-        requests = requested(forms)
+        requests = request_rows(forms)
         shape = (sum(len(request.slots) for request in requests), self.market.n_bars)
         arrays = [np.full(shape, -12345.0), np.full(shape, 99, np.uint8)]
         step = part or self.market.n_bars
@@ -138,7 +138,7 @@ class World:
         edges = zip(self.market.starts.tolist(), self.market.ends.tolist(), strict=True)
         parts = {name: slice(*edge) for name, edge in zip(self.series, edges, strict=True)}
         maps = self.market.maps.cpu().numpy()
-        for form, _, slots in requested(forms):
+        for form, _, slots in request_rows(forms):
             for length, slot in zip(forms[form], slots.tolist(), strict=True):
                 for name, bars in self.series.items():
                     row = values[slot, parts[name]]
@@ -166,7 +166,8 @@ def compare_averages(device):
     ):
         with constants(SHORTEST_SEGMENT=SEGMENT, EARLY=early):
             assert (
-                world.filler.upload_plan(requested(forms), world.market.whole).segments == segments
+                world.filler.upload_plan(request_rows(forms), world.market.whole).segments
+                == segments
             )
             assert_none(world.differing(forms, *world.filled(forms)))
             with never_mended():
@@ -192,7 +193,7 @@ def compare_rolling(device):
     for busy in (0, tables.BUSY):
         with constants(BUSY=busy):
             shares = (
-                world.filler.upload_plan(requested(forms), world.market.whole).rolling[0].shares
+                world.filler.upload_plan(request_rows(forms), world.market.whole).rolling[0].shares
             )
             assert_none(world.differing(forms, *world.filled(forms)))
         print(f"rolling rows in {shares} shares: every bit equal")

@@ -4,7 +4,7 @@ from engine.runtime.compiling.loops import compiled_loop
 
 
 @compiled_loop
-def doubled(values):
+def double_values(values):
     """Each value twice."""
     out = values.copy()
     for i in range(values.size):

@@ -43,16 +43,16 @@ def counted_bars(length, gaps=(), symbol="COUNTED", start_ns=0):
 
 def planted_climaxes(seed, n, edge):
     """The bars at which a planted market has a climax."""
-    return _first_pass(*_drawn(seed, n), edge)[2]
+    return _first_pass(*_draw_noise(seed, n), edge)[2]
 
 
-def planted(seed, n, edge):
+def make_planted_market(seed, n, edge):
     """A market of clustered volatility and a daily rhythm whose climaxes are worth `edge`.
 
     With an edge of 0 it is a fair game; with 5 a climax is worth a standard deviation of the next
     day, spread over its 24 bars.
     """
-    z, e, w, u = _drawn(seed, n)
+    z, e, w, u = _draw_noise(seed, n)
     s, r, climaxes, drift = _first_pass(z, e, w, u, edge)
     up, down = 0.6 * s * u[:, 0], 0.6 * s * u[:, 1]
     volume = 1000 * (s / SIGMA) * np.exp(0.4 * w)
@@ -72,7 +72,7 @@ DAY = 24
 """Bars."""
 
 
-def _drawn(seed, n):
+def _draw_noise(seed, n):
     rng = np.random.Generator(np.random.PCG64(seed))
     z, e, w = (rng.standard_normal(n) for _ in range(3))
     return z, e, w, rng.random((n, 3))
@@ -95,7 +95,7 @@ def _first_pass(z, e, w, u, edge):
     return s, r, climaxes, drift
 
 
-def ledger_of(r, exit_bar=None, reason=None, **prices):
+def make_ledger(r, exit_bar=None, reason=None, **prices):
     """A ledger of trades with these r; prices and bars as given, else plain ones."""
     r = np.asarray(r, np.float64)
     bars = np.arange(len(r), dtype=np.int64)

@@ -46,7 +46,7 @@ class FakeExchange:
 
 
 @contextmanager
-def served(fake):
+def serve_exchange(fake):
     """The fake at work; gives a function that opens ccxt's own client of it."""
 
     class Handler(BaseHTTPRequestHandler):

@@ -9,7 +9,7 @@ VALUES = ("stamped", "decimal", "ambiguous", "tz")
 SWITCHES = ("sort", "dedupe", "drop_bad_bars")
 
 
-def options_in(message: str, **others: object) -> LoadOptions:
+def parse_options(message: str, **others: object) -> LoadOptions:
     """The options that a message names behind what is wrong, beside others; of two the first."""
     remedy = message.partition("; ")[2]
     words = shlex.split(re.sub(r"[();]| or ", " ", remedy))

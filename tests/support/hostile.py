@@ -85,7 +85,7 @@ class Mutator:
                     continue
                 row_id, payload = self._random.choice(rows)
                 with contextlib.suppress(ValueError, TypeError):
-                    told = self._changed(json.loads(payload))
+                    told = self._change(json.loads(payload))
                     self._write(connection, table, row_id, json.dumps(told).encode())
 
     def _text(self, database):
@@ -123,7 +123,7 @@ class Mutator:
         """The same JSON with one of its values replaced by any text."""
         told = json.loads(payload)
         mark = "a-mark-that-is-nowhere"
-        self._replaced(told, mark)
+        self._replace(told, mark)
         return json.dumps(told).encode().replace(f'"{mark}"'.encode(), inner)
 
     def _row(self, database):
@@ -166,12 +166,12 @@ class Mutator:
         key, column = TABLES[table]
         connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (payload, row_id))
 
-    def _changed(self, told):
+    def _change(self, told):
         """The same JSON with another value, or without one."""
         value = self._random.choice(self._values)
-        return told if self._replaced(told, value) else value
+        return told if self._replace(told, value) else value
 
-    def _replaced(self, told, value):
+    def _replace(self, told, value):
         """Whether a value somewhere in it was replaced or removed."""
         box = told
         while isinstance(box, dict | list) and box:

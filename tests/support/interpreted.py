@@ -45,7 +45,7 @@ from tests.support.markets import (
     RUIN_WINDOWS,
 )
 from tests.support.parity import assert_same_accounts, assert_same_bits, assert_same_trades
-from tests.support.worlds import SHORT_SPECS, loosened, make_bars, random_genomes
+from tests.support.worlds import SHORT_SPECS, loosen_genomes, make_bars, random_genomes
 
 
 class Interpreted(CudaBackend):
@@ -85,7 +85,7 @@ def out_of_memory(times):
 
 
 @contextlib.contextmanager
-def watched():
+def watch_launches():
     """Whether each launch that the device looked up itself was refused."""
     original, seen = Lane.finish, []
 
@@ -113,7 +113,7 @@ def compare_stretches(spec):
     series = [make_bars(5, 1100, jump=0.1, flat=0.02), make_bars(6, 131, jump=0.3, tick=0.5)]
     windows = [Window.whole(series[0]), Window(1, 20, 120)]
     # Room for 6 rows of two blocks of bars each: with 7 to 12 a stretch is one block.
-    genomes = loosened(spec, random_genomes(spec, 2, seed=4))
+    genomes = loosen_genomes(spec, random_genomes(spec, 2, seed=4))
     assert 6 < plan_rows(find_fast_case(spec), genomes).n_rows <= 12
     charged = Costs(risk_fraction=0.9, entry_delay=2)
     host = Engine(spec, series, windows, charged, device="cpu")
@@ -128,13 +128,13 @@ def compare_stretches(spec):
     expected = host.evaluate(genomes)
     assert_same_bits(expected, device.evaluate(genomes), "a stretch at a time")
     assert len(seen) > 1, f"{seen}: memory held everything"
-    assert ruined(expected), "no account ended"
+    assert count_ruined(expected), "no account ended"
     assert_same_bits(expected[:1], device.evaluate(genomes[:1]), "rows whole again")
     Stretches._fill_rows = original
     print(f"{spec.name}: {expected[:, :, 0].sum():.0f} trades in stretches from {seen}")
 
 
-def ruined(accumulators):
+def count_ruined(accumulators):
     """How many accounts ended."""
     return int((accumulators[:, :, ACCUMULATOR_INDEX["equity"]] == 0.0).sum())
 
@@ -150,7 +150,7 @@ def compare_ruin_on_paper():
 
 def compare_looked_up(device, genomes, expected):
     """The device finds rows itself, and refuses a genome that is not legal."""
-    with watched() as launches:
+    with watch_launches() as launches:
         reversed_ = device.evaluate(genomes[::-1])[::-1]
         assert_same_bits(expected, reversed_, "looked up on the device")
         assert launches == [False], launches
@@ -193,7 +193,7 @@ def compare_shipped(spec, entry_delay):
     host = Engine(spec, series, windows, charged, device="cpu")
     device = Engine(spec, series, windows, charged, device="cuda")
     genomes = random_genomes(spec, 4, seed=1)
-    genomes[:2] = loosened(spec, genomes[:2])
+    genomes[:2] = loosen_genomes(spec, genomes[:2])
     compare_rows(spec, host, device, genomes[0])
     reference = Reference(spec, series, windows, charged)
     assert_same_trades(reference, device, genomes)
@@ -201,7 +201,9 @@ def compare_shipped(spec, entry_delay):
         expected = reference.signals(genome)
         assert expected == tuple(bars.tolist() for bars in device.signals(genome))
     expected = device.evaluate(genomes)
-    assert 0 < ruined(expected) < expected[:, :, 0].size, f"{ruined(expected)} accounts ended"
+    assert 0 < count_ruined(expected) < expected[:, :, 0].size, (
+        f"{count_ruined(expected)} accounts ended"
+    )
     compare_looked_up(device, genomes, expected)
     if spec.name == "seller_exhaustion":
         compare_ways(device, genomes, expected)

@@ -47,7 +47,7 @@ def compare_many(closes, device):
                 )
 
 
-def drawn(count, seed):
+def draw_parameters(count, seed):
     """Random tuples inside the bounds of the rule."""
     genomes = random_genomes(ADAPTIVE_TREND, count, seed)
     return [(*map(int, genome[:9]), *A[9:]) for genome in genomes]
@@ -62,8 +62,8 @@ def main(device):
         compare_many([make_bars(seed, 20 - seed).close for seed in range(2)], device)
     else:
         bars = load_bars("sample")
-        compare(bars.close, [A, B, SHORT, *drawn(200, 1)], device)
-        compare(bars.close[:3000], [A, *drawn(40, 2)], device, work_bytes=2**22)
+        compare(bars.close, [A, B, SHORT, *draw_parameters(200, 1)], device)
+        compare(bars.close[:3000], [A, *draw_parameters(40, 2)], device, work_bytes=2**22)
         for count in (1, 2, 27, 28, 29, 100, 1024, 1025):
             compare(bars.close[:count], [A, B, SHORT], device)
         compare_many([bars.close[: 7 * k] for k in range(1, 500)], device)

@@ -38,9 +38,9 @@ from strategy.genes import Gene, GenomeLayout
 from tests.support.aligned import MOODY, moody_bars
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_accounts, assert_same_bits
-from tests.support.positions import asks, by_cpu, jumping, population_of
+from tests.support.positions import asks, build_population, by_cpu, jumping
 from tests.support.random_strategies import drawn_strategy
-from tests.support.worlds import costs, make_bars, random_genomes, windows_of
+from tests.support.worlds import costs, draw_window, make_bars, random_genomes
 
 HOST = torch.device("cpu")
 
@@ -251,12 +251,12 @@ def compare_asks(data, seed, charged):
     """Any mixture of forms, conditions, sessions and delays, in windows from one bar on."""
     bars = jumping(make_bars(seed, 64 + seed % 137, gaps=0.02, flat=0.05), seed)
     given_asks = data.draw(asks(bars, most=2))
-    actual = [data.draw(windows_of(bars)) for _ in range(2)]
+    actual = [data.draw(draw_window(bars)) for _ in range(2)]
     windows = np.array([(window.start, window.end) for window in actual], np.int64)
     expected, listed = by_cpu(bars, given_asks, charged, windows)
     charges = np.array([charged.per_side, charged.min_risk, charged.risk_fraction])
     device = SeriesAccounts(upload_prices(bars, HOST), charges, 2**26, HOST)
-    inputs = on_device(*population_of(bars, given_asks))
+    inputs = on_device(*build_population(bars, given_asks))
     actual = np.concatenate(list(device.fold(*inputs, windows)))
     assert_same_bits(expected, actual, "accumulators")
     for left, right in zip(listed, device.ledgers(*inputs, windows), strict=True):
@@ -279,7 +279,7 @@ def on_device(asked, rows, read):
         longs=words,
         shorts=words,
         leaves=words,
-        following=following_of(asked.words),
+        following=find_following(asked.words),
         sessions=whole(np.minimum(asked.sessions, 0x7FFFFFFE)),
         forms=whole(asked.forms),
         reads=whole(reads),
@@ -308,7 +308,7 @@ def READS(form, k):  # noqa: N802
     return (k, k + 1) if form in (BEYOND_BAR, FROM_ENTRY, LEVEL) else (0, 0)
 
 
-def following_of(words):
+def find_following(words):
     """For each word the first from there on that is not 0; how many words there are without one."""
     count = words.shape[1]
     indices = np.where(words == 0, count, np.arange(count))

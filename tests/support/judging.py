@@ -21,7 +21,7 @@ SMALL = {"population": 16, "generations": 3, "min_trades": 10, "polish": 64, "th
 that no processes are begun."""
 
 
-def task_on(*series, windows=(), spec=None, costs=None, **settings):
+def make_task(*series, windows=(), spec=None, costs=None, **settings):
     """A task on bars in memory, without anything held out."""
     config = RunConfig(**{"islands": 1, "device": "cpu", **SMALL, **settings})
     windows = windows or [Window.whole(bars, number) for number, bars in enumerate(series)]
@@ -43,7 +43,7 @@ def recorded_run(folder, bars, **settings):
     return evolve({**SMALL, **defaults, **settings}).path
 
 
-def judged(path, **plan):
+def judge_briefly(path, **plan):
     """What a plan finds out about a run, by default nothing that takes long."""
     # As for whoever asks: null searches go with a look for later bars.
     defaults = {"folds": 0, "blocks": 0, "causal": plan.get("null", 0) > 0, **plan}

@@ -15,7 +15,7 @@ from pathlib import Path
 from data.store import write_sealed
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
-from tests.support.recording import HEADER, made
+from tests.support.recording import HEADER, make_generation
 
 ROOT = Path(__file__).parents[2]
 ENDLESS = 10**6
@@ -39,7 +39,7 @@ def child(function, *arguments):
             process.kill()
 
 
-def kill_after(process, lines, seconds):
+def kill_process(process, lines, seconds):
     """Kill a child some seconds after it has printed some lines; returns its last line."""
     for _ in range(lines):
         assert process.stdout.readline(), "the child ended before it was killed"
@@ -61,7 +61,7 @@ def child_record(path, flush_every="1", keep="all", end=str(ENDLESS)):
         last = store.last_generation()
         start = 0 if last is None else last.number + 1
         for number in range(start, int(end)):
-            store.record(made(number))
+            store.record(make_generation(number))
             if (number + 1) % int(flush_every) == 0:
                 store.flush()
                 say(number)
@@ -102,7 +102,7 @@ def _fill(runs_dir, run_id):
     try:
         with RunStore.create(runs_dir, run_id, HEADER) as store:
             for number in range(60):
-                store.record(made(number, individuals=100))
+                store.record(make_generation(number, individuals=100))
                 store.flush()
                 safe = number
     except StoreError as error:

@@ -15,7 +15,7 @@ KINDS = {"signal_bar": np.int64, "entry_bar": np.int64, "exit_bar": np.int64, "r
 COSTS = Costs(fee_bp=10, slippage_bp=0)
 
 
-def ledger_of(trades):
+def build_trade_ledger(trades):
     """A ledger of these trades, in their order."""
     columns = [field.name for field in fields(Ledger) if field.name != "rejected"]
     assert columns == list(Trade._fields)
@@ -24,7 +24,7 @@ def ledger_of(trades):
     )
 
 
-def trade_of(r):
+def make_trade(r):
     """A trade with that result; all else is of no interest."""
     return Trade(0, 1, 1, 0, 1.0, 0.5, 2.0, 1.0, r, 1, 0.5, 1)
 
@@ -36,8 +36,10 @@ def trade(bar, reason, entry, stop, leave):
     return Trade(bar, bar + 1, bar + 3, reason, entry, stop, entry + 2 * risk, leave, r, 1, stop, 3)
 
 
-def collected(bars, *ledgers):
+def collect_ledgers(bars, *ledgers):
     """Trades of ledgers, each in a window of its own over the same bars, all but one held out."""
     roles = ["search", *["held_out"] * len(ledgers)]
     windows = [Window(0, i * 100, (i + 1) * 100, roles[i]) for i in range(len(ledgers))]
-    return collect_trades([ledger_of(trades) for trades in ledgers], windows, [bars], COSTS)
+    return collect_trades(
+        [build_trade_ledger(trades) for trades in ledgers], windows, [bars], COSTS
+    )

@@ -6,7 +6,7 @@ import signal
 
 
 @contextlib.contextmanager
-def files_up_to(size):
+def limit_file_size(size):
     """Let no file grow beyond a size, as a full disk does."""
     before, heard = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -11,7 +11,7 @@ FORBIDDEN = re.compile(r"\b(fma|mad)\.rn\.f\d+|\bmad\.f\d+|\.approx|\.ftz|\.f32\
 """Instructions that round differently from the law, or in another precision."""
 
 
-def compiled(kernel, types, constants, options):
+def compile_kernel(kernel, types, constants, options):
     """The kernel's assembly."""
     plain = [name for name in kernel.arg_names if name not in constants]
     assert len(plain) == len(types), f"{kernel.fn.__name__}: {plain}"

@@ -42,7 +42,7 @@ def losing_market(trades):
     return paper_market(*[QUIET, CRASH, QUIET, QUIET, SIGNAL] * trades)
 
 
-def joined(*markets):
+def join_markets(*markets):
     """Markets of this module, one after the other."""
     names = ("open", "high", "low", "close", "volume")
     columns = {
@@ -65,8 +65,8 @@ def _bars(**columns):
 
 
 RUIN_SERIES = [
-    joined(winning_market(310), losing_market(1), winning_market(2)),
-    joined(*[winning_market(1), losing_market(1)] * 4),
+    join_markets(winning_market(310), losing_market(1), winning_market(2)),
+    join_markets(*[winning_market(1), losing_market(1)] * 4),
 ]
 """Ruin after equity beyond all numbers; and gains and crashes by turns."""
 

@@ -11,7 +11,7 @@ import numpy as np
 KINDS = {"f8": np.float64, "f4": np.float32, "i4": np.int32}
 
 
-def unpacked(text):
+def unpack_page(text):
     """What the script of a page reads."""
     content = gzip.decompress(base64.b64decode(text))
     (length,) = struct.unpack("<I", content[:4])
@@ -27,7 +27,7 @@ def unpacked(text):
     return json.loads(content[4 : 4 + length], object_hook=array)
 
 
-def data_of(page):
+def read_data(page):
     """Everything that a page draws."""
     match = re.search(r'id="packed-data">([^<]*)<', page)
-    return unpacked(match[1])
+    return unpack_page(match[1])

@@ -104,27 +104,27 @@ class Program:
         return self.tokens.pop(0) if self.tokens and self.tokens[0] in wanted else None
 
     def _ternary(self):
-        test = self._joined(0)
+        test = self._join(0)
         if not self._next("?"):
             return test
         first = self._ternary()
         assert self._next(":")
         return f"({first} if {test} else {self._ternary()})"
 
-    def _joined(self, level):
+    def _join(self, level):
         if level == len(LEVELS):
-            return self._signed()
+            return self._sign()
         if level == 2 and self._next("not"):
-            return f"(not {self._joined(2)})"
-        left = self._joined(level + 1)
+            return f"(not {self._join(2)})"
+        left = self._join(level + 1)
         while sign := self._next(*LEVELS[level]):
-            left = f"({left} {sign} {self._joined(level + 1)})"
+            left = f"({left} {sign} {self._join(level + 1)})"
         return left
 
-    def _signed(self):
-        return f"(-{self._signed()})" if self._next("-") else self._followed()
+    def _sign(self):
+        return f"(-{self._sign()})" if self._next("-") else self._follow()
 
-    def _followed(self):
+    def _follow(self):
         token = self.tokens.pop(0)
         if token == "(":
             code = self._ternary()
@@ -287,7 +287,7 @@ def run_pine(text, bars):
         ),
         "log": SimpleNamespace(info=log.append),
         "str": SimpleNamespace(tostring=str),
-        "runtime": SimpleNamespace(error=_refused),
+        "runtime": SimpleNamespace(error=_raise_refusal),
         "timeframe": SimpleNamespace(in_seconds=lambda: bars.timeframe_ns // 10**9),
         "strategy": tester,
         **dict.fromkeys(("table", "color", "position"), ignored),
@@ -326,5 +326,5 @@ class _Plot:
         """Draw nothing."""
 
 
-def _refused(message):
+def _raise_refusal(message):
     raise AssertionError(message)

@@ -50,19 +50,19 @@ def plain_trend(close, parameters, *, order="running", has_ties=False, is_script
 
 def _average(close, family, n, order, is_script):
     if family in (0, 3):
-        y = _smoothed(close, n, _mean(close, n, order))
-        return y if family == 0 else 2 * y - _smoothed(y, n, y)
+        y = _smooth(close, n, _mean(close, n, order))
+        return y if family == 0 else 2 * y - _smooth(y, n, y)
     if family == 1 and is_script:
         return _mean(close, n, order)
     if family == 1:
-        raw = 2 * _weighted(close, n // 2, order) - _weighted(close, n, order)
+        raw = 2 * _weight(close, n // 2, order) - _weight(close, n, order)
         average = np.full(len(close), np.nan)
-        average[n - 1 :] = _weighted(raw[n - 1 :], int(np.sqrt(n)), order)
+        average[n - 1 :] = _weight(raw[n - 1 :], int(np.sqrt(n)), order)
         return average
     if family == 2:
-        return _weighted(close, n, order)
+        return _weight(close, n, order)
     if family == 4:
-        return 3 * _weighted(close, n, order) - 2 * _mean(close, n, order)
+        return 3 * _weight(close, n, order) - 2 * _mean(close, n, order)
     return _kaufman(close, n, is_script)
 
 
@@ -84,7 +84,7 @@ def _running(values, n):
     return sums[n - 1 :] - np.concatenate(([0.0], sums[:-n]))
 
 
-def _weighted(values, n, order):
+def _weight(values, n, order):
     means = np.full(len(values), np.nan)
     if len(values) < n:
         return means
@@ -97,7 +97,7 @@ def _weighted(values, n, order):
 
 
 @njit
-def _smoothed(values, n, seeds):
+def _smooth(values, n, seeds):
     means = np.full(len(values), np.nan)
     y = np.nan
     for t in range(len(values)):

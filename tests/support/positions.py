@@ -97,13 +97,13 @@ def by_reference(bars, ask, costs, window, form):
     )
 
 
-def words_of(holds):
+def pack_words(holds):
     """Bars [T] that hold something as words; bits behind the last bar are 0."""
     padded = np.pad(holds, (0, -len(holds) % 64))
     return np.packbits(padded, bitorder="little").view("<u8").astype(np.uint64)
 
 
-def population_of(bars, asks):
+def build_population(bars, asks):
     """Individuals that share forms, as the batch engine of the CPU takes them.
 
     Also their rows [R, T], and which of them each one's stop, target and trail read [P, 3, 2].
@@ -115,7 +115,7 @@ def population_of(bars, asks):
         return len(found) - 1
 
     def condition(holds):
-        return -1 if holds is None else placed(words, words_of(holds))
+        return -1 if holds is None else placed(words, pack_words(holds))
 
     def row(form):
         return -1 if form[2] is None else placed(rows, np.asarray(form[2], np.float64))
@@ -164,7 +164,7 @@ def population_of(bars, asks):
 def by_cpu(bars, asks, costs, windows, threads=1):
     """Accumulators [P, W, A] and ledgers [P][W] of individuals that share forms."""
     prices = build_extremes(bars.open, bars.high, bars.low, bars.close)
-    population, rows, _ = population_of(bars, asks)
+    population, rows, _ = build_population(bars, asks)
     charges = Charges(costs.per_side, costs.min_risk, costs.risk_fraction)
     inputs = prices, population, charges, np.array(windows, np.int64), THREADS[threads]
     outputs = fold_population(*inputs), list_population(*inputs)

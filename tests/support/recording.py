@@ -23,7 +23,7 @@ HEADER = {
 }
 
 
-def made(number, *, individuals=6, genes=2, objectives=2, salt=0):
+def make_generation(number, *, individuals=6, genes=2, objectives=2, salt=0):
     """Generation `number`: feasible individuals first, the last third undefined."""
     rng = np.random.default_rng([number, salt])
     values = rng.normal(size=(individuals, objectives))
@@ -70,14 +70,14 @@ def assert_same_population(expected, actual):
 def assert_sound(store, newest):
     """Nothing is wrong, and the newest generation is `newest` with the bits that were recorded."""
     assert store.verify() == []
-    assert_same_generation(made(newest), store.last_generation())
+    assert_same_generation(make_generation(newest), store.last_generation())
     assert store.warnings == ()
 
 
 def fill(store, count, start=0):
     """Record `count` made generations and wait for the disk."""
     for number in range(start, start + count):
-        store.record(made(number))
+        store.record(make_generation(number))
     store.flush()
 
 

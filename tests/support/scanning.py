@@ -22,7 +22,7 @@ def symbol(name="AAA", length=400, seed=1):
     return replace(make_bars(seed, length, jump=0.05), symbol=name)
 
 
-def scanned(*series, question=DEFAULTS, **ways):
+def scan_markets(*series, question=DEFAULTS, **ways):
     """A scan of some series that keeps nothing unless told where."""
     return scan_series(series, question, Ways(**ways))
 
@@ -41,7 +41,7 @@ def pieces(folder):
             yield bars.cut(start, start + PIECE_BARS, symbol=f"{name}#{nth:02d}")
 
 
-def bits_of(found):
+def list_bits(found):
     """All that a scan says bit by bit, by symbol."""
     return {
         name: tuple(

@@ -100,7 +100,7 @@ def running_vendor():
         thread.join()
 
 
-def times_of(symbol, start_ms, end_ms, step_ms, without=()):
+def list_vendor_times(symbol, start_ms, end_ms, step_ms, without=()):
     """Times at which the market has bars, [N] milliseconds, from start to end included."""
     first = -(-start_ms // step_ms) * step_ms
     times = np.arange(first, end_ms + 1, step_ms, dtype=np.int64)
@@ -116,7 +116,7 @@ def times_of(symbol, start_ms, end_ms, step_ms, without=()):
     return times[~np.isin(times // DAY_MS, shut)]
 
 
-def bars_at(times, factor=1.0):
+def make_vendor_bars(times, factor=1.0):
     """Bars of an invented market: any part of it is the same whenever it is asked for."""
 
     def noise(salt):
@@ -143,7 +143,7 @@ def status(code, retry_after=None, body=None):
     return fault
 
 
-def edited(change):
+def edit_page(change):
     """A fault: the page says something else; `change` alters it in place."""
 
     def fault(handler, reply):
@@ -153,7 +153,7 @@ def edited(change):
     return fault
 
 
-def sent(content, coding=None, length=None):
+def send_content(content, coding=None, length=None):
     """A fault: status 200 and these bytes, which may be fewer than are announced."""
 
     def fault(handler, reply):
@@ -264,7 +264,7 @@ class _Handler(BaseHTTPRequestHandler):
         limit = min(int(query.get("limit", 5000)), self.state.page_bases)
         last_ms = min(end_ms, start_ms + limit * BASE_MS[span] - 1)
         last_ms = max(last_ms, start_ms + step_ms - 1)
-        times = times_of(symbol, start_ms, last_ms, step_ms, self.state.without)
+        times = list_vendor_times(symbol, start_ms, last_ms, step_ms, self.state.without)
         rows = list(zip(times.tolist(), *(c.tolist() for c in self._columns(times)), strict=True))
         page = {
             "ticker": symbol,
@@ -287,4 +287,4 @@ class _Handler(BaseHTTPRequestHandler):
         return page
 
     def _columns(self, times):
-        return bars_at(times, self.state.factor)
+        return make_vendor_bars(times, self.state.factor)

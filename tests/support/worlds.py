@@ -81,7 +81,7 @@ def markets(draw, max_length=400):
 
 
 @st.composite
-def windows_of(draw, bars, series=0):
+def draw_window(draw, bars, series=0):
     """A window anywhere in a series: whole, late, or a single bar."""
     start = draw(st.integers(0, len(bars) - 1))
     end = draw(st.integers(start + 1, len(bars)))
@@ -98,7 +98,7 @@ def random_genomes(spec, count, seed):
     return layout.repair(np.where(rng.random((count, 1)) < 0.5, loose, genomes))[0]
 
 
-def loosened(spec, genomes):
+def loosen_genomes(spec, genomes):
     """The same genomes with thresholds that hold at most bars."""
     moved = genomes.copy()
     moved[:, [gene.unit == "std" for gene in spec.layout.genes]] = -1.0

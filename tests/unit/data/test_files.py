@@ -9,7 +9,7 @@ import pytest
 
 from data import files
 from data.files import DRAFT, drafting, remove_drafts, replace_whole
-from tests.support.kill import child, kill_after
+from tests.support.kill import child, kill_process
 from tests.support.writers import NAMES, WRITERS, child_write
 
 
@@ -125,7 +125,7 @@ def test_kill_of_writers_leaves_whole_files_and_no_draft(tmp_path, name, kills):
     dice, left = random.Random(name), 0
     for _ in range(kills):
         with child(child_write, name, tmp_path) as process:
-            kill_after(process, 1, dice.uniform(0.0, 0.05))
+            kill_process(process, 1, dice.uniform(0.0, 0.05))
         left += len(list(tmp_path.rglob(f".*{DRAFT}")))
         for number in range(NAMES):
             WRITERS[name](tmp_path, number)

@@ -12,7 +12,7 @@ from data.store import (
     remove_oldest,
     write_sealed,
 )
-from tests.support.kill import child, child_keep, kill_after
+from tests.support.kill import child, child_keep, kill_process
 
 
 def test_content_reads_back(tmp_path):
@@ -106,7 +106,7 @@ def test_kill_while_keeping_leaves_whole_files(tmp_path, kills):
     for number in range(kills):
         with child(child_keep, tmp_path) as other, child(child_keep, tmp_path) as process:
             assert other.stdout.readline()
-            kill_after(process, 1, 0.05 * (number + 1))
+            kill_process(process, 1, 0.05 * (number + 1))
         for name in ("one", "two"):
             content = read_sealed(tmp_path / name)
             assert content == content[:1] * len(content)

@@ -8,7 +8,7 @@ from engine import reference
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS
 from engine.reference import Reference
-from tests.support.ledgers import ledger_of, trade_of
+from tests.support.ledgers import build_trade_ledger, make_trade
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -41,7 +41,7 @@ def test_what_is_kept_changes_no_answer(monkeypatch, kept):
 def test_ruin_ends_an_account():
     """Equity that a trade takes to 0 or below is 0 from then on; sums in R go on."""
     one = Reference(SPEC, SERIES[:1], WINDOWS[:1], Costs(risk_fraction=0.5))
-    ledger = ledger_of([trade_of(r) for r in (1.0, -2.0, 4.0)])
+    ledger = build_trade_ledger([make_trade(r) for r in (1.0, -2.0, 4.0)])
     found = dict(zip(ACCUMULATORS, one.fold(ledger).tolist(), strict=True))
     assert (found["equity"], found["peak_equity"], found["max_drawdown"]) == (0.0, 1.5, 1.0)
     assert (found["sum_r"], found["wins"], found["trades"]) == (3.0, 2.0, 3.0)

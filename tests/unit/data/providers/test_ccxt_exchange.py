@@ -8,7 +8,7 @@ import pytest
 from data import LoadOptions, load_bars
 from data.errors import FetchError, LimitError, SourceError
 from data.providers import PROVIDERS, ccxt_exchange
-from tests.support.exchange import HOUR_MS, START_MS, FakeExchange, served
+from tests.support.exchange import HOUR_MS, START_MS, FakeExchange, serve_exchange
 from tests.support.series import make_bars
 
 SPEC = "ccxt:binance:BTC/USDT:1h:2024-01-01:2024-03-01"
@@ -27,7 +27,7 @@ def waits(monkeypatch):
 def exchange(monkeypatch):
     """A fake exchange with more bars than are asked for."""
     fake = FakeExchange(2000)
-    with served(fake) as open_exchange:
+    with serve_exchange(fake) as open_exchange:
         monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
         yield fake
 
@@ -51,7 +51,7 @@ def test_a_bar_that_has_not_closed_does_not_count(exchange, monkeypatch):
 def test_a_hole_in_the_market_is_a_gap(monkeypatch):
     """Fetching goes on behind it, however long it is."""
     fake = FakeExchange(2000, hole=(100, 1300))
-    with served(fake) as open_exchange:
+    with serve_exchange(fake) as open_exchange:
         monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
         bars = load_bars(SPEC)
     assert len(bars) == IN_RANGE - 1200

@@ -7,7 +7,7 @@ import pytest
 from data import load_bars
 from data.errors import DataError
 from data.table import LoadOptions
-from tests.support.flags import options_in
+from tests.support.flags import parse_options
 
 DAY = 86_400 * 10**9
 DAYS = [f"2024-01-0{i}" for i in range(1, 6)]
@@ -35,8 +35,8 @@ def test_times_that_are_those_of_closes_are_no_opens(tmp_path, time, closes):
     spec = write(tmp_path, (time, CLOSES), ("close_time", closes))
     with pytest.raises(DataError, match="the times of column 'close_time'") as caught:
         load_bars(spec)
-    assert load_bars(spec, options_in(str(caught.value), columns={})).timestamp[0] == FIRST_NS
-    said = options_in(str(caught.value), stamped="open")
+    assert load_bars(spec, parse_options(str(caught.value), columns={})).timestamp[0] == FIRST_NS
+    said = parse_options(str(caught.value), stamped="open")
     assert load_bars(spec, said).timestamp[0] == NEXT_NS
 
 
@@ -85,7 +85,7 @@ def test_opens_are_not_shifted_as_closes(tmp_path, columns):
     with pytest.raises(DataError, match="says when bars open; leave --stamped out") as caught:
         load_bars(spec, LoadOptions(stamped="close"))
     assert load_bars(spec).timestamp[0] == FIRST_NS
-    said = options_in(str(caught.value), stamped="close")
+    said = parse_options(str(caught.value), stamped="close")
     assert load_bars(spec, said).timestamp[0] == FIRST_NS - DAY
 
 
@@ -95,7 +95,7 @@ def test_bars_that_would_close_before_they_open_are_refused(tmp_path):
     spec = write(tmp_path, ("time", late), ("close_time", CLOSES))
     with pytest.raises(DataError, match="bars would close before they open: row 0 has") as caught:
         load_bars(spec)
-    bars = load_bars(spec, options_in(str(caught.value)))
+    bars = load_bars(spec, parse_options(str(caught.value)))
     assert bars.timestamp[0] == NEXT_NS + 5 * 3600 * 10**9
 
 
@@ -111,7 +111,7 @@ def test_dates_and_times_of_day_are_compared_as_one(tmp_path):
     spec = write(tmp_path, ("date", DAYS[1:]), ("time", clocks), ("close_time", CLOSES))
     with pytest.raises(DataError, match="--column date=date --column time=time") as caught:
         load_bars(spec)
-    said = options_in(str(caught.value), stamped="open")
+    said = parse_options(str(caught.value), stamped="open")
     assert load_bars(spec, said).timestamp[0] == NEXT_NS
 
 
@@ -121,7 +121,7 @@ def test_a_column_of_closes_that_a_person_names_is_no_open(tmp_path, name):
     spec = write(tmp_path, (name, CLOSES))
     with pytest.raises(DataError, match="says when bars close; --stamped close") as caught:
         load_bars(spec, LoadOptions(columns={"timestamp": name}))
-    said = options_in(str(caught.value), columns={"timestamp": name})
+    said = parse_options(str(caught.value), columns={"timestamp": name})
     assert load_bars(spec, said).timestamp[0] == FIRST_NS
 
 

@@ -7,7 +7,7 @@ import pytest
 from data import load_bars
 from data.errors import DataError
 from data.table import LoadOptions
-from tests.support.flags import options_in
+from tests.support.flags import parse_options
 
 COUNT = 60
 RANDOM = np.random.Generator(np.random.PCG64(5))
@@ -68,7 +68,7 @@ def test_other_lists_are_refused_with_their_order(tmp_path, kind, form):
     spec = save(OTHERS[kind], tmp_path, form)
     with pytest.raises(DataError, match="names only count columns, and") as caught:
         load_bars(spec)
-    assert_is_the_series(load_bars(spec, options_in(str(caught.value))))
+    assert_is_the_series(load_bars(spec, parse_options(str(caught.value))))
 
 
 def test_one_bad_bar_is_no_other_order(tmp_path):
@@ -96,7 +96,7 @@ def test_rows_that_begin_with_a_ticker_are_read_by_the_places_that_are_named(tmp
     (tmp_path / "x.csv").write_text("\n".join([*lines, ""]))
     with pytest.raises(DataError, match="say which is which by place, such as") as caught:
         load_bars(str(tmp_path / "x.csv"))
-    bars = load_bars(str(tmp_path / "x.csv"), options_in(str(caught.value)))
+    bars = load_bars(str(tmp_path / "x.csv"), parse_options(str(caught.value)))
     assert (bars.symbol, bars.timeframe) == ("AAA", "1d")
     assert (bars.open.tolist(), bars.close.tolist()) == (OPEN[:20].tolist(), CLOSE[:20].tolist())
 
@@ -109,7 +109,7 @@ def test_contracts_that_follow_one_another_are_one_market_where_a_person_says_so
     spec = str(tmp_path / "es.csv")
     with pytest.raises(DataError, match=r"es\.csv#ESH4, or read all rows as one market") as caught:
         load_bars(spec)
-    bars = load_bars(spec, options_in(str(caught.value)))
+    bars = load_bars(spec, parse_options(str(caught.value)))
     assert (len(bars), bars.symbol) == (10, "es")
     assert len(load_bars(f"{spec}#ESM4")) == 5
 

@@ -11,7 +11,7 @@ import pytest
 from data import load_bars
 from data.errors import DataError
 from data.table import LoadOptions
-from tests.support.flags import options_in
+from tests.support.flags import parse_options
 
 NAMES = ["time", "open", "high", "low", "close", "volume"]
 ROWS = [[10.0 + i, 12.0 + i, 9.0 + i, 11.0 + i, 5.0 + i] for i in range(4)]
@@ -56,7 +56,7 @@ def test_a_name_of_two_columns_says_not_which(tmp_path, kind):
     spec = write(tmp_path, kind, *columns_with("close", [9.5, 10.5, 11.5, 12.5]))
     with pytest.raises(DataError, match="close=close: 2 columns are named so") as caught:
         load_bars(spec, LoadOptions(columns={"close": "close"}))
-    bars = load_bars(spec, options_in(str(caught.value)))
+    bars = load_bars(spec, parse_options(str(caught.value)))
     assert bars.close.tolist() == [row[3] for row in ROWS]
 
 
@@ -106,7 +106,7 @@ def test_ticks_that_stand_twice_are_named_by_an_option_that_exists(tmp_path):
     spec = write(tmp_path, "csv", names, columns)
     with pytest.raises(DataError, match="could both be tick_volume; say which with") as caught:
         load_bars(spec)
-    assert load_bars(spec, options_in(str(caught.value))).volume.tolist() == [5.0, 6.0, 7.0, 8.0]
+    assert load_bars(spec, parse_options(str(caught.value))).volume.tolist() == [5.0, 6.0, 7.0, 8.0]
 
 
 def test_a_name_with_blanks_is_offered_as_a_shell_takes_it(tmp_path):
@@ -116,7 +116,12 @@ def test_a_name_with_blanks_is_offered_as_a_shell_takes_it(tmp_path):
     spec = write(tmp_path, "csv", names, columns)
     with pytest.raises(DataError, match="--column 'close=Closing Price'") as caught:
         load_bars(spec)
-    assert load_bars(spec, options_in(str(caught.value))).close.tolist() == [11.0, 12.0, 13.0, 14.0]
+    assert load_bars(spec, parse_options(str(caught.value))).close.tolist() == [
+        11.0,
+        12.0,
+        13.0,
+        14.0,
+    ]
 
 
 def test_a_frame_of_pandas_with_doubled_columns_is_read_by_place(tmp_path):

@@ -10,7 +10,7 @@ from data import load_bars
 from data.errors import DataError
 from data.providers.column_names import PERIOD_STARTS
 from data.table import LoadOptions
-from tests.support.flags import options_in
+from tests.support.flags import parse_options
 from tests.support.series import make_columns
 
 DAY = 86_400 * 10**9
@@ -70,7 +70,7 @@ def test_every_remedy_that_a_message_names_leads_to_bars(tmp_path, kind):
         load_bars(spec)
     message = str(caught.value)
     market = re.search(r"such as bars\.csv(#[^;]+?) --column", message)
-    bars = load_bars(spec + (market[1] if market else ""), options_in(message))
+    bars = load_bars(spec + (market[1] if market else ""), parse_options(message))
     assert len(bars) >= 4
 
 

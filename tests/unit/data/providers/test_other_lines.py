@@ -5,7 +5,7 @@ import pytest
 from data import load_bars
 from data.errors import DataError
 from data.table import LoadOptions
-from tests.support.flags import options_in
+from tests.support.flags import parse_options
 
 HEADER = "Time,Open,High,Low,Last,Volume"
 ROWS = [f"2024-01-0{i},10,12,9,11,{i}" for i in range(1, 6)]
@@ -98,7 +98,7 @@ def test_a_header_that_comes_again_is_dropped_where_a_person_says_so(tmp_path, a
     spec = write(tmp_path, HEADER, *ROWS[:place], again, *ROWS[place:], again)
     with pytest.raises(DataError, match=f"row {place} names the columns again") as caught:
         load_bars(spec)
-    bars = load_bars(spec, options_in(str(caught.value)))
+    bars = load_bars(spec, parse_options(str(caught.value)))
     assert bars.volume.tolist() == [1, 2, 3, 4, 5]
     assert "dropped 2 rows that name the columns again" in bars.notes
 
@@ -128,7 +128,7 @@ def test_a_header_of_several_lines_that_comes_again_is_dropped_whole(tmp_path):
     spec = write(tmp_path, *header, *rows[:3], *header, *rows[3:])
     with pytest.raises(DataError, match="row 3 names the columns again") as caught:
         load_bars(spec)
-    bars = load_bars(spec, options_in(str(caught.value)))
+    bars = load_bars(spec, parse_options(str(caught.value)))
     assert bars.volume.tolist() == [1, 2, 3, 4, 5]
     assert "dropped 3 rows that name the columns again" in bars.notes
 

@@ -16,7 +16,7 @@ from engine.accounts.metrics import compute_metrics, measure_span
 from engine.batch import Engine
 from engine.reference import Reference
 from tests.support.backends import ENGINE_PARAMETERS
-from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market
+from tests.support.markets import PAPER_SPEC, join_markets, losing_market, winning_market
 from tests.support.references import FORMS
 
 ELEVEN = winning_market(11)
@@ -71,7 +71,7 @@ def test_equity_ends_at_ruin(account):
 
 def test_ruin_is_not_earned_back(account):
     """Wins after ruin count in R and move no equity."""
-    bars = joined(losing_market(1), winning_market(2))
+    bars = join_markets(losing_market(1), winning_market(2))
     sums, _, _ = account(bars, free(0.5))
     assert (sums["trades"], sums["sum_r"], sums["peak_r"]) == (3.0, -29.0, 0.0)
     assert (sums["equity"], sums["peak_equity"], sums["max_drawdown"]) == (0.0, 1.0, 1.0)
@@ -101,7 +101,7 @@ def test_equity_beyond_all_numbers_is_said_to_be(account):
 
 def test_ruin_after_equity_beyond_all_numbers(account):
     """Everything can be lost, and stays lost."""
-    bars = joined(winning_market(320), losing_market(1), winning_market(4))
+    bars = join_markets(winning_market(320), losing_market(1), winning_market(4))
     sums, found, reasons = account(bars, free(1.0), reward=10.0)
     assert (sums["trades"], sums["equity"]) == (325.0, 0.0)
     assert (found["total_return"], found["max_drawdown"]) == (-1.0, 1.0)

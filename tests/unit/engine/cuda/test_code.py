@@ -16,7 +16,7 @@ from engine.indicators.cuda import rows, trend_layers, trend_sides
 from engine.positions.cuda import both_sides, bracket_exits, chain, trades
 from engine.runtime.compiling.compile_timer import compile_seconds
 from engine.runtime.compiling.launch import OPTIONS
-from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compiled
+from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compile_kernel
 
 MODULES = (
     validate,
@@ -262,20 +262,20 @@ KERNELS = {
 def test_kernel_rounds_as_the_law_says(name):
     """No instruction fuses, approximates, flushes, or computes in float32."""
     found = sorted(
-        {match.group() for match in FORBIDDEN.finditer(compiled(*KERNELS[name], OPTIONS))}
+        {match.group() for match in FORBIDDEN.finditer(compile_kernel(*KERNELS[name], OPTIONS))}
     )
     assert found == []
 
 
 def test_the_gate_would_notice():
     """With the compiler's own default, the EMA is fused, and the pattern finds it."""
-    assert FORBIDDEN.search(compiled(*KERNELS["ema"], {"enable_fp_fusion": True}))
+    assert FORBIDDEN.search(compile_kernel(*KERNELS["ema"], {"enable_fp_fusion": True}))
 
 
 def test_compiling_a_kernel_is_timed():
     """Triton tells it to who counts, as soon as the engine of a GPU is there."""
     before = compile_seconds()
-    compiled(*KERNELS["ema"], OPTIONS)
+    compile_kernel(*KERNELS["ema"], OPTIONS)
     assert compile_seconds() > before
 
 

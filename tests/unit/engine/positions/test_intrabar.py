@@ -7,7 +7,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Trade
 from engine.positions.intrabar import measure_intrabar
 from engine.reference import Reference
-from tests.support.ledgers import ledger_of
+from tests.support.ledgers import build_trade_ledger
 from tests.support.markets import PAPER_SPEC, QUIET, paper_market
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
@@ -59,8 +59,8 @@ def test_a_short_that_touched_both_is_undecided():
     bars = paper_market((100, 104, 93, 100))
     stop = REASONS.index("stop")
     short = Trade(3, 4, 4, stop, 100.0, 103.0, 94.0, 103.0, -1.0, -1, 103.0, 1)
-    found = measure_intrabar(ledger_of([short]), bars, FREE)
+    found = measure_intrabar(build_trade_ledger([short]), bars, FREE)
     assert (found.undecided, found.sum_r, found.sum_r_target_first) == (1, -1.0, 2.0)
     endless = short._replace(target=float("-inf"))
-    found = measure_intrabar(ledger_of([endless]), bars, FREE)
+    found = measure_intrabar(build_trade_ledger([endless]), bars, FREE)
     assert (found.undecided, found.sum_r_target_first) == (0, -1.0)

@@ -10,7 +10,7 @@ from optimizer.cli.live import Watcher
 from optimizer.cli.restart import MOST_RESTARTS, TRIED, Restart
 from optimizer.config.run_config import RunConfig
 from optimizer.store import RunStore
-from tests.support.recording import HEADER, made
+from tests.support.recording import HEADER, make_generation
 
 NEW = ["evolve", "--seed", "2", "--on-gpu-loss", "cpu", "--json"]
 LOST = DeviceLostError("lost")
@@ -76,11 +76,11 @@ def test_the_processor_is_the_last_resort(programs, monkeypatch):
 def test_a_generation_in_between_begins_the_count_anew(programs, monkeypatch, tmp_path):
     """However often it fails, as long as it gets on."""
     with RunStore.create(tmp_path, "run-1", HEADER) as store:
-        store.record(made(0))
+        store.record(make_generation(0))
         begin_anew(programs, monkeypatch, store)
     for number in range(1, 2 * MOST_RESTARTS):
         with RunStore.open(tmp_path / "run-1", writable=True) as store:
-            store.record(made(number))
+            store.record(make_generation(number))
             is_replaced, said = begin_anew(programs, monkeypatch, store)
         assert is_replaced
         assert said == [f"note: lost; going on after generation {number}, restart 1 of 3"]

@@ -17,10 +17,10 @@ from optimizer.cluster.searches import in_order
 from optimizer.cluster.worker_cache import Keep, Parcel, solve
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
 from tests.support.clusters import Hung
-from tests.support.evidence import planted
+from tests.support.evidence import make_planted_market
 
 HERE = Made({"engine": "4"}, "bits", device="cpu")
-PARCEL = Parcel(Hung(planted(3, 300, 0)))
+PARCEL = Parcel(Hung(make_planted_market(3, 300, 0)))
 FAR = Address("tcp://10.0.0.1:1", scheduler="tcp://10.0.0.1:1", is_plaintext=True)
 
 

@@ -17,7 +17,7 @@ from optimizer.cluster import dask_client
 from optimizer.cluster.address import Address, parse_address
 from optimizer.cluster.dask_client import Link
 from optimizer.errors import ReleasedError, SchedulerLostError
-from tests.support.clusters import begun, own_workers, wait_for
+from tests.support.clusters import begin_cluster, own_workers, wait_until
 from tests.support.hostile import bounded_time
 
 CLOSED = CommClosedError("in <TCP (closed) ConnectionPool.gather>: Connection reset by peer")
@@ -93,11 +93,11 @@ def test_a_result_that_its_worker_took_with_it_is_made_again():
         link.ended.get(timeout=60)
         (worker,) = own_workers()
         worker.kill()
-        wait_for(lambda: call.status == "lost")
+        wait_until(lambda: call.status == "lost")
         with pytest.raises(TimeoutError):
             link.answer(call, timeout=0.1)
         link.mend()
-        wait_for(lambda: call.status == "finished")
+        wait_until(lambda: call.status == "finished")
         assert link.answer(call) != worker.pid
 
 
@@ -157,7 +157,7 @@ def test_a_scheduler_that_falls_silent_after_its_greeting_is_lost(monkeypatch, g
 def test_a_worker_is_no_scheduler():
     """Its address is refused at once, and what listens there is named."""
     with closing(Link(parse_address("local:1"))) as link:
-        wait_for(link.workers)
+        wait_until(link.workers)
         (worker,) = link.workers()
         with pytest.raises(SchedulerLostError, match="a worker listens there"):
             Link(parse_address(worker.address))
@@ -167,7 +167,7 @@ def test_a_worker_is_no_scheduler():
 @pytest.mark.parametrize("question", ["workers", "list_calls", "send_away", "cancel", "close"])
 def test_a_scheduler_that_falls_silent_later_holds_up_no_question(tmp_path, monkeypatch, question):
     """Each has an end; only who needs the answer fails."""
-    with begun(tmp_path, workers=0) as others:
+    with begin_cluster(tmp_path, workers=0) as others:
         link = Link(parse_address(str(others.file)))
         call = link.begin(os.getpid)
         questions = {
@@ -195,11 +195,11 @@ def test_workers_on_this_machine_leave_its_environment_as_it_was(monkeypatch):
     before = dict(os.environ)
     link = Link(parse_address("local:1"))
     try:
-        wait_for(own_workers, 60)
+        wait_until(own_workers, 60)
         assert dict(os.environ) == before
         (worker,) = own_workers()
         worker.kill()
-        wait_for(lambda: any(one.pid != worker.pid for one in own_workers()), 60)
+        wait_until(lambda: any(one.pid != worker.pid for one in own_workers()), 60)
     finally:
         link.close()
     assert dict(os.environ) == before

@@ -21,18 +21,18 @@ from optimizer.run.runner import Observer, resume_run, start_run
 from tests.support.clusters import (
     SERIES,
     Hung,
-    begun,
+    begin_cluster,
     own_workers,
+    run_search,
     search_on_seven,
-    searched,
-    wait_for,
+    wait_until,
 )
-from tests.support.evidence import planted
+from tests.support.evidence import make_planted_market
 from tests.support.judging import SMALL, write_bars
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-BARS = planted(3, 300, 0)
+BARS = make_planted_market(3, 300, 0)
 
 ANOTHER = """
 from optimizer.cluster import fingerprint
@@ -83,11 +83,11 @@ def test_workers_killed_in_the_middle_change_nothing(kills, monkeypatch):
     # A result whose worker is gone is asked for again after so long.
     monkeypatch.setattr("optimizer.cluster.jobs.CALL_S", 2.0)
     task = search_on_seven(over_windows="worst", generations=20)
-    expected = searched(task)
+    expected = run_search(task)
     with Cluster(parse_address("local:2")) as cluster:
         for seconds in [0.1 + 1.2 * number / kills for number in range(1, kills)]:
             thread = killed_by_and_by(seconds)
-            assert searched(task, on_workers(cluster, task, 3)) == expected
+            assert run_search(task, on_workers(cluster, task, 3)) == expected
             thread.join()
 
 
@@ -110,7 +110,7 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path):
     given = {"data": data, "judge": False, "generations": 6, "runs": str(tmp_path / "runs")}
     config = RunConfig(**{"device": "cpu", **SMALL, **given, "min_trades": 3})
     expected = start_run(config, Observer(), lambda: False)
-    with begun(tmp_path) as hosts, joined(hosts) as cluster:
+    with begin_cluster(tmp_path) as hosts, joined(hosts) as cluster:
         place = on_shards(cluster, is_judged=False, least_s=0.0)
         whole = start_run(config, Observer(), lambda: False, place)
         assert (whole.front_hash, whole.certificate) == (
@@ -140,7 +140,7 @@ def test_a_worker_that_ends_before_its_first_word_is_replaced():
     with Cluster(parse_address("local:1")) as cluster:
         (first,) = own_workers()
         first.kill()
-        wait_for(lambda: [one for one in own_workers() if one != first])
+        wait_until(lambda: [one for one in own_workers() if one != first])
         for one in own_workers():
             one.kill()
         assert len(list(run_jobs(cluster, asked(4, "echo")))) == 4
@@ -149,7 +149,7 @@ def test_a_worker_that_ends_before_its_first_word_is_replaced():
 def test_a_worker_that_hangs_is_replaced(tmp_path):
     """Once the scheduler has not heard of it for long; five minutes where nobody says otherwise."""
     ttl = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "5s"}
-    with begun(tmp_path, environment=ttl) as hosts, joined(hosts) as cluster:
+    with begin_cluster(tmp_path, environment=ttl) as hosts, joined(hosts) as cluster:
         seen = tmp_path / "seen"
         seen.mkdir()
         assert len(list(run_jobs(cluster, asked(1, "stop once", seen)))) == 1
@@ -158,7 +158,7 @@ def test_a_worker_that_hangs_is_replaced(tmp_path):
 
 def test_nobody_left_is_an_error_after_a_while(tmp_path):
     """Dask would wait for ever."""
-    with begun(tmp_path, workers=0) as hosts:
+    with begin_cluster(tmp_path, workers=0) as hosts:
         workers = hosts.worker()
         # Once it has come, nobody has to be patient.
         assert len(joined_workers(hosts)) == 1
@@ -177,7 +177,7 @@ def test_nobody_left_is_an_error_after_a_while(tmp_path):
 
 def test_a_lost_scheduler_is_an_error_within_seconds(tmp_path):
     """In the middle, and when nothing answers to begin with."""
-    with begun(tmp_path) as hosts:
+    with begin_cluster(tmp_path) as hosts:
         with joined(hosts) as cluster:
             running = run_jobs(cluster, asked(100, "sleep"))
             next(running)
@@ -196,17 +196,17 @@ def test_a_worker_that_is_another_is_refused(tmp_path):
     """By name on joining, and sent away where it comes later; the work is done by the fit one."""
     (tmp_path / "other.py").write_text(ANOTHER)
     flags = ("--preload", tmp_path / "other.py", "--name", "odd")
-    with begun(tmp_path, workers=0) as hosts:
+    with begin_cluster(tmp_path, workers=0) as hosts:
         hosts.worker("--name", "fit", "--no-nanny")
         with joined(hosts) as cluster:
             odd = hosts.worker(*flags, "--no-nanny")
-            wait_for(lambda: len(cluster.link.workers()) == 2)
+            wait_until(lambda: len(cluster.link.workers()) == 2)
             cluster.look()
             assert len(list(run_jobs(cluster, asked(12, "sleep")[:1] * 6))) == 6
-            wait_for(lambda: len(cluster.link.workers()) == 1)
-            wait_for(lambda: odd.poll() is not None)
+            wait_until(lambda: len(cluster.link.workers()) == 1)
+            wait_until(lambda: odd.poll() is not None)
         hosts.worker(*flags, "--no-nanny")
-        wait_for(lambda: len(joined_workers(hosts)) == 2)
+        wait_until(lambda: len(joined_workers(hosts)) == 2)
         with pytest.raises(ConfigError, match=TOLD):
             joined(hosts)
 

@@ -19,9 +19,9 @@ from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.store import RunStore
-from tests.support.clusters import SERIES, Hung, search_on_seven, searched
-from tests.support.evidence import planted
-from tests.support.judging import recorded_run, task_on
+from tests.support.clusters import SERIES, Hung, run_search, search_on_seven
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task, recorded_run
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,9 @@ def two():
 def run(tmp_path_factory):
     """A run to be judged, and what is found out about it here."""
     folder = tmp_path_factory.mktemp("judged")
-    path = recorded_run(folder, planted(7, 900, 8), generations=3, min_trades=10, polish=16)
+    path = recorded_run(
+        folder, make_planted_market(7, 900, 8), generations=3, min_trades=10, polish=16
+    )
     alone = shutil.copytree(path, folder / "alone" / path.name)
     return path, judge_run(alone, PLAN, {}, lambda *told: None)
 
@@ -87,11 +89,11 @@ def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
 def test_a_front_of_seven_symbols_is_the_same_on_workers(two, over):
     """Front, trials and certificate, into however many shards they are cut."""
     task = search_on_seven(over_windows=over)
-    expected = searched(task)
+    expected = run_search(task)
     assert expected[3].is_green
     assert expected[3].trades
     for shards in (1, 3, 7) if over == "mean" else (2,):
-        assert searched(task, on_workers(two, task, shards)) == expected
+        assert run_search(task, on_workers(two, task, shards)) == expected
 
 
 def test_trades_are_listed_on_workers_too(two):
@@ -111,13 +113,13 @@ def test_trades_are_listed_on_workers_too(two):
 
 def test_bars_that_are_mapped_are_read_where_they_lie(two, tmp_path, monkeypatch):
     """Nobody sends or copies them; workers with little room compute them in parts, and say so."""
-    expected = searched(search_on_seven())
+    expected = run_search(search_on_seven())
     mapped = [put_down(bars, tmp_path) for bars in SERIES]
-    task = task_on(*mapped, generations=4, population=32, min_trades=3, polish=64, memory=100_000)
+    task = make_task(*mapped, generations=4, population=32, min_trades=3, polish=64, memory=100_000)
     monkeypatch.setattr(two, "folder", tmp_path)
     place = on_workers(two, task)
     assert "memory holds 2 of them in up to" in place.problem.engine.device_reason
-    assert searched(task, place) == expected
+    assert run_search(task, place) == expected
     assert len(list(tmp_path.iterdir())) == len(SERIES)
     parcel = Parcel(Hung(mapped[0]))
     assert parcel.pack_missing(Lacks(tuple(parcel.bars)), tmp_path)[0].keys() == {parcel.digest}
@@ -126,7 +128,7 @@ def test_bars_that_are_mapped_are_read_where_they_lie(two, tmp_path, monkeypatch
 def test_neighbours_and_parts_are_asked_for_on_workers_too(two):
     """Windows of one symbol stay together, whatever objectives ask."""
     task = search_on_seven(objectives="strength@near,total_return@worst", parts=2, generations=1)
-    assert searched(task, on_workers(two, task)) == searched(task)
+    assert run_search(task, on_workers(two, task)) == run_search(task)
 
 
 def test_a_search_that_is_not_worth_it_is_refused(two):
@@ -134,7 +136,7 @@ def test_a_search_that_is_not_worth_it_is_refused(two):
     small = search_on_seven()
     with pytest.raises(ConfigError, match=r"a generation takes about 0\.\d\d s on this machine"):
         on_shards(two, is_judged=False)(small, small.device())
-    one = task_on(planted(1, 300, 0))
+    one = make_task(make_planted_market(1, 300, 0))
     with pytest.raises(ConfigError, match="one series is not divided"):
         on_shards(two, is_judged=False, least_s=0.0)(one, one.device())
     made = on_shards(two, is_judged=True)(one, one.device())

@@ -19,7 +19,7 @@ from optimizer.cluster.searches import in_order
 from optimizer.cluster.sharded import on_workers
 from optimizer.cluster.worker_cache import Parcel
 from optimizer.errors import LostError, ReleasedError, SchedulerLostError
-from tests.support.clusters import Hung, begun, search_on_seven, searched
+from tests.support.clusters import Hung, begin_cluster, run_search, search_on_seven
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory):
     """A scheduler with two workers, for all tests."""
-    with begun(tmp_path_factory.mktemp("hosts")) as hosts:
+    with begin_cluster(tmp_path_factory.mktemp("hosts")) as hosts:
         yield hosts
 
 
@@ -137,15 +137,15 @@ def test_a_job_that_is_always_taken_back_ends_the_batch(cluster, stranger, actio
 def test_a_search_whose_calls_are_taken_back_finds_the_same(cluster, stranger):
     """To the last bit, wherever in it that was."""
     task = search_on_seven(over_windows="worst")
-    expected = searched(task)
+    expected = run_search(task)
     other = stranger("release")
-    assert searched(task, on_workers(cluster, task, 3)) == expected
+    assert run_search(task, on_workers(cluster, task, 3)) == expected
     assert {"evaluate shard 0", "replay shard 2"} <= set(other.met)
 
 
 def test_a_restart_of_the_cluster_by_another_client_changes_nothing(tmp_path):
     """It has the scheduler forget all calls, and begins all workers anew."""
-    with begun(tmp_path) as hosts, Cluster(parse_address(str(hosts.file))) as cluster:
+    with begin_cluster(tmp_path) as hosts, Cluster(parse_address(str(hosts.file))) as cluster:
         expected = [one.result for one in in_order(run_jobs(cluster, asked(6, "echo")))]
         running = run_jobs(cluster, asked(6))
         next(running)

@@ -12,9 +12,9 @@ from optimizer.cluster.messages import JobResult, Lacks, Made, Work
 from optimizer.cluster.worker_cache import Keep, Parcel, solve
 from optimizer.errors import ConfigError
 from tests.support.clusters import Hung
-from tests.support.evidence import planted
+from tests.support.evidence import make_planted_market
 
-BARS = planted(3, 400, 0)
+BARS = make_planted_market(3, 400, 0)
 SETUP = Hung(BARS)
 HERE = Made({"engine": "4"}, "bits")
 
@@ -109,7 +109,7 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
 def test_only_so_many_setups_are_kept_and_bars_with_them():
     """The one that was used longest ago goes; bars go with the last that uses them."""
     keep = Keep(most=2)
-    parcels = [Parcel(Hung(planted(seed, 300, 0))) for seed in (1, 2, 3)]
+    parcels = [Parcel(Hung(make_planted_market(seed, 300, 0))) for seed in (1, 2, 3)]
     for parcel in parcels[:2]:
         answered(parcel, Lacks(tuple(parcel.bars)), keep)
     assert isinstance(solve(work(parcels[0]), keep=keep), JobResult)

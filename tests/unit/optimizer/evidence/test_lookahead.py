@@ -19,7 +19,7 @@ from optimizer.evidence.lookahead import (
     poison_bars,
 )
 from optimizer.evidence.splits import groups
-from tests.support.evidence import counted_bars, ledger_of
+from tests.support.evidence import counted_bars, make_ledger
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 END = REASONS.index("end")
@@ -29,10 +29,10 @@ def test_cuts_are_even_ones_and_those_of_middle_trades():
     """After signal, entry and exit of the middle trade; each cut once."""
     window = Window(0, 100, 420)
     even = {end for _, end in groups(101, 420, 32)}
-    ledger = ledger_of([1.0] * 5, exit_bar=[150, 151, 299, 300, 301])
+    ledger = make_ledger([1.0] * 5, exit_bar=[150, 151, 299, 300, 301])
     object.__setattr__(ledger, "signal_bar", np.array([140, 141, 142, 143, 144]))
     object.__setattr__(ledger, "entry_bar", np.array([141, 142, 143, 144, 145]))
-    found = choose_cuts(window, [ledger, ledger, ledger_of([])])
+    found = choose_cuts(window, [ledger, ledger, make_ledger([])])
     assert found == tuple(sorted(even | {143, 144, 300}))
     assert found[-1] == 420
 
@@ -46,7 +46,7 @@ def test_a_window_of_few_bars_is_cut_after_each():
 @given(st.integers(1, 200))
 def test_of_many_members_64_are_chosen_evenly(members):
     """The first always, and steps that differ by at most one."""
-    ledgers = [ledger_of([1.0], exit_bar=[1000 + 2 * i]) for i in range(members)]
+    ledgers = [make_ledger([1.0], exit_bar=[1000 + 2 * i]) for i in range(members)]
     exits = [cut for cut in choose_cuts(Window(0, 0, 5000), ledgers) if cut > 1000 and cut % 2]
     places = [(cut - 1001) // 2 for cut in exits if cut < 1001 + 2 * members]
     used = min(members, 64)
@@ -90,14 +90,14 @@ def test_one_bit_is_a_difference():
 
 def test_a_ledger_begins_another_but_for_the_trade_that_the_cut_ended():
     """Only the last trade may be left out, and only where the cut ended it."""
-    whole = ledger_of([1.0, -1.0, 2.0], exit_bar=[3, 6, 9])
-    cut = ledger_of([1.0, 0.3], exit_bar=[3, 5], reason=[3, END])
+    whole = make_ledger([1.0, -1.0, 2.0], exit_bar=[3, 6, 9])
+    cut = make_ledger([1.0, 0.3], exit_bar=[3, 5], reason=[3, END])
     assert is_beginning(cut, whole)
-    assert is_beginning(ledger_of([]), whole)
+    assert is_beginning(make_ledger([]), whole)
     assert is_beginning(whole, whole)
-    assert not is_beginning(ledger_of([1.0, 0.3], exit_bar=[3, 5]), whole)
-    assert not is_beginning(ledger_of([1.0, np.nextafter(-1, 0)], exit_bar=[3, 6]), whole)
-    assert not is_beginning(ledger_of([1.0] * 4), ledger_of([1.0] * 3))
+    assert not is_beginning(make_ledger([1.0, 0.3], exit_bar=[3, 5]), whole)
+    assert not is_beginning(make_ledger([1.0, np.nextafter(-1, 0)], exit_bar=[3, 6]), whole)
+    assert not is_beginning(make_ledger([1.0] * 4), make_ledger([1.0] * 3))
 
 
 @pytest.mark.parametrize("name", SHORT_SPECS)

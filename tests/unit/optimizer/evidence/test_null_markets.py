@@ -12,7 +12,13 @@ from data.bars import Bars, Window
 from optimizer.errors import ConfigError
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.philox import draw_words
-from tests.support.evidence import HOUR_NS, START_NS, counted_bars, planted, planted_climaxes
+from tests.support.evidence import (
+    HOUR_NS,
+    START_NS,
+    counted_bars,
+    make_planted_market,
+    planted_climaxes,
+)
 from tests.support.worlds import make_bars
 
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
@@ -55,10 +61,10 @@ def test_the_planted_market_of_the_law():
     """A market with an edge has its climaxes and prices where the law has them."""
     assert planted_climaxes(1, 1000, 3)[:5] == [149, 228, 279, 320, 591]
     assert len(planted_climaxes(1, 1000, 3)) == 11
-    assert planted(1, 1000, 3).low[149] == pytest.approx(86.59556934992777, rel=1e-9)
-    assert planted(1, 1000, 3).close[-1] == pytest.approx(64.43564514779544, rel=1e-9)
-    assert planted(1, 1000, 0).close[-1] == pytest.approx(64.43295096034306, rel=1e-9)
-    assert planted(1, 1000, 3).timestamp[1] == START_NS + HOUR_NS
+    assert make_planted_market(1, 1000, 3).low[149] == pytest.approx(86.59556934992777, rel=1e-9)
+    assert make_planted_market(1, 1000, 3).close[-1] == pytest.approx(64.43564514779544, rel=1e-9)
+    assert make_planted_market(1, 1000, 0).close[-1] == pytest.approx(64.43295096034306, rel=1e-9)
+    assert make_planted_market(1, 1000, 3).timestamp[1] == START_NS + HOUR_NS
 
 
 @st.composite
@@ -266,7 +272,7 @@ def test_markets_are_told_apart_by_seed_and_number():
 
 def test_an_edge_in_the_order_of_bars_is_gone():
     """Returns that follow each other no longer do, and their spread is the same."""
-    bars = planted(3, 4000, 8)
+    bars = make_planted_market(3, 4000, 8)
     moves = np.diff(np.log(bars.close))
     shuffled = np.diff(np.log(markets_of(bars, keep="day").shuffle_market(1)[0].close))
     assert np.std(shuffled) == pytest.approx(np.std(moves), rel=0.02)

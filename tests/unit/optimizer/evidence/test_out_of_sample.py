@@ -7,7 +7,7 @@ from data.bars import Window
 from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.returns import daily_returns, list_days
 from optimizer.evidence.sharpe import compute_psr
-from tests.support.evidence import counted_bars, ledger_of
+from tests.support.evidence import counted_bars, make_ledger
 
 
 def test_windows_of_several_series_are_one_record():
@@ -16,8 +16,8 @@ def test_windows_of_several_series_are_one_record():
     windows = [Window(0, 24 * 10, 24 * 30), Window(1, 24 * 20, 24 * 40)]
     rng = np.random.Generator(np.random.PCG64(1))
     ledgers = [
-        ledger_of(rng.normal(0.5, 1, 20), exit_bar=24 * np.arange(10, 30)),
-        ledger_of(rng.normal(0.5, 1, 20), exit_bar=24 * np.arange(20, 40)),
+        make_ledger(rng.normal(0.5, 1, 20), exit_bar=24 * np.arange(10, 30)),
+        make_ledger(rng.normal(0.5, 1, 20), exit_bar=24 * np.arange(20, 40)),
     ]
     found = measure_out_of_sample(ledgers, series, windows)
     assert (found.trades, found.closing_days) == (40, 30)
@@ -33,7 +33,7 @@ def test_days_without_a_trade_count_as_nothing():
     """They make the record longer and the ratio smaller."""
     bars = counted_bars(24 * 60)
     r = np.tile([1.0, -0.5], 15)
-    ledger = ledger_of(r, exit_bar=24 * np.arange(30))
+    ledger = make_ledger(r, exit_bar=24 * np.arange(30))
     short = measure_out_of_sample([ledger], [bars], [Window(0, 0, 24 * 30)])
     long = measure_out_of_sample([ledger], [bars], [Window(0, 0, 24 * 60)])
     assert (short.trades, short.closing_days) == (long.trades, long.closing_days)
@@ -43,7 +43,7 @@ def test_days_without_a_trade_count_as_nothing():
 def test_no_trades_are_no_record():
     """Neither confirming nor contradicting."""
     bars = counted_bars(100)
-    found = measure_out_of_sample([ledger_of([])], [bars], [Window.whole(bars)])
+    found = measure_out_of_sample([make_ledger([])], [bars], [Window.whole(bars)])
     assert (found.trades, found.closing_days, found.mean_r.why) == (0, 0, "no trades")
     assert found.psr.why == "all days are equal"
     assert not found.confirms(1)

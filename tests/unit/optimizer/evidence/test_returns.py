@@ -14,7 +14,7 @@ from optimizer.evidence.returns import (
     moments,
     sharpe_ratios,
 )
-from tests.support.evidence import HOUR_NS, counted_bars, daily_edge, ledger_of
+from tests.support.evidence import HOUR_NS, counted_bars, daily_edge, make_ledger
 
 
 def test_days_are_those_on_which_a_window_has_a_bar():
@@ -35,10 +35,10 @@ def test_a_trade_counts_on_the_day_its_exit_bar_opens():
     """Trades of a day are added in order, and windows one after the other."""
     bars = counted_bars(72)
     windows = [Window(0, 0, 48), Window(0, 48, 72)]
-    first = ledger_of([0.1, 0.2, 0.3, -1.0], exit_bar=[3, 23, 23, 24])
-    second = ledger_of([2.0], exit_bar=[50])
+    first = make_ledger([0.1, 0.2, 0.3, -1.0], exit_bar=[3, 23, 23, 24])
+    second = make_ledger([2.0], exit_bar=[50])
     days = list_days([bars], windows)
-    found = daily_returns([(first, second), (ledger_of([]), second)], [bars], windows, days)
+    found = daily_returns([(first, second), (make_ledger([]), second)], [bars], windows, days)
     assert found.shape == (3, 2)
     assert found[:, 0].tolist() == [(0.1 + 0.2) + 0.3, -1.0, 2.0]
     assert found[:, 1].tolist() == [0.0, 0.0, 2.0]
@@ -50,7 +50,7 @@ def test_windows_of_several_series_share_their_days():
     series = [counted_bars(24), counted_bars(30)]
     windows = [Window.whole(series[0]), Window.whole(series[1], 1)]
     days = list_days(series, windows)
-    both = (ledger_of([1.0], exit_bar=[5]), ledger_of([0.5, 4.0], exit_bar=[23, 29]))
+    both = (make_ledger([1.0], exit_bar=[5]), make_ledger([0.5, 4.0], exit_bar=[23, 29]))
     assert daily_returns([both], series, windows, days)[:, 0].tolist() == [1.5, 4.0]
     assert count_closing_days(both, series, windows) == 2
 

@@ -27,7 +27,7 @@ from optimizer.evidence.robust import (
 )
 from optimizer.goals.near import axis_moves, compute_reach
 from strategy import Gene, GenomeLayout, LessThan
-from tests.support.evidence import ledger_of
+from tests.support.evidence import make_ledger
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 PAIR = GenomeLayout(
@@ -117,19 +117,21 @@ def test_nothing_keeps_half_of_nothing(own):
 
 def test_break_even_of_the_law():
     """Three trades, the last with the smallest risk."""
-    ledger = ledger_of(np.zeros(3), entry=[100, 50, 20], exit=[103, 49, 20.5], stop=[98, 49, 19.75])
+    ledger = make_ledger(
+        np.zeros(3), entry=[100, 50, 20], exit=[103, 49, 20.5], stop=[98, 49, 19.75]
+    )
     assert break_even_bp([ledger]).value == pytest.approx(68.96551724137932, rel=1e-12)
     parts = [
-        ledger_of([0.0], entry=e, exit=x, stop=s)
+        make_ledger([0.0], entry=e, exit=x, stop=s)
         for e, x, s in ((100, 103, 98), (50, 49, 49), (20, 20.5, 19.75))
     ]
     assert break_even_bp(parts).value == pytest.approx(68.96551724137932, rel=1e-12)
-    assert break_even_bp([ledger_of([])]).why == break_even_bp([]).why == "no trades"
+    assert break_even_bp([make_ledger([])]).why == break_even_bp([]).why == "no trades"
 
 
 def test_a_short_gains_where_prices_fall():
     """Its stop lies above its entry."""
-    short = ledger_of([0.0], entry=100.0, exit=98.0, stop=101.0)
+    short = make_ledger([0.0], entry=100.0, exit=98.0, stop=101.0)
     assert break_even_bp([short]).value == pytest.approx(10000 * 2 / 198)
     line = evaluate_costs([short], Costs())
     assert [point.sum_r for point in line[:3:2]] == pytest.approx([2.0, 2.0 - 0.001 * 198])
@@ -169,7 +171,7 @@ def test_the_charge_itself_has_the_bits_of_the_accumulators(traded):
 def test_break_even_costs_leave_nothing(traded):
     """At them the sum of R is 0."""
     *_, ledgers, _ = traded
-    winning = [ledger_of([0.0] * 3, entry=[100, 50, 20], exit=[103, 49, 20.5])]
+    winning = [make_ledger([0.0] * 3, entry=[100, 50, 20], exit=[103, 49, 20.5])]
     even = break_even_bp(winning).value
     assert even > 0
     assert evaluate_costs(winning, Costs(even, 0.0))[2].sum_r == pytest.approx(0.0, abs=1e-12)
@@ -179,7 +181,7 @@ def test_break_even_costs_leave_nothing(traded):
 
 def test_falls_of_the_law():
     """Eight trades in a thousand other orders."""
-    ledger = ledger_of([1.5, -1.02, 2, -1.01, -1.03, 0.4, -1, 3])
+    ledger = make_ledger([1.5, -1.02, 2, -1.01, -1.03, 0.4, -1, 3])
     found = simulate_other_orders([ledger], seed=1, risk_fraction=0.01)
     expected = [0.020493910000000004, 0.05519529873563245, 0.06896981438076022]
     assert [fall.value for fall in found] == pytest.approx(expected, rel=1e-12)
@@ -200,15 +202,15 @@ def test_falls_equal_the_letter(risk_fraction):
             fall = max(fall, (peak - equity) / peak)
         falls.append(fall)
     expected = [sorted(falls)[place - 1] for place in (500, 950, 990)]
-    parts = [ledger_of(r[:15]), ledger_of(r[15:])]
+    parts = [make_ledger(r[:15]), make_ledger(r[15:])]
     found = simulate_other_orders(parts, 6, risk_fraction)
     assert [fall.value for fall in found] == expected
 
 
 def test_falls_that_no_number_holds_are_undefined():
     """Neither without trades."""
-    assert simulate_other_orders([ledger_of([])], 1, 0.01)[0].why == "no trades"
-    endless = ledger_of(np.full(2000, 30.0))
+    assert simulate_other_orders([make_ledger([])], 1, 0.01)[0].why == "no trades"
+    endless = make_ledger(np.full(2000, 30.0))
     assert simulate_other_orders([endless], 1, 0.5)[0].why == "overflow"
 
 

@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 from optimizer.evidence.strength import find_strongest, strength, strength_of_sums
-from tests.support.evidence import ledger_of
+from tests.support.evidence import make_ledger
 
 
 def test_strength_of_the_law():
     """A sum of 6 over squares that sum to 50."""
     assert strength_of_sums(6.0, 50.0).value == 0.848528137423857
-    windows = (ledger_of([3.0, -4.0]), ledger_of([]), ledger_of([7.0, 0.0]))
+    windows = (make_ledger([3.0, -4.0]), make_ledger([]), make_ledger([7.0, 0.0]))
     assert strength(windows).value == pytest.approx(6 / math.sqrt(74))
 
 
 def test_equal_wins_are_worth_the_root_of_their_number():
     """No more, however equal."""
-    assert strength([ledger_of([2.0] * 30)]).value == pytest.approx(math.sqrt(30))
+    assert strength([make_ledger([2.0] * 30)]).value == pytest.approx(math.sqrt(30))
 
 
 def test_no_trade_that_moved_has_no_strength():
     """Neither no trade at all."""
-    assert strength([]).why == strength([ledger_of([0.0])]).why == "no trade moved"
+    assert strength([]).why == strength([make_ledger([0.0])]).why == "no trade moved"
 
 
 def test_the_pick_is_the_strongest_and_then_the_first_by_genome():

@@ -13,10 +13,10 @@ from optimizer.goals.near import axis_moves, lowest_quarter, neighbourhoods
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run.problem import EngineProblem
 from optimizer.run.search import search
-from tests.support.evidence import planted
-from tests.support.judging import task_on
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task
 
-BARS = planted(3, 1500, 6)
+BARS = make_planted_market(3, 1500, 6)
 
 
 def goals_for(text, min_trades=5):
@@ -27,7 +27,7 @@ def goals_for(text, min_trades=5):
 @pytest.fixture(scope="module")
 def task():
     """A search that prizes strength with its neighbours, on a small market."""
-    return task_on(BARS, objectives="strength@near,max_drawdown", min_trades=5)
+    return make_task(BARS, objectives="strength@near,max_drawdown", min_trades=5)
 
 
 def around(layout, genome):

@@ -20,19 +20,19 @@ from optimizer.judging.workers import Pool, Workers
 from optimizer.run.search import on_other_bars, search
 from optimizer.store import RunStore
 from tests.support.backends import BACKEND_PARAMETERS
-from tests.support.evidence import planted
+from tests.support.evidence import make_planted_market
 from tests.support.judged import fold, judgement
-from tests.support.judging import task_on
-from tests.support.recording import HEADER, made
+from tests.support.judging import make_task
+from tests.support.recording import HEADER, make_generation
 
-BARS = planted(7, 1500, 8)
+BARS = make_planted_market(7, 1500, 8)
 DAY_NS = 86_400 * 10**9
 
 
 @pytest.fixture(scope="module")
 def task():
     """Of one market, to be searched again."""
-    return task_on(BARS, min_trades=12)
+    return make_task(BARS, min_trades=12)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_parts_are_part_of_the_search(task):
     again = on_other_bars(cut, cut.markets.series, train)
     assert again.markets.uncut == tuple(replace(one, role="search") for one in train)
     assert len(again.markets.windows) == 3
-    worst = task_on(BARS, min_trades=12, objectives="strength@worst,max_drawdown", parts=3)
+    worst = make_task(BARS, min_trades=12, objectives="strength@worst,max_drawdown", parts=3)
     of_parts = on_other_bars(worst, worst.markets.series, worst.markets.uncut)
     assert search(of_parts, of_parts.engine()).last.number == worst.config.generations
 
@@ -97,7 +97,7 @@ def test_a_fold_is_a_search_of_its_training_alone(task, folds):
         (window,) = split.train
         bars = BARS.until(window.end)
         fewest = -(-12 * len(window) // 1500)
-        alone = task_on(bars, windows=[Window(0, window.start, window.end)], min_trades=fewest)
+        alone = make_task(bars, windows=[Window(0, window.start, window.end)], min_trades=fewest)
         front = search(alone, alone.engine()).front
         strengths = [
             strengths_by_hand([traded(task, genome, window.start, window.end)])
@@ -118,7 +118,7 @@ def test_one_engine_serves_all_folds(task, folds, device):
 def test_a_fold_that_lacks_a_series_has_an_engine_of_its_own():
     """The engine's series have other numbers than those of such a fold."""
     early, late = replace(BARS, symbol="EARLY"), BARS.cut(900, 1500, symbol="LATE")
-    task = task_on(early, late, min_trades=12)
+    task = make_task(early, late, min_trades=12)
     for number, end in ((0, 700), (1, 500)):
         splits = (Split((Window(number, 0, end, role="train"),), (), ()),)
         expected = FoldSetup(task, splits).run(0)
@@ -256,8 +256,8 @@ def test_paths_join_the_tests_of_their_splits(task, is_gone):
 
 def test_several_symbols_are_tested_at_the_same_times():
     """No symbol's test lies in another's training, and a search sees all of them."""
-    late = planted(9, 1200, 8)
-    task = task_on(BARS, late, min_trades=12)
+    late = make_planted_market(9, 1200, 8)
+    task = make_task(BARS, late, min_trades=12)
     splits = walk_forward([BARS, late], task.markets.windows, folds=2, train_groups=2, purge=8)
     pick = FoldSetup(task, splits).run(0)
     assert pick.genome is not None
@@ -271,7 +271,7 @@ def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_pat
     """An interrupted judge goes on with what it has, whoever searched."""
     splits, picks = folds
     with RunStore.create(tmp_path, "run", HEADER) as store:
-        store.record(made(0))
+        store.record(make_generation(0))
         store.finish({"front": []})
         store.add_evidence("fold/x/1", picks[1].payload())
         store.flush()

@@ -26,10 +26,10 @@ from optimizer.run.task import Task
 from optimizer.store import RunStore
 from optimizer.store.files import DATABASE
 from optimizer.store.result import load_result
-from tests.support.evidence import planted
-from tests.support.judging import SMALL, judged, recorded_run, write_bars
+from tests.support.evidence import make_planted_market
+from tests.support.judging import SMALL, judge_briefly, recorded_run, write_bars
 
-NOISE = planted(7, 2500, 0)
+NOISE = make_planted_market(7, 2500, 0)
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def changed_result(monkeypatch, **changes):
 
 def test_a_judge_who_does_little_says_what_is_missing(path):
     """The pick and its checks are there; the sentence names the command."""
-    found = judged(path)
+    found = judge_briefly(path)
     assert found.verdict.grade == "not_judged"
     assert f"python -m optimizer judge {path} --null 199 (about" in found.verdict.sentence
     with RunStore.open(path) as store:
@@ -97,28 +97,28 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
 
 def test_folds_that_do_not_fit_are_noted_or_refused(path):
     """A note where nobody named them, beside everything else; an error where somebody did."""
-    found = judged(path, folds=30, is_lenient=True)
+    found = judge_briefly(path, folds=30, is_lenient=True)
     assert found.folds is None
     assert found.robust is not None
     (note,) = found.notes
     assert note.startswith("no folds: 33 groups")
     with pytest.raises(ConfigError, match="33 groups"):
-        judged(path, folds=30)
+        judge_briefly(path, folds=30)
 
 
 def test_parts_stay_until_another_member_is_the_pick(path):
     """What was found out of one pick says nothing of another; null searches do."""
-    first = judged(path, null=9, stop_after=9)
-    again = judged(path)
+    first = judge_briefly(path, null=9, stop_after=9)
+    again = judge_briefly(path)
     assert again.null == first.null
     other = (first.pick.member + 1) % len(recorded_front(path))
     assert other != first.pick.member
-    assert judged(path, pick=other).null is None
-    named = judged(path, pick=other, null=9, stop_after=9)
+    assert judge_briefly(path, pick=other).null is None
+    named = judge_briefly(path, pick=other, null=9, stop_after=9)
     assert (named.pick.member, named.null) == (other, first.null)
     for nobody in (len(recorded_front(path)), -1):
         with pytest.raises(ConfigError, match="the front has members 0 to"):
-            judged(path, pick=nobody)
+            judge_briefly(path, pick=nobody)
 
 
 def recorded_front(path):
@@ -129,48 +129,48 @@ def recorded_front(path):
 
 def test_held_out_bars_are_opened_once_and_counted(path, noise):
     """The look is written down; the same front is no new one, another front is."""
-    first = judged(path, is_open=True)
+    first = judge_briefly(path, is_open=True)
     assert (first.held_out.looks, len(first.held_out.members)) == (1, len(recorded_front(path)))
     looks = path.parent / LOOKS
     (look,) = json.loads(looks.read_text())
-    assert judged(path, is_open=True).held_out.looks == 1
+    assert judge_briefly(path, is_open=True).held_out.looks == 1
     elsewhere = [{**bars, "symbol": "OTHER"} for bars in look["bars"]]
     later = [{**bars, "first": "2999", "last": "3000"} for bars in look["bars"]]
     looks.write_text(json.dumps([{"front": "x", "bars": elsewhere}, {"front": "y", "bars": later}]))
-    assert judged(path, is_open=True).held_out.looks == 1
+    assert judge_briefly(path, is_open=True).held_out.looks == 1
     looks.write_text(json.dumps([look, {**look, "front": "another"}]))
-    assert judged(path, is_open=True).held_out.looks == 2
+    assert judge_briefly(path, is_open=True).held_out.looks == 2
     looks.write_text("[")
     with pytest.raises(StoreError, match="it counts looks, restore it"):
-        judged(path, is_open=True)
+        judge_briefly(path, is_open=True)
     assert not (noise.parent / LOOKS).exists()
 
 
 def test_who_is_named_after_a_look_is_not_confirmed_by_it(path):
     """The pick is named before unseen bars are looked at."""
-    first = judged(path, is_open=True)
+    first = judge_briefly(path, is_open=True)
     other = (first.pick.member + 1) % len(recorded_front(path))
     assert other != first.pick.member
     with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
-        judged(path, is_open=True, pick=other)
-    assert judged(path, pick=other).held_out is None
-    assert judged(path, is_open=True).held_out == first.held_out
+        judge_briefly(path, is_open=True, pick=other)
+    assert judge_briefly(path, pick=other).held_out is None
+    assert judge_briefly(path, is_open=True).held_out == first.held_out
 
 
 def test_searches_on_these_bars_are_counted(tmp_path):
     """Distinct fronts beside the run that searched a bar of its; copies and others are none."""
     first, second = "2020-02-11", "2020-02-21"
     path = recorded_run(tmp_path, NOISE, generations=1, end=first)
-    assert judged(path).searches == 1
+    assert judge_briefly(path).searches == 1
     recorded_run(tmp_path, NOISE, generations=1, end=second)
-    assert judged(path).searches == 2
+    assert judge_briefly(path).searches == 2
     copy = shutil.copytree(path, path.parent / "copy")
-    assert judged(path).searches == 2
+    assert judge_briefly(path).searches == 2
     # What was counted once stays counted, wherever the run is.
-    assert judged(shutil.copytree(copy, tmp_path / "elsewhere" / "copy")).searches == 2
+    assert judge_briefly(shutil.copytree(copy, tmp_path / "elsewhere" / "copy")).searches == 2
     recorded_run(tmp_path, NOISE, generations=1, start=first, end="2020-03-30")
     recorded_run(tmp_path, replace(NOISE, symbol="OTHER"), generations=1, end=second)
-    assert judged(path).searches == 2
+    assert judge_briefly(path).searches == 2
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_searches_on_these_bars_are_counted(tmp_path):
 def test_too_little_is_said_before_anything_else(tmp_path, settings, sentence):
     """Also where null searches are asked for."""
     path = recorded_run(tmp_path, NOISE.until(700), **settings)
-    found = judged(path, null=3)
+    found = judge_briefly(path, null=3)
     assert found.verdict.grade == "too_little"
     assert found.verdict.sentence.startswith(sentence)
     assert (found.pick is None) == (settings["min_trades"] == 1500)
@@ -194,7 +194,7 @@ def test_a_red_certificate_and_a_look_ahead_end_all_trust(path, monkeypatch):
     """Whatever else the evidence says."""
     certificate = replace(recorded(path).certificate, mismatches=2)
     changed_result(monkeypatch, certificate=certificate)
-    found = judged(path)
+    found = judge_briefly(path)
     assert found.verdict.grade == "invalid"
     assert "disagree" in found.verdict.sentence
 
@@ -207,13 +207,13 @@ def recorded(path):
 
 def test_an_edited_row_of_evidence_is_refused(path):
     """By the next judge, and by whoever reads the verdict."""
-    judged(path, null=2)
+    judge_briefly(path, null=2)
     with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
         edited = """replace(payload, '"run":2', '"run":3')"""
         statement = f"UPDATE evidence SET payload = CAST({edited} AS BLOB)"
         connection.execute(f"{statement} WHERE name = 'judgement'")
     with pytest.raises(StoreError, match="of the evidence does not follow"):
-        judged(path)
+        judge_briefly(path)
     with RunStore.open(path) as store, pytest.raises(StoreError, match="does not follow"):
         read_judgement(store)
 
@@ -222,7 +222,7 @@ def test_a_search_that_finds_another_front_is_refused(path, monkeypatch):
     """It was made by another version, or somebody changed its result."""
     changed_result(monkeypatch, front_hash="0" * 64)
     with pytest.raises(StoreError, match="it was not made by this version"):
-        judged(path, blocks=4)
+        judge_briefly(path, blocks=4)
 
 
 def test_a_search_just_made_is_not_repeated_for_trials_too_many_to_keep(path, monkeypatch):
@@ -252,7 +252,7 @@ class Listener(Observer):
 @pytest.mark.parametrize("parts", [1, 2], ids=["whole", "in parts"])
 def test_the_engine_that_searched_is_asked_on(tmp_path, monkeypatch, parts):
     """With the same judgement as a new engine's; one of other bars is not."""
-    data = write_bars(tmp_path / "planted.csv", planted(7, 1500, 8))
+    data = write_bars(tmp_path / "planted.csv", make_planted_market(7, 1500, 8))
     settings = {**SMALL, "data": [data], "runs": str(tmp_path / "runs"), "holdout": "20%"}
     listener, plan = Listener(), Plan(folds=0, blocks=4)
     config = make_config({**settings, "parts": parts}, where="test")
@@ -288,7 +288,7 @@ def test_a_run_that_is_not_finished_is_refused(path, monkeypatch):
     """With the command that goes on with it."""
     monkeypatch.setattr(repeated, "load_result", lambda store: None)
     with pytest.raises(StoreError, match="is not finished: go on with python -m optimizer evolve"):
-        judged(path)
+        judge_briefly(path)
 
 
 def test_a_warm_start_is_repeated_and_never_more_than_weak(tmp_path):
@@ -296,15 +296,15 @@ def test_a_warm_start_is_repeated_and_never_more_than_weak(tmp_path):
     bars = NOISE.until(1000)
     first = recorded_run(tmp_path, bars, generations=1)
     second = recorded_run(tmp_path, bars, warm_start=first.name, seed=2, generations=1)
-    found = judged(second, blocks=4, null=2)
+    found = judge_briefly(second, blocks=4, null=2)
     assert found.trials.evaluated > 0
     shutil.rmtree(first)
     with pytest.raises(OptimizerError):
-        judged(second, blocks=4)
+        judge_briefly(second, blocks=4)
     third = recorded_run(tmp_path, bars, seed=5, generations=1)
     third.rename(first)
     with pytest.raises(ConfigError, match="began with other candidates"):
-        judged(second, blocks=4)
+        judge_briefly(second, blocks=4)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_searches_are_repeated_by_the_rules_of_the_run(
     assert result.stopped_by == stopped_by
     assert reached in (None, result.generation)
     assert repeated is None or repeated >= result.generation
-    found = judged(path, null=2, blocks=4)
+    found = judge_briefly(path, null=2, blocks=4)
     with RunStore.open(path) as store:
         task = recorded_task(store, {})
     planned = {} if repeated is None else {"generations": repeated}
@@ -357,12 +357,12 @@ def test_one_thread_judges_as_several_do(path, tmp_path):
 
 def test_a_planted_edge_is_weak_until_folds_confirm_it(tmp_path):
     """Null searches alone prove nothing elsewhere."""
-    path = recorded_run(tmp_path, planted(3, 4000, 20), min_trades=30, holdout="25%")
-    weak = judged(path, null=99, stop_after=1)
+    path = recorded_run(tmp_path, make_planted_market(3, 4000, 20), min_trades=30, holdout="25%")
+    weak = judge_briefly(path, null=99, stop_after=1)
     assert weak.verdict.grade == "weak"
     assert "there are neither folds nor held-out bars" in weak.verdict.sentence
     assert [kind.strength.p for kind in (weak.null.shuffled, weak.null.mirrored)] == [0.01, 0.01]
-    holds = judged(path, folds=4, train=2)
+    holds = judge_briefly(path, folds=4, train=2)
     assert holds.null == weak.null
     assert holds.verdict.grade in ("holds", "robust")
     assert holds.verdict.sentence.startswith(

@@ -10,9 +10,9 @@ from optimizer.judging.judgement import read_judgement
 from optimizer.judging.null import NullSearch
 from optimizer.judging.plan import Plan
 from optimizer.store import RunStore
-from tests.support.evidence import planted
+from tests.support.evidence import make_planted_market
 from tests.support.judging import child_judge, recorded_run
-from tests.support.kill import ENDLESS, child, kill_after
+from tests.support.kill import ENDLESS, child, kill_process
 
 SEARCHES_A_KILL = 40
 """So many null searches leave some to be made after the last kill."""
@@ -23,11 +23,11 @@ def test_null_searches_killed_again_and_again(tmp_path, kills):
     """With folds before them: the same p, the same judgement, and no search counts twice."""
     searches = SEARCHES_A_KILL * kills
     given = {"generations": 12, "min_trades": 10, "polish": 16, "threads": 2}
-    path = recorded_run(tmp_path, planted(7, 900, 0), **given)
+    path = recorded_run(tmp_path, make_planted_market(7, 900, 0), **given)
     alone = shutil.copytree(path, tmp_path / "alone" / path.name)
     for number in range(kills):
         with child(child_judge, path, searches) as process:
-            kill_after(process, 6 + 5 * (number % 4), 0.7 * (number % 3 == 2))
+            kill_process(process, 6 + 5 * (number % 4), 0.7 * (number % 3 == 2))
     with RunStore.open(path) as store:
         before = len(rows_of(store))
         assert read_judgement(store) is None

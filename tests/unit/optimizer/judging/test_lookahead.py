@@ -14,11 +14,11 @@ from strategy import find_strategy, words
 from strategy.expressions import Call
 from strategy.language import Term, as_setting
 from strategy.own import OwnIndicator
-from tests.support.evidence import planted
-from tests.support.judging import task_on
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task
 from tests.support.worlds import random_genomes
 
-BARS = planted(7, 700, 8)
+BARS = make_planted_market(7, 700, 8)
 
 
 def peeking(bars, ahead):
@@ -58,7 +58,7 @@ def strategy_with(row, above=words.close):
 
 def record_of(spec, count=12, **given):
     """What is found of random individuals."""
-    task = task_on(BARS, spec=spec, **given)
+    task = make_task(BARS, spec=spec, **given)
     engine = task.engine()
     return build_causal_record(task, engine, random_genomes(spec, count, seed=5)), task, engine
 
@@ -124,7 +124,7 @@ def test_one_member_that_looks_ahead_is_found_among_others():
     genomes = random_genomes(spec, 80, seed=5)
     genomes[:, spec.layout.index("ahead")] = 0
     genomes[41, spec.layout.index("ahead")] = 2
-    task = task_on(BARS, spec=spec)
+    task = make_task(BARS, spec=spec)
     record = build_causal_record(task, task.engine(), genomes)
     assert record.first.endswith("in row 'own(ahead)' of member 41")
     assert 0 < record.mismatches <= record.cuts
@@ -142,7 +142,7 @@ def test_windows_are_cut_one_after_the_other():
 def test_how_far_it_is_is_told_after_each_window():
     """Many symbols take minutes, and a person sees how many are left."""
     spec, told = find_strategy("mean_reversion").for_timeframe(3600.0), []
-    task = task_on(BARS, spec=spec, windows=[Window(0, 50, 300), Window(0, 300, 700)])
+    task = make_task(BARS, spec=spec, windows=[Window(0, 50, 300), Window(0, 300, 700)])
     genomes = random_genomes(spec, 2, seed=5)
     build_causal_record(task, task.engine(), genomes, lambda *done: told.append(done))
     assert told == [(1, 2), (2, 2)]
@@ -151,8 +151,8 @@ def test_how_far_it_is_is_told_after_each_window():
 @pytest.mark.slow
 def test_the_time_it_takes_on_many_symbols_is_foreseen():
     """Within a factor of six in time of the processor, whatever else a machine does."""
-    series = [replace(planted(i, 300, 8), symbol=f"S{i}") for i in range(100)]
-    task = task_on(*series, min_trades=3)
+    series = [replace(make_planted_market(i, 300, 8), symbol=f"S{i}") for i in range(100)]
+    task = make_task(*series, min_trades=3)
     engine, genomes = task.engine(), task.random_individuals(8)
     engine.evaluate(genomes)
     began = time.process_time()

@@ -11,8 +11,8 @@ from optimizer.judging.holdout import LOOKS, list_bar_ranges
 from optimizer.judging.verdict import find_pick
 from optimizer.store import RunStore
 from optimizer.store.result import load_result
-from tests.support.evidence import planted
-from tests.support.judging import judged, recorded_run
+from tests.support.evidence import make_planted_market
+from tests.support.judging import judge_briefly, recorded_run
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def noise(tmp_path_factory):
     """A run on noise, a quarter of it held out; copied by whoever judges it."""
-    bars = planted(7, 2500, 0)
+    bars = make_planted_market(7, 2500, 0)
     folder = tmp_path_factory.mktemp("noise")
     return recorded_run(folder, bars, population=48, min_trades=30, holdout="25%")
 
@@ -36,17 +36,17 @@ def test_a_copy_counts_the_looks_that_it_knows_of(path, tmp_path, is_first):
     """Into a folder without a list of looks, a run brings those that were counted before."""
     looks = path.parent / LOOKS
     if not is_first:
-        judged(path, is_open=True)
+        judge_briefly(path, is_open=True)
     bars = list_bar_ranges(one for one in recorded(path).data.windows if one.is_held_out)
     bars = [one.payload() for one in bars]
     looks.write_text(json.dumps([{"content": "", "bars": bars, "front": "another"}]))
-    assert judged(path, is_open=True).held_out.looks == 2
+    assert judge_briefly(path, is_open=True).held_out.looks == 2
     copy = shutil.copytree(path, tmp_path / "elsewhere" / "copy")
-    assert judged(copy, is_open=True).held_out.looks == 2
+    assert judge_briefly(copy, is_open=True).held_out.looks == 2
     listed = json.loads((copy.parent / LOOKS).read_text())
     assert {one["front"] for one in listed} == {"another", recorded(path).front_hash}
     looks.unlink()
-    assert judged(path, is_open=True).held_out.looks == 2
+    assert judge_briefly(path, is_open=True).held_out.looks == 2
 
 
 STRANGE = (
@@ -65,7 +65,7 @@ def test_a_list_that_is_none_of_looks_is_refused(path, text):
     """In one line; whoever sends a folder of runs sends its list as well."""
     (path.parent / LOOKS).write_text(text)
     with pytest.raises(StoreError, match=r"looks\.json cannot be read .*: it counts looks"):
-        judged(path, is_open=True)
+        judge_briefly(path, is_open=True)
 
 
 def test_a_list_of_looks_without_an_end_takes_no_memory(path, monkeypatch):
@@ -74,7 +74,7 @@ def test_a_list_of_looks_without_an_end_takes_no_memory(path, monkeypatch):
     with open(path.parent / LOOKS, "wb") as file:
         file.truncate(10**10)
     with pytest.raises(StoreError, match="is larger than 1,000 bytes"):
-        judged(path, is_open=True)
+        judge_briefly(path, is_open=True)
 
 
 def test_a_look_of_a_version_that_named_no_fronts_counts(path):
@@ -82,19 +82,19 @@ def test_a_look_of_a_version_that_named_no_fronts_counts(path):
     front = recorded(path).front_hash
     with RunStore.open(path, writable=True) as store:
         store.add_evidence("opened", {"looks": 3, "front": front, "member": judged_pick(path)})
-    assert judged(path, is_open=True).held_out.looks == 3
+    assert judge_briefly(path, is_open=True).held_out.looks == 3
 
 
 def test_a_copy_is_not_opened_with_another_pick(path, tmp_path):
     """Of the same front on the same bars, whichever copy was looked at first."""
     copy = shutil.copytree(path, tmp_path / "runs" / "copy")
-    first = judged(copy, is_open=True)
+    first = judge_briefly(copy, is_open=True)
     other = (first.pick.member + 1) % len(recorded(path).front)
     with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
-        judged(path, is_open=True, pick=other)
+        judge_briefly(path, is_open=True, pick=other)
     shutil.rmtree(copy)
     with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
-        judged(path, is_open=True, pick=other)
+        judge_briefly(path, is_open=True, pick=other)
 
 
 def test_runs_of_a_folder_are_opened_once_for_all_looks(path, monkeypatch):
@@ -104,7 +104,7 @@ def test_runs_of_a_folder_are_opened_once_for_all_looks(path, monkeypatch):
     monkeypatch.setattr(
         holdout, "list_run_folders", lambda runs: opened.append(runs) or folders(runs)
     )
-    assert judged(path, is_open=True).held_out.looks == 1
+    assert judge_briefly(path, is_open=True).held_out.looks == 1
     assert opened == [path.parent] * 2
 
 

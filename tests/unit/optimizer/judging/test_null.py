@@ -24,11 +24,11 @@ from optimizer.judging.workers import Workers
 from optimizer.run.search import search
 from optimizer.store import RunStore
 from optimizer.store.result import load_result
-from tests.support.evidence import planted
-from tests.support.judging import recorded_run, task_on
-from tests.support.recording import HEADER, made
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task, recorded_run
+from tests.support.recording import HEADER, make_generation
 
-BARS = planted(7, 900, 8)
+BARS = make_planted_market(7, 900, 8)
 
 
 class Crew:
@@ -52,7 +52,7 @@ class Crew:
 def store(tmp_path):
     """A finished run, open for writing."""
     with RunStore.create(tmp_path, "run", HEADER) as store:
-        store.record(made(0))
+        store.record(make_generation(0))
         store.finish({"front": []})
         yield store
 
@@ -120,12 +120,12 @@ def test_a_gap_ends_what_counts():
 @pytest.mark.parametrize("kind", ["shuffled", "mirrored"])
 def test_a_null_search_is_that_search_on_that_market(kind):
     """Same settings and seed, on bars that anybody can make; in any process the same."""
-    task = task_on(BARS)
+    task = make_task(BARS)
     setup = NullSetup(task, "none")
     one = setup.run(NullJob(kind, 3))
     markets = NullMarkets([BARS], task.markets.windows, task.config.seed, "none")
     market = {"shuffled": markets.shuffle_market, "mirrored": markets.mirror_market}[kind](3)
-    alone = task_on(*market)
+    alone = make_task(*market)
     engine = alone.engine()
     front = search(alone, engine).front
     pick = select_pick(engine, front.genomes)
@@ -141,15 +141,15 @@ def test_a_null_search_is_that_search_on_that_market(kind):
 
 def test_a_null_search_with_an_empty_front_has_nothing():
     """Its strength is below all others, its hypervolume 0."""
-    task = task_on(BARS, min_trades=400)
+    task = make_task(BARS, min_trades=400)
     one = NullSetup(task, "none").run(NullJob("shuffled", 1))
     assert one == NullSearch("shuffled", 1, 0, None, hypervolume=0.0)
 
 
 def test_warm_started_searches_take_their_guests_along():
     """Whoever took part in the search takes part in every null search."""
-    task = task_on(BARS, generations=0)
-    guests = search(task_on(BARS, seed=9), task.engine()).front.genomes[:4]
+    task = make_task(BARS, generations=0)
+    guests = search(make_task(BARS, seed=9), task.engine()).front.genomes[:4]
     plain = NullSetup(task, "none").run(NullJob("shuffled", 2))
     warm = NullSetup(task, "none", guests).run(NullJob("shuffled", 2))
     assert plain != warm
@@ -157,7 +157,7 @@ def test_warm_started_searches_take_their_guests_along():
 
 def test_soft_constraints_and_objectives_are_compared_too():
     """The best of each over the front, in its natural sense; what is missed has no hypervolume."""
-    task = task_on(BARS, constraints=["max_drawdown <= 1% soft", "trades@worst >= 1"])
+    task = make_task(BARS, constraints=["max_drawdown <= 1% soft", "trades@worst >= 1"])
     engine = task.engine()
     front = search(task, engine).front
     assert task.goals.names[-1] == "missed"
@@ -214,7 +214,7 @@ def test_the_time_they_take_is_that_of_what_makes_them():
 
 def test_a_run_is_told_what_its_null_searches_take(tmp_path):
     """Whatever its own search took, and with the look-ahead check of each of its windows."""
-    path = recorded_run(tmp_path, planted(7, 6000, 8), judge=False, min_trades=40)
+    path = recorded_run(tmp_path, make_planted_market(7, 6000, 8), judge=False, min_trades=40)
     with RunStore.open(path) as store:
         result = load_result(store)
     fast = replace(result, timing=replace(result.timing, search_s=1e-3, compile_s=0.0))

@@ -15,11 +15,11 @@ from optimizer.judging.robust import build_robust_record, compute_feasible_stren
 from optimizer.run.search import search
 from optimizer.search.generation import Floats
 from strategy import find_strategy
-from tests.support.evidence import planted
-from tests.support.judging import task_on
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task
 from tests.support.markets import PAPER_SPEC
 
-BARS = planted(7, 1500, 8)
+BARS = make_planted_market(7, 1500, 8)
 HOUR_NS = 3600 * 10**9
 
 QUIET = (100.0, 101.0, 99.0, 100.0, 1.0)
@@ -42,7 +42,7 @@ def market(*trades, quiet=8, symbol="PAPER"):
 def paper(*series, costs=None, **genes):
     """The record of one member of the paper strategy, and its task."""
     spec = PAPER_SPEC
-    task = task_on(*series, spec=spec, costs=costs or Costs(1.0, 1.0), min_trades=1)
+    task = make_task(*series, spec=spec, costs=costs or Costs(1.0, 1.0), min_trades=1)
     genome = spec.layout.encode(genes)
     engine = task.engine()
     pick = select_pick(engine, genome[None])
@@ -52,7 +52,7 @@ def paper(*series, costs=None, **genes):
 @pytest.fixture(scope="module")
 def found():
     """A pick on a planted market, its task, engine and record."""
-    task = task_on(BARS)
+    task = make_task(BARS)
     engine = task.engine()
     pick = select_pick(engine, search(task, engine).front.genomes)
     return task, engine, pick, build_robust_record(task, engine, pick)
@@ -81,7 +81,7 @@ def test_the_plateau_is_the_share_of_neighbours_that_keep_half(found):
 def test_infeasible_neighbours_have_no_strength(found):
     """Too few trades, as in the search."""
     task, engine, pick, _ = found
-    strict = task_on(BARS, min_trades=10_000)
+    strict = make_task(BARS, min_trades=10_000)
     assert not np.isnan(compute_feasible_strengths(task, engine, pick.genome[None])).any()
     assert np.isnan(compute_feasible_strengths(strict, engine, pick.genome[None])).all()
     assert len(compute_feasible_strengths(task, engine, np.empty((0, len(pick.genome))))) == 0
@@ -166,7 +166,7 @@ def test_one_symbol_that_made_it_all_fails():
 def test_a_peak_fails_where_a_plateau_passes():
     """Whoever asks for a little more never trades, or never reaches the target."""
     spec = PAPER_SPEC.with_bounds({"volume_min": (0.0, 200.0)})
-    task = task_on(market(*[[RISE]] * 8), spec=spec, min_trades=1, costs=Costs(1.0, 1.0))
+    task = make_task(market(*[[RISE]] * 8), spec=spec, min_trades=1, costs=Costs(1.0, 1.0))
     engine = task.engine()
     plain, peak = ({"volume_min": 50.0, "reward": 2.0}, {"volume_min": 99.99, "reward": 3.33})
     records = [
@@ -188,7 +188,7 @@ def test_a_pick_without_trades_passes_nothing():
 
 def test_the_same_on_several_windows_of_one_series():
     """Quarters are found by time; no symbol is left out where there is one."""
-    task = task_on(BARS, windows=[Window(0, 100, 700), Window(0, 800, 1500)])
+    task = make_task(BARS, windows=[Window(0, 100, 700), Window(0, 800, 1500)])
     engine = task.engine()
     pick: Pick = select_pick(engine, search(task, engine).front.genomes)
     record = build_robust_record(task, engine, pick)

@@ -24,10 +24,10 @@ from optimizer.judging.trials import (
 )
 from optimizer.run.problem import Trials
 from optimizer.run.search import search
-from tests.support.evidence import planted
-from tests.support.judging import task_on
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task
 
-SERIES = planted(7, 1500, 8), planted(9, 1200, 8)
+SERIES = make_planted_market(7, 1500, 8), make_planted_market(9, 1200, 8)
 WINDOWS = [Window(0, 100, 700), Window(0, 800, 1500), Window(1, 0, 1200)]
 DAY_NS = 86_400 * 10**9
 
@@ -35,7 +35,7 @@ DAY_NS = 86_400 * 10**9
 @pytest.fixture(scope="module")
 def found():
     """A search on two windows of one series and one of another: its task, engine, trials."""
-    task = task_on(*SERIES, windows=WINDOWS, min_trades=12)
+    task = make_task(*SERIES, windows=WINDOWS, min_trades=12)
     engine = task.engine()
     done = search(task, engine, keeps_trials=True)
     return task, engine, done.trials, done.front.genomes

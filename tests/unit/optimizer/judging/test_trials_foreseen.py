@@ -11,8 +11,8 @@ from optimizer.judging.verdict import estimate_trials_seconds
 from optimizer.report.run import evolve
 from optimizer.store import RunStore
 from optimizer.store.result import load_result
-from tests.support.evidence import planted
-from tests.support.judging import SMALL, judged, write_bars
+from tests.support.evidence import make_planted_market
+from tests.support.judging import SMALL, judge_briefly, write_bars
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 def test_statistics_over_trials_are_foreseen(tmp_path, symbols, bars):
     """Within a factor of six in time of the processor; few windows and many."""
     data = [
-        write_bars(tmp_path / f"s{i}.csv", replace(planted(i, bars, 8), symbol=f"S{i}"))
+        write_bars(tmp_path / f"s{i}.csv", replace(make_planted_market(i, bars, 8), symbol=f"S{i}"))
         for i in range(symbols)
     ]
     given = {**SMALL, "population": 128, "generations": 6, "polish": 0, "min_trades": 2}
@@ -30,7 +30,7 @@ def test_statistics_over_trials_are_foreseen(tmp_path, symbols, bars):
         result = load_result(store)
     foreseen = estimate_trials_seconds(result.data.windows, result.evaluated)
     # The search is made again first, and loops may be compiled.
-    judged(path, blocks=12)
+    judge_briefly(path, blocks=12)
     seen = []
 
     def watch(part, *_):

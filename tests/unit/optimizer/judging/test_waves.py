@@ -18,10 +18,10 @@ from optimizer.judging.waves import MOST_MARKETS, Waves, count_markets_that_fit,
 from optimizer.judging.workers import Pool, Workers
 from optimizer.run.search import engine_apart
 from optimizer.store import RunStore
-from tests.support.evidence import planted
-from tests.support.judging import recorded_run, task_on
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task, recorded_run
 
-BARS = planted(7, 900, 8)
+BARS = make_planted_market(7, 900, 8)
 
 PLAN = Plan(folds=0, blocks=0, null=20, stop_after=4, causal=False)
 
@@ -106,7 +106,7 @@ def test_an_early_stop_leaves_the_waves_after_it():
             begun.append([job.number for job in jobs])
             return super().run_in_step(jobs)
 
-    setup = Watching(task_on(BARS, generations=1, polish=0), "none")
+    setup = Watching(make_task(BARS, generations=1, polish=0), "none")
     ended = Waves(setup, 3).results([NullJob("shuffled", n) for n in range(1, 9)])
     for _ in range(4):
         next(ended)
@@ -128,7 +128,7 @@ def test_no_wave_is_in_memory_with_the_one_before(monkeypatch):
     jobs = [NullJob("shuffled", n) for n in range(1, 6)]
     gc.disable()
     try:
-        assert len(list(Waves(NullSetup(task_on(BARS), "none"), 2).results(jobs))) == 5
+        assert len(list(Waves(NullSetup(make_task(BARS), "none"), 2).results(jobs))) == 5
     finally:
         gc.enable()
     assert len(engines) == 3
@@ -136,12 +136,12 @@ def test_no_wave_is_in_memory_with_the_one_before(monkeypatch):
 
 def test_waves_hold_what_memory_holds():
     """At least one market, as many as there are searches, and no more than are lost to a stop."""
-    task = task_on(BARS, generations=1)
+    task = make_task(BARS, generations=1)
     device = choose_device(task.spec, "cpu")
     rows = task.workload().row_bars / len(BARS)
     one = device.maker.series_bytes([BARS]) + int(rows) * device.maker.slot_bytes([BARS])
     for memory, fitting in ((1, 1), (one, 1), (3 * one - 1, 2), (3 * one, 3), (99 * one, 99)):
-        given = task_on(BARS, generations=1, memory=memory)
+        given = make_task(BARS, generations=1, memory=memory)
         assert count_markets_that_fit(given, device) == fitting
         for jobs in (1, 2, 500):
             assert plan_waves(given, jobs) == min(jobs, fitting, MOST_MARKETS)
@@ -165,7 +165,7 @@ def test_null_searches_are_made_in_waves_on_a_gpu(monkeypatch):
         return 5
 
     monkeypatch.setattr("optimizer.judging.executors.plan_waves", planned)
-    task = task_on(BARS, threads=2, device="auto")
+    task = make_task(BARS, threads=2, device="auto")
     with Pool() as pool:
         setup = NullSetup(task, "none")
         executor = ThisMachine(pool).executor(setup, 8, engine=On(task, "cuda:0,1"))
@@ -194,7 +194,7 @@ def test_on_a_cpu_they_are_made_where_they_are_done_first(
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr(workload, "CORE_ROW_RATE", 1e15)
     monkeypatch.setattr("optimizer.judging.null.INDIVIDUAL_S", own_s)
-    task = task_on(BARS)
+    task = make_task(BARS)
     task = replace(task, config=task.config.model_copy(update={"threads": 4}))
     engine = None if device is None else On(task, device)
     with Pool() as pool:

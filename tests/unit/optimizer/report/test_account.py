@@ -19,7 +19,7 @@ from optimizer.report.account import (
     worst_drawdowns,
 )
 from optimizer.report.trades import collect_trades
-from tests.support.ledgers import COSTS, collected, ledger_of, trade
+from tests.support.ledgers import COSTS, build_trade_ledger, collect_ledgers, trade
 from tests.support.worlds import make_bars
 
 STOP, TARGET = REASONS.index("stop"), REASONS.index("target")
@@ -35,7 +35,7 @@ def bars():
 def test_equity_of_one_series_is_the_product_of_the_law(bars):
     """Each trade multiplies equity by 1 + fraction of risk times r."""
     given = [trade(3, TARGET, 100.0, 95.0, 110.0), trade(20, STOP, 100.0, 90.0, 90.0)]
-    trades = collected(bars, given)
+    trades = collect_ledgers(bars, given)
     curve = equity_curve(trades, ["ADA"], 0.01, int(bars.timestamp[0]))
     first = 1.0 * (1 + 0.01 * trades.r[0])
     assert curve.value.tolist() == [1.0, first, first * (1 + 0.01 * trades.r[1])]
@@ -46,7 +46,7 @@ def test_equity_of_one_series_is_the_product_of_the_law(bars):
 def test_held_out_bars_go_on_with_the_same_account(bars):
     """Equity after both windows is the product over all trades."""
     given = [trade(3, TARGET, 100.0, 95.0, 110.0)], [trade(120, STOP, 100.0, 90.0, 90.0)]
-    trades = collected(bars, *given)
+    trades = collect_ledgers(bars, *given)
     assert trades.has_held_out
     assert trades.is_held_out.tolist() == [False, True]
     curve = equity_curve(trades, ["ADA", "ADA"], 0.01, 0)
@@ -56,10 +56,10 @@ def test_held_out_bars_go_on_with_the_same_account(bars):
 def test_equity_ends_at_ruin(bars):
     """What a loss of 1.4 R leaves of equity that is wholly at risk is nothing, for ever."""
     loss, gain = trade(3, STOP, 100.0, 90.0, 86.0), trade(20, TARGET, 100.0, 95.0, 110.0)
-    trades = collected(bars, [loss, gain], [loss, gain])
+    trades = collect_ledgers(bars, [loss, gain], [loss, gain])
     alone = equity_curve(trades, ["ADA", "ADA"], 1.0, 0)
     assert alone.value.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
-    beside = equity_curve(collected(bars, [loss, gain], []), ["ADA", "BTC"], 1.0, 0)
+    beside = equity_curve(collect_ledgers(bars, [loss, gain], []), ["ADA", "BTC"], 1.0, 0)
     assert beside.value.tolist() == [1.0, 0.0, 0.0]
 
 
@@ -68,8 +68,8 @@ def test_several_series_are_one_account(bars):
     other = make_bars(2, 200)
     windows = [Window(0, 0, 200), Window(1, 0, 200)]
     ledgers = [
-        ledger_of([trade(50, TARGET, 100.0, 95.0, 110.0)]),
-        ledger_of([trade(3, STOP, 100.0, 90.0, 90.0)]),
+        build_trade_ledger([trade(50, TARGET, 100.0, 95.0, 110.0)]),
+        build_trade_ledger([trade(3, STOP, 100.0, 90.0, 90.0)]),
     ]
     trades = collect_trades(ledgers, windows, [bars, other], COSTS)
     curve = equity_curve(trades, ["ADA", "BTC"], 0.01, 0)
@@ -93,8 +93,8 @@ def test_parts_of_one_market_are_one_account(bars):
     """Equity and holding go from part to part, in the order of time."""
     late = replace(bars, timestamp=bars.timestamp + 10 * int(np.ptp(bars.timestamp)))
     ledgers = [
-        ledger_of([trade(3, STOP, 100.0, 90.0, 90.0)]),
-        ledger_of([trade(50, TARGET, 100.0, 95.0, 110.0)]),
+        build_trade_ledger([trade(3, STOP, 100.0, 90.0, 90.0)]),
+        build_trade_ledger([trade(50, TARGET, 100.0, 95.0, 110.0)]),
     ]
     windows = [Window(1, 0, 200), Window(0, 0, 200)]
     trades = collect_trades(ledgers, windows, [bars, late], COSTS)
@@ -144,7 +144,7 @@ def test_months_and_years_multiply_to_the_end_of_equity():
 def test_a_rolling_sharpe_is_that_of_its_days(bars):
     """The last is the one of the evidence over those days; too few days have none."""
     rng = np.random.Generator(np.random.PCG64(1))
-    trades = collected(bars, [trade(3, TARGET, 100.0, 95.0, 110.0)] * 200)
+    trades = collect_ledgers(bars, [trade(3, TARGET, 100.0, 95.0, 110.0)] * 200)
     days = np.arange(100)
     daily = rng.normal(0.1, 1.0, 200)
     moved = replace(trades, r=daily, exit_ns=np.repeat(days, 2) * DAY + 1)

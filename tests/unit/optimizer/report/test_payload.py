@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.report import model
 from optimizer.report.page import encode_gzip, pack, plotly_script
-from tests.support.pages import unpacked
+from tests.support.pages import unpack_page
 from tests.support.worlds import make_bars
 
 
@@ -21,7 +21,7 @@ def test_arrays_come_back_with_their_bits():
         "table": np.arange(6.0).reshape(2, 3),
         "empty": np.empty(0),
     }
-    found = unpacked(pack(given))
+    found = unpack_page(pack(given))
     assert found["floats"].tobytes() == given["floats"].tobytes()
     assert found["whole"].tolist() == list(range(7))
     assert found["truths"].tolist() == [1, 0]
@@ -31,7 +31,7 @@ def test_arrays_come_back_with_their_bits():
 
 def test_numbers_that_json_lacks_are_null():
     """A page must stay strict JSON."""
-    assert unpacked(pack([float("nan"), float("inf"), np.float64(2.0), None])) == [
+    assert unpack_page(pack([float("nan"), float("inf"), np.float64(2.0), None])) == [
         None,
         None,
         2.0,
@@ -44,7 +44,7 @@ def test_a_name_cannot_end_the_element_that_holds_it(name):
     """What stands in the page has no markup in it, and comes back as it was."""
     text = pack({name: name})
     assert not set(text) & set("<>&\"'")
-    assert unpacked(text) == {name: name}
+    assert unpack_page(text) == {name: name}
 
 
 def test_the_same_content_gives_the_same_page():

@@ -14,7 +14,7 @@ from optimizer.report.trades import (
     by_weekday,
     cost_facts,
 )
-from tests.support.ledgers import COSTS, collected, trade
+from tests.support.ledgers import COSTS, collect_ledgers, trade
 from tests.support.worlds import make_bars
 
 STOP, TARGET = REASONS.index("stop"), REASONS.index("target")
@@ -28,7 +28,7 @@ def bars():
 
 def test_costs_in_r_are_what_separates_gross_from_net(bars):
     """10 basis points of 100 and of 110 are 0.21; a risk of 5 makes 0.042 R."""
-    trades = collected(bars, [trade(3, TARGET, 100.0, 95.0, 110.0)])
+    trades = collect_ledgers(bars, [trade(3, TARGET, 100.0, 95.0, 110.0)])
     assert trades.cost_r[0] == pytest.approx(0.042)
     facts = cost_facts(trades, np.ones(1, bool), COSTS)
     assert (facts.gross_r, facts.cost_r) == (2.0, pytest.approx(0.042))
@@ -38,7 +38,7 @@ def test_costs_in_r_are_what_separates_gross_from_net(bars):
 
 def test_costs_without_a_trade_have_no_break_even(bars):
     """There is nothing to divide by."""
-    facts = cost_facts(collected(bars, []), np.ones(0, bool), COSTS)
+    facts = cost_facts(collect_ledgers(bars, []), np.ones(0, bool), COSTS)
     assert (facts.gross_r, facts.net_r) == (0.0, 0.0)
     assert np.isnan(facts.break_even_bp)
 
@@ -46,7 +46,7 @@ def test_costs_without_a_trade_have_no_break_even(bars):
 def test_groups_count_what_was_chosen_and_name_everything(bars):
     """Groups are those of all trades; counts and sums those of the chosen."""
     given = [trade(3, TARGET, 100.0, 95.0, 110.0), trade(40, STOP, 100.0, 90.0, 90.0)]
-    trades = collected(bars, given)
+    trades = collect_ledgers(bars, given)
     everything, first = np.ones(2, bool), np.array([True, False])
     reasons = by_reason(trades, everything)
     assert dict(zip(reasons.labels, reasons.trades.tolist(), strict=True)) == {
@@ -72,7 +72,7 @@ def test_shorts_cost_and_earn_as_the_law_has_it(bars):
     """Sold at 100 with a stop at 105, bought at 90: 2 R gross, 0.038 R of costs."""
     net = (-1 * (90.0 - 100.0) - COSTS.per_side * (100.0 + 90.0)) / 5.0
     short = Trade(3, 4, 6, TARGET, 100.0, 105.0, 90.0, 90.0, net, -1, 103.0, 3)
-    trades = collected(bars, [short, trade(20, STOP, 100.0, 90.0, 90.0)])
+    trades = collect_ledgers(bars, [short, trade(20, STOP, 100.0, 90.0, 90.0)])
     assert trades.cost_r[0] == pytest.approx(0.038)
     facts = cost_facts(trades, np.array([True, False]), COSTS)
     assert (facts.gross_r, facts.net_r) == (2.0, pytest.approx(net))
@@ -84,13 +84,13 @@ def test_shorts_cost_and_earn_as_the_law_has_it(bars):
 def test_the_chart_of_a_short_tells_its_side_and_where_its_stop_went(bars):
     """Its entry points down, and both stops are drawn; no target is none."""
     endless = Trade(3, 4, 6, STOP, 100.0, 105.0, -np.inf, 103.0, -0.6, -1, 103.0, 3)
-    drawn = price.trade(bars, collected(bars, [endless]), 0)
+    drawn = price.trade(bars, collect_ledgers(bars, [endless]), 0)
     assert "short, entry 100, stop 105 moved to 103, target none, exit 103 by stop" in drawn.alt
     _, stop, target, way = drawn.data
     assert {y for y in stop["y"].tolist() if y == y} == {103.0, 105.0}
     assert not len(target["y"])
     assert way["marker"]["symbol"] == ["triangle-down", "x"]
-    marks = price.entries_and_exits(collected(bars, [endless]), 0)
+    marks = price.entries_and_exits(collect_ledgers(bars, [endless]), 0)
     assert [trace["name"] for trace in marks.data if len(trace["x"])] == [
         "entry of a short",
         "exit with a loss",
@@ -100,7 +100,7 @@ def test_the_chart_of_a_short_tells_its_side_and_where_its_stop_went(bars):
 def test_a_page_carries_what_its_script_needs_of_shorts(bars):
     """Places of shorts and of moved stops, and an exit at the last stop is not written twice."""
     moved = Trade(3, 4, 6, STOP, 100.0, 105.0, 80.0, 103.0, -0.6, -1, 103.0, 3)
-    trades = collected(bars, [trade(20, STOP, 100.0, 90.0, 90.0), moved])
+    trades = collect_ledgers(bars, [trade(20, STOP, 100.0, 90.0, 90.0), moved])
     found = _columns(trades)
     assert found["shorts"].tolist() == found["moved"].tolist() == [1]
     assert found["moved_to"].tolist() == [103.0]

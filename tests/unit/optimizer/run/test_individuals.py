@@ -9,7 +9,7 @@ from engine.accounts.metrics import METRICS, MetricTable, compute_metrics, measu
 from engine.batch import Engine
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run.individuals import compute_figures
-from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market
+from tests.support.markets import PAPER_SPEC, join_markets, losing_market, winning_market
 
 GOALS = Goals(parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=5)
 
@@ -18,7 +18,7 @@ MARKETS = {
     "ruin": [losing_market(250)],
     "ruin_in_one_of_two": [losing_market(10), winning_market(10)],
     "overflow": [winning_market(320)],
-    "ruin_after_overflow": [joined(winning_market(320), losing_market(1))],
+    "ruin_after_overflow": [join_markets(winning_market(320), losing_market(1))],
     "nothing": [winning_market(1)],
 }
 

@@ -13,10 +13,10 @@ from optimizer.run.search import on_other_bars, search
 from optimizer.run.tables import newest_front
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore
-from tests.support.evidence import planted
-from tests.support.judging import SMALL, task_on, write_bars
+from tests.support.evidence import make_planted_market
+from tests.support.judging import SMALL, make_task, write_bars
 
-BARS = planted(7, 1500, 8)
+BARS = make_planted_market(7, 1500, 8)
 
 
 class Listener(Observer):
@@ -66,7 +66,7 @@ def test_a_lattice_that_a_clock_ended_is_searched_as_far_again(monkeypatch):
     """To the chunk that it reached, not to its last point."""
     monkeypatch.setattr("optimizer.search.lattice.CHUNK", 16)
     steps = {"ema_fast": 9, "reward_r": 1.0, "max_hold": 16}
-    task = task_on(BARS, search="lattice", steps=steps, generations=1)
+    task = make_task(BARS, search="lattice", steps=steps, generations=1)
     assert task.lattice.chunks > 2
     found = search(task, task.engine())
     assert (found.last.number, found.evaluated <= 32) == (1, True)
@@ -82,7 +82,7 @@ def test_trials_are_distinct_and_numbered_by_their_first_evaluation(monkeypatch)
         return judged(problem, genomes)
 
     monkeypatch.setattr(EngineProblem, "judge", listening)
-    task = task_on(BARS)
+    task = make_task(BARS)
     engine = task.engine()
     trials = search(task, engine, keeps_trials=True).trials
     expected = list(dict.fromkeys(map(tuple, np.concatenate(asked).tolist())))
@@ -101,7 +101,7 @@ def test_repeats_among_trials_are_left_out():
 
 def test_trials_that_nobody_asks_for_or_that_are_too_many_are_not_kept(monkeypatch):
     """Memory is not filled with what is not used."""
-    task = task_on(BARS)
+    task = make_task(BARS)
     assert search(task, task.engine()).trials is None
     monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", 2000)
     assert search(task, task.engine(), keeps_trials=True).trials is None
@@ -109,8 +109,8 @@ def test_trials_that_nobody_asks_for_or_that_are_too_many_are_not_kept(monkeypat
 
 def test_other_bars_end_with_the_last_window_and_keep_what_it_reads():
     """Several windows of one series, and a series without a window, which is left out."""
-    other = planted(8, 1200, 0)
-    task = task_on(BARS, other)
+    other = make_planted_market(8, 1200, 0)
+    task = make_task(BARS, other)
     windows = [Window(1, 100, 300, "train"), Window(1, 400, 700, "train")]
     moved = on_other_bars(task, task.markets.series, windows, min_trades=4)
     assert [len(bars) for bars in moved.markets.series] == [700]
@@ -124,6 +124,6 @@ def test_other_bars_end_with_the_last_window_and_keep_what_it_reads():
 def test_evolve_and_search_write_the_same_front(tmp_path, data):
     """Also where bars are held out: a search never reads them."""
     run = evolve({**SMALL, "data": [data], "runs": str(tmp_path), "holdout": "20%"})
-    task = task_on(BARS.until(1200), min_trades=SMALL["min_trades"])
+    task = make_task(BARS.until(1200), min_trades=SMALL["min_trades"])
     found = search(task, task.engine())
     assert found.front.genomes.tobytes() == run.genomes.tobytes()

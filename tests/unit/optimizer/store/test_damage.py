@@ -11,12 +11,12 @@ from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
 from optimizer.store.listing import DATABASE
 from optimizer.store.lock import OWNER, OwnerLock
-from tests.support.kill import child, child_record, kill_after
+from tests.support.kill import child, child_record, kill_process
 from tests.support.recording import (
     HEADER,
     assert_same_generation,
     assert_sound,
-    made,
+    make_generation,
 )
 
 RUN = "run-1"
@@ -33,7 +33,7 @@ def log_only(tmp_path):
     """The files of a run as they are after a kill: generations 0 to 9 are in the log alone."""
     with RunStore.create(tmp_path, "source", HEADER) as store:
         for number in range(10):
-            store.record(made(number))
+            store.record(make_generation(number))
             store.flush()
         shutil.copytree(store.path, tmp_path / RUN)
     assert (tmp_path / RUN / f"{DATABASE}-wal").stat().st_size > 0
@@ -44,7 +44,7 @@ def recorded(path, count=10, individuals=6, **options):
     """Record a run and close it."""
     with RunStore.create(path.parent, path.name, HEADER, **options) as store:
         for number in range(count):
-            store.record(made(number, individuals=individuals))
+            store.record(make_generation(number, individuals=individuals))
     return path
 
 
@@ -57,15 +57,15 @@ def change(run, statement, *values):
 def assert_falls_back(run, newest, match):
     """Readers and owners go on from `newest`, say why, and the next commit heals the run."""
     with RunStore.open(run) as store:
-        assert_same_generation(made(newest), store.last_generation())
+        assert_same_generation(make_generation(newest), store.last_generation())
         assert any(match in line for line in store.warnings), store.warnings
         assert f"going on from generation {newest}, the newest that is sound" in store.warnings
         assert store.verify() != []
     assert match in list_runs(run.parent)[0].damaged
     with RunStore.open(run, writable=True) as store:
-        assert_same_generation(made(newest), store.last_generation())
+        assert_same_generation(make_generation(newest), store.last_generation())
         for number in range(newest + 1, 12):
-            store.record(made(number))
+            store.record(make_generation(number))
         assert store.last_generation().number == 11
     with RunStore.open(run) as store:
         assert_sound(store, 11)
@@ -136,7 +136,7 @@ def test_a_note_that_cannot_be_read_stops_no_run(run, value):
     with RunStore.open(run, writable=True) as store:
         assert store.planned == 70
         assert store.verify() == ["resumption 2 cannot be read"]
-        assert_same_generation(made(9), store.last_generation())
+        assert_same_generation(make_generation(9), store.last_generation())
 
 
 def test_missing_row_ends_the_chain(run):
@@ -156,7 +156,7 @@ def test_row_of_another_run_does_not_fit(run, tmp_path):
     other = tmp_path / "other"
     with RunStore.create(tmp_path, "other", HEADER) as store:
         for number in range(10):
-            store.record(made(number, salt=1))
+            store.record(make_generation(number, salt=1))
     with closing(sqlite3.connect(run / DATABASE)) as connection, connection:
         connection.execute("ATTACH ? AS other", (str(other / DATABASE),))
         connection.execute("DELETE FROM generation WHERE number = 9")
@@ -169,7 +169,7 @@ def test_older_population_that_is_damaged_is_reported_but_does_not_stop_the_run(
     """The newest generation is sound and linked, so its bits decide; verify names the old one."""
     change(run, "UPDATE generation SET genomes = ? WHERE number = 3", b"x")
     with RunStore.open(run, writable=True) as store:
-        assert_same_generation(made(9), store.last_generation())
+        assert_same_generation(make_generation(9), store.last_generation())
         assert store.warnings == ()
         assert store.verify() == ["generation 3: its population does not have the recorded shape"]
         with pytest.raises(StoreError, match="generation 3: its population does not have"):
@@ -205,7 +205,7 @@ def test_run_that_never_recorded_begins_from_zero(tmp_path):
     run = recorded(tmp_path / RUN, count=0)
     with RunStore.open(run, writable=True) as store:
         assert store.last_generation() is None
-        store.record(made(0))
+        store.record(make_generation(0))
         assert_sound(store, 0)
 
 
@@ -300,7 +300,7 @@ def test_file_that_was_cut_falls_back(tmp_path, share):
     os.truncate(run / DATABASE, int(size * share) // 4096 * 4096)
     with RunStore.open(run) as store:
         newest = store.last_generation()
-        assert_same_generation(made(newest.number, individuals=200), newest)
+        assert_same_generation(make_generation(newest.number, individuals=200), newest)
         assert 0 < newest.number < 60 * share
         assert store.warnings != ()
     cut = (run / DATABASE).read_bytes()
@@ -341,10 +341,10 @@ def outcome(run, end):
     try:
         with RunStore.open(run, writable=True) as store:
             newest = store.last_generation()
-            assert_same_generation(made(newest.number), newest)
+            assert_same_generation(make_generation(newest.number), newest)
             assert newest.number == end or store.warnings
             warned = bool(store.warnings)
-            store.record(made(newest.number + 1))
+            store.record(make_generation(newest.number + 1))
             assert store.last_generation().number == newest.number + 1
     except StoreError:
         return "refused"
@@ -388,7 +388,7 @@ def test_half_written_transaction_is_undone_before_anything_is_read(tmp_path):
     """With a rollback journal, what its owner did not finish is rolled back by the next reader."""
     store = RunStore.create(tmp_path, "source", HEADER, journal="delete")
     for number in range(3):
-        store.record(made(number))
+        store.record(make_generation(number))
     store.close()
     source = tmp_path / "source"
     with closing(sqlite3.connect(source / DATABASE, isolation_level=None)) as connection:
@@ -431,7 +431,7 @@ def test_kill_after_fallback_keeps_the_warning_until_it_is_healed(run):
     change(run, "UPDATE generation SET genomes = x'' WHERE number >= 8")
     with child(child_record, run) as process:
         assert process.stdout.readline() == "8\n"
-        kill_after(process, 3, 0.0)
+        kill_process(process, 3, 0.0)
     with RunStore.open(run) as store:
         newest = store.last_generation().number
         assert newest >= 11

@@ -9,8 +9,8 @@ import pytest
 from optimizer.errors import DisturbedError, StoreError
 from optimizer.store import RunStore
 from optimizer.store.files import DATABASE
-from tests.support.kill import child, child_own, child_record, kill_after
-from tests.support.recording import HEADER, assert_same_generation, fill, made
+from tests.support.kill import child, child_own, child_record, kill_process
+from tests.support.recording import HEADER, assert_same_generation, fill, make_generation
 
 LOG = f"{DATABASE}-wal"
 COMMITTED = 400
@@ -61,8 +61,8 @@ def test_two_owners_of_one_file_by_two_names_do_not_meet(run, is_interrupted):
     with RunStore.open(run, writable=True) as one, RunStore.open(other, writable=True) as two:
         assert one.warnings == ("run.sqlite was shared with another folder by a hard link: copied",)
         for number in range(start, 9):
-            one.record(made(number))
-            two.record(made(number, salt=1))
+            one.record(make_generation(number))
+            two.record(make_generation(number, salt=1))
             one.flush()
             two.flush()
         one.finish({"front": []})
@@ -70,7 +70,7 @@ def test_two_owners_of_one_file_by_two_names_do_not_meet(run, is_interrupted):
         with RunStore.open(path) as read:
             assert read.verify() == []
             assert (read.warnings, read.status == "finished") == ((), salt == 0)
-            assert_same_generation(made(8, salt=salt), read.last_generation())
+            assert_same_generation(make_generation(8, salt=salt), read.last_generation())
         assert [file.stat().st_nlink for file in path.iterdir()] == [1, 1]
 
 
@@ -81,11 +81,11 @@ def test_a_copy_by_links_of_a_run_that_is_written_waits(run):
         other = copy_by_links(run, "other")
         with pytest.raises(StoreError, match="by a hard link, and is in use there: wait for"):
             RunStore.open(other, writable=True)
-        safe = int(kill_after(process, 1, 0.1))
+        safe = int(kill_process(process, 1, 0.1))
     for path in (run, other):
         with RunStore.open(path, writable=True) as again:
-            assert_same_generation(made(safe), again.generation(safe))
-            again.record(made(again.last_generation().number + 1))
+            assert_same_generation(make_generation(safe), again.generation(safe))
+            again.record(make_generation(again.last_generation().number + 1))
         assert RunStore.open(path).verify() == []
         assert (path / DATABASE).stat().st_nlink == 1
 
@@ -107,8 +107,8 @@ def test_a_separation_that_is_killed_loses_nothing(run, monkeypatch, steps):
         RunStore.open(other, writable=True)
     monkeypatch.undo()
     with RunStore.open(other, writable=True) as two:
-        assert_same_generation(made(4), two.last_generation())
-        two.record(made(5, salt=1))
+        assert_same_generation(make_generation(4), two.last_generation())
+        two.record(make_generation(5, salt=1))
     for path, count in ((run, 5), (other, 6)):
         with RunStore.open(path) as read:
             assert (read.verify(), len(read.generations())) == ([], count)
@@ -170,7 +170,7 @@ def test_harm_to_a_run_that_is_written_is_an_error(store, harm, is_last):
     """Nothing is acknowledged any more: neither the next generation nor the end of the run."""
     harm(store)
     if not is_last:
-        store.record(made(COMMITTED))
+        store.record(make_generation(COMMITTED))
     with pytest.raises(DisturbedError, match=HARMS[harm]):
         store.close() if is_last else store.flush()
 
@@ -183,7 +183,7 @@ def test_a_run_that_was_moved_goes_on_where_it_is(store):
     with pytest.raises(DisturbedError, match="was moved"):
         store.close()
     with RunStore.open(store.path.with_name("else where"), writable=True) as again:
-        assert_same_generation(made(COMMITTED - 1), again.last_generation())
+        assert_same_generation(make_generation(COMMITTED - 1), again.last_generation())
         assert again.warnings == ()
 
 

@@ -8,7 +8,7 @@ import pytest
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
 from optimizer.store.files import DATABASE
-from tests.support.recording import HEADER, fill, made
+from tests.support.recording import HEADER, fill, make_generation
 
 ROWS = [
     ("null/1", {"strength": 1.5}),
@@ -21,7 +21,7 @@ ROWS = [
 def path(tmp_path):
     """A finished run of one generation, with three rows of evidence."""
     with RunStore.create(tmp_path, "run", HEADER) as store:
-        store.record(made(0))
+        store.record(make_generation(0))
         store.finish({"front": []})
         for name, row in ROWS:
             store.add_evidence(name, row)
@@ -79,7 +79,7 @@ def test_a_result_whose_link_is_of_another_kind_is_noticed(path, link):
 def test_evidence_goes_with_its_result(path):
     """What follows another result is other evidence."""
     with RunStore.open(path, writable=True) as store:
-        store.record(made(1))
+        store.record(make_generation(1))
         store.flush()
         assert store.evidence == ()
         store.finish({"front": [1]})
@@ -132,7 +132,7 @@ def judged(tmp_path):
 def go_on(path, result):
     """Make the last generation again, and end the run with a result."""
     with RunStore.open(path, writable=True) as store:
-        store.record(made(1))
+        store.record(make_generation(1))
         store.flush()
         assert (store.result, store.evidence) == (None, ())
         if result:

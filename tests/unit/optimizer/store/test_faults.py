@@ -21,12 +21,12 @@ from optimizer.store.recorder import Note, Recorder
 from optimizer.store.space import build_write_error
 from optimizer.store.writer import Committer
 from tests.support.commands import run, write_market
-from tests.support.kill import child, child_fill, child_record, kill_after
+from tests.support.kill import child, child_fill, child_record, kill_process
 from tests.support.recording import (
     HEADER,
     assert_same_generation,
     assert_sound,
-    made,
+    make_generation,
 )
 
 RUN = "run-1"
@@ -39,7 +39,7 @@ def kill_often(path, moments, seed):
     safe = -1
     for _ in range(moments):
         with child(child_record, path, rng.choice([1, 1, 3]), rng.choice(KEEPS)) as process:
-            printed = kill_after(process, rng.randrange(8), rng.random() * 0.12)
+            printed = kill_process(process, rng.randrange(8), rng.random() * 0.12)
         safe = max(safe, int(printed or -1))
         if not path.exists():
             assert safe == -1
@@ -52,12 +52,14 @@ def kill_often(path, moments, seed):
         found = -1 if last is None else last.number
         assert found >= safe
         if last is not None:
-            assert_same_generation(made(found), last)
+            assert_same_generation(make_generation(found), last)
     assert safe >= moments
     with RunStore.open(path) as store:
         for summary in store.generations():
             if summary.kept == "whole":
-                assert_same_generation(made(summary.number), store.generation(summary.number))
+                assert_same_generation(
+                    make_generation(summary.number), store.generation(summary.number)
+                )
 
 
 @pytest.mark.slow
@@ -94,7 +96,7 @@ def assert_can_go_on(run, safe):
         number = -1 if last is None else last.number
         assert number >= safe
         assert store.warnings == ()
-        store.record(made(number + 1, individuals=100))
+        store.record(make_generation(number + 1, individuals=100))
         store.flush()
         assert store.verify() == []
 
@@ -118,14 +120,14 @@ def test_failing_disk_is_told_at_every_next_call_and_never_tried_again(tmp_path,
     monkeypatch.setattr(Failing, "tries", 0)
     store = RunStore.create(tmp_path, RUN, HEADER)
     for number in range(3):
-        store.record(made(number))
+        store.record(make_generation(number))
     store.flush()
-    store.record(made(3))
+    store.record(make_generation(3))
     match = r"could not be written \(OperationalError: disk I/O error\): space is not the reason"
     with pytest.raises(StoreError, match=match):
         store.flush()
     with pytest.raises(StoreError, match=match):
-        store.record(made(4))
+        store.record(make_generation(4))
     with pytest.raises(StoreError, match=match):
         store.finish({})
     with pytest.raises(StoreError, match=match):
@@ -187,18 +189,18 @@ def test_a_log_that_a_reader_lets_grow_is_named(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("optimizer.store.writer.LOG_BYTES", 2**20)
     with RunStore.create(tmp_path, RUN, HEADER) as store:
         for number in range(60):
-            store.record(made(number, individuals=1500))
+            store.record(make_generation(number, individuals=1500))
             store.flush()
     assert not caplog.records
     path = tmp_path / "second" / DATABASE
     with RunStore.create(tmp_path, "second", HEADER) as store:
-        store.record(made(0))
+        store.record(make_generation(0))
         store.flush()
         with closing(sqlite3.connect(path, isolation_level=None)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM generation").fetchone()
             for number in range(1, 120):
-                store.record(made(number, individuals=1500))
+                store.record(make_generation(number, individuals=1500))
                 store.flush()
     texts = [record.getMessage() for record in caplog.records]
     assert 1 <= len(texts) <= 8
@@ -212,7 +214,7 @@ def test_failure_in_the_body_is_not_hidden_by_the_failing_disk(tmp_path, monkeyp
     def body():
         with RunStore.create(tmp_path, RUN, HEADER) as store:
             for number in range(5):
-                store.record(made(number))
+                store.record(make_generation(number))
             raise KeyError("body")
 
     with pytest.raises(KeyError) as caught:
@@ -269,7 +271,7 @@ def test_record_larger_than_the_queue_is_taken():
 def test_groups_are_committed_without_being_asked(tmp_path):
     """What was handed over is on disk within a second, though nobody flushes."""
     with RunStore.create(tmp_path, RUN, HEADER) as store, RunStore.open(tmp_path / RUN) as read:
-        store.record(made(0))
+        store.record(make_generation(0))
         waiting, started = threading.Event(), perf_counter()
         while read.last_generation() is None and perf_counter() - started < 10:
             waiting.wait(0.02)
@@ -290,7 +292,7 @@ def test_two_runs_in_one_place_do_not_meet(tmp_path):
             for path in paths:
                 with RunStore.open(path) as store:
                     last = store.last_generation()
-                    assert_same_generation(made(last.number), last)
+                    assert_same_generation(make_generation(last.number), last)
                     assert store.warnings == ()
         ends = [process.stdout.read().split("\n")[-2] for process in (one, two)]
     assert ends == ["done", "done"]
@@ -305,7 +307,7 @@ def test_memory_and_handles_are_flat_over_2000_generations(tmp_path):
     """After the first 500 generations nothing grows, in memory or in open files."""
     levels = []
     with RunStore.create(tmp_path, RUN, HEADER, keep="front") as store:
-        generation = made(0, individuals=64)
+        generation = make_generation(0, individuals=64)
         for number in range(2000):
             store.record(numbered(generation, number))
             if number % 500 == 499:
@@ -319,7 +321,7 @@ def test_memory_and_handles_are_flat_over_2000_generations(tmp_path):
 
 def test_recording_costs_the_search_next_to_nothing(tmp_path):
     """At P = 512, G = 10, O = 3 the call costs far below 0.3 ms; most of it is copying."""
-    generation = made(0, individuals=512, genes=10, objectives=3)
+    generation = make_generation(0, individuals=512, genes=10, objectives=3)
     seconds = []
     with RunStore.create(tmp_path, RUN, HEADER) as store:
         for number in range(200):

@@ -19,7 +19,7 @@ from optimizer.store.labels import (
     parse_tag,
     read_labels,
 )
-from tests.support.recording import HEADER, fill, made
+from tests.support.recording import HEADER, fill, make_generation
 
 ESCAPE, TURN, HALF = "\x1b[2J", "\u202e", "\udcff"
 NO_TAGS = (
@@ -167,7 +167,7 @@ def test_a_run_that_is_being_recorded_can_be_labelled(tmp_path):
         change_labels(store.path, add=["live"])
         (summary,) = list_runs(tmp_path)
         assert (summary.status, summary.tags) == ("running", ("live",))
-        store.record(made(1))
+        store.record(make_generation(1))
     assert RunStore.open(store.path).verify() == []
 
 

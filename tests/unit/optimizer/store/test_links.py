@@ -11,7 +11,7 @@ from optimizer.store import RunStore, delete_run, list_runs
 from optimizer.store.files import DATABASE, NAMES
 from optimizer.store.lock import OWNER, read_owner
 from optimizer.written import write_whole
-from tests.support.recording import HEADER, made
+from tests.support.recording import HEADER, make_generation
 from tests.support.runs import record_run
 
 PRECIOUS = "what must stay as it is"
@@ -29,8 +29,8 @@ def precious(tmp_path):
 def run(tmp_path):
     """A closed run of two generations."""
     with RunStore.create(tmp_path / "runs", "run", HEADER) as store:
-        store.record(made(0))
-        store.record(made(1))
+        store.record(make_generation(0))
+        store.record(make_generation(1))
     return tmp_path / "runs" / "run"
 
 

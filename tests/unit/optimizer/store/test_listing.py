@@ -7,7 +7,7 @@ import pytest
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, RunSummary, find_run, list_runs
 from optimizer.store.listing import DATABASE
-from tests.support.recording import HEADER, made
+from tests.support.recording import HEADER, make_generation
 
 
 def record(runs_dir, run_id, day=1, count=2, result=None, header=HEADER):
@@ -15,7 +15,7 @@ def record(runs_dir, run_id, day=1, count=2, result=None, header=HEADER):
     created = {"created_at": f"2026-11-{day:02}T00:00:00+00:00"}
     with RunStore.create(runs_dir, run_id, header | created) as store:
         for number in range(count):
-            store.record(made(number))
+            store.record(make_generation(number))
         if result is not None:
             store.finish(result)
     return runs_dir / run_id
@@ -33,7 +33,7 @@ def test_every_state_has_its_line_oldest_first(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "zeta")
     created = {"created_at": "2026-11-04T00:00:00+00:00"}
     with RunStore.create(tmp_path, "beta", HEADER | created) as store:
-        store.record(made(0))
+        store.record(make_generation(0))
         store.flush()
         found = list_runs(tmp_path)
     assert [(run.id, run.status, run.generations) for run in found] == [

@@ -19,8 +19,8 @@ from optimizer.store.lock import (
     is_owned,
     read_owner,
 )
-from tests.support.kill import child, child_own, kill_after
-from tests.support.recording import HEADER, made, quick_directory
+from tests.support.kill import child, child_own, kill_process
+from tests.support.recording import HEADER, make_generation, quick_directory
 
 RUN = "run-1"
 
@@ -29,7 +29,7 @@ RUN = "run-1"
 def run(tmp_path):
     """A run with one generation, closed."""
     with RunStore.create(tmp_path, RUN, HEADER) as store:
-        store.record(made(0))
+        store.record(make_generation(0))
     return tmp_path / RUN
 
 
@@ -72,7 +72,7 @@ def test_lock_of_another_process_is_refused_and_free_when_it_is_killed(run):
         (run / OWNER).unlink()
         with pytest.raises(StoreError, match="owned by another process"):
             OwnerLock.acquire(run)
-        kill_after(process, 0, 0.0)
+        kill_process(process, 0, 0.0)
         OwnerLock.acquire(run).release()
     assert not is_owned(run)
 
@@ -185,7 +185,7 @@ def test_directory_that_cannot_be_locked_falls_back_to_the_file(tmp_path, monkey
 def test_read_only_directory_is_a_clear_error_for_an_owner_and_fine_for_a_reader(public_dir):
     """Writing says what to do; reading and looking work."""
     with RunStore.create(public_dir, RUN, HEADER) as store:
-        store.record(made(0))
+        store.record(make_generation(0))
     run = public_dir / RUN
     run.chmod(0o555)
     for file in run.iterdir():
@@ -258,8 +258,8 @@ def test_a_descriptor_that_holds_no_lock_gives_none(tmp_path, monkeypatch):
 def test_a_handed_on_run_is_whole_and_still_owned(tmp_path, monkeypatch):
     """All is on disk, nobody else gets the run, and the next program goes on with it."""
     store = RunStore.create(tmp_path, RUN, HEADER)
-    store.record(made(0))
-    store.record(made(1))
+    store.record(make_generation(0))
+    store.record(make_generation(1))
     environment, newest = store.prepare_exec()
     assert newest == 1
     assert is_owned(tmp_path / RUN)
@@ -269,13 +269,13 @@ def test_a_handed_on_run_is_whole_and_still_owned(tmp_path, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with RunStore.open(tmp_path / RUN, writable=True) as again:
-        again.record(made(2))
+        again.record(make_generation(2))
     assert not is_owned(tmp_path / RUN)
 
 
 def test_a_run_that_was_handed_on_in_vain_is_let_go(tmp_path):
     """Where no program could follow, the lock ends with the store."""
     with RunStore.create(tmp_path, RUN, HEADER) as store:
-        store.record(made(0))
+        store.record(make_generation(0))
         store.prepare_exec()
     assert not is_owned(tmp_path / RUN)

@@ -12,8 +12,8 @@ from optimizer.store.files import DATABASE
 from optimizer.store.listing import summarise
 from optimizer.store.lock import OWNER, read_owner
 from tests.support.commands import Commands
-from tests.support.judging import judged
-from tests.support.recording import HEADER, made
+from tests.support.judging import judge_briefly
+from tests.support.recording import HEADER, make_generation
 from tests.support.runs import record_run
 
 
@@ -21,10 +21,10 @@ from tests.support.runs import record_run
 def path(tmp_path):
     """A finished run that was taken up again, with evidence."""
     with RunStore.create(tmp_path, "run", HEADER) as store:
-        store.record(made(0))
+        store.record(make_generation(0))
     with RunStore.open(tmp_path / "run", writable=True) as store:
         store.note_resumption([], 1)
-        store.record(made(1))
+        store.record(make_generation(1))
         store.finish({"front": []})
         for number in range(3):
             store.add_evidence(f"null/day/shuffled/{number + 1}", {"strength": 1.0})
@@ -106,7 +106,7 @@ def test_a_resumption_that_was_left_out_is_noticed(path):
 def test_what_a_next_owner_takes_away_is_no_loss(path):
     """Evidence waits for the next result, and goes with the one that it is of."""
     with RunStore.open(path, writable=True) as store:
-        store.record(made(2))
+        store.record(make_generation(2))
         store.flush()
         assert (store.find_losses(), read_owner(path).rows["evidence"]) == ((), 3)
         store.finish({"front": [1]})
@@ -143,7 +143,7 @@ def put_back(tmp_path_factory):
     """A judged run whose file is the one from before it was judged."""
     path = record_run(tmp_path_factory.mktemp("runs"))
     before = shutil.copy(path / DATABASE, path.parent / "before")
-    judged(path)
+    judge_briefly(path)
     shutil.move(before, path / DATABASE)
     return path
 

@@ -14,7 +14,7 @@ from optimizer.goals.objectives import is_maximised
 from optimizer.search.generation import Population
 from optimizer.store import RunStore
 from optimizer.store.result import RunResult, load_result, refuse_red
-from tests.support.recording import made
+from tests.support.recording import make_generation
 
 OLDER = Path(__file__).parents[3] / "support" / "older"
 """Headers and results as versions before this form recorded them."""
@@ -36,7 +36,7 @@ def generation_of(header, result):
         violations=np.zeros(len(front)),
         failures=np.zeros(len(front), np.int16),
     )
-    return replace(made(0), population=found, archive=found, memory=np.empty(0))
+    return replace(make_generation(0), population=found, archive=found, memory=np.empty(0))
 
 
 @pytest.fixture(params=["first", "held_out"])

@@ -12,7 +12,7 @@ from tests.support.recording import (
     HEADER,
     assert_same_generation,
     assert_sound,
-    made,
+    make_generation,
 )
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ def test_a_kill_at_any_step_of_writing_loses_nothing(tmp_path, monkeypatch, opti
         camera = Camera(tmp_path / RUN, tmp_path / "album", patched)
         with RunStore.create(tmp_path, RUN, HEADER, journal=journal, **options) as store:
             for number in range(GENERATIONS):
-                store.record(made(number))
+                store.record(make_generation(number))
                 store.flush()
                 camera.safe = number
             store.finish({"front": []})
@@ -84,10 +84,10 @@ def test_a_kill_at_any_step_of_writing_loses_nothing(tmp_path, monkeypatch, opti
             found = -1 if last is None else last.number
             assert found >= safe
             if last is not None:
-                assert_same_generation(made(found), last)
+                assert_same_generation(make_generation(found), last)
             assert store.warnings == ()
             for number in range(found + 1, GENERATIONS):
-                store.record(made(number))
+                store.record(make_generation(number))
             store.finish({"front": []})
         with RunStore.open(place) as store:
             assert_sound(store, GENERATIONS - 1)

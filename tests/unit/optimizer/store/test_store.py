@@ -20,7 +20,7 @@ from tests.support.recording import (
     assert_same_population,
     assert_sound,
     fill,
-    made,
+    make_generation,
 )
 
 RUN = "run-1"
@@ -37,7 +37,7 @@ def test_what_is_read_is_what_was_recorded(store):
     """Every bit of every generation comes back, NaN included, and the header with it."""
     fill(store, 5)
     for number in range(5):
-        assert_same_generation(made(number), store.generation(number))
+        assert_same_generation(make_generation(number), store.generation(number))
     assert_sound(store, 4)
     assert store.header == HEADER
     assert (store.run_id, store.status) == (RUN, "running")
@@ -50,7 +50,7 @@ def test_strange_floats_keep_their_bits(store):
     population = Population(
         values[:, None], values[:, None], np.ones(7), np.arange(7, dtype=np.int16) - 3
     )
-    store.record(replace(made(0), population=population))
+    store.record(replace(make_generation(0), population=population))
     store.flush()
     assert_same_population(population, store.last_generation().population)
 
@@ -59,29 +59,29 @@ def test_strange_floats_keep_their_bits(store):
 def test_any_population_size_is_recorded(store, individuals):
     """No individual, one, and an odd number of them, with a front or without."""
     for number in range(2):
-        store.record(made(number, individuals=individuals))
+        store.record(make_generation(number, individuals=individuals))
     store.flush()
-    expected = made(1, individuals=individuals)
+    expected = make_generation(1, individuals=individuals)
     assert_same_generation(expected, store.last_generation())
     assert_same_population(front_population(expected.population), store.front(1))
 
 
 def test_arrays_may_change_after_they_were_handed_over(store):
     """What is recorded is what the arrays held at the call, not what they hold at the commit."""
-    generation = made(0)
+    generation = make_generation(0)
     store.record(generation)
     generation.population.genomes[:] = -1
-    assert_same_generation(made(0), store.last_generation())
+    assert_same_generation(make_generation(0), store.last_generation())
 
 
 def test_summaries_tell_every_generation(store):
     """Each generation says its counts, the size of its front, and that it is whole."""
     fill(store, 3)
     for number, summary in enumerate(store.generations()):
-        front = front_population(made(number).population)
+        front = front_population(make_generation(number).population)
         assert (summary.number, summary.individuals, summary.front) == (number, 6, len(front))
-        assert summary.rejected == made(number).rejected
-        assert summary.seconds == made(number).seconds
+        assert summary.rejected == make_generation(number).rejected
+        assert summary.seconds == make_generation(number).seconds
         assert summary.kept == "whole"
 
 
@@ -89,7 +89,7 @@ def test_summaries_tell_every_generation(store):
 def test_generations_are_recorded_in_order(store, number):
     """A gap is refused, and nothing of them is recorded."""
     with pytest.raises(StoreError, match=f"generation {number} cannot follow generation -1"):
-        store.record(made(number))
+        store.record(make_generation(number))
     fill(store, 1)
     assert_sound(store, 0)
 
@@ -98,20 +98,20 @@ def test_shapes_may_not_change_within_a_run(store):
     """Another number of genes or objectives than before is refused."""
     fill(store, 1)
     with pytest.raises(StoreError, match=r"\(3, 2\) genes and objectives"):
-        store.record(made(1, genes=3))
+        store.record(make_generation(1, genes=3))
 
 
 def test_columns_of_different_length_are_refused(store):
     """A population whose columns disagree is refused by name."""
-    population = replace(made(0).population, violations=np.zeros(5))
+    population = replace(make_generation(0).population, violations=np.zeros(5))
     with pytest.raises(StoreError, match="generation 0: its columns differ in length"):
-        store.record(replace(made(0), population=population))
+        store.record(replace(make_generation(0), population=population))
 
 
 def test_summary_with_nan_is_refused_at_the_call(store):
     """JSON has no NaN, so a generation that took NaN seconds is refused with the field's name."""
     with pytest.raises(StoreError, match=r"summary of generation 0 .* seconds is not a finite"):
-        store.record(replace(made(0), seconds=float("nan")))
+        store.record(replace(make_generation(0), seconds=float("nan")))
 
 
 def test_finished_run_has_a_result(store, tmp_path):
@@ -192,7 +192,7 @@ def test_reader_sees_what_is_committed_while_an_owner_writes(store, tmp_path):
         fill(store, 2, start=2)
         assert_sound(read, 3)
         with pytest.raises(StoreError, match="not open for writing"):
-            read.record(made(4))
+            read.record(make_generation(4))
 
 
 def test_reading_every_generation_follows_the_chain_once(store, tmp_path, monkeypatch):
@@ -203,10 +203,10 @@ def test_reading_every_generation_follows_the_chain_once(store, tmp_path, monkey
     monkeypatch.setattr(reader, "follow_chain", lambda *a: followed.append(1) or original(*a))
     with RunStore.open(tmp_path / RUN) as read:
         for number in range(5):
-            assert_same_generation(made(number), read.generation(number))
+            assert_same_generation(make_generation(number), read.generation(number))
         assert len(followed) == 1
         fill(store, 1, start=5)
-        assert_same_generation(made(5), read.generation(5))
+        assert_same_generation(make_generation(5), read.generation(5))
         assert len(followed) == 2
 
 
@@ -228,7 +228,7 @@ def test_closed_store_refuses_work_and_closes_again(store):
     store.close()
     store.close()
     with pytest.raises(StoreError, match="not open for writing"):
-        store.record(made(0))
+        store.record(make_generation(0))
 
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
@@ -267,7 +267,7 @@ def test_older_generations_keep_less_and_still_verify(tmp_path, keep, group):
         with pytest.raises(StoreError, match="generation 3: its whole population was not kept"):
             store.generation(3)
         if keep == "front":
-            assert_same_population(front_population(made(3).population), store.front(3))
+            assert_same_population(front_population(make_generation(3).population), store.front(3))
         else:
             with pytest.raises(StoreError, match="generation 3: only its summary was kept"):
                 store.front(3)
@@ -291,7 +291,7 @@ def test_estimate_is_a_bound_that_is_not_far_off(tmp_path, individuals, keep):
     """A run takes no more than was estimated, and no less than half of it, the log apart."""
     with RunStore.create(tmp_path, RUN, HEADER, keep=keep) as store:
         for number in range(41):
-            store.record(made(number, individuals=individuals))
+            store.record(make_generation(number, individuals=individuals))
     taken = sum(file.stat().st_size for file in (tmp_path / RUN).iterdir())
     estimate = estimate_bytes(individuals, 2, 2, 40, keep=keep)
     assert taken <= estimate
@@ -310,7 +310,7 @@ def test_failure_of_the_body_is_not_hidden_by_closing(tmp_path):
 
     def body():
         with RunStore.create(tmp_path, RUN, HEADER) as store:
-            store.record(made(0))
+            store.record(make_generation(0))
             raise KeyError("body")
 
     with pytest.raises(KeyError, match="body"):

@@ -16,7 +16,7 @@ from tests.support.recording import (
     assert_same_population,
     assert_sound,
     fill,
-    made,
+    make_generation,
 )
 
 RUN = "run-1"
@@ -31,7 +31,7 @@ def kept_of(store):
 
 
 WHOLE = 6 * (8 * (2 + 2 + 1 + 4) + 2) + 16 + 3 * (8 * (2 + 2 + 1 + 4) + 2) + 3 * 8
-"""Bytes of a generation of `made`: its population, its archive, and what the search remembers."""
+"""Bytes of a generation of `make_generation`: population, archive, and memory of the search."""
 
 
 @pytest.mark.parametrize("group", [1, 3, 12], ids=lambda size: f"groups of {size}")
@@ -74,7 +74,7 @@ def test_a_budget_bounds_the_estimate(tmp_path, budget):
     """With it a run takes no more than was estimated, however many generations there are."""
     with RunStore.create(tmp_path, RUN, HEADER, budget=budget) as store:
         for number in range(200):
-            store.record(made(number, individuals=37))
+            store.record(make_generation(number, individuals=37))
     taken = sum(file.stat().st_size for file in (tmp_path / RUN).iterdir())
     estimate = estimate_bytes(37, 2, 2, 199, budget=budget)
     assert taken <= estimate <= estimate_bytes(37, 2, 2, 199)
@@ -82,7 +82,10 @@ def test_a_budget_bounds_the_estimate(tmp_path, budget):
 
 def test_a_population_that_is_all_front_stays_as_its_front(tmp_path):
     """What is left of it is sound, without the state that only a whole generation has."""
-    whole = [replace(made(n), population=made(n).population.take(BEST)) for n in range(4)]
+    whole = [
+        replace(make_generation(n), population=make_generation(n).population.take(BEST))
+        for n in range(4)
+    ]
     with RunStore.create(tmp_path, RUN, HEADER, keep="front") as store:
         for generation in whole:
             store.record(generation)

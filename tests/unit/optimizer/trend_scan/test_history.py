@@ -9,39 +9,39 @@ import pytest
 from optimizer.trend_scan import history as memory_module
 from optimizer.trend_scan.history import build_key, with_told
 from optimizer.trend_scan.params import ScanParams
-from tests.support.scanning import DEFAULTS, bits_of, scanned, symbol
+from tests.support.scanning import DEFAULTS, list_bits, scan_markets, symbol
 
 BARS = symbol(length=2000)
 
 
 def test_without_new_bars_the_file_stays_as_it_is(tmp_path):
     """The same rows and classes again."""
-    before = scanned(BARS, folder=tmp_path)
+    before = scan_markets(BARS, folder=tmp_path)
     (path,) = tmp_path.iterdir()
     content = path.read_bytes()
-    again = scanned(BARS, folder=tmp_path)
-    assert bits_of(again) == bits_of(before)
+    again = scan_markets(BARS, folder=tmp_path)
+    assert list_bits(again) == list_bits(before)
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [content]
 
 
 def test_a_corrected_bar_is_noticed(tmp_path):
     """One old close in another last digit is said, once."""
-    scanned(BARS.until(1000), folder=tmp_path)
+    scan_markets(BARS.until(1000), folder=tmp_path)
     close = BARS.close.copy()
     close[400] = np.nextafter(close[400], 0.0)
     other = replace(BARS, close=close, low=np.minimum(BARS.low, close)).until(1100)
-    found = scanned(other, folder=tmp_path)
+    found = scan_markets(other, folder=tmp_path)
     (note,) = found.notes
     assert note.startswith("AAA: bars up to 1970-01-11T")
     assert note.endswith("are not those of the last scan")
-    assert (found.compared, bits_of(found)) == (1, bits_of(scanned(other)))
-    assert scanned(other, folder=tmp_path).notes == ()
+    assert (found.compared, list_bits(found)) == (1, list_bits(scan_markets(other)))
+    assert scan_markets(other, folder=tmp_path).notes == ()
 
 
 @pytest.mark.parametrize("place", [0, 40, -1, None], ids=["hash", "said", "end", "cut"])
 def test_a_damaged_file_is_noticed(place, tmp_path):
     """One bit anywhere, or a part missing: said, and kept anew."""
-    scanned(BARS.until(1000), folder=tmp_path)
+    scan_markets(BARS.until(1000), folder=tmp_path)
     (path,) = tmp_path.iterdir()
     content = bytearray(path.read_bytes())
     if place is None:
@@ -49,27 +49,27 @@ def test_a_damaged_file_is_noticed(place, tmp_path):
     else:
         content[place] ^= 1
     path.write_bytes(content)
-    found = scanned(BARS, folder=tmp_path)
+    found = scan_markets(BARS, folder=tmp_path)
     assert found.notes == ("AAA: the class that was kept is damaged, so that no change is seen",)
     assert found.compared == 0
-    assert scanned(BARS, folder=tmp_path).compared == 1
+    assert scan_markets(BARS, folder=tmp_path).compared == 1
 
 
 def test_a_file_under_the_name_of_another_is_noticed(tmp_path):
     """It says whose it is."""
-    scanned(symbol("ONE"), folder=tmp_path)
+    scan_markets(symbol("ONE"), folder=tmp_path)
     (one,) = tmp_path.iterdir()
-    scanned(symbol("TWO"), folder=tmp_path)
+    scan_markets(symbol("TWO"), folder=tmp_path)
     (two,) = set(tmp_path.iterdir()) - {one}
     os.replace(one, two)
-    (note,) = scanned(symbol("TWO"), folder=tmp_path).notes
+    (note,) = scan_markets(symbol("TWO"), folder=tmp_path).notes
     assert note.startswith("TWO: the class that was kept is damaged")
 
 
 def test_other_questions_have_classes_of_their_own(tmp_path):
     """Parameters, form, source, timeframe and a later start each decide a file; thresholds not."""
-    scanned(symbol(), folder=tmp_path)
-    scanned(symbol(), folder=tmp_path, question=ScanParams({}, 0.2, -0.2))
+    scan_markets(symbol(), folder=tmp_path)
+    scan_markets(symbol(), folder=tmp_path, question=ScanParams({}, 0.2, -0.2))
     assert len(list(tmp_path.iterdir())) == 1
     others = [
         {"question": ScanParams({"ema_len": 27})},
@@ -77,35 +77,35 @@ def test_other_questions_have_classes_of_their_own(tmp_path):
         {"start": "1970-01-02"},
     ]
     for other in others:
-        assert scanned(symbol(), folder=tmp_path, **other).compared == 0
+        assert scan_markets(symbol(), folder=tmp_path, **other).compared == 0
     for other in ({"source": "csv:other"}, {"timeframe_ns": 60 * 10**9}):
-        assert scanned(replace(symbol(), **other), folder=tmp_path).compared == 0
+        assert scan_markets(replace(symbol(), **other), folder=tmp_path).compared == 0
     assert len(list(tmp_path.iterdir())) == 6
 
 
 def test_what_changed_since_the_last_scan_is_said(tmp_path):
     """Both classes and times, by the same thresholds alone."""
-    (run,) = scanned(symbol(), history=2).symbols[0].history[:1]
-    now = scanned(symbol()).symbols[0]
+    (run,) = scan_markets(symbol(), history=2).symbols[0].history[:1]
+    now = scan_markets(symbol()).symbols[0]
     before = now.since_bar - 1
-    first = scanned(symbol().until(before + 1), folder=tmp_path)
+    first = scan_markets(symbol().until(before + 1), folder=tmp_path)
     assert (first.changes, first.compared) == ((), 0)
     wide = ScanParams({}, 1.0, -1.0)
-    assert scanned(symbol(), folder=tmp_path, question=wide).compared == 0
-    found = scanned(symbol(), folder=tmp_path)
+    assert scan_markets(symbol(), folder=tmp_path, question=wide).compared == 0
+    found = scan_markets(symbol(), folder=tmp_path)
     (change,) = found.changes
     assert (change.symbol, change.was, change.now) == ("AAA", run.class_, now.class_)
     assert (change.was_at, change.since) == (first.symbols[0].last, now.since)
-    again = scanned(symbol(), folder=tmp_path)
+    again = scan_markets(symbol(), folder=tmp_path)
     assert (again.changes, again.compared) == ((), 1)
 
 
 def test_a_look_into_the_past_changes_nothing_that_is_kept(tmp_path):
     """The class of today stays, and none is compared with a later one."""
-    scanned(BARS, folder=tmp_path)
+    scan_markets(BARS, folder=tmp_path)
     (path,) = tmp_path.iterdir()
     content = path.read_bytes()
-    found = scanned(BARS.until(900), folder=tmp_path)
+    found = scan_markets(BARS.until(900), folder=tmp_path)
     assert (found.changes, found.compared) == ((), 0)
     assert path.read_bytes() == content
 
@@ -113,7 +113,7 @@ def test_a_look_into_the_past_changes_nothing_that_is_kept(tmp_path):
 def test_bars_before_1970_are_remembered(tmp_path):
     """Their times are below zero."""
     old = replace(symbol(), timestamp=symbol().timestamp - 10**18)
-    assert [scanned(old, folder=tmp_path).compared for _ in range(2)] == [0, 1]
+    assert [scan_markets(old, folder=tmp_path).compared for _ in range(2)] == [0, 1]
 
 
 def test_thresholds_beyond_a_few_are_forgotten():
@@ -128,7 +128,7 @@ def test_thresholds_beyond_a_few_are_forgotten():
 def test_a_folder_that_cannot_be_written_is_said(tmp_path):
     """The scan goes on without; it is said once."""
     (tmp_path / "file").write_text("")
-    found = scanned(symbol("A"), symbol("B", seed=2), folder=tmp_path / "file" / "trends")
+    found = scan_markets(symbol("A"), symbol("B", seed=2), folder=tmp_path / "file" / "trends")
     (note,) = found.notes
     assert note.startswith("classes cannot be ")
     assert note.endswith(", none are kept")
@@ -141,7 +141,7 @@ def test_rows_of_former_versions_are_let_go(tmp_path, monkeypatch):
     os.utime(tmp_path / "former.trend", (0, 0))
     (tmp_path / ".one.trend.0a1b.part").write_text("")
     monkeypatch.setattr(memory_module, "MOST_BYTES", 50_000)
-    scanned(symbol(), folder=tmp_path)
+    scan_markets(symbol(), folder=tmp_path)
     (path,) = tmp_path.iterdir()
     assert path.stat().st_size < 1000
 
@@ -149,10 +149,10 @@ def test_rows_of_former_versions_are_let_go(tmp_path, monkeypatch):
 def test_many_symbols_share_a_note(tmp_path):
     """The first of them by name, then how many more."""
     series = [symbol(f"S{number}", 60, number) for number in range(8)]
-    scanned(*series, folder=tmp_path)
+    scan_markets(*series, folder=tmp_path)
     for path in tmp_path.iterdir():
         path.write_bytes(b"")
-    (note,) = scanned(*series, folder=tmp_path).notes
+    (note,) = scan_markets(*series, folder=tmp_path).notes
     assert note.startswith("S0, S1, S2, S3, S4 and 3 more: ")
     assert memory_module.MOST_NAMED == 5
 

@@ -14,7 +14,7 @@ from optimizer.trend_scan.check import draw_sample
 from optimizer.trend_scan.params import ScanParams
 from optimizer.trend_scan.scan import Ways, scan_sources
 from tests.support.commands import write_market
-from tests.support.scanning import bits_of, pieces, real_series, scanned, symbol
+from tests.support.scanning import list_bits, pieces, real_series, scan_markets, symbol
 
 LAW_HASH = "38b2b5ec8db8172173447a08b056ce40550e370e054f3d37f0f6f26cfc1453f2"
 
@@ -59,14 +59,14 @@ NOW = {
 
 def test_the_99_symbols_of_the_law(real_folder):
     """Their rows have the law's hash; all are replayed by the readable definition."""
-    found = scanned(*pieces(real_folder), is_all_replayed=True)
+    found = scan_markets(*pieces(real_folder), is_all_replayed=True)
     assert found.counts == {"long": 51, "short": 35, "neutral": 13}
     assert (found.rows_hash, found.replayed, found.bars) == (LAW_HASH, 99, 148_500)
 
 
 def test_where_the_real_series_stand_now(real_folder):
     """The law's table of the last bar of each file, in the order of a scan."""
-    found = scanned(*real_series(real_folder).values())
+    found = scan_markets(*real_series(real_folder).values())
     told = {
         one.symbol: (
             one.class_,
@@ -87,7 +87,7 @@ def test_longs_come_first_then_shorts_then_neutral_ones():
     """The strongest first, equal ones by name."""
     series = [symbol(f"S{seed:02d}", seed=seed) for seed in range(12)]
     question = ScanParams({}, 0.5, -0.5)
-    found = scanned(*series, replace(series[0], symbol="A"), question=question)
+    found = scan_markets(*series, replace(series[0], symbol="A"), question=question)
     told = [(one.class_, one.trend, one.symbol) for one in found.symbols]
     assert len({what for what, _, _ in told}) == 3
     expected = [
@@ -104,16 +104,16 @@ def test_longs_come_first_then_shorts_then_neutral_ones():
 def test_a_symbol_does_not_depend_on_the_others():
     """Alone, among others, in any order and with any threads: the same bits."""
     series = [symbol(f"S{seed}", 150 + 60 * seed, seed) for seed in range(5)]
-    together = bits_of(scanned(*series, threads=1))
-    assert together == bits_of(scanned(*reversed(series), threads=2))
-    assert together == {k: v for one in series for k, v in bits_of(scanned(one)).items()}
+    together = list_bits(scan_markets(*series, threads=1))
+    assert together == list_bits(scan_markets(*reversed(series), threads=2))
+    assert together == {k: v for one in series for k, v in list_bits(scan_markets(one)).items()}
 
 
 @pytest.mark.parametrize("missing", [0, 1])
 def test_short_series_are_listed_and_have_no_class(missing):
     """Warm-up and two bars are needed, the longest length being 34; below nothing is guessed."""
     bars = 34 - 1 + 5 + 2 - missing
-    found = scanned(symbol("SHORT", bars), symbol("LONG"))
+    found = scan_markets(symbol("SHORT", bars), symbol("LONG"))
     told = [(one.symbol, one.bars, one.needed) for one in found.too_short]
     assert told == ([("SHORT", bars, 40)] if missing else [])
     assert ("SHORT" in found.rows) == (not missing)
@@ -124,9 +124,9 @@ def test_bars_that_are_not_closed_do_not_count():
     """A bar counts from its end on, and a scan says that one does not."""
     bars = symbol()
     end_ns = int(bars.timestamp[-1]) + bars.timeframe_ns
-    closed, early = scanned(bars, now_ns=end_ns), scanned(bars, now_ns=end_ns - 1)
+    closed, early = scan_markets(bars, now_ns=end_ns), scan_markets(bars, now_ns=end_ns - 1)
     assert (closed.bars, early.bars) == (400, 399)
-    assert bits_of(early) == bits_of(scanned(bars.until(399)))
+    assert list_bits(early) == list_bits(scan_markets(bars.until(399)))
     assert "1 symbol with a bar that is not closed yet, which does not count" in early.notes
     assert not [note for note in closed.notes if "closed" in note]
 
@@ -135,17 +135,17 @@ def test_a_scan_may_look_back_and_begin_later():
     """`end` leaves out what opened since, `start` what came before: another row."""
     bars = load_bars("sample", LoadOptions()).until(600)
     begin, end = (f"{np.datetime64(int(bars.timestamp[t]), 'ns')}"[:26] for t in (100, 500))
-    assert bits_of(scanned(bars, end=end)) == bits_of(scanned(bars.until(500)))
-    later = scanned(bars, start=begin, end=end)
-    assert bits_of(later) == bits_of(scanned(bars.cut(100, 500)))
-    assert [one.bars for one in scanned(bars, start="2100-01-01").too_short] == [0]
+    assert list_bits(scan_markets(bars, end=end)) == list_bits(scan_markets(bars.until(500)))
+    later = scan_markets(bars, start=begin, end=end)
+    assert list_bits(later) == list_bits(scan_markets(bars.cut(100, 500)))
+    assert [one.bars for one in scan_markets(bars, start="2100-01-01").too_short] == [0]
 
 
 def test_the_form_of_the_script_is_another_row():
     """Its own votes by default, its own values."""
     script = ScanParams({}, is_script=True)
     assert script.parameters[10:12] == (49, -49)
-    one, other = scanned(symbol()), scanned(symbol(), question=script)
+    one, other = scan_markets(symbol()), scan_markets(symbol(), question=script)
     assert one.payload()["indicator"] == "adaptive_trend"
     assert other.payload()["indicator"] == "adaptive_trend_script"
     assert one.rows_hash != other.rows_hash
@@ -153,15 +153,19 @@ def test_the_form_of_the_script_is_another_row():
 
 def test_history_lists_the_last_runs():
     """They follow each other; the last one is where the symbol stands."""
-    (one,) = scanned(symbol(), history=5).symbols
+    (one,) = scan_markets(symbol(), history=5).symbols
     assert len(one.history) == 5
-    last, row = one.history[-1], scanned(symbol()).rows["AAA"]
+    last, row = one.history[-1], scan_markets(symbol()).rows["AAA"]
     assert (last.class_, last.bars, last.first) == (one.class_, one.bars, one.since)
     assert last.change == float(row.close[-1] / row.close[one.since_bar]) - 1.0
     assert last.trend == row.trend[one.since_bar]
     assert all(a.class_ != b.class_ for a, b in zip(one.history, one.history[1:], strict=False))
-    assert scanned(symbol()).symbols[0].history == ()
-    whole = scanned(symbol(), question=ScanParams({"cutout": 50}), history=10**6).symbols[0].history
+    assert scan_markets(symbol()).symbols[0].history == ()
+    whole = (
+        scan_markets(symbol(), question=ScanParams({"cutout": 50}), history=10**6)
+        .symbols[0]
+        .history
+    )
     assert sum(run.bars for run in whole) == 400 - 50
 
 
@@ -200,7 +204,7 @@ def test_a_single_wrong_bit_shows_nothing_and_keeps_nothing(wrong, monkeypatch, 
 
     monkeypatch.setattr(scan_module, "trends", lying)
     with pytest.raises(ParityError, match=r"1 of 1 symbols differ.*AAA: .* at .* by definition"):
-        scanned(symbol(), folder=tmp_path)
+        scan_markets(symbol(), folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -226,24 +230,24 @@ def test_wrong_questions_are_refused(settings, thresholds, said):
 def test_two_series_that_cannot_be_told_apart_are_refused():
     """Their rows would have one name."""
     with pytest.raises(ConfigError, match="same symbol"):
-        scanned(symbol(), symbol(seed=2))
+        scan_markets(symbol(), symbol(seed=2))
 
 
 def test_extreme_prices_and_flat_ones_have_a_class():
     """A row of zeros is neutral and never turned; powers of two of prices change nothing."""
     flat = symbol("FLAT")
     prices = dict.fromkeys(("open", "high", "low", "close"), np.full(400, 7.0))
-    found = scanned(replace(flat, **prices))
+    found = scan_markets(replace(flat, **prices))
     (one,) = found.symbols
     assert (one.class_, one.trend, one.bars, one.direction) == ("neutral", 0.0, 400, "")
     assert (one.direction_since, one.direction_since_bar) == (None, None)
     tiny = {k: getattr(flat, k) * 2.0**-30 for k in ("open", "high", "low", "close")}
-    assert bits_of(scanned(flat)) == bits_of(scanned(replace(flat, **tiny)))
+    assert list_bits(scan_markets(flat)) == list_bits(scan_markets(replace(flat, **tiny)))
 
 
 def test_nothing_to_scan_is_said():
     """All too short: no class, no row, no error."""
-    found = scanned(symbol(length=5))
+    found = scan_markets(symbol(length=5))
     assert (found.symbols, found.bars, found.replayed, found.rows) == ((), 0, 0, {})
     assert [len(column) for column in found.columns().values()] == [0] * 12
 

@@ -10,9 +10,9 @@ from optimizer.store import RunStore
 from optimizer.store.result import load_result
 from optimizer.verifying.check import check_run
 from tests.support.commands import Commands
-from tests.support.evidence import planted
+from tests.support.evidence import make_planted_market
 from tests.support.forging import drop_evidence, forge
-from tests.support.judging import judged, recorded_run
+from tests.support.judging import judge_briefly, recorded_run
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ EVIDENCE = {"folds": 3, "train": 2, "blocks": 4, "cpcv": "6,2", "purge": 40, "em
 def searched(tmp_path_factory):
     """A run that was not judged."""
     folder = tmp_path_factory.mktemp("honest")
-    bars = planted(7, 2500, 0)
+    bars = make_planted_market(7, 2500, 0)
     given = {"population": 64, "generations": 8, "min_trades": 10, "holdout": "25%", "parts": 2}
     return recorded_run(folder, bars, **given)
 
@@ -32,7 +32,7 @@ def searched(tmp_path_factory):
 def honest(searched, tmp_path_factory):
     """The same with all kinds of evidence; its held-out bars were opened."""
     path = shutil.copytree(searched, tmp_path_factory.mktemp("judged") / "run")
-    judged(path, **EVIDENCE, null=12, stop_after=3, causal=True, is_open=True)
+    judge_briefly(path, **EVIDENCE, null=12, stop_after=3, causal=True, is_open=True)
     return path
 
 

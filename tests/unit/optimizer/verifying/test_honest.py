@@ -6,8 +6,8 @@ from optimizer.report.run import evolve
 from optimizer.run.runner import Observer, resume_run
 from optimizer.store import RunStore
 from optimizer.verifying.check import check_run
-from tests.support.evidence import planted
-from tests.support.judging import SMALL, judged, recorded_run, write_bars
+from tests.support.evidence import make_planted_market
+from tests.support.judging import SMALL, judge_briefly, recorded_run, write_bars
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def assert_whole(path):
 @pytest.fixture(scope="module")
 def bars():
     """A market of a thousand hours and more."""
-    return planted(7, 1500, 0.5)
+    return make_planted_market(7, 1500, 0.5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,7 +51,7 @@ def test_a_run_of_each_kind_is_whole(tmp_path, bars, kind):
     """Before it is judged, and afterwards."""
     path = recorded_run(tmp_path, bars, **KINDS[kind])
     assert_whole(path)
-    judged(path, folds=2, train=1, purge=8, embargo=8, null=3, stop_after=2, causal=True)
+    judge_briefly(path, folds=2, train=1, purge=8, embargo=8, null=3, stop_after=2, causal=True)
     assert_whole(path)
 
 
@@ -72,19 +72,21 @@ def test_a_run_that_was_gone_on_with_is_whole(tmp_path, bars):
 def test_a_run_that_was_judged_twice_is_whole(tmp_path, bars):
     """With another pick, and with more null searches."""
     path = recorded_run(tmp_path, bars, holdout="25%", generations=8)
-    judged(path, folds=2, train=1, purge=8, null=2, stop_after=9)
-    judged(path, null=5, stop_after=9, is_open=True)
+    judge_briefly(path, folds=2, train=1, purge=8, null=2, stop_after=9)
+    judge_briefly(path, null=5, stop_after=9, is_open=True)
     assert_whole(path)
-    judged(path, pick=1, folds=2, train=1, purge=8, anchored=True)
+    judge_briefly(path, pick=1, folds=2, train=1, purge=8, anchored=True)
     assert_whole(path)
 
 
 def test_a_run_of_several_symbols_is_whole(tmp_path, bars):
     """Each with windows of its own."""
-    data = [write_bars(tmp_path / f"{name}.csv", planted(seed, 1200, 0.5)) for seed, name in
-            ((1, "one"), (2, "two"))]  # fmt: skip
+    markets = {
+        name: make_planted_market(seed, 1200, 0.5) for seed, name in ((1, "one"), (2, "two"))
+    }
+    data = [write_bars(tmp_path / f"{name}.csv", market) for name, market in markets.items()]
     given = {**SMALL, "data": data, "runs": str(tmp_path / "runs"), "holdout": "20%"}
     path = evolve({**given, "judge": False}).path
     assert_whole(path)
-    judged(path, folds=2, train=1, purge=8, null=2, is_open=True)
+    judge_briefly(path, folds=2, train=1, purge=8, null=2, is_open=True)
     assert_whole(path)

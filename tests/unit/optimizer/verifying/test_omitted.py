@@ -12,9 +12,9 @@ from optimizer.store import RunStore
 from optimizer.store.result import load_result
 from optimizer.verifying.check import check_run
 from tests.support.commands import Commands
-from tests.support.evidence import planted
+from tests.support.evidence import make_planted_market
 from tests.support.forging import drop_evidence, forge
-from tests.support.judging import judged, recorded_run
+from tests.support.judging import judge_briefly, recorded_run
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ NULL = {"null": 6, "stop_after": 9, "causal": True}
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory):
     """A run that was not judged."""
-    bars = planted(7, 1200, 0)
+    bars = make_planted_market(7, 1200, 0)
     return recorded_run(tmp_path_factory.mktemp("searched"), bars, holdout="25%", generations=6)
 
 
@@ -33,7 +33,7 @@ def searched(tmp_path_factory):
 def honest(searched, tmp_path_factory):
     """The same with all kinds of evidence."""
     path = shutil.copytree(searched, tmp_path_factory.mktemp("judged") / "run")
-    judged(path, **EVIDENCE, **NULL, is_open=True)
+    judge_briefly(path, **EVIDENCE, **NULL, is_open=True)
     return path
 
 
@@ -133,7 +133,7 @@ def test_null_searches_are_counted_by_their_rows_alone(judged_run):
 
 def test_a_later_judgement_leaves_out_nothing_of_the_one_before(judged_run):
     """Of the same pick; rows are stated by the one before."""
-    judged(judged_run)
+    judge_briefly(judged_run)
     assert find(judged_run).problems == ()
     forge_judgement(judged_run, lambda told: told.pop("null"))
     assert any(line.startswith("judgement.null is left out") for line in find(judged_run).problems)
@@ -189,22 +189,22 @@ def test_every_part_goes_on_with_its_own_command(run, capsys, part, done, plan):
 def test_what_was_interrupted_and_not_asked_for_again_is_noted(run):
     """The next judgement says so itself, so that it is not taken for a forged one."""
     judge_until(run, "searches on shuffled bars", 3, **NULL)
-    (note,) = judged(run).notes
+    (note,) = judge_briefly(run).notes
     assert note.startswith("not judged to the end: 3 searches on shuffled bars, which judge --null")
     found = find(run, 3)
     assert (found.problems, len(found.unfinished)) == ((), 1)
     forge(run, "evidence", lambda told: told.update(notes=[]), name="judgement")
     assert "says nothing of 3 searches on shuffled bars" in find(run).problems[0]
-    judged(run, **NULL)
+    judge_briefly(run, **NULL)
     assert find(run, 3).is_whole
 
 
 def test_more_searches_that_were_interrupted_are_noted(run):
     """Where fewer are stated already, which stay."""
-    judged(run, null=2, stop_after=9)
+    judge_briefly(run, null=2, stop_after=9)
     judge_until(run, "searches on shuffled bars", 4, **NULL)
     assert find(run).unfinished
-    again = judged(run)
+    again = judge_briefly(run)
     assert (again.null.shuffled.run, len(again.notes)) == (2, 1)
     found = find(run, 3)
     assert (found.problems, len(found.unfinished)) == ((), 1)
@@ -212,8 +212,8 @@ def test_more_searches_that_were_interrupted_are_noted(run):
 
 def test_fewer_searches_leave_out_none_that_were_made(run):
     """What was found out counts, whatever is asked for now."""
-    first = judged(run, **NULL)
-    again = judged(run, null=2, stop_after=9)
+    first = judge_briefly(run, **NULL)
+    again = judge_briefly(run, null=2, stop_after=9)
     assert again.null == first.null
     with RunStore.open(run) as store:
         assert read_judgement(store).null.shuffled.run == 6

@@ -4,13 +4,13 @@ import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from tests.support.comparisons import interpreted, needs_gpu, on_gpu
+from tests.support.comparisons import needs_gpu, on_gpu, run_interpreted
 
 
 @pytest.mark.slow
 def test_interpreted_rows_equal_the_readable_loops():
     """EMAs in segments, rolling rows in shares and rows in parts; unchecked segments do not."""
-    assert interpreted("device_rows").count("every bit equal") == 6
+    assert run_interpreted("device_rows").count("every bit equal") == 6
 
 
 @needs_gpu

@@ -27,9 +27,9 @@ LoopCache._remove_old = slowly
 kind = np.dtype(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.read()
-found = doubling.doubled(np.arange(5, dtype=kind))
+found = doubling.double_values(np.arange(5, dtype=kind))
 assert found.dtype == kind and found.tolist() == [0, 2, 4, 6, 8], found
-print(sum(doubling.doubled.stats.cache_hits.values()))
+print(sum(doubling.double_values.stats.cache_hits.values()))
 """
 
 KINDS = ("float64", "float64", "int32", "int8")
@@ -38,10 +38,10 @@ ONE_KERNEL = """
 import sys
 from engine.runtime.compiling.cache_dirs import keep_kernels
 keep_kernels()
-from tests.unit.engine.cuda.test_code import KERNELS, OPTIONS, compiled
+from tests.unit.engine.cuda.test_code import KERNELS, OPTIONS, compile_kernel
 print("ready", flush=True)
 sys.stdin.read()
-assert "fma" not in compiled(*KERNELS["code"], OPTIONS)
+assert "fma" not in compile_kernel(*KERNELS["code"], OPTIONS)
 """
 
 
@@ -170,9 +170,9 @@ def test_an_engine_works_where_nothing_can_be_kept(tmp_path):
         "from engine.runtime.compiling import cache_dirs\n"
         "cache_dirs.loops_folder = lambda room: None\n"
         "import numpy\n"
-        "from tests.support.doubling import doubled\n"
-        "assert doubled(numpy.ones(2)).tolist() == [2.0, 2.0]\n"
-        "assert type(doubled._cache).__name__ == 'NullCache'\n"
+        "from tests.support.doubling import double_values\n"
+        "assert double_values(numpy.ones(2)).tolist() == [2.0, 2.0]\n"
+        "assert type(double_values._cache).__name__ == 'NullCache'\n"
     )
     found = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from engine.positions.cpu.block_minmax import BLOCK, Extremes, Levels, build_extremes, first_touch
 from engine.runtime.compiling.loops import compiled_loop
 from engine.runtime.cpu.bitset import is_set, list_set_bars, next_alone, next_set
-from tests.support.positions import words_of
+from tests.support.positions import pack_words
 from tests.support.worlds import make_bars
 
 N = 300
@@ -38,7 +38,7 @@ def test_words_hold_what_bools_hold(seed, share, first, span):
     """Single bars, the next one, and the bars of exactly one side, in any range."""
     rng, end = np.random.default_rng(seed), min(first + span, N)
     longs, shorts = rng.random((2, N)) < share
-    words = np.array([words_of(longs), words_of(shorts)])
+    words = np.array([pack_words(longs), pack_words(shorts)])
     bits, following, alone, nowhere, single = asked(words, first, end)
     assert bits.tolist() == longs.tolist()
     assert list_set_bars(words[0]).tolist() == np.flatnonzero(longs).tolist()
