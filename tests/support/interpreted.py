@@ -35,7 +35,7 @@ from optimizer.judging.waves import Waves
 from optimizer.judging.workers import Pool
 from strategy.errors import GeneError
 from tests.support.interpreter import repeat_nothing
-from tests.support.judging import task_on
+from tests.support.judging import make_task
 from tests.support.markets import (
     PAPER_SPEC,
     RUIN_COSTS,
@@ -222,8 +222,8 @@ def compare_waves():
     several = (Window(0, 0, 150), Window(0, 150, 260), Window(1, 20, 300))
     few = {"population": 6, "generations": 1, "polish": 3, "min_trades": 0}
     for task in (
-        task_on(bars[1], spec=spec, **few),
-        task_on(*bars, windows=several, spec=spec, over_windows="pooled", **few),
+        make_task(bars[1], spec=spec, **few),
+        make_task(*bars, windows=several, spec=spec, over_windows="pooled", **few),
     ):
         jobs = [NullJob("shuffled", number) for number in range(1, 5)]
         on_device = replace(task, config=task.config.model_copy(update={"device": "cuda"}))
