@@ -36,20 +36,20 @@ def create_engine(
     device: str | Device = "auto",
     threads: int | None = None,
     memory_bytes: int | None = None,
-    is_apart: bool = False,
+    apart: int = 0,
 ) -> Engine:
     """An engine of all series where memory holds what it needs of them, else one of parts.
 
-    Only a CPU works in parts; arguments and errors are those of `engine.batch.Engine`. `is_apart`
-    gives each series rows of its own, for individuals that meet its windows
-    (`Engine.evaluate_pairs`), and an even share of the memory.
+    Only a CPU works in parts; arguments and errors are those of `engine.batch.Engine`. Each `apart`
+    series that follow one another have rows of their own, for individuals that meet their windows
+    (`Engine.evaluate_pairs`), and an even share of the memory; 0 for none of this.
     """
     check_windows(series, windows)
     chosen = choose_device(spec, device) if isinstance(device, str) else device
-    if is_apart:
+    if apart:
         free = chosen.maker.free_share * chosen.maker.free_bytes()
-        share = int(memory_bytes or free) // len(series)
-        borders = list(range(len(series) + 1))
+        borders = [*range(0, len(series), apart), len(series)]
+        share = int(memory_bytes or free) // (len(borders) - 1)
         return ApartEngine(spec, series, windows, costs, chosen, borders, threads, share)
     if chosen.label == "cpu":
         allowed = memory_bytes or int(chosen.maker.free_share * chosen.maker.free_bytes())

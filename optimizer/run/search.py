@@ -116,7 +116,8 @@ def on_other_bars(
 def engine_apart(tasks: Sequence[Task]) -> tuple[Engine, list[range]]:
     """One engine of tasks that differ in their bars alone, and the numbers of each one's windows.
 
-    Each of several has its series apart, so that rows are computed for those who meet them.
+    The series of each of several are apart from others', so that rows are computed for those who
+    meet them.
     """
     first, numbers = tasks[0], []
     series: list[Bars] = []
@@ -138,6 +139,6 @@ def engine_apart(tasks: Sequence[Task]) -> tuple[Engine, list[range]]:
         device=first.device(),
         threads=first.config.threads,
         memory_bytes=first.config.memory,
-        is_apart=True,
+        apart=len(first.markets.series),
     )
     return engine, numbers

@@ -39,8 +39,10 @@ def engines(request):
     """The product of all, an engine of all series, and one whose series are apart."""
     spec = request.param
     engine = Engine(spec, SERIES, WINDOWS, device="cpu")
-    apart = create_engine(spec, SERIES, WINDOWS, device="cpu", is_apart=True)
-    return engine.evaluate(genomes_of(spec)), engine, apart
+    apart = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=1)
+    together = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=2)
+    assert (apart.n_parts, together.n_parts) == (3, 2)
+    return engine.evaluate(genomes_of(spec)), engine, apart, together
 
 
 @given(pairs=st.lists(st.sampled_from(EVERY), max_size=60), cut=st.integers(0, 60))
@@ -63,7 +65,7 @@ def test_searches_side_by_side_find_what_they_find_alone(spec, device):
     windows = [Window.whole(bars, number) for number, bars in enumerate(SERIES)]
     genomes = genomes_of(spec)
     pairs = np.stack([np.arange(N_INDIVIDUALS), np.arange(N_INDIVIDUALS) % len(windows)], axis=1)
-    apart = create_engine(spec, SERIES, windows, device=device, is_apart=True)
+    apart = create_engine(spec, SERIES, windows, device=device, apart=1)
     accumulators = apart.evaluate_pairs(genomes, pairs)
     reference = Reference(spec, SERIES, windows)
     for (member, window), actual in zip(pairs.tolist(), accumulators, strict=True):
@@ -75,7 +77,7 @@ def test_searches_side_by_side_find_what_they_find_alone(spec, device):
 def test_rows_are_computed_where_somebody_reads_them():
     """An individual that meets one market asks for no row of another."""
     spec = SPECS[0]
-    apart = create_engine(spec, SERIES, WINDOWS, device="cpu", is_apart=True)
+    apart = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=1)
     genomes = genomes_of(spec)
     apart.evaluate_pairs(genomes, np.array([[0, 0], [1, 1], [2, 2], [2, 3]]))
     in_step = apart.rows_computed
@@ -89,8 +91,8 @@ def test_other_windows_and_costs_are_not_mistaken_for_these():
     """What is kept for the next pairs is that of the same windows and costs."""
     spec, pairs = SPECS[0], np.array([[0, 0], [3, 0], [5, 1]])
     charged = Costs(fee_bp=30.0)
-    for is_apart in (False, True):
-        engine = create_engine(spec, SERIES, WINDOWS, device="cpu", is_apart=is_apart)
+    for apart in (0, 1):
+        engine = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=apart)
         engine.evaluate_pairs(genomes_of(spec), pairs)
         for other in (engine.on(WINDOWS[2:]), engine.charged(charged)):
             product = other.evaluate(genomes_of(spec))
@@ -123,8 +125,8 @@ def test_groups_are_products_of_all_pairs():
 )
 def test_pairs_of_nobody_are_refused(pairs, problem):
     """By their number."""
-    for is_apart in (False, True):
-        engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", is_apart=is_apart)
+    for apart in (0, 1):
+        engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", apart=apart)
         with pytest.raises(EngineError, match=problem):
             engine.evaluate_pairs(genomes_of(SPECS[0]), pairs)
 
@@ -133,7 +135,7 @@ def test_a_genome_that_is_not_legal_is_refused_where_it_is_paired():
     """Others are not looked at."""
     genomes = genomes_of(SPECS[0])
     genomes[4] = np.nan
-    engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", is_apart=True)
+    engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", apart=1)
     engine.evaluate_pairs(genomes, np.array([[3, 0]]))
     with pytest.raises(GeneError):
         engine.evaluate_pairs(genomes, np.array([[4, 0]]))
