@@ -12,10 +12,10 @@ from data.inspection import (
 )
 from data.join import cut_at_gaps, join_bars
 from data.jumps import jumps_of
-from data.keep import keep_bars
 from data.load import load_bars
 from data.providers import PROVIDERS, expand_spec
 from data.resample import resample
+from data.save_parquet import keep_bars
 from data.table import FetchOptions, LoadOptions
 from data.timeframe import Gaps, format_timeframe, infer_timeframe, parse_timeframe
 from data.windows import Holdout, joined, parse_holdout, parts, split_window

@@ -17,7 +17,7 @@ from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue
 from strategy.genes import GenomeLayout
 from strategy.model import PARTS, Strategy
 from strategy.nodes import Node
-from strategy.wording import format_tree
+from strategy.pretty_print import format_tree
 
 Kind = TypeVar("Kind", bound=Node)
 

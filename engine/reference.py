@@ -40,10 +40,10 @@ from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail,
 from strategy.expressions import holds_row
 from strategy.genes import Floats
 from strategy.model import Strategy
+from strategy.pretty_print import format_tree
 from strategy.rows import Rows, resolve_value
 from strategy.series import Series
 from strategy.signals import truth
-from strategy.wording import format_tree
 
 KEPT_BYTES = 2**29
 """Rows that are kept for the next individual; what was read longest ago is let go first."""

@@ -11,14 +11,14 @@ from numbers import Integral
 from pathlib import Path
 from types import FunctionType
 
+from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError
 from strategy.expressions import Call
 from strategy.functions import text_digest
 from strategy.genes import Floats
-from strategy.kinds import ROW_NAMES
+from strategy.indicator_registry import ROW_NAMES
 from strategy.language import Operand, Term, as_setting, check_arguments, word
-from strategy.own import OwnIndicator
-from strategy.places import locate_errors
+from strategy.source_location import locate_errors
 
 TEXT = "__strategy_text__"
 """Name under which a loaded file keeps its own text."""

@@ -3,7 +3,7 @@
 StrategyError
 ├── GeneError        a gene, a bound or a genome is not legal
 ├── IndicatorError   an indicator was asked for something it cannot compute
-└── PlacedError      a mistake in a person's own file, with file and line (`strategy.places`)
+└── PlacedError      a mistake in a person's own file, with its line (`strategy.source_location`)
 """
 
 from data.errors import near_match

@@ -7,12 +7,12 @@ from numbers import Real
 from typing import ClassVar, Literal, get_args
 
 from strategy.clock import Offset, check_offset
+from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, quote_value, unknown
 from strategy.genes import Gene
+from strategy.indicator_registry import CLOCK, COLUMNS, KINDS, ROW_NAMES
 from strategy.indicators import ANY, Parameter
-from strategy.kinds import CLOCK, COLUMNS, KINDS, ROW_NAMES
 from strategy.nodes import Node, walk
-from strategy.own import OwnIndicator
 
 Operation = Literal["+", "-", "*", "/", "minimum", "maximum", "abs"]
 

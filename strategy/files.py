@@ -18,12 +18,12 @@ from typing import Any
 from data.errors import near_match
 from data.files import NoFileError, read_ordinary
 from strategy import limits, words
+from strategy.custom_indicator import OwnIndicator
 from strategy.defining import TEXT
 from strategy.errors import StrategyError, in_one_line, unknown
 from strategy.language import NO_ARRAY
 from strategy.model import Strategy
-from strategy.own import OwnIndicator
-from strategy.places import PlacedError, StrategySource
+from strategy.source_location import PlacedError, StrategySource
 
 MODULE = "strategy_file"
 """Name under which a file runs; no module is known by it."""

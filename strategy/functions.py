@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from strategy.places import INSTALLED
+from strategy.source_location import INSTALLED
 
 LIBRARIES = {*sys.stdlib_module_names, "numpy", "numba"}
 

@@ -15,8 +15,8 @@ from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, nega
 from strategy.errors import StrategyError, quote_value
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Operation, Setting
 from strategy.nodes import Node, check_extent
-from strategy.places import locate_errors
-from strategy.wording import format_tree
+from strategy.pretty_print import format_tree
+from strategy.source_location import locate_errors
 
 P = ParamSpec("P")
 Result = TypeVar("Result")

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
-from strategy.canonical import describe_gene, encode_node, hash_description
 from strategy.conditions import Condition
+from strategy.custom_indicator import OwnIndicator
 from strategy.errors import GeneError, StrategyError, unknown
 from strategy.exits import STOPS, TARGETS, SessionExit, Trail, check_form, positive_genes
 from strategy.expressions import (
@@ -19,12 +19,12 @@ from strategy.expressions import (
     check_settings,
 )
 from strategy.genes import Floats, GenomeLayout, LessThan
+from strategy.indicator_registry import KINDS
 from strategy.indicators import Parameter
-from strategy.kinds import KINDS
 from strategy.nodes import Node, check_extent, walk
-from strategy.own import OwnIndicator
-from strategy.places import StrategySource
 from strategy.rows import count_reach, count_warm_up
+from strategy.serialize import describe_gene, encode_node, hash_description
+from strategy.source_location import StrategySource
 
 PARTS = (
     "long",

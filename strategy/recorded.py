@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from strategy.canonical import decode_node
 from strategy.conditions import AllOf, Compare, split_conjunction
+from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError
 from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
 from strategy.genes import Gene, GenomeLayout, LessThan
 from strategy.model import PARTS, Strategy
-from strategy.own import OwnIndicator
+from strategy.pretty_print import format_tree
 from strategy.rules import STRATEGIES
-from strategy.wording import format_tree
+from strategy.serialize import decode_node
 
 
 def from_described(

@@ -11,7 +11,7 @@ from strategy.errors import StrategyError
 from strategy.expressions import Expression, GeneValue, check_settings, holds_row
 from strategy.language import Term
 from strategy.nodes import walk
-from strategy.places import here
+from strategy.source_location import here
 
 LONGEST = 4000
 """Characters of a text; a row that a person writes has a hundred."""

@@ -10,6 +10,7 @@ from data.bars import Bars
 from data.timeframe import DAY_NS, MINUTE_NS
 from strategy.clock import days_of_week, local_time, minutes_of_day, number_sessions
 from strategy.conditions import Compare, OverBars
+from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import (
     DAY_MINUTES,
@@ -26,11 +27,10 @@ from strategy.expressions import (
     holds_row,
 )
 from strategy.genes import Floats, Ints
+from strategy.indicator_registry import COMPUTED_COLUMNS, KINDS
 from strategy.indicators.opening import opening_high, opening_low
 from strategy.indicators.vwap import vwap
-from strategy.kinds import COMPUTED_COLUMNS, KINDS
 from strategy.nodes import Node, transform_nodes, walk
-from strategy.own import OwnIndicator
 from strategy.series import Series, higher_series
 
 Loop = TypeVar("Loop", bound=Callable[..., object])

@@ -33,7 +33,7 @@ from strategy.exits import (
 )
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher
 from strategy.genes import Gene
-from strategy.kinds import COLUMNS, KINDS
+from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.language import (
     Claim,
     Operand,
@@ -48,7 +48,7 @@ from strategy.language import (
 )
 from strategy.model import Strategy
 from strategy.nodes import Node
-from strategy.places import here, locate_errors
+from strategy.source_location import here, locate_errors
 
 
 def _indicator_word(name: str) -> Callable[..., Term]:

@@ -46,6 +46,7 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     as_json: AsJson = False,
 ) -> None:
     """Backtest one individual: the strategy's default genes unless others are given."""
+    from optimizer.atomic_write import write_whole
     from optimizer.cli.backtest_tables import (
         Source,
         build_ledger_table,
@@ -60,7 +61,6 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     from optimizer.run.causal import prove_one, prove_shown
     from optimizer.run.genes_file import encode_genome
     from optimizer.run.task import check_genome_fits
-    from optimizer.written import write_whole
 
     if front is not None and run is not None:
         raise ConfigError(f"'{front}' and --run {run}: name the run once")

@@ -25,13 +25,13 @@ from data.checks import COLUMNS, FIRST_NS
 from engine.replay.certificate import certify
 from engine.runtime.compiling.cache_dirs import APP
 from engine.runtime.machine import describe_processor
+from optimizer.atomic_write import write_whole
 from optimizer.cli.bench_calls import VERIFIED_INDIVIDUALS, extend_bars
 from optimizer.cli.console import facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.run.task import prepare
 from optimizer.store.result import RunResult, refuse_red
-from optimizer.written import write_whole
 
 LAST_TABLE = "bench-whole.json"
 """File in the user's cache that holds the last time of each case on each device."""

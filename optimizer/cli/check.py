@@ -23,8 +23,8 @@ from strategy.conditions import Condition, split_conjunction
 from strategy.expressions import GeneValue
 from strategy.model import PARTS, Strategy
 from strategy.nodes import walk
+from strategy.pretty_print import format_tree
 from strategy.rows import count_warm_up, first_value
-from strategy.wording import format_tree
 
 SIDES = ("long", "short", "exit_long", "exit_short")
 """Conditions of a strategy."""

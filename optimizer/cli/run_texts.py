@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from optimizer.atomic_write import write_whole
 from optimizer.cli.console import Lines, facts_table, format_csv, format_json, print_json, stdout
 from optimizer.cli.result import print_answer, print_result, result_json
 from optimizer.cli.tables import genes_table, importance_tables, metrics_table
@@ -27,7 +28,6 @@ from optimizer.store import RunStore, find_run
 from optimizer.store.labels import Labels, read_labels
 from optimizer.store.result import RunHeader, RunResult
 from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
-from optimizer.written import write_whole
 
 STUDY = ".journal"
 """Ending of a file that is to be an Optuna study."""

@@ -48,13 +48,13 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     quiet: Quiet = False,
 ) -> None:
     """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
+    from optimizer.atomic_write import write_whole
     from optimizer.cli.console import print_json, stderr, stdout
     from optimizer.cli.scan_tables import encode_csv, encode_parquet, print_scan
     from optimizer.config.run_config import resolve_config
     from optimizer.shown import format_count
     from optimizer.trend_scan.params import ScanParams
     from optimizer.trend_scan.scan import Ways, scan_sources
-    from optimizer.written import write_whole
 
     parameters = {**_read_parameters(genes, member), **parse_settings(set_)}
     question = ScanParams(parameters, high, low, as_script)

@@ -53,9 +53,9 @@ def write_beginning(
     name: Annotated[str, typer.Argument(help="Of the strategy and its file.", metavar="NAME")],
 ) -> None:
     """Write a commented file to begin a strategy of your own from."""
+    from optimizer.atomic_write import write_whole
     from optimizer.cli.console import stdout
     from optimizer.cli.strategy_texts import BEGINNING, is_module
-    from optimizer.written import write_whole
 
     path = Path(name if name.endswith(".py") else f"{name}.py")
     if not path.stem.isidentifier():

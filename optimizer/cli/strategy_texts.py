@@ -9,7 +9,7 @@ from optimizer.cli.console import Lines, plain_table
 from optimizer.processes import ROOT
 from optimizer.shown import number
 from strategy import words
-from strategy.kinds import COLUMNS, KINDS
+from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.model import Strategy
 
 BEGINNING = '''"""{title}: say here in a sentence what it waits for.

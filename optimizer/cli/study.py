@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.goals.objectives import is_maximised
 from optimizer.run.tables import Recorded, natural, newest_front, recorded_individuals
@@ -16,7 +17,6 @@ from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
 from optimizer.shown import evenly
 from optimizer.store import RunStore
 from optimizer.store.result import GeneRecord, RunHeader
-from optimizer.written import write_whole
 
 try:
     import optuna

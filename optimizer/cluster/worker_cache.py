@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from data import Bars
 from data.errors import SourceError
-from data.mapped import find_mapped_file, map_bars, pack_bars, unpack_bars, write_packed
+from data.mmap_store import find_mapped_file, map_bars, pack_bars, unpack_bars, write_packed
 from optimizer.cluster.fingerprint import made_here
 from optimizer.cluster.messages import JobResult, Lacks, Made, Work
 from optimizer.errors import ConfigError

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from data import Bars
-from data.dated import SYMBOL, VALUE
 from data.errors import DataError
 from data.files import read_ordinary, taking_turns
+from data.point_in_time import SYMBOL, VALUE
 from data.table import LARGEST_SOURCE_BYTES
 from engine.runtime.machine import versions
+from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.forecasts.features import Floats, Ints
 from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
@@ -28,7 +29,6 @@ from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import Skill, measure_skill
 from optimizer.store.payload import Payload, decode, encode, sha256
 from optimizer.store.store import ONCE
-from optimizer.written import write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa

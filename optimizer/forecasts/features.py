@@ -19,9 +19,9 @@ from optimizer.errors import ConfigError
 from optimizer.forecasts.settings import ForecastSettings
 from strategy.errors import StrategyError
 from strategy.expressions import Expression
+from strategy.pretty_print import format_tree
 from strategy.row_text import parse_row, split_rows
 from strategy.rows import LoopRunner, as_it_reads, row_values
-from strategy.wording import format_tree
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -12,6 +12,7 @@ from data.files import read_ordinary, taking_turns
 from engine.batch import Engine
 from engine.certificate import data_hash
 from engine.replay.certificate import certify
+from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.figures import numbers
 from optimizer.evidence.folds import Range
@@ -29,7 +30,6 @@ from optimizer.store import RunStore
 from optimizer.store.listing import list_run_folders
 from optimizer.store.payload import Payload, decode
 from optimizer.store.result import RunResult, WindowDescription, load_result, refuse_red
-from optimizer.written import write_whole
 
 LOOKS = "looks.json"
 """Under the folder of runs: which fronts held-out bars were opened for."""

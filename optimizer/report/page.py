@@ -17,6 +17,7 @@ import numpy.typing as npt
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
+from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError
 from optimizer.report.charts.chart import Chart, words
 from optimizer.report.evidence import FOLD_COLUMNS, answer
@@ -27,7 +28,6 @@ from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
 from optimizer.shown import HELD_OUT, format_count
 from optimizer.store.files import REPORT
-from optimizer.written import write_whole
 
 PARTS = ("verdict", "evidence", "front", "candidate", "trades", "search", "glossary")
 PARTS_OF_A_SEARCH = ("evidence", "front", "search")

@@ -8,8 +8,8 @@ from engine.accounts.ledger import REASONS, Bars64, Ledger
 from optimizer.run.markets import Markets
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
+from strategy.lookahead_check import prove_individuals
 from strategy.model import Strategy
-from strategy.proofs import prove_individuals
 
 
 def prove_front(task: Task, genomes: Floats) -> None:

@@ -12,18 +12,18 @@ import numpy as np
 
 from data import Bars, DataError, load_bars
 from data.checks import COLUMNS
-from data.dated import read_dated
 from data.files import read_ordinary
+from data.point_in_time import read_dated
 from data.providers.source_file import HEAD_BYTES
 from data.table import LARGEST_SOURCE_BYTES
 from data.zones import LocalZone
+from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoreError
 from optimizer.run.sources import FRAME, load_options
 from optimizer.store import RunStore
 from optimizer.store.files import COLUMN_FOLDER
 from optimizer.store.store import ONCE
-from optimizer.written import write_whole
 from strategy.model import Strategy
 
 log = logging.getLogger(__name__)

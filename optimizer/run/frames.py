@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.errors import DataError, SourceError
+from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.run.frame_markets import list_markets
 from optimizer.run.frame_table import tabulate_bars
 from optimizer.run.sources import FRAME, load_options
-from optimizer.written import write_whole
 
 READING = ("columns", "aligned_columns", "tz", "ambiguous", "time_format")
 """Settings that say how columns of a frame are read."""

@@ -31,10 +31,10 @@ from data.store import (
 )
 from engine.runtime.machine import available_cores, describe_processor, versions
 from optimizer.search.generation import Floats
+from strategy.custom_indicator import OwnIndicator
 from strategy.expressions import Call
 from strategy.model import Strategy
 from strategy.nodes import Node, transform_nodes
-from strategy.own import OwnIndicator
 from strategy.series import Series
 
 log = logging.getLogger(__name__)

@@ -14,16 +14,16 @@ import numpy as np
 from pydantic import Field
 
 from data import Bars
+from optimizer.atomic_write import write_whole
 from optimizer.errors import OptimizerError, StoreError
 from optimizer.run.indicator_cache import row_bytes, with_own
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 from optimizer.store.files import ROW_FOLDER, open_plain
 from optimizer.store.payload import Payload
-from optimizer.written import write_whole
+from strategy.custom_indicator import OwnIndicator
+from strategy.lookahead_check import OwnCall, collect_calls
 from strategy.model import Strategy
-from strategy.own import OwnIndicator
-from strategy.proofs import OwnCall, collect_calls
 from strategy.series import Series
 
 log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from data import (
 )
 from data.bars import Role
 from data.checks import format_time
-from data.mapped import put_down
+from data.mmap_store import put_down
 from engine.accounts.derived import Span
 from engine.accounts.metrics import measure_span
 from engine.runtime.free_memory import free_host_bytes

@@ -11,7 +11,7 @@ from strategy.expressions import Call, GeneValue, Number
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
 from strategy.nodes import Node, walk
-from strategy.wording import format_tree
+from strategy.pretty_print import format_tree
 
 MOST_NAMED = 3
 

@@ -8,7 +8,7 @@ from data import LoadOptions, expand_spec
 from data.table import FetchOptions
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from strategy.kinds import ROW_NAMES
+from strategy.indicator_registry import ROW_NAMES
 
 FRAME = re.compile(r"(?:parquet:)?[^\s'\"]*\b(bars-[0-9a-f]{16})\.parquet")
 """A source, or a path, of which `frames.with_frames` made the file of a frame."""

@@ -42,8 +42,8 @@ from optimizer.search.problem import Search, advance
 from optimizer.search.randomness import stream
 from optimizer.store.result import DataDescription
 from strategy import find_strategy
+from strategy.lookahead_check import prove_bounds
 from strategy.model import Strategy
-from strategy.proofs import prove_bounds
 from strategy.rows import check_spans
 
 SMALLEST_ISLAND = 8

@@ -11,9 +11,9 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from data.files import open_ordinary, taking_turns
+from optimizer.atomic_write import write_whole
 from optimizer.errors import OptimizerError
 from optimizer.store import RunStore
-from optimizer.written import write_whole
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from unicodedata import normalize
 
 from data.files import taking_turns
+from optimizer.atomic_write import write_whole
 from optimizer.config.values import MOST_TAGS, TAG_RULE, is_tag
 from optimizer.errors import ConfigError, StoreError
 from optimizer.store.files import LABELS, open_plain
-from optimizer.written import write_whole
 
 MARK = {"what": "labels of a run"}
 """First entry of the file: a file without it is not of this program."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from optimizer.errors import ConfigError
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import Call, Number
-from strategy.kinds import KINDS, Kind
+from strategy.indicator_registry import KINDS, Kind
 
 HIGH, LOW = 0.1, -0.1
 """Thresholds of the classes, as in the public script."""

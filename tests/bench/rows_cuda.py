@@ -27,7 +27,7 @@ from engine.fast_case import find_fast_case
 from engine.indicators.cuda import tables
 from optimizer.cli.bench_calls import extend_bars
 from strategy import find_strategy
-from strategy.kinds import KINDS
+from strategy.indicator_registry import KINDS
 from tests.support.device_rows import constants, expected_codes, never_mended
 
 SPEC = find_strategy("seller_exhaustion")

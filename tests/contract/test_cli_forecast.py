@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import optimizer
-from data.dated import read_dated
+from data.point_in_time import read_dated
 from engine.forecasts import training
 from optimizer.forecasts.column import column_hash, read_forecast, write_forecast
 from optimizer.run import forecasting

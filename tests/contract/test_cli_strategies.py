@@ -21,7 +21,7 @@ from optimizer.run.individuals import describe_individuals
 from optimizer.store import RunStore, find_run
 from strategy import STRATEGIES, StrategyError, load_strategy, words
 from strategy.files import build_strategies
-from strategy.kinds import COLUMNS
+from strategy.indicator_registry import COLUMNS
 from strategy.rules import seller_exhaustion
 from tests.support.commands import SMALL
 from tests.support.forging import forge

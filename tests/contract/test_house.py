@@ -17,7 +17,7 @@ from optimizer.cli.app import app
 from optimizer.config.run_config import RunConfig
 from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES
-from strategy.kinds import COMPUTED_COLUMNS, KINDS
+from strategy.indicator_registry import COMPUTED_COLUMNS, KINDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (data, strategy, engine, optimizer)

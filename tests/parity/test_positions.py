@@ -8,7 +8,7 @@ from data.bars import Window
 from engine.fast_case import find_fast_case
 from engine.positions.exit_spec import BEYOND_BAR, R_MULTIPLE
 from engine.reference import Reference
-from strategy.wording import format_tree
+from strategy.pretty_print import format_tree
 from tests.support.parity import assert_same_bits
 from tests.support.positions import Ask, asks, by_reference, everywhere, jumping_markets
 from tests.support.references import FORMS

@@ -12,7 +12,7 @@ from engine.fast_case import SOURCES
 from engine.reference import Reference
 from engine.replay.parity import compare_forms
 from strategy import STRATEGIES
-from strategy.kinds import KINDS
+from strategy.indicator_registry import KINDS
 from tests.support.parity import assert_same_bits
 from tests.support.references import FORMS, compiled_reference
 from tests.support.slot_rows import readable_source

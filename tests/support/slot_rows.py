@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.backend import RowForm
 from engine.fast_case import HOLED, SOURCES
-from strategy.kinds import COMPUTED_COLUMNS, KINDS
+from strategy.indicator_registry import COMPUTED_COLUMNS, KINDS
 
 FORMS = [
     RowForm(indicator, source)

@@ -11,12 +11,12 @@ import numpy as np
 from data import load_bars
 from data.cache import PartBars, SeriesCache, SeriesKey
 from data.checks import VALUES
-from data.keep import keep_bars
-from data.mapped import map_bars, pack_bars, write_packed
+from data.mmap_store import map_bars, pack_bars, write_packed
+from data.save_parquet import keep_bars
+from optimizer.atomic_write import write_whole
 from optimizer.run import indicator_cache
 from optimizer.run.columns import keep_columns
 from optimizer.run.indicator_cache import RowCache
-from optimizer.written import write_whole
 from strategy.series import Series
 from tests.support.kill import ENDLESS, say
 from tests.support.own_words import efficiency

@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from data.dated import read_dated
 from data.errors import DataError
 from data.files import NoFileError, TooLargeError, read_ordinary
 from data.load import load_bars
+from data.point_in_time import read_dated
 from optimizer.config.run_config import read_toml
 from optimizer.errors import OptimizerError
 from optimizer.forecasts.column import counted_record, read_forecast, read_record

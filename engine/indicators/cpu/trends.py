@@ -29,7 +29,7 @@ from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.types import Codes, Floats, Ints
 from engine.runtime.lru_cache import ArrayCache
 from strategy.expressions import Call
-from strategy.kinds import KINDS
+from strategy.indicator_registry import KINDS
 from strategy.rows import Rows, whole
 from strategy.series import Series
 

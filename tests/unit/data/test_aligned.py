@@ -10,7 +10,7 @@ from pyarrow import feather
 
 from data import LoadOptions, join_bars, keep_bars, load_bars, resample
 from data.errors import DataError
-from data.mapped import pack_bars, unpack_bars
+from data.mmap_store import pack_bars, unpack_bars
 from data.providers import numbers
 from tests.support.series import MINUTE_NS, csv_text, make_bars, make_columns, write_csv
 

@@ -9,7 +9,7 @@ import pytest
 from data import LoadOptions, cut_at_gaps, join_bars, load_bars, quality_of, resample
 from data.errors import SourceError
 from data.hours import find_open_gaps
-from data.mapped import pack_bars, unpack_bars
+from data.mmap_store import pack_bars, unpack_bars
 from data.timeframe import DAY_NS
 from data.zones import earliest_moments
 from tests.support.series import MINUTE_NS, START_NS, csv_text, make_bars, make_columns, write_csv

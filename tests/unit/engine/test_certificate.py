@@ -14,8 +14,8 @@ from engine.replay import certificate, sample
 from engine.replay.certificate import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
+from strategy.indicator_registry import KINDS
 from strategy.indicators.ema import ema
-from strategy.kinds import KINDS
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]

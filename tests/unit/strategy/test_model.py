@@ -15,9 +15,9 @@ from engine.fast_case import Comparison, find_fast_case
 from strategy import STRATEGIES
 from strategy.errors import GeneError, StrategyError
 from strategy.files import build_strategies, build_strategy
-from strategy.kinds import KINDS
+from strategy.indicator_registry import KINDS
+from strategy.pretty_print import format_tree
 from strategy.recorded import from_described
-from strategy.wording import format_tree
 from strategy.words import *
 from tests.support import examples, own_words
 from tests.support.series import holds as condition_holds

@@ -12,10 +12,10 @@ from strategy import limits
 from strategy.defining import TEXT
 from strategy.errors import IndicatorError, StrategyError
 from strategy.files import build_strategies
-from strategy.places import PlacedError
-from strategy.proofs import prove_bounds, prove_causal, prove_individuals
+from strategy.lookahead_check import prove_bounds, prove_causal, prove_individuals
 from strategy.rows import row_values
 from strategy.series import Series
+from strategy.source_location import PlacedError
 from strategy.words import *
 from tests.support.own_words import (
     KEEP_BETWEEN_CALLS,

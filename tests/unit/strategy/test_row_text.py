@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from strategy.errors import StrategyError
+from strategy.pretty_print import format_tree
 from strategy.row_text import parse_row, split_rows
-from strategy.wording import format_tree
 
 HOSTILE = [
     "__import__('os').mkdir('canary')",

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from data import Bars, LoadOptions, load_bars
-from data.dated import DatedNumbers
+from data.point_in_time import DatedNumbers
 from data.timeframe import MINUTE_NS
 from engine.runtime.lru_cache import ArrayCache
 from strategy.clock import zone_version
 from strategy.errors import StrategyError
 from strategy.expressions import Clock, Column
-from strategy.kinds import KINDS
+from strategy.indicator_registry import KINDS
 from strategy.rows import Rows, as_it_reads, count_warm_up, first_value, row_values
 from strategy.series import Series
 from strategy.words import *

@@ -13,8 +13,8 @@ from strategy.errors import StrategyError
 from strategy.exits import SessionExit, Trail
 from strategy.expressions import Arithmetic, Call, Column, GeneValue, Number
 from strategy.language import Claim, Term
-from strategy.places import PlacedError
-from strategy.wording import format_tree
+from strategy.pretty_print import format_tree
+from strategy.source_location import PlacedError
 from strategy.words import *
 from tests.support.own_words import efficiency
 

@@ -26,7 +26,7 @@ READING = """
 import resource, sys
 import pyarrow.csv, pyarrow.feather, pyarrow.parquet
 from data.errors import DataError
-from data.dated import read_dated
+from data.point_in_time import read_dated
 from data.load import load_bars
 from data.table import LoadOptions
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

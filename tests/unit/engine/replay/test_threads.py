@@ -18,7 +18,7 @@ from engine.replay.parity import compare_ledgers
 from engine.replay.threads import replaying, sharing_order
 from strategy.errors import StrategyError
 from strategy.expressions import Call
-from strategy.kinds import KINDS
+from strategy.indicator_registry import KINDS
 from strategy.nodes import walk
 from strategy.rows import bound
 from tests.support.parity import assert_same_bits

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimizer.atomic_write import write_whole
 from optimizer.cli.console import format_csv, print_json, replace_nan
 from optimizer.errors import OptimizerError
-from optimizer.written import write_whole
 
 
 @given(value=st.floats(allow_nan=False))

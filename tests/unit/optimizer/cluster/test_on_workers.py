@@ -7,7 +7,7 @@ import psutil
 import pytest
 from distributed import get_worker
 
-from data.mapped import put_down
+from data.mmap_store import put_down
 from engine.batch import Engine
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster

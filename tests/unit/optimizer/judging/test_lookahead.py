@@ -11,9 +11,9 @@ from engine.accounts.costs import Costs
 from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.judging.lookahead import build_causal_record
 from strategy import find_strategy, words
+from strategy.custom_indicator import OwnIndicator
 from strategy.expressions import Call
 from strategy.language import Term, as_setting
-from strategy.own import OwnIndicator
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 from tests.support.worlds import random_genomes

@@ -12,7 +12,7 @@ from data.store import DIGEST_BYTES
 from optimizer.run import indicator_cache
 from optimizer.run.indicator_cache import RowCache, keeping_rows
 from strategy.errors import IndicatorError
-from strategy.proofs import prove_bounds, prove_causal
+from strategy.lookahead_check import prove_bounds, prove_causal
 from strategy.series import Series
 from strategy.words import close, gene, higher, share, strategy, whole
 from tests.support.own_words import CALLS, OUTSIDE, counted, whole_mean

@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 
+from optimizer.atomic_write import write_whole
 from optimizer.errors import StoreError
 from optimizer.report import Run, write_report
 from optimizer.store import RunStore, delete_run, list_runs
 from optimizer.store.files import DATABASE, NAMES
 from optimizer.store.lock import OWNER, read_owner
-from optimizer.written import write_whole
 from tests.support.recording import HEADER, make_generation
 from tests.support.runs import record_run
 

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 import talib
 
+from strategy.indicator_registry import KINDS
 from strategy.indicators.bar_columns import close_location, true_range
 from strategy.indicators.ema import ema
 from strategy.indicators.rolling import rolling_mean_variance, sma, zscore
-from strategy.kinds import KINDS
 
 RNG = np.random.Generator(np.random.PCG64(7))
 

@@ -8,7 +8,7 @@ import pytest
 from data.bars import Bars
 from data.checks import COLUMNS
 from data.errors import SourceError
-from data.mapped import find_mapped_file, map_bars, pack_bars, put_down, unpack_bars
+from data.mmap_store import find_mapped_file, map_bars, pack_bars, put_down, unpack_bars
 from tests.support.worlds import make_bars
 
 ODD = np.array([np.nan, -0.0, 5e-324, np.frombuffer(b"\1" * 6 + b"\xf8\x7f")[0]] * 75)

@@ -12,13 +12,13 @@ from itertools import pairwise, product
 import numpy as np
 
 from data.bars import Bars
+from strategy.custom_indicator import OwnIndicator
 from strategy.errors import IndicatorError
 from strategy.expressions import Call, Higher
 from strategy.files import rerun_indicator
 from strategy.genes import Floats, Ints
 from strategy.model import Strategy
 from strategy.nodes import Node
-from strategy.own import OwnIndicator
 from strategy.rows import Rows, bound, whole
 from strategy.series import Series
 from strategy.signals import Bools

@@ -1,6 +1,6 @@
 """A person's own indicator: a function over whole arrays, run on the host, known by its text.
 
-It may not look ahead: `strategy.proofs` runs it on bars that are cut short.
+It may not look ahead: `strategy.lookahead_check` runs it on bars that are cut short.
 """
 
 import hashlib

@@ -14,7 +14,7 @@ from strategy.conditions import (
 )
 from strategy.exits import SessionExit
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
-from strategy.kinds import KINDS
+from strategy.indicator_registry import KINDS
 from strategy.nodes import Node
 
 WORDS = {"crosses_above": crosses_above, "crosses_below": crosses_below, "equals": equals}

@@ -6,10 +6,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from data import keep as keep_module
-from data import keep_bars, load_bars
+from data import keep_bars, load_bars, save_parquet
 from data.errors import SourceError
-from data.keep import file_name
+from data.save_parquet import file_name
 from tests.support.series import make_bars
 
 
@@ -84,7 +83,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 def test_two_imports_at_once_see_each_other(tmp_path, monkeypatch):
     """The second one waits, and finds other bars that it may not replace."""
-    write, refused = keep_module._write, []
+    write, refused = save_parquet._write, []
 
     def import_others():
         with pytest.raises(SourceError, match="holds other bars") as error:
@@ -100,7 +99,7 @@ def test_two_imports_at_once_see_each_other(tmp_path, monkeypatch):
             other.join(0.5)
         write(bars, draft)
 
-    monkeypatch.setattr(keep_module, "_write", write_beside)
+    monkeypatch.setattr(save_parquet, "_write", write_beside)
     path, is_written = keep_bars(make_bars(50), tmp_path)
     other.join()
     assert (is_written, len(refused), len(load_bars(str(path)))) == (True, 1, 50)

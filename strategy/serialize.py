@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from strategy.conditions import AllOf, AnyOf, Compare, Held, Within
+from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, unknown
 from strategy.exits import (
     BeyondBar,
@@ -20,7 +21,6 @@ from strategy.exits import (
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
 from strategy.genes import Gene
 from strategy.nodes import Node
-from strategy.own import OwnIndicator
 
 NAMES: dict[str, type[Node]] = {
     "all_of": AllOf,

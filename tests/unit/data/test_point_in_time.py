@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data.dated import DatedNumbers, read_dated
 from data.errors import DataError
+from data.point_in_time import DatedNumbers, read_dated
 from data.zones import LocalZone
 from tests.support.series import MINUTE_NS, START_NS, make_bars
 
