@@ -21,7 +21,7 @@ def forge(run, table, change, *, name="%", number=None):
     """
     column, key = ("summary", "number") if table == "generation" else ("payload", "id")
     query = f"SELECT {key}, {column} FROM {table}"
-    with _reseal(run) as connection:
+    with _open_resealing(run) as connection:
         if table == "evidence":
             rows = connection.execute(f"{query} WHERE name LIKE ?", (name,)).fetchall()
         else:
@@ -36,12 +36,12 @@ def forge(run, table, change, *, name="%", number=None):
 
 def drop_evidence(run, name):
     """Leave out rows of evidence of that name, as SQL's LIKE takes it."""
-    with _reseal(run) as connection:
+    with _open_resealing(run) as connection:
         connection.execute("DELETE FROM evidence WHERE name LIKE ?", (name,))
 
 
 @contextmanager
-def _reseal(run):
+def _open_resealing(run):
     """Change the database of a run, and make all digests anew."""
     with closing(sqlite3.connect(run / DATABASE, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
