@@ -177,7 +177,9 @@ class _Judge:
         look_ahead_s = estimate_causality_seconds(map(len, checked), len(self._front))
         evaluated, windows = self._result.evaluated, self._result.data.windows
         trials_s = 0.0 if self._found.trials else estimate_trials_seconds(windows, evaluated)
-        null_s = estimate_null_seconds(task.workload(), evaluated, cores, self._device)
+        null_s = estimate_null_seconds(
+            task.workload(), evaluated, self._result.generation, cores, self._device
+        )
         return null_s + look_ahead_s + trials_s
 
     def _collect_parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:

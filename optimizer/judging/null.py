@@ -16,7 +16,7 @@ from optimizer.evidence.null import Compared, NullKind, Tally, tally
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Kept, Numbered, Watch
 from optimizer.judging.pick import pick_of
-from optimizer.judging.verdict import INDIVIDUAL_S
+from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Answer, Asking, Question
@@ -106,6 +106,10 @@ class NullSetup:
         """Seconds that one search takes on so many cores, about."""
         work, n_bars = self.task.workload()._replace(threads=threads), self.task.markets.n_bars
         return INDIVIDUAL_S * work.individual_bars / n_bars + work.cpu_s
+
+    def seconds_on_gpu(self) -> float:
+        """Seconds that each search takes, about, where several processes share a GPU."""
+        return estimate_gpu_seconds(self.task.workload(), self.task.config.generations)
 
     def _on_market(self, job: NullJob) -> Task:
         made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.workload import CORE_RATE, Workload
+from engine.workload import CORE_RATE, GPU_START_S, Workload
 from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
 from optimizer.evidence.figures import Number
 from optimizer.evidence.lookahead import estimate_causality_seconds
@@ -26,6 +26,10 @@ from optimizer.store.result import RunResult, WindowDescription
 INDIVIDUAL_S = 1.8e-6
 """Seconds of a search for an individual beside its evaluation: 7.4 for 1,000 generations of 4,096
 on the host of an H200, which evaluated them in 0.4."""
+
+GPU_CALL_S = 0.002
+"""Seconds of a generation on a GPU that processes share, beside bars and rows: 460 of 512 a second
+on the sample, on an H200, by four or eight processes."""
 
 PAIR_S, DAY_S, RESAMPLED_DAY_S = 6.5e-5, 5.5e-11, 1.6e-10
 """Of statistics over all trials: for each pair of trial and window, for a day and each pair of
@@ -98,7 +102,9 @@ def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
     rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
     work = Workload(individuals * bars, rows * bars)
     lengths = [window.bars for window in result.data.windows if not window.is_held_out] or [bars]
-    seconds = estimate_null_seconds(work, individuals, result.device.threads, result.device.name)
+    seconds = estimate_null_seconds(
+        work, individuals, result.generation, result.device.threads, result.device.name
+    )
     seconds += estimate_causality_seconds(lengths, len(result.front))
     seconds += estimate_trials_seconds(result.data.windows, individuals)
     picked = replace(empty, pick=_find_strongest(result))
@@ -126,17 +132,27 @@ def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> Verdict:
     return Verdict("not_judged", (SIMULATED if is_simulated else "") + sentence)
 
 
-def estimate_null_seconds(work: Workload, individuals: int, cores: int, device: str) -> float:
+def estimate_null_seconds(
+    work: Workload, individuals: int, generations: int, cores: int, device: str
+) -> float:
     """Seconds that both kinds of null searches take, about, if none is stopped.
 
-    On a CPU a core makes one from beginning to end; a GPU evaluates many together, beside one core
-    that does the rest of all. Rows of each market are computed anew. `work` is that of the run's
-    search, of so many individuals.
+    A core makes one from beginning to end; or processes share a GPU, where there is one and that
+    is done sooner. Rows of each market are computed anew. `work` is that of the run's search, of
+    so many individuals and generations.
     """
-    own_s = INDIVIDUAL_S * individuals
+    searches = 2 * DEFAULT_SEARCHES
+    one_s = work._replace(threads=1).cpu_s + INDIVIDUAL_S * individuals
+    on_cores_s = searches * one_s / cores
     if device == "cpu":
-        return 2 * DEFAULT_SEARCHES * (work._replace(threads=1).cpu_s + own_s) / cores
-    return 2 * DEFAULT_SEARCHES * (work.gpu_s + own_s)
+        return on_cores_s
+    on_gpu_s = GPU_START_S + searches * estimate_gpu_seconds(work, generations)
+    return min(on_cores_s, on_gpu_s)
+
+
+def estimate_gpu_seconds(work: Workload, generations: int) -> float:
+    """Seconds that each null search takes, about, where several processes share a GPU."""
+    return work.gpu_s + GPU_CALL_S * generations
 
 
 def estimate_trials_seconds(windows: Sequence[WindowDescription], evaluated: int) -> float:

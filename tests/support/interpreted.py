@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 import torch
+from optimizer.judging.waves import Waves
 
 import engine.batch
 import engine.devices
@@ -31,7 +32,6 @@ from engine.indicators.plan import plan_rows
 from engine.reference import Reference
 from optimizer.judging.executors import ThisMachine
 from optimizer.judging.null import NullJob, NullSetup
-from optimizer.judging.waves import Waves
 from optimizer.judging.workers import Pool
 from strategy.errors import GeneError
 from tests.support.interpreter import repeat_nothing

@@ -201,15 +201,20 @@ class FakeResult:
 
 
 def test_the_time_they_take_is_that_of_what_makes_them():
-    """398 searches of a core each, or one after the other on a GPU; with rows and breeding."""
+    """398 searches of a core each, or on a GPU where that is done first; with rows and breeding."""
     work = Workload(1.7e9, 0.1e9, threads=16)
     for cores in (1, 16):
-        on_cores_s = estimate_null_seconds(work, 10**6, cores, "cpu")
+        on_cores_s = estimate_null_seconds(work, 10**6, 100, cores, "cpu")
         assert on_cores_s == pytest.approx(398 * (2 + 0.5 + 1.8) / cores)
-        on_gpu_s = estimate_null_seconds(work, 10**6, cores, "cuda:0")
-        assert on_gpu_s == pytest.approx(398 * (0.017 + 0.1 / 6 + 1.8))
+        on_gpu_s = 4 + 398 * (0.017 + 0.1 / 6 + 0.2)
+        there_s = estimate_null_seconds(work, 10**6, 100, cores, "cuda:0")
+        assert there_s == pytest.approx(min(on_cores_s, on_gpu_s))
+        # A generation waits as long for the GPU, however many cores there are.
+        assert estimate_null_seconds(work, 10**6, 10**4, 16, "cuda:0") == pytest.approx(
+            398 * (2 + 0.5 + 1.8) / 16
+        )
     slow = work._replace(is_fast_case=False)
-    assert estimate_null_seconds(slow, 0, 1, "cpu") > estimate_null_seconds(work, 0, 1, "cpu")
+    assert estimate_null_seconds(slow, 0, 1, 1, "cpu") > estimate_null_seconds(work, 0, 1, 1, "cpu")
 
 
 def test_a_run_is_told_what_its_null_searches_take(tmp_path):
@@ -222,7 +227,9 @@ def test_a_run_is_told_what_its_null_searches_take(tmp_path):
     assert len(said) == 1
     bars, rows = result.data.bars, min(4 * result.evaluated, 4096)
     work = Workload(result.evaluated * bars, rows * bars)
-    null_s = estimate_null_seconds(work, result.evaluated, result.device.threads, "cpu")
+    null_s = estimate_null_seconds(
+        work, result.evaluated, result.generation, result.device.threads, "cpu"
+    )
     trials_s = estimate_trials_seconds(result.data.windows, result.evaluated)
     seconds = math.ceil(null_s + estimate_causality_seconds([bars], len(result.front)) + trials_s)
     assert f"(about {seconds} s)" in said.pop()
@@ -234,7 +241,9 @@ def test_a_run_is_told_what_its_null_searches_take(tmp_path):
         null_s + estimate_causality_seconds([500] * 1000, len(result.front)) + trials_s
     )
     assert f"(about {seconds} s)" in derive_verdict(many, None).sentence
-    trials_s += estimate_null_seconds(work, result.evaluated, 1, "cuda:0")
+    trials_s += estimate_null_seconds(
+        work, result.evaluated, result.generation, result.device.threads, "cuda:0"
+    )
     seconds = math.ceil(trials_s + estimate_causality_seconds([500] * 1000, len(result.front)))
     many = replace(many, device=replace(result.device, name="cuda:0"))
     assert f"(about {seconds} s)" in derive_verdict(many, None).sentence

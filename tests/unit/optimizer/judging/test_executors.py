@@ -1,0 +1,105 @@
+"""Where null searches are made: where they are done first."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine import workload
+from engine.batch import Engine
+from optimizer.judging import executors
+from optimizer.judging.executors import GPU_PROCESSES, ThisMachine, measure_room
+from optimizer.judging.null import NullSetup
+from optimizer.judging.workers import Pool, Workers
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task
+
+BARS = make_planted_market(7, 900, 8)
+
+
+class On(Engine):
+    """Says that it is on a device."""
+
+    def __init__(self, task, device):
+        """As the task's."""
+        super().__init__(task.spec, task.markets.series, task.markets.windows, device="cpu")
+        self.device = device
+
+
+@pytest.mark.parametrize(
+    ("core_rate", "call_s", "device"),
+    [
+        # A core would take an hour for what a GPU has done when it has started.
+        (1e3, 1e-3, "cuda:0,1"),
+        # Cores have done so little before a GPU has started.
+        (1e9, 1e-3, "cpu"),
+        # Generations are so small that a GPU waits for each.
+        (1e5, 1e3, "cpu"),
+    ],
+)
+def test_processes_share_a_gpu_where_it_is_done_first(monkeypatch, core_rate, call_s, device):
+    """On the one that the run was searched on; else on all cores."""
+    monkeypatch.setattr(workload, "CORE_RATE", core_rate)
+    monkeypatch.setattr("optimizer.judging.verdict.GPU_CALL_S", call_s)
+    monkeypatch.setattr(executors, "measure_room", lambda task: (700, 100))
+    task = make_task(BARS, threads=2, device="auto")
+    with Pool() as pool:
+        setup = NullSetup(task, "none")
+        executor = ThisMachine(pool).executor(setup, 50, engine=On(task, "cuda:0,1"))
+    assert isinstance(executor, Workers)
+    assert executor._setup.task.config.device == device
+    if device != "cpu":
+        assert executor._count == GPU_PROCESSES
+        assert executor._setup.task.config.memory == 700 // GPU_PROCESSES
+
+
+@pytest.mark.parametrize(("room", "count"), [(50, 1), (250, 2), (9999, GPU_PROCESSES)])
+def test_no_more_share_a_gpu_than_it_holds(monkeypatch, room, count):
+    """Each has room for its rows; one is made whatever it takes."""
+    monkeypatch.setattr(workload, "CORE_RATE", 1e3)
+    monkeypatch.setattr(executors, "measure_room", lambda task: (room, 100))
+    task = make_task(BARS, threads=2, device="auto")
+    with Pool() as pool:
+        executor = ThisMachine(pool).executor(
+            NullSetup(task, "none"), 50, engine=On(task, "cuda:0")
+        )
+    assert executor._count == count
+
+
+def test_a_search_takes_its_series_and_its_rows():
+    """Of what memory allows."""
+    task = make_task(BARS, generations=1, memory=10**9)
+    n_rows = int(task.workload().row_bars / len(BARS))
+    maker = task.device("cpu").maker
+    of_one = maker.series_bytes([BARS]) + n_rows * maker.slot_bytes([BARS])
+    assert n_rows > 0
+    assert measure_room(task) == (10**9, of_one)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize(
+    ("jobs", "core_rate", "own_s", "is_here"),
+    [
+        # To begin processes takes longer than little work.
+        (8, 1e12, 0.0, True),
+        # All cores evaluate together, but one does the rest of a search.
+        (8, 1e12, 1.0, False),
+        (1, 1e12, 1.0, True),
+        # Nine searches are three turns of four cores.
+        (9, 1e4, 1e-9, True),
+        (8, 1e4, 1e-1, False),
+    ],
+)
+def test_on_a_cpu_they_are_made_where_they_are_done_first(
+    monkeypatch, device, jobs, core_rate, own_s, is_here
+):
+    """In this process, one after the other, or by processes beside each other."""
+    monkeypatch.setattr(workload, "CORE_RATE", core_rate)
+    monkeypatch.setattr(workload, "CORE_ROW_RATE", 1e15)
+    monkeypatch.setattr("optimizer.judging.null.INDIVIDUAL_S", own_s)
+    task = make_task(BARS)
+    task = replace(task, config=task.config.model_copy(update={"threads": 4}))
+    engine = None if device is None else On(task, device)
+    with Pool() as pool:
+        executor = ThisMachine(pool).executor(NullSetup(task, "none"), jobs, engine=engine)
+    assert isinstance(executor, Workers)
+    assert bool(executor.alone) == is_here
