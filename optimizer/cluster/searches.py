@@ -44,7 +44,7 @@ def allocate_threads(limit: int | None, share: int) -> int:
 
 
 class ClusterSearches:
-    """A place of a judge, as `optimizer.judging.executors.Place`: all workers of a cluster.
+    """A place of a judge, as `optimizer.judging.executors.Executors`: all workers of a cluster.
 
     Results come in the order of the searches' numbers, so that a record is the same by whatever
     worker they were made.

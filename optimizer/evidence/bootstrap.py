@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from data.checks import Flags, Floats, Ints
-from optimizer.evidence.figures import Figure, Number, Why, make_undefined, numbers
+from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.returns import is_varying
 from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
@@ -110,13 +110,13 @@ def compare_with_nothing(
     is_kept = spread > 0
     if not is_kept.any():
         none = dict.fromkeys(CHANCES, make_undefined(why or "no trial varies"))
-        return BootstrapRecord(resamples=resamples, better=0, **numbers(block=block, **none))
+        return BootstrapRecord(resamples=resamples, better=0, **encode_figures(block=block, **none))
     drawn = draw_days(seed, resamples, days, block.value)
     against = BootstrapTests(columns[:, is_kept], spread[is_kept], drawn)
     chances = against.reality_check[1], *against.superior[1:]
     by_name = dict(zip(CHANCES, chances, strict=True))
     return BootstrapRecord(
-        resamples=resamples, better=len(against.better), **numbers(block=block, **by_name)
+        resamples=resamples, better=len(against.better), **encode_figures(block=block, **by_name)
     )
 
 

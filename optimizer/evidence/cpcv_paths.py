@@ -12,7 +12,7 @@ import numpy as np
 
 from data.bars import Window
 from data.checks import Floats
-from optimizer.evidence.figures import Figure, Number, Why, make_undefined, numbers
+from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.splits import Split
 from optimizer.evidence.statistic import Around, Statistic, Weighed
 from optimizer.evidence.strength import strength_of_sums
@@ -54,7 +54,7 @@ def evaluate_fixed_paths(
         sums: [N, W, 2] sum of R and sum of R squared of trials of one search.
         windows: [W] from `optimizer.evidence.splits.list_windows`.
         splits: From `optimizer.evidence.splits.combinatorial`.
-        of_paths: From `optimizer.evidence.splits.paths`.
+        of_paths: From `optimizer.evidence.splits.list_paths`.
 
     Returns:
         In-sample, for the search saw all of these bars. Undefined where no path traded.
@@ -65,7 +65,7 @@ def evaluate_fixed_paths(
         strength_of_sums(*np.sum([tested[s][group] for group, s in enumerate(path)], axis=0))
         for path in of_paths
     ]
-    return StabilityRecord(len(splits), **numbers(**summarise_strengths(strengths)))
+    return StabilityRecord(len(splits), **encode_figures(**summarise_strengths(strengths)))
 
 
 def summarise_strengths(strengths: Sequence[Figure]) -> dict[str, Figure]:

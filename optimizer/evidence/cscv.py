@@ -15,7 +15,7 @@ import numpy as np
 
 from data.checks import Floats
 from optimizer.errors import ConfigError
-from optimizer.evidence.figures import Figure, Number, Why, make_undefined, numbers
+from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.statistic import Around, Statistic, Weighed
 
 MOST_BLOCKS = 16
@@ -86,7 +86,7 @@ def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats) -> CscvRecord:
     splits = math.comb(blocks, blocks // 2)
     if count < 2:
         none = make_undefined("fewer than two trials")
-        return CscvRecord(blocks, **numbers(**dict.fromkeys(FIGURES, none)))
+        return CscvRecord(blocks, **encode_figures(**dict.fromkeys(FIGURES, none)))
     choices = list(combinations(range(blocks), blocks // 2))
     seen: list[_BestOfHalf] = [_BestOfHalf(0.0, 0.0, 0.0)] * splits
     chunks = [slice(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
@@ -103,7 +103,7 @@ def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats) -> CscvRecord:
                 _judge_best(ratios_here, ratios_there),
                 _judge_best(ratios_there, ratios_here),
             )
-    return CscvRecord(blocks, **numbers(**_summarise_splits(seen, count)))
+    return CscvRecord(blocks, **encode_figures(**_summarise_splits(seen, count)))
 
 
 def _stack_totals(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Floats:

@@ -55,7 +55,7 @@ def encode_figure(figure: Figure) -> Number:
     return figure.value if figure.is_defined else None
 
 
-def numbers(**figures: Figure) -> dict[str, Any]:
+def encode_figures(**figures: Figure) -> dict[str, Any]:
     """Figures as fields of a record: their values, and the reasons of those without one."""
     values = {name: encode_figure(figure) for name, figure in figures.items()}
     return {**values, "why": {name: figure.why for name, figure in figures.items() if figure.why}}

@@ -23,11 +23,7 @@ class Range(Payload):
 
 @dataclass(frozen=True)
 class FoldRow(Payload):
-    """One fold: searched on `train`, its pick judged on `test`; no genes of an empty front.
-
-    Args:
-        untested: Symbols of the run without a bar in `test`.
-    """
+    """One fold: searched on `train`, its pick judged on `test`; no genes of an empty front."""
 
     what: ClassVar[str] = "a fold"
 
@@ -38,22 +34,17 @@ class FoldRow(Payload):
     mean_r: Number
     efficiency: Number
     why: Why = field(default_factory=dict)
+    # Symbols of the run without a bar in `test`.
     untested: Annotated[tuple[str, ...], OPTIONAL] = ()
 
 
 @dataclass(frozen=True)
 class FoldsRecord(OutOfSample):
-    """Folds that were searched again, one after another in time; not the pick is judged by them.
+    """Folds that were searched again, one after another in time; not the pick is judged by them."""
 
-    Args:
-        kind: ``rolling`` or ``anchored``.
-        train: Groups that each is trained on.
-        purge: Bars cut from the end of training.
-    """
-
-    kind: str
-    train: int
-    purge: int
+    kind: str  # ``rolling`` or ``anchored``
+    train: int  # groups that each is trained on
+    purge: int  # bars cut from the end of training
     rows: tuple[FoldRow, ...]
     trades: int
     closing_days: int

@@ -25,17 +25,11 @@ FEWEST_FOR_TWO = 199
 
 @dataclass(frozen=True)
 class Tally:
-    """How many null searches did at least as well.
+    """Count of null searches that did at least as well."""
 
-    Args:
-        searches: Those that count, in the order of their numbers.
-        at_least: Those of them that were at least as good.
-        is_stopped: Whether so many were that the rest was left.
-    """
-
-    searches: int
-    at_least: int
-    is_stopped: bool
+    searches: int  # those that count, in the order of their numbers
+    at_least: int  # those of them that were at least as good
+    is_stopped: bool  # whether so many were that the rest was left
 
     @property
     def p(self) -> Fraction:
@@ -59,27 +53,18 @@ class Compared(Payload):
 
 @dataclass(frozen=True)
 class NullKind(Payload):
-    """Null searches on one kind of market.
+    """Null searches on one kind of market."""
 
-    Args:
-        run: How many count.
-        stopped: Whether so many did as well that the rest was left.
-        strength: Of the pick; it alone decides.
-        objectives: The best of each over the front.
-        hypervolume: Of the front; None where it is undefined.
-        strengths: Of each search that counts, None of an empty front.
-    """
-
-    run: int
-    stopped: bool
-    strength: Compared
-    objectives: Mapping[str, Compared]
-    hypervolume: Compared | None
-    strengths: tuple[Number, ...]
+    run: int  # how many count
+    stopped: bool  # whether so many did as well that the rest was left
+    strength: Compared  # of the pick; it alone decides
+    objectives: Mapping[str, Compared]  # the best of each over the front
+    hypervolume: Compared | None  # of the front; None where it is undefined
+    strengths: tuple[Number, ...]  # of each search that counts, None of an empty front
 
     @property
     def tally(self) -> Tally:
-        """What is counted of them, by strength."""
+        """Count of them, by strength."""
         return Tally(self.run, self.strength.at_least, self.stopped)
 
     def describe(self) -> str:
@@ -102,27 +87,24 @@ class NullKind(Payload):
 
 @dataclass(frozen=True)
 class NullRecord(Statistic):
-    """The same search on markets without an edge; ``mirrored`` where shuffled ones say no luck.
-
-    Args:
-        stop_after: As in `EvidenceSettings`; 0 where a version did not record it.
-    """
+    """The same search on markets without an edge; ``mirrored`` where shuffled ones say no luck."""
 
     planned: int
     keep: str
     shuffled: NullKind
     mirrored: NullKind | None = None
+    # As in `EvidenceSettings`; 0 where a version did not record it.
     stop_after: Annotated[int, OPTIONAL] = 0
 
     @property
     def kinds(self) -> Mapping[str, NullKind]:
-        """Those that were made, by name."""
+        """Kinds that were made, by name."""
         kinds = {"shuffled": self.shuffled, "mirrored": self.mirrored}
         return {name: kind for name, kind in kinds.items() if kind is not None}
 
     @property
     def p(self) -> Fraction:
-        """The greater one, which decides."""
+        """The greater p, which decides."""
         return max(kind.tally.p for kind in self.kinds.values())
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
@@ -145,8 +127,8 @@ def tally(
     Fraction(1, 2)
     """
     at_least = 0
-    for place, found in enumerate(null_values):
-        at_least += found >= value
+    for index, strength in enumerate(null_values):
+        at_least += strength >= value
         if at_least == stop_after:
-            return Tally(place + 1, at_least, is_stopped=True)
+            return Tally(index + 1, at_least, is_stopped=True)
     return Tally(len(null_values), at_least, is_stopped=False)

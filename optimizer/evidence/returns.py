@@ -119,7 +119,7 @@ def moments(column: Floats) -> Daily:
     )
 
 
-def efficiency(trained: Floats, tested: Floats) -> Figure:
+def compute_efficiency(trained: Floats, tested: Floats) -> Figure:
     """Walk-forward efficiency: mean daily R of a fold's pick in its test over that in training.
 
     Args:

@@ -221,7 +221,7 @@ def compute_means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> t
     return tuple(_compute_mean_without(part, trades, sum_r) for part in range(len(trades)))
 
 
-def drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figure:
+def measure_drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figure:
     """Movement of genes between picks of neighbouring folds: mean share of the span.
 
     Args:

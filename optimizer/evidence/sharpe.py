@@ -18,9 +18,9 @@ from optimizer.evidence.figures import (
     Figure,
     Number,
     Why,
+    encode_figures,
     find_first_reason,
     make_undefined,
-    numbers,
 )
 from optimizer.evidence.returns import Daily, moments, sharpe_ratios
 from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
@@ -140,7 +140,7 @@ def measure_sharpe(pick: Floats, first: Floats, judged: int, effective: Figure) 
     daily, variance = moments(pick), compute_trial_variance(first)
     return SharpeRecord(
         days=daily.days,
-        **numbers(
+        **encode_figures(
             daily=daily.sharpe,
             skew=daily.skew,
             kurtosis=daily.kurtosis,

@@ -150,7 +150,7 @@ def combinatorial(
     return tuple(splits)
 
 
-def paths(count: int = DEFAULT_GROUPS, tests: int = DEFAULT_TESTS) -> list[list[int]]:
+def list_paths(count: int = DEFAULT_GROUPS, tests: int = DEFAULT_TESTS) -> list[list[int]]:
     """Paths through combinatorial splits: the split that each takes each group from.
 
     Returns:
@@ -172,7 +172,7 @@ def list_windows(splits: Sequence[Split]) -> tuple[Window, ...]:
     return tuple(Window(*bar_range) for bar_range in sorted(ranges))
 
 
-def scaled_trades(min_trades: int, train: Sequence[Window], searched: Sequence[Window]) -> int:
+def scale_min_trades(min_trades: int, train: Sequence[Window], searched: Sequence[Window]) -> int:
     """Fewest trades in training for as many a bar as in the whole search, rounded up.
 
     >>> scaled_trades(30, [Window(0, 0, 34)], [Window(0, 0, 100)])

@@ -22,7 +22,7 @@ Watch = Callable[[str, int, int, str], None]
 """Callback of progress: a part, how many of its steps are done and planned, a word on them."""
 
 
-class Kept(Generic[Row]):
+class Checkpoint(Generic[Row]):
     """Rows of one kind, those of an interrupted judge among them.
 
     Args:

@@ -1,4 +1,4 @@
-"""Where whole searches are made: on the cores of this machine, or wherever a caller says."""
+"""Executors of whole searches: the cores of this machine, or others that a caller gives."""
 
 from dataclasses import replace
 from typing import Protocol
@@ -24,8 +24,8 @@ GPU_PROCESSES = 4
 4.6, eight no more."""
 
 
-class Place(Protocol):
-    """Where searches are made; it decides no result."""
+class Executors(Protocol):
+    """Executors of searches; they decide no result."""
 
     def check(self, task: Task) -> None:
         """Refuse a task whose searches cannot be made there, before any work.
@@ -43,10 +43,10 @@ class Place(Protocol):
         first: int | None = None,
         engine: Engine | None = None,
     ) -> Executor:
-        """What makes the searches of a setup.
+        """Executor of the searches of a setup.
 
         Args:
-            setup: Its task says how many threads and how much memory may be used.
+            setup: Its task limits threads and memory.
             jobs: How many searches there will be.
             first: With so many the rest may be superfluous; None where all are wanted.
             engine: Of this process and of the same bars, which may be used.
@@ -76,7 +76,7 @@ class ThisMachine:
         first: int | None = None,
         engine: Engine | None = None,
     ) -> Executor:
-        """As `Place`; nothing is begun before a core is free for it, so `first` means nothing."""
+        """As `Executors`; nothing begins before a core is free for it, so `first` means nothing."""
         config = setup.task.config
         threads = config.threads or available_cores()
         cores = max(1, min(threads, jobs))

@@ -12,14 +12,14 @@ from data import Bars, Window
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from optimizer.evidence.cpcv_paths import summarise_strengths
-from optimizer.evidence.figures import Figure, encode_figure, make_undefined, numbers
+from optimizer.evidence.figures import Figure, encode_figure, encode_figures, make_undefined
 from optimizer.evidence.folds import FoldRow, FoldsRecord, PathsRecord, Range
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
-from optimizer.evidence.returns import daily_returns, efficiency, list_days
-from optimizer.evidence.robust import drift
-from optimizer.evidence.splits import Split, paths, scaled_trades
+from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days
+from optimizer.evidence.robust import measure_drift
+from optimizer.evidence.splits import Split, list_paths, scale_min_trades
 from optimizer.evidence.strength import compute_strength, strength
-from optimizer.judging.checkpoint import Kept, Numbered
+from optimizer.judging.checkpoint import Checkpoint, Numbered
 from optimizer.judging.pick import select_pick
 from optimizer.judging.verdict import INDIVIDUAL_S
 from optimizer.judging.workers import Executor
@@ -40,24 +40,18 @@ class FoldPick(Numbered):
 
 @dataclass(frozen=True)
 class FoldSetup:
-    """What re-searched splits have in common.
+    """What re-searched splits have in common."""
 
-    Args:
-        task: With the generations that the run reached; without what is held out.
-        splits: Training and test windows.
-        warm_start: [N, G] genomes that the run began with.
-        engine: Of the task's series, whose rows serve all splits; each has one of its own if None.
-    """
-
-    task: Task
-    splits: tuple[Split, ...]
-    warm_start: Floats | None = None
+    task: Task  # with the generations that the run reached; without what is held out
+    splits: tuple[Split, ...]  # training and test windows
+    warm_start: Floats | None = None  # [N, G] genomes that the run began with
+    # Of the task's series, whose rows serve all splits; each has one of its own if None.
     engine: Engine | None = None
 
     def run(self, number: int) -> FoldPick:
         """Search the training of one split."""
         markets, train = self.task.markets, self.splits[number].train
-        fewest = scaled_trades(self.task.config.min_trades, train, markets.windows)
+        fewest = scale_min_trades(self.task.config.min_trades, train, markets.windows)
         task = on_other_bars(self.task, markets.series, train, min_trades=fewest)
         # Without some of the series the others have other numbers.
         is_whole = len(task.markets.series) == len(markets.series)
@@ -65,13 +59,13 @@ class FoldSetup:
             engine = self.engine.on(task.markets.windows)
         else:
             engine = task.engine()
-        found = search(task, engine, self.warm_start)
-        if not len(found.front):
+        outcome = search(task, engine, self.warm_start)
+        if not len(outcome.front):
             return FoldPick(number, None)
-        return FoldPick(number, tuple(select_pick(engine, found.front.genomes).genome.tolist()))
+        return FoldPick(number, tuple(select_pick(engine, outcome.front.genomes).genome.tolist()))
 
     def seconds(self, threads: int, engine: Engine | None = None) -> float:
-        """About how long one split takes on so many cores, or on an engine that keeps its rows."""
+        """Seconds of one split on so many cores, about, or on an engine that keeps its rows."""
         task = on_other_bars(self.task, self.task.markets.series, self.splits[-1].train)
         work = task.workload()._replace(threads=threads)
         own_s = INDIVIDUAL_S * work.individual_bars / task.markets.n_bars
@@ -83,17 +77,17 @@ class FoldSetup:
         return own_s + (work.cpu_s if engine.device == "cpu" else work.gpu_s)
 
 
-def fold_picks(
-    workers: Executor, count: int, kept: Kept[FoldPick], watch: Callable[[int], None]
+def search_folds(
+    workers: Executor, count: int, checkpoint: Checkpoint[FoldPick], watch: Callable[[int], None]
 ) -> list[FoldPick]:
     """The picks of all splits; what is not known yet is searched, and kept as it ends."""
-    watch(len(kept.known))
-    jobs = [number for number in range(count) if number not in kept.known]
+    watch(len(checkpoint.known))
+    jobs = [number for number in range(count) if number not in checkpoint.known]
     with closing(workers.results(jobs)) as ended:
-        for _, one in ended:
-            kept.add(one)
-            watch(len(kept.known))
-    return [kept.known[number] for number in range(count)]
+        for _, pick in ended:
+            checkpoint.add(pick)
+            watch(len(checkpoint.known))
+    return [checkpoint.known[number] for number in range(count)]
 
 
 @dataclass(frozen=True)
@@ -108,8 +102,8 @@ class Judged:
     def days(self) -> Floats:
         """R of each day [D]."""
         days = list_days(self.series, self.windows)
-        found: Floats = daily_returns([self.ledgers], self.series, self.windows, days)[:, 0]
-        return found
+        daily: Floats = daily_returns([self.ledgers], self.series, self.windows, days)[:, 0]
+        return daily
 
 
 def replay_pick(
@@ -122,28 +116,30 @@ def replay_pick(
     return [Judged(series, part, [*islice(ledgers, len(part))]) for part in parts]
 
 
-def folds_record(
+def build_folds_record(
     task: Task, splits: Sequence[Split], picks: Sequence[FoldPick], kind: str, cut: tuple[int, int]
 ) -> FoldsRecord:
     """Folds for people and JSON; `cut` are the groups trained on, and the purge."""
     rows, tested = [], []
     for split, pick in zip(splits, picks, strict=True):
         train, test = (list_ranges(task, windows) for windows in (split.train, split.test))
-        tested_names = {each.symbol for each in test}
+        tested_names = {bar_range.symbol for bar_range in test}
         untested = tuple(name for name in task.markets.names if name not in tested_names)
         if pick.genome is None:
             empty = make_undefined("nobody was feasible")
-            undefined_row = numbers(mean_r=empty, efficiency=empty)
+            undefined_row = encode_figures(mean_r=empty, efficiency=empty)
             rows.append(FoldRow(train, test, {}, 0, untested=untested, **undefined_row))
             continue
         before, after = replay_pick(task, pick.genome, (split.train, split.test))
         tested.append(after)
         genes = task.spec.layout.decode(np.array(pick.genome))
         alone = measure_out_of_sample(after.ledgers, after.series, after.windows)
-        found = numbers(mean_r=alone.mean_r, efficiency=efficiency(before.days, after.days))
-        rows.append(FoldRow(train, test, genes, alone.trades, untested=untested, **found))
-    unseen, together = _together(tested)
-    moved = drift(
+        figures = encode_figures(
+            mean_r=alone.mean_r, efficiency=compute_efficiency(before.days, after.days)
+        )
+        rows.append(FoldRow(train, test, genes, alone.trades, untested=untested, **figures))
+    unseen, together = _join_tests(tested)
+    moved = measure_drift(
         task.spec.layout, [None if p.genome is None else np.array(p.genome) for p in picks]
     )
     return FoldsRecord(
@@ -153,22 +149,22 @@ def folds_record(
         rows=tuple(rows),
         trades=unseen.trades,
         closing_days=unseen.closing_days,
-        **numbers(mean_r=unseen.mean_r, strength=together, psr=unseen.psr, drift=moved),
+        **encode_figures(mean_r=unseen.mean_r, strength=together, psr=unseen.psr, drift=moved),
     )
 
 
-def paths_record(
+def build_paths_record(
     task: Task, splits: Sequence[Split], picks: Sequence[FoldPick], count: int, tests: int
 ) -> PathsRecord:
     """Strengths of the paths through combinatorial splits: N `count` groups, `tests` at a time."""
     parts: dict[tuple[int, int], Sequence[Ledger]] = {}
     for number, (split, pick) in enumerate(zip(splits, picks, strict=True)):
         if pick.genome is not None:
-            found = replay_pick(task, pick.genome, split.tests)
-            tested = zip(split.groups, found, strict=True)
-            parts |= {(number, group): one.ledgers for group, one in tested}
+            on_tests = replay_pick(task, pick.genome, split.tests)
+            tested = zip(split.groups, on_tests, strict=True)
+            parts |= {(number, group): on_group.ledgers for group, on_group in tested}
     strengths = []
-    for path in paths(count, tests):
+    for path in list_paths(count, tests):
         seen = chain.from_iterable(
             parts.get((split, group), ()) for group, split in enumerate(path)
         )
@@ -190,8 +186,8 @@ def list_ranges(task: Task, windows: Sequence[Window]) -> tuple[Range, ...]:
     )
 
 
-def _together(tested: Sequence[Judged]) -> tuple[Unseen, Figure]:
-    """What the picks of folds did in their tests, taken as one."""
+def _join_tests(tested: Sequence[Judged]) -> tuple[Unseen, Figure]:
+    """Trades of the picks of folds in their tests, taken as one."""
     if not tested:
         why = make_undefined("nobody was feasible in any fold")
         return Unseen(0, 0, why, why), why

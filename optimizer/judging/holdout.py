@@ -14,7 +14,7 @@ from engine.certificate import data_hash
 from engine.replay.certificate import certify
 from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, StoreError
-from optimizer.evidence.figures import numbers
+from optimizer.evidence.figures import encode_figures
 from optimizer.evidence.folds import Range
 from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.out_of_sample import measure_out_of_sample
@@ -126,7 +126,7 @@ def measure_held_out(
         closing_days=unseen.closing_days,
         members=tuple(member.held_out for member in described if member.held_out is not None),
         by_window=tuple(member.by_window for member in described),
-        **numbers(mean_r=unseen.mean_r, psr=unseen.psr),
+        **encode_figures(mean_r=unseen.mean_r, psr=unseen.psr),
     )
 
 

@@ -10,7 +10,7 @@ from engine.batch import Engine
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.cpcv_paths import StabilityRecord
-from optimizer.evidence.figures import make_undefined, numbers
+from optimizer.evidence.figures import encode_figures, make_undefined
 from optimizer.evidence.folds import FoldsRecord, PathsRecord
 from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import MOST_P, NullKind, NullRecord
@@ -25,9 +25,15 @@ from optimizer.evidence.splits import (
 )
 from optimizer.evidence.trials import TrialsRecord, count_effective_trials
 from optimizer.evidence.verdict import Verdict
-from optimizer.judging.checkpoint import Kept, Watch
-from optimizer.judging.executors import Place, ThisMachine
-from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_record, paths_record
+from optimizer.judging.checkpoint import Checkpoint, Watch
+from optimizer.judging.executors import Executors, ThisMachine
+from optimizer.judging.folds import (
+    FoldPick,
+    FoldSetup,
+    build_folds_record,
+    build_paths_record,
+    search_folds,
+)
 from optimizer.judging.holdout import build_held_out_record, check_open, count_searches
 from optimizer.judging.judgement import (
     JUDGEMENT,
@@ -40,9 +46,9 @@ from optimizer.judging.null import (
     KINDS,
     NullSearch,
     NullSetup,
+    build_null_kind,
     list_strengths,
-    null_kind,
-    null_searches,
+    run_null_searches,
 )
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.plan import Plan
@@ -82,7 +88,7 @@ def judge_run(
     flags: Mapping[str, object],
     watch: Watch,
     just: JustSearched | None = None,
-    executors: Place | None = None,
+    executors: Executors | None = None,
 ) -> Judgement:
     """Judge a finished run as a plan asks, record the evidence, and decide the verdict.
 
@@ -118,7 +124,7 @@ class _Judge:
         flags: Mapping[str, object],
         watch: Watch,
         just: JustSearched | None,
-        executors: Place,
+        executors: Executors,
     ) -> None:
         self._store, self._plan, self._watch = store, plan, watch
         self._just, self._executors = just, executors
@@ -223,7 +229,11 @@ class _Judge:
         trials = self._repeat_search(engine) if kept is None else kept
         self._watch("statistics over all trials", 0, 0, "")
         if trials is None:
-            return {"trials": TrialsRecord(0, 0, 0, **numbers(effective=make_undefined(TOO_MANY)))}
+            return {
+                "trials": TrialsRecord(
+                    0, 0, 0, **encode_figures(effective=make_undefined(TOO_MANY))
+                )
+            }
         plan, task = self._plan, self._task
         judged = JudgedTrials.of(task, trials)
         columns = build_daily_columns(task, engine, judged, self._front, pick, plan.trials)
@@ -321,22 +331,24 @@ class _Judge:
         kind = "anchored" if plan.anchored else "rolling"
         name = f"fold/{kind}-{plan.folds}-{plan.train}-{self._purge}"
         picks = self._search_folds(name, splits, engine, "folds")
-        return folds_record(self._task, splits, picks, kind, (plan.train, self._purge))
+        return build_folds_record(self._task, splits, picks, kind, (plan.train, self._purge))
 
     def _evaluate_cpcv(
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
     ) -> PathsRecord:
         name = f"cpcv/{count}-{tests}-{self._purge}-{self._embargo}"
         picks = self._search_folds(name, splits, engine, "combinatorial splits")
-        return paths_record(self._task, splits, picks, count, tests)
+        return build_paths_record(self._task, splits, picks, count, tests)
 
     def _search_folds(
         self, name: str, splits: tuple[Split, ...], engine: Engine, part: str
     ) -> list[FoldPick]:
-        kept, planned = Kept(self._store, name, FoldPick), len(splits)
+        kept, planned = Checkpoint(self._store, name, FoldPick), len(splits)
         setup = FoldSetup(self._again, splits, self._warm_start)
         workers = self._executors.executor(setup, planned - len(kept.known), engine=engine)
-        return fold_picks(workers, planned, kept, lambda done: self._watch(part, done, planned, ""))
+        return search_folds(
+            workers, planned, kept, lambda done: self._watch(part, done, planned, "")
+        )
 
     def _evaluate_null(self, engine: Engine) -> NullRecord:
         """Null searches on shuffled bars, and on mirrored ones where those do not say luck.
@@ -348,7 +360,7 @@ class _Judge:
         keep = setup.markets.keep
         first = 2 * plan.stop_after
         value = pick.strength.value if pick.strength.is_defined else float("-inf")
-        made = {kind: Kept(self._store, f"null/{keep}/{kind}", NullSearch) for kind in KINDS}
+        made = {kind: Checkpoint(self._store, f"null/{keep}/{kind}", NullSearch) for kind in KINDS}
         # Searches that were made are never left out, however few are asked for now.
         planned = max(plan.null, *(len(list_strengths(kept.known)) for kept in made.values()))
         workers = self._executors.executor(
@@ -357,8 +369,8 @@ class _Judge:
         limits = planned, plan.stop_after
         kinds: dict[str, NullKind] = {}
         for kind, kept in made.items():
-            tally, searches = null_searches(workers, kind, value, limits, kept, self._watch)
-            kinds[kind] = null_kind(
+            tally, searches = run_null_searches(workers, kind, value, limits, kept, self._watch)
+            kinds[kind] = build_null_kind(
                 self._task, self._result, value, tally, searches, plan.stop_after
             )
             if tally.p > MOST_P:
@@ -375,7 +387,7 @@ def build_pick_record(task: Task, pick: Pick, *, is_named: bool) -> PickRecord:
         trades=pick.trades,
         is_named=is_named,
         trades_by_symbol={names[key]: n for key, n in pick.trades_by_series.items()},
-        **numbers(strength=pick.strength, mean_r=pick.mean_r),
+        **encode_figures(strength=pick.strength, mean_r=pick.mean_r),
     )
 
 

@@ -14,7 +14,7 @@ from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, Tally, tally
 from optimizer.evidence.null_markets import Keep, NullMarkets
-from optimizer.judging.checkpoint import Kept, Numbered, Watch
+from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
 from optimizer.judging.pick import pick_of
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
 from optimizer.judging.workers import Executor
@@ -41,40 +41,29 @@ class NullJob(NamedTuple):
 
 @dataclass(frozen=True)
 class NullSearch(Numbered):
-    """What a search found on a null market.
-
-    Args:
-        members: Of its front.
-        strength: The greatest of any member; None of an empty front.
-        objectives: Name to the best of any member, in natural sense.
-        hypervolume: Of the front from an account that does nothing; None where that is undefined.
-    """
+    """Outcome of a search on a null market."""
 
     what: ClassVar[str] = "a null search"
 
     kind: str
     number: int
-    members: int
-    strength: float | None
+    members: int  # of its front
+    strength: float | None  # the greatest of any member; None of an empty front
     trades: int = 0
+    # Name to the best of any member, in natural sense.
     objectives: Annotated[Mapping[str, float], OPTIONAL] = field(default_factory=dict)
+    # Of the front from an account that does nothing; None where that is undefined.
     hypervolume: float | None = None
 
 
 @dataclass(frozen=True)
 class NullSetup:
-    """What null searches of one run have in common.
+    """Setup that null searches of one run have in common."""
 
-    Args:
-        task: With the seed of the run and the generations that it reached; without what is held
-            out.
-        keep: Rhythm that shuffled bars keep.
-        warm_start: [N, G] genomes that the run began with.
-    """
-
+    # With the seed of the run and the generations that it reached; without what is held out.
     task: Task
-    keep: Keep | Literal["auto"] = "auto"
-    warm_start: Floats | None = None
+    keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
+    warm_start: Floats | None = None  # [N, G] genomes that the run began with
 
     @cached_property
     def markets(self) -> NullMarkets:
@@ -84,8 +73,8 @@ class NullSetup:
 
     def run(self, job: NullJob) -> NullSearch:
         """Search one market."""
-        ((_, found),) = self.run_in_step([job])
-        return found
+        ((_, search),) = self.run_in_step([job])
+        return search
 
     def run_in_step(self, jobs: Sequence[NullJob]) -> Iterator[tuple[NullJob, NullSearch]]:
         """Search several markets together, each to what it finds alone, as they end."""
@@ -96,9 +85,12 @@ class NullSetup:
         }
         windows = dict(zip(jobs, windows_of, strict=True))
 
-        def answer_all(asked: Mapping[NullJob, Question]) -> list[Answer]:
-            groups = [Group(one.genomes, windows[job], one.pools) for job, one in asked.items()]
-            return [Answer(*found) for found in evaluate_groups(engine, groups)]
+        def answer_all(questions: Mapping[NullJob, Question]) -> list[Answer]:
+            groups = [
+                Group(question.genomes, windows[job], question.pools)
+                for job, question in questions.items()
+            ]
+            return [Answer(*answer) for answer in evaluate_groups(engine, groups)]
 
         return run_in_step(searches, answer_all)
 
@@ -118,15 +110,15 @@ class NullSetup:
         return replace(task, spec=keeping_rows(task.spec, None))
 
     def _search(self, job: NullJob, task: Task, engine: Engine) -> Asking[NullSearch]:
-        """Search one market, whoever evaluates what it asks for."""
-        found = yield from search_again(task, task.problem(engine), self.warm_start)
-        genomes, windows = found.front.genomes, task.markets.windows
+        """Search one market, with any evaluator."""
+        outcome = yield from search_again(task, task.problem(engine), self.warm_start)
+        genomes, windows = outcome.front.genomes, task.markets.windows
         if not len(genomes):
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
         accumulators, account = yield Question(genomes, len(windows) > 1)
         alone = accumulators[:, 0] if account is None else account
         pick = pick_of(windows, genomes, accumulators, alone)
-        values = task.goals.natural(found.front.objectives)
+        values = task.goals.natural(outcome.front.objectives)
         best = np.where(task.goals.maximised, values.max(axis=0), values.min(axis=0))
         return NullSearch(
             kind=job.kind,
@@ -135,24 +127,24 @@ class NullSetup:
             strength=encode_figure(pick.strength),
             trades=pick.trades,
             objectives=dict(zip(task.goals.names, best.tolist(), strict=True)),
-            hypervolume=encode_figure(_hypervolume(task, values)),
+            hypervolume=encode_figure(_compute_hypervolume(task, values)),
         )
 
 
-def list_strengths(found: Mapping[int, NullSearch]) -> list[float]:
-    """Strengths of searches 1, 2, ... as far as there is no gap; minus infinity of nobody."""
+def list_strengths(searches: Mapping[int, NullSearch]) -> list[float]:
+    """Strengths of searches 1, 2, ... as far as there is no gap; minus infinity of no member."""
     strengths: list[float] = []
-    while (one := found.get(len(strengths) + 1)) is not None:
-        strengths.append(float("-inf") if one.strength is None else one.strength)
+    while (search := searches.get(len(strengths) + 1)) is not None:
+        strengths.append(float("-inf") if search.strength is None else search.strength)
     return strengths
 
 
-def null_searches(
+def run_null_searches(
     workers: Executor,
     kind: Kind,
     value: float,
     limits: tuple[int, int],
-    kept: Kept[NullSearch],
+    checkpoint: Checkpoint[NullSearch],
     watch: Watch,
 ) -> tuple[Tally, list[NullSearch]]:
     """Search null markets until enough were at least as good, or all are done.
@@ -162,8 +154,8 @@ def null_searches(
         kind: Of market.
         value: Strength of the run's pick; minus infinity of an empty front.
         limits: How many are planned, and after how many at least as good the rest is left.
-        kept: Those that were made before, and where new ones go.
-        watch: Is told how far it is.
+        checkpoint: Searches that were made before; new ones are added.
+        watch: Callback of progress.
 
     Returns:
         The tally, and the searches that count, by number.
@@ -172,23 +164,23 @@ def null_searches(
     part = f"searches on {kind} bars"
 
     def update_tally() -> Tally:
-        found = tally(value, list_strengths(kept.known)[:planned], stop_after)
-        watch(part, len(kept.known), planned, f"{found.at_least} did as well so far")
-        return found
+        count = tally(value, list_strengths(checkpoint.known)[:planned], stop_after)
+        watch(part, len(checkpoint.known), planned, f"{count.at_least} did as well so far")
+        return count
 
     so_far = update_tally()
-    jobs = [NullJob(kind, n) for n in range(1, planned + 1) if n not in kept.known]
+    jobs = [NullJob(kind, n) for n in range(1, planned + 1) if n not in checkpoint.known]
     if jobs and not so_far.is_stopped:
         with closing(workers.results(jobs)) as ended:
-            for _, one in ended:
-                kept.add(one)
+            for _, search in ended:
+                checkpoint.add(search)
                 so_far = update_tally()
                 if so_far.is_stopped:
                     break
-    return so_far, [kept.known[n + 1] for n in range(so_far.searches)]
+    return so_far, [checkpoint.known[n + 1] for n in range(so_far.searches)]
 
 
-def null_kind(
+def build_null_kind(
     task: Task,
     result: RunResult,
     value: float,
@@ -201,15 +193,17 @@ def null_kind(
     Strength decides; objectives and hypervolume are compared in the same way and shown beside it.
     """
     goals = task.goals
-    values = np.array([[one.objectives[name] for name in goals.names] for one in result.front])
+    values = np.array(
+        [[search.objectives[name] for name in goals.names] for search in result.front]
+    )
     objectives = {}
-    for place, (name, more) in enumerate(zip(goals.names, goals.maximised, strict=True)):
+    for index, (name, more) in enumerate(zip(goals.names, goals.maximised, strict=True)):
         sign = 1.0 if more else -1.0
-        others = [one.objectives.get(name) for one in searches]
-        own = float((sign * values[:, place]).max())
-        objectives[name] = _compare_with_null(own, others, stop_after, sign)
-    size = _hypervolume(task, values)
-    sizes = [one.hypervolume for one in searches]
+        others = [search.objectives.get(name) for search in searches]
+        observed = float((sign * values[:, index]).max())
+        objectives[name] = _compare_with_null(observed, others, stop_after, sign)
+    size = _compute_hypervolume(task, values)
+    sizes = [search.hypervolume for search in searches]
     return NullKind(
         run=counted.searches,
         stopped=counted.is_stopped,
@@ -218,20 +212,20 @@ def null_kind(
         ),
         objectives=objectives,
         hypervolume=_compare_with_null(size.value, sizes, stop_after) if size.is_defined else None,
-        strengths=tuple(one.strength for one in searches),
+        strengths=tuple(search.strength for search in searches),
     )
 
 
 def _compare_with_null(
-    own: float, others: Sequence[float | None], stop_after: int, sign: float = 1.0
+    observed: float, others: Sequence[float | None], stop_after: int, sign: float = 1.0
 ) -> Compared:
-    """A number of which more is better, as it was with its sign; nobody's is minus infinity."""
-    values = [float("-inf") if one is None else sign * one for one in others]
-    found = tally(own, values, stop_after)
-    return Compared(sign * own, found.at_least, float(found.p))
+    """A number of which more is better, with its sign; that of no member is minus infinity."""
+    values = [float("-inf") if number is None else sign * number for number in others]
+    count = tally(observed, values, stop_after)
+    return Compared(sign * observed, count.at_least, float(count.p))
 
 
-def _hypervolume(task: Task, values: Floats) -> Figure:
+def _compute_hypervolume(task: Task, values: Floats) -> Figure:
     """Of a front [F, O] in natural sense; how far soft constraints are missed is no part of it."""
     metrics = [goal.metric for goal in task.goals.objectives]
     return hypervolume(values[:, : len(metrics)], metrics, task.goals.maximised[: len(metrics)])

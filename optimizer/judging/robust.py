@@ -8,7 +8,7 @@ import numpy as np
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.positions.intrabar import target_first
-from optimizer.evidence.figures import Figure, encode_figure, make_undefined, numbers
+from optimizer.evidence.figures import Figure, encode_figure, encode_figures, make_undefined
 from optimizer.evidence.robust import (
     DELAY_BARS,
     LEFT_OUT_GROUPS,
@@ -57,7 +57,7 @@ def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
         left_out={name: encode_figure(figure) for name, figure in left_out.items()},
         drawdowns=tuple(encode_figure(figure) for figure in falls),
         checks=checks,
-        **numbers(
+        **encode_figures(
             plateau=plateau,
             break_even_bp=even,
             delay=delayed,

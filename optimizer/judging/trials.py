@@ -12,9 +12,9 @@ from engine.replay.threads import sharing_order
 from optimizer.evidence.bootstrap import BootstrapRecord, choose_block_length, compare_with_nothing
 from optimizer.evidence.cpcv_paths import StabilityRecord, evaluate_fixed_paths
 from optimizer.evidence.cscv import CscvRecord, compare_halves
-from optimizer.evidence.figures import Figure, numbers
+from optimizer.evidence.figures import Figure, encode_figures
 from optimizer.evidence.returns import daily_returns, list_days
-from optimizer.evidence.splits import combinatorial, list_windows, paths
+from optimizer.evidence.splits import combinatorial, list_paths, list_windows
 from optimizer.evidence.trials import TrialsRecord, choose_trials
 from optimizer.judging.pick import SUMS, Pick
 from optimizer.run.problem import Trials
@@ -84,7 +84,7 @@ def build_trials_record(
 ) -> TrialsRecord:
     """Number of trials, and of independent ones that they count as."""
     counts = (judged.evaluated, len(judged.genomes), columns.used.shape[1])
-    return TrialsRecord(*counts, **numbers(effective=effective))
+    return TrialsRecord(*counts, **encode_figures(effective=effective))
 
 
 def build_cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord:
@@ -113,7 +113,7 @@ def build_stability_record(
     windows = list_windows(splits)
     genomes = judged.genomes[choose_trials(len(judged.genomes), most)]
     sums = [part[:, :, 1:] for _, part in _sum_windows(engine.on(windows), genomes)]
-    return evaluate_fixed_paths(np.concatenate(sums), windows, splits, paths())
+    return evaluate_fixed_paths(np.concatenate(sums), windows, splits, list_paths())
 
 
 def build_bootstrap_record(columns: DailyColumns, seed: int, resamples: int) -> BootstrapRecord:

@@ -111,8 +111,8 @@ class Workers:
                 yield job, self._setup.run(job)
             return
         pending = list(jobs)
-        with Pool() as own:
-            pool = self._pool or own
+        with Pool() as own_pool:
+            pool = self._pool or own_pool
             processes = pool.take(min(self._count, len(pending)))
             if not processes:
                 yield from ((job, self._setup.run(job)) for job in pending)
@@ -120,13 +120,13 @@ class Workers:
             batch = _Batch(self._pickled, pending, processes)
             try:
                 for _ in pending:
-                    job, found, error = batch.done.get()
+                    job, result, error = batch.done.get()
                     if isinstance(error, _WorkerLostError):
-                        # Memory, most likely: with nobody beside it there is more.
-                        found, error = self._setup.run(job), None
+                        # Memory, most likely: alone it has more.
+                        result, error = self._setup.run(job), None
                     if error is not None:
                         raise error
-                    yield job, found
+                    yield job, result
             finally:
                 for process in batch.end():
                     pool.give_back(process)
@@ -205,13 +205,13 @@ class _Batch:
                     is_set_up = True
                 pickle.dump((job,), into)
                 into.flush()
-                found, error = pickle.load(out)
+                result, error = pickle.load(out)
             except (OSError, EOFError, pickle.UnpicklingError):
                 self._lose(job)
                 return
             except Exception as raised:
-                found, error = None, raised
-            self.done.put((job, found, error))
+                result, error = None, raised
+            self.done.put((job, result, error))
 
     def _lose(self, job: object) -> None:
         """Hand back the job of a process that ended; without any other process, all jobs."""

@@ -13,13 +13,13 @@ from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.null import MOST_P, NullKind, NullRecord, tally
 from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.evidence.verdict import NEXT, Verdict
-from optimizer.judging.checkpoint import Kept
-from optimizer.judging.folds import FoldPick, folds_record, paths_record
+from optimizer.judging.checkpoint import Checkpoint
+from optimizer.judging.folds import FoldPick, build_folds_record, build_paths_record
 from optimizer.judging.holdout import LookRecord, count_opened_looks, measure_held_out
 from optimizer.judging.judge import build_pick_record
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.lookahead import build_causal_record
-from optimizer.judging.null import KINDS, NullSearch, list_strengths, null_kind
+from optimizer.judging.null import KINDS, NullSearch, build_null_kind, list_strengths
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.repeated import build_searched_task
 from optimizer.judging.robust import build_robust_record
@@ -140,14 +140,16 @@ class Rejudged:
         stop_after = find_stop_rule(recorded)
         kinds: dict[str, NullKind] = {}
         for kind in KINDS:
-            known = Kept(self.store, f"null/{recorded.keep}/{kind}", NullSearch).known
+            known = Checkpoint(self.store, f"null/{recorded.keep}/{kind}", NullSearch).known
             if any(
                 (search.kind, search.number) != (kind, number) for number, search in known.items()
             ):
                 raise StoreError(f"a search on {kind} bars says that it is another one")
             counted = tally(value, list_strengths(known)[: recorded.planned], stop_after)
             searches = [known[number + 1] for number in range(counted.searches)]
-            kinds[kind] = null_kind(self.task, self.result, value, counted, searches, stop_after)
+            kinds[kind] = build_null_kind(
+                self.task, self.result, value, counted, searches, stop_after
+            )
             if counted.p > MOST_P:
                 break
         return NullRecord(recorded.planned, recorded.keep, **kinds, stop_after=stop_after)
@@ -166,7 +168,7 @@ class Rejudged:
         )
         name = f"fold/{recorded.kind}-{count}-{recorded.train}-{recorded.purge}"
         picks = self._picks(name, len(splits))
-        return folds_record(
+        return build_folds_record(
             self.task, splits, picks, recorded.kind, (recorded.train, recorded.purge)
         )
 
@@ -189,7 +191,9 @@ class Rejudged:
                 purge=purge,
                 embargo=embargo,
             )
-            record = paths_record(self.task, splits, self._picks(name, len(splits)), count, tests)
+            record = build_paths_record(
+                self.task, splits, self._picks(name, len(splits)), count, tests
+            )
             if record == recorded:
                 break
         if record is None:
@@ -197,7 +201,7 @@ class Rejudged:
         return record
 
     def _picks(self, name: str, count: int) -> list[FoldPick]:
-        known = Kept(self.store, name, FoldPick).known
+        known = Checkpoint(self.store, name, FoldPick).known
         if missing := [number for number in range(count) if number not in known]:
             raise StoreError(f"{name}/{missing[0]} is missing")
         return [known[number] for number in range(count)]

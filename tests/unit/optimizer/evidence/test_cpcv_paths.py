@@ -7,7 +7,7 @@ import pytest
 
 from data.bars import Window
 from optimizer.evidence.cpcv_paths import evaluate_fixed_paths
-from optimizer.evidence.splits import combinatorial, list_windows, paths
+from optimizer.evidence.splits import combinatorial, list_paths, list_windows
 from tests.support.series import make_bars
 
 SUM_R, SUM_R2 = 0, 1
@@ -53,8 +53,8 @@ def plainly(splits, windows, found, of_paths):
 def test_paths_equal_the_letter(count, tests):
     """Least, low and median strength."""
     splits, windows, found = judged(9, 1, count, tests)
-    expected = plainly(splits, windows, found, paths(count, tests))
-    actual = evaluate_fixed_paths(found, windows, splits, paths(count, tests))
+    expected = plainly(splits, windows, found, list_paths(count, tests))
+    actual = evaluate_fixed_paths(found, windows, splits, list_paths(count, tests))
     assert actual.least == pytest.approx(expected[0], rel=1e-12)
     assert actual.low == pytest.approx(expected[math.ceil(len(expected) / 20) - 1], rel=1e-12)
     assert actual.median == pytest.approx(np.median(expected), rel=1e-12)
@@ -65,13 +65,13 @@ def test_a_trial_that_never_traded_is_not_chosen():
     splits, windows, found = judged(2, 2)
     found[0] = 0.0
     found[1, :, SUM_R] = -1.0
-    assert evaluate_fixed_paths(found, windows, splits, paths(6, 2)).median < 0
+    assert evaluate_fixed_paths(found, windows, splits, list_paths(6, 2)).median < 0
 
 
 def test_trials_that_never_traded_have_no_paths():
     """Nothing is defined then."""
     splits, windows, found = judged(2, 2)
     assert (
-        evaluate_fixed_paths(0 * found, windows, splits, paths(6, 2)).why["least"]
+        evaluate_fixed_paths(0 * found, windows, splits, list_paths(6, 2)).why["least"]
         == "no path traded"
     )

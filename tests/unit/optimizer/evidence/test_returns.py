@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from data.bars import Window
 from optimizer.evidence.returns import (
+    compute_efficiency,
     count_closing_days,
     daily_returns,
-    efficiency,
     list_days,
     moments,
     sharpe_ratios,
@@ -89,8 +89,9 @@ def test_columns_without_a_ratio_say_why(column, why):
 
 def test_efficiency_is_what_a_day_of_the_test_gives_of_one_in_training():
     """Undefined where nothing was gained in training."""
-    assert efficiency(np.array([1.0, 3.0]), np.array([1.0, 0.0, 2.0])).value == 0.5
+    assert compute_efficiency(np.array([1.0, 3.0]), np.array([1.0, 0.0, 2.0])).value == 0.5
     assert (
-        efficiency(np.array([1.0, -1.0]), np.ones(2)).why == "the mean in training is not above 0"
+        compute_efficiency(np.array([1.0, -1.0]), np.ones(2)).why
+        == "the mean in training is not above 0"
     )
-    assert efficiency(np.ones(2), np.empty(0)).why == "no days"
+    assert compute_efficiency(np.ones(2), np.empty(0)).why == "no days"

@@ -18,11 +18,11 @@ from optimizer.evidence.robust import (
     break_even_bp,
     compute_means_left_out,
     compute_plateau,
-    drift,
     evaluate_checks,
     evaluate_costs,
     is_half_kept,
     list_neighbours,
+    measure_drift,
     simulate_other_orders,
 )
 from optimizer.goals.near import axis_moves, compute_reach
@@ -262,6 +262,9 @@ def test_drift_is_the_mean_share_of_the_span():
     """Between neighbours that both have a pick, over genes that may move."""
     layout = GenomeLayout((*PAIR.genes, Gene("fixed", "float", 1.0, 1.0, 1.0)))
     picks = [np.array(p) for p in ([10.0, 0.5, 1.0], [60.0, 0.5, 1.0], [60.0, 1.5, 1.0])]
-    assert drift(layout, picks).value == pytest.approx((0.5 + 0 + 0 + 0.25) / 4)
-    assert drift(layout, [picks[0], None, picks[1]]).why == drift(layout, picks[:1]).why
-    assert drift(layout, picks[:1]).why == "no two neighbouring folds have a pick"
+    assert measure_drift(layout, picks).value == pytest.approx((0.5 + 0 + 0 + 0.25) / 4)
+    assert (
+        measure_drift(layout, [picks[0], None, picks[1]]).why
+        == measure_drift(layout, picks[:1]).why
+    )
+    assert measure_drift(layout, picks[:1]).why == "no two neighbouring folds have a pick"

@@ -15,8 +15,8 @@ from optimizer.evidence.splits import (
     combinatorial,
     default_embargo,
     default_purge,
+    list_paths,
     list_windows,
-    paths,
     walk_forward,
 )
 from tests.support.series import MINUTE_NS, START_NS, make_bars
@@ -66,13 +66,13 @@ def test_combinatorial_splits_have_the_numbers_of_the_law():
     assert ranges(splits[7].train) == [(0, 13), (38, 50), (50, 63), (88, 100)]
     assert ranges(splits[7].test) == [(16, 33), (66, 83)]
     assert splits[7].groups == (1, 4)
-    assert paths(6, 2)[1] == [1, 5, 5, 6, 7, 8]
+    assert list_paths(6, 2)[1] == [1, 5, 5, 6, 7, 8]
 
 
 def test_defaults_are_28_splits_and_7_paths():
     """Eight groups, two of them tested."""
     assert len(combinatorial(*one_series(100))) == 28
-    assert len(paths()) == 7
+    assert len(list_paths()) == 7
     assert len(walk_forward(*one_series(100))) == 6
 
 
@@ -126,7 +126,7 @@ def test_each_path_covers_every_group_once(count, data):
     """Every pair of split and tested group belongs to exactly one path."""
     tests = data.draw(st.integers(1, count - 1))
     chosen = list(combinations(range(count), tests))
-    found = paths(count, tests)
+    found = list_paths(count, tests)
     assert len(found) == comb(count - 1, tests - 1)
     used = [(split, group) for path in found for group, split in enumerate(path)]
     assert len(set(used)) == len(used) == len(chosen) * tests
@@ -140,7 +140,7 @@ def test_one_group_at_a_time_is_purged_k_fold():
     """Each is the test once, and there is one path."""
     splits = combinatorial(*one_series(40), count=4, tests=1)
     assert [ranges(split.test) for split in splits] == [[r] for r in groups(0, 40, 4)]
-    assert paths(4, 1) == [[0, 1, 2, 3]]
+    assert list_paths(4, 1) == [[0, 1, 2, 3]]
 
 
 @pytest.mark.parametrize(("length", "most"), [(96, 6), (95, 5), (31, 0)])
@@ -285,5 +285,5 @@ def test_combinatorial_splits_equal_those_of_skfolio(purge, embargo):
     splits = combinatorial(*one_series(120), count=6, tests=2, purge=purge, embargo=embargo)
     assert expected == [(covered(s.train), covered(s.test)) for s in splits]
     of_path = splitter.get_path_ids()  # [splits, tested groups]
-    for path, used in enumerate(paths(6, 2)):
+    for path, used in enumerate(list_paths(6, 2)):
         assert all(of_path[s][splits[s].groups.index(g)] == path for g, s in enumerate(used))

@@ -11,9 +11,15 @@ from data.bars import Window
 from engine import workload
 from engine.batch import Engine
 from optimizer.evidence.splits import Split, combinatorial, walk_forward
-from optimizer.judging.checkpoint import Kept
+from optimizer.judging.checkpoint import Checkpoint
 from optimizer.judging.executors import ThisMachine
-from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_record, paths_record
+from optimizer.judging.folds import (
+    FoldPick,
+    FoldSetup,
+    build_folds_record,
+    build_paths_record,
+    search_folds,
+)
 from optimizer.judging.sentences import weigh_evidence
 from optimizer.judging.verdict import list_untested
 from optimizer.judging.workers import Pool, Workers
@@ -174,7 +180,7 @@ def test_folds_take_less_where_rows_are_kept(task, folds, monkeypatch):
 def test_folds_say_what_their_picks_did_unseen(task, folds):
     """Trades, mean R, efficiency and strength against an account in plain Python."""
     splits, picks = folds
-    record = folds_record(task, splits, picks, "rolling", (3, 8))
+    record = build_folds_record(task, splits, picks, "rolling", (3, 8))
     ledgers = []
     for split, pick, row in zip(splits, picks, record.rows, strict=True):
         (train,), (test,) = split.train, split.test
@@ -219,12 +225,14 @@ def test_a_fold_without_a_pick_is_a_row_without_one(task, folds):
     """The others are judged without it."""
     splits, picks = folds
     gone = [picks[0], FoldPick(1, None), picks[2]]
-    record = folds_record(task, splits, gone, "rolling", (3, 8))
+    record = build_folds_record(task, splits, gone, "rolling", (3, 8))
     assert record.rows[1].genes == {}
     assert record.rows[1].why["mean_r"] == "nobody was feasible"
     assert record.trades == record.rows[0].trades + record.rows[2].trades
     assert record.drift is None
-    none = folds_record(task, splits, [FoldPick(n, None) for n in range(3)], "rolling", (3, 8))
+    none = build_folds_record(
+        task, splits, [FoldPick(n, None) for n in range(3)], "rolling", (3, 8)
+    )
     assert (none.trades, none.mean_r, none.psr, none.closing_days) == (0, None, None, 0)
     assert "nobody was feasible in any fold" in none.why.values()
 
@@ -237,7 +245,7 @@ def test_paths_join_the_tests_of_their_splits(task, is_gone):
     picks = [setup.run(number) for number in range(6)]
     if is_gone:
         picks[2] = FoldPick(2, None)
-    record = paths_record(task, splits, picks, 4, 2)
+    record = build_paths_record(task, splits, picks, 4, 2)
     chosen = list(combinations(range(4), 2))
     expected = []
     for path in range(3):
@@ -261,7 +269,7 @@ def test_several_symbols_are_tested_at_the_same_times():
     splits = walk_forward([BARS, late], task.markets.windows, folds=2, train_groups=2, purge=8)
     pick = FoldSetup(task, splits).run(0)
     assert pick.genome is not None
-    record = folds_record(task, splits, [pick, FoldPick(1, None)], "rolling", (2, 8))
+    record = build_folds_record(task, splits, [pick, FoldPick(1, None)], "rolling", (2, 8))
     assert len(record.rows[0].test) == 2
     assert record.rows[0].test[0].first == record.rows[0].test[1].first
 
@@ -275,14 +283,14 @@ def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_pat
         store.finish({"front": []})
         store.add_evidence("fold/x/1", picks[1].payload())
         store.flush()
-        kept, seen = Kept(store, "fold/x", FoldPick), []
+        kept, seen = Checkpoint(store, "fold/x", FoldPick), []
         workers = Workers(FoldSetup(task, splits), 2)
-        assert fold_picks(workers, 3, kept, seen.append) == picks
+        assert search_folds(workers, 3, kept, seen.append) == picks
         assert seen == [1, 2, 3]
         store.flush()
-        again = Kept(store, "fold/x", FoldPick)
+        again = Checkpoint(store, "fold/x", FoldPick)
         assert again.known == dict(enumerate(picks))
-        assert Kept(store, "fold", FoldPick).known == {}
+        assert Checkpoint(store, "fold", FoldPick).known == {}
 
 
 def test_a_fold_names_the_symbols_that_it_does_not_test():

@@ -9,14 +9,14 @@ from engine.workload import Workload
 from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import NullKind, tally
 from optimizer.evidence.null_markets import NullMarkets
-from optimizer.judging.checkpoint import Kept
+from optimizer.judging.checkpoint import Checkpoint
 from optimizer.judging.null import (
     NullJob,
     NullSearch,
     NullSetup,
+    build_null_kind,
     list_strengths,
-    null_kind,
-    null_searches,
+    run_null_searches,
 )
 from optimizer.judging.pick import select_pick
 from optimizer.judging.verdict import derive_verdict, estimate_null_seconds, estimate_trials_seconds
@@ -60,7 +60,7 @@ def store(tmp_path):
 def kept_in(store):
     """Rows of one kind."""
     store.flush()
-    return Kept(store, "null/none/shuffled", NullSearch)
+    return Checkpoint(store, "null/none/shuffled", NullSearch)
 
 
 STRENGTHS = [1.0, 3.0, 1.0, 2.0, 0.0, 5.0, 1.0, 1.0, 1.0]
@@ -70,7 +70,7 @@ def counted(crew, store, planned=9, stop_after=10, value=2.0):
     """What comes of null searches, and all that was said of them."""
     said = []
     limits = (planned, stop_after)
-    found = null_searches(
+    found = run_null_searches(
         crew, "shuffled", value, limits, kept_in(store), lambda *told: said.append(told)
     )
     return *found, said
@@ -169,7 +169,7 @@ def test_soft_constraints_and_objectives_are_compared_too():
     searches = [setup.run(NullJob("shuffled", n)) for n in range(1, 6)]
     pick = select_pick(engine, front.genomes)
     found = tally(pick.strength.value, [one.strength or float("-inf") for one in searches])
-    record = null_kind(task, FakeResult(members), pick.strength.value, found, searches, 10)
+    record = build_null_kind(task, FakeResult(members), pick.strength.value, found, searches, 10)
     for name, is_maximised in zip(task.goals.names, task.goals.maximised, strict=True):
         best = max if is_maximised else min
         own = best(member.objectives[name] for member in members)

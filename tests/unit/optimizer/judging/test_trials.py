@@ -11,7 +11,7 @@ from engine.batch import Engine
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.sharpe import measure_sharpe
-from optimizer.evidence.splits import combinatorial, paths
+from optimizer.evidence.splits import combinatorial, list_paths
 from optimizer.evidence.trials import count_effective_trials
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.trials import (
@@ -106,7 +106,7 @@ def test_paths_take_the_strongest_of_each_training(found, judged, plain):
         )
     of_paths = [
         strength(*np.sum([tested[s][group] for group, s in enumerate(path)], axis=0))
-        for path in paths()
+        for path in list_paths()
     ]
     assert record.splits == 28
     assert record.least == pytest.approx(min(of_paths), rel=1e-12)
