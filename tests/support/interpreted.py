@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-from optimizer.judging.waves import Waves
 
 import engine.batch
 import engine.devices
@@ -30,9 +29,7 @@ from engine.fast_case import find_fast_case
 from engine.indicators.cuda import tables
 from engine.indicators.plan import plan_rows
 from engine.reference import Reference
-from optimizer.judging.executors import ThisMachine
 from optimizer.judging.null import NullJob, NullSetup
-from optimizer.judging.workers import Pool
 from strategy.errors import GeneError
 from tests.support.interpreter import repeat_nothing
 from tests.support.judging import make_task
@@ -216,7 +213,7 @@ def compare_shipped(spec, entry_delay):
 
 
 def compare_waves():
-    """Null searches in a wave of this machine's, of one window and of several as one account."""
+    """Null searches in step, of one window and of several as one account."""
     spec = SHORT_SPECS["seller_exhaustion"]
     bars = [make_bars(seed, 260 + 40 * seed) for seed in range(2)]
     several = (Window(0, 0, 150), Window(0, 150, 260), Window(1, 20, 300))
@@ -227,11 +224,7 @@ def compare_waves():
     ):
         jobs = [NullJob("shuffled", number) for number in range(1, 5)]
         on_device = replace(task, config=task.config.model_copy(update={"device": "cuda"}))
-        with Pool() as pool:
-            here = ThisMachine(pool)
-            made = here.executor(NullSetup(on_device, "none"), 3, engine=on_device.engine())
-            assert isinstance(made, Waves)
-            found = dict(made.results(jobs))
+        found = dict(NullSetup(on_device, "none").run_in_step(jobs))
         assert found == {job: NullSetup(task, "none").run(job) for job in jobs}
         assert len({one.strength for one in found.values()}) > 1
     print("null searches in waves: every figure equal")
