@@ -261,7 +261,7 @@ def test_fits_count_in_the_verdict(command, market, tmp_path):
         (("--features", "closer"), "'closer' is unknown"),
         (("--train", "5000"), "too few"),
         (("--out", "a.csv"), "a forecast is a .parquet file"),
-        (("--device", "cuda", "--bf16", "--model", "gru"), "device 'cuda'"),
+        (("--device", "cuda:99", "--bf16", "--model", "gru"), "device 'cuda:99'"),
     ],
     ids=["model", "features", "train", "out", "device"],
 )

@@ -38,7 +38,7 @@ WHOLE = Window.whole(BARS)
 )
 def test_engine_refuses_what_it_cannot_do(arguments, error, message):
     """Wrong series, windows, devices and limits are refused with their values."""
-    given = {"spec": SPEC, "series": [BARS], "windows": [WHOLE], **arguments}
+    given = {"spec": SPEC, "series": [BARS], "windows": [WHOLE], "device": "cpu", **arguments}
     with pytest.raises(error, match=message):
         Engine(**given)
 
@@ -116,7 +116,7 @@ def test_absent_device_is_refused_by_name():
 
 def test_memory_plan_is_known_before_work():
     """The plan counts slots, series and results, and reads as one line."""
-    engine = Engine(SPEC, [BARS], [WHOLE], memory_bytes=270_000)
+    engine = Engine(SPEC, [BARS], [WHOLE], device="cpu", memory_bytes=270_000)
     plan = engine.memory_plan(1000)
     assert plan.slots * plan.slot_bytes <= 270_000
     assert plan.result_bytes == 1000 * len(ACCUMULATORS) * 8
@@ -126,7 +126,7 @@ def test_memory_plan_is_known_before_work():
 def test_memory_without_a_fast_case_names_no_slots():
     """It has none, so that a line of 0 rows would say nothing."""
     bars = make_bars(1, 200)
-    engine = Engine(ADAPTIVE_TREND, [bars], [Window.whole(bars)], memory_bytes=10**8)
+    engine = Engine(ADAPTIVE_TREND, [bars], [Window.whole(bars)], device="cpu", memory_bytes=10**8)
     shown = str(engine.memory_plan(10))
     assert re.search(r"200 bars: rows and lists up to \d+\.\d MB of .* free, series ", shown)
 
