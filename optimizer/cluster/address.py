@@ -26,21 +26,15 @@ KEY_FILES = ("ca.pem", "cert.pem", "key.pem")
 class Address:
     """A cluster that was named on the command line.
 
-    Args:
-        text: As it was named.
-        local: Workers to begin on this machine; 0 where others began them.
-        scheduler: Its address; empty of one that is to be begun here.
-        tls: Folder of `KEY_FILES`; None without encryption.
-        is_plaintext: Whether hosts may be spoken to that anybody between can read and command.
-
     Raises:
         ConfigError: When a host beyond this machine would be spoken to in the open unasked.
     """
 
-    text: str
-    local: int = 0
-    scheduler: str = ""
-    tls: Path | None = None
+    text: str  # as it was named
+    local: int = 0  # workers to begin on this machine; 0 where others began them
+    scheduler: str = ""  # its address; empty of one that is to be begun here
+    tls: Path | None = None  # folder of `KEY_FILES`; None without encryption
+    # Whether hosts may be spoken to that anybody between can read and command.
     is_plaintext: bool = False
 
     def __post_init__(self) -> None:

@@ -56,19 +56,12 @@ Ticket = Future
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker as the scheduler knows it.
+    """A worker as the scheduler knows it."""
 
-    Args:
-        address: Of its process.
-        name: That it was begun with.
-        threads: Calls it does at a time.
-        last_seen: When the scheduler last heard of it, seconds of the scheduler's clock.
-    """
-
-    address: str
-    name: str
-    threads: int
-    last_seen: float
+    address: str  # of its process
+    name: str  # that it was begun with
+    threads: int  # calls it does at a time
+    last_seen: float  # when the scheduler last heard of it, seconds of the scheduler's clock
 
     @property
     def host(self) -> str:

@@ -41,21 +41,13 @@ MOST_RELEASES = 3
 
 @dataclass(frozen=True, eq=False)
 class JobRequest:
-    """A job to be done.
+    """A job to be done."""
 
-    Args:
-        index: Its number.
-        name: For people.
-        parcel: Of the setup that does it.
-        job: Of the setup.
-        home: Jobs of one home go to one worker as long as it is there; None to any.
-    """
-
-    index: int
-    name: str
-    parcel: Parcel
-    job: object
-    home: int | None = None
+    index: int  # its number
+    name: str  # for people
+    parcel: Parcel  # of the setup that does it
+    job: object  # of the setup
+    home: int | None = None  # jobs of one home go to one worker as long as it is there; None to any
 
 
 class FailedError(OptimizerError):
@@ -70,29 +62,17 @@ class FailedError(OptimizerError):
 
 @dataclass(frozen=True, eq=False)
 class _Running:
-    """A job that is under way.
+    """A job that is under way."""
 
-    Args:
-        request: The job.
-        ticket: Of the call.
-        worker: That it is meant for; empty for any.
-        folder: In which its bars lie; empty where they were sent.
-        tries: How often in a row one worker lacked something.
-        moves: How often the worker that it was meant for ended.
-        releases: How often another client took it back.
-        lacking: The worker that lacked something last; empty before.
-        waits: How often its result did not come in time.
-    """
-
-    request: JobRequest
-    ticket: "Ticket[Any]"
-    worker: str
-    folder: str
-    tries: int = 0
-    moves: int = 0
-    releases: int = 0
-    lacking: str = ""
-    waits: int = 0
+    request: JobRequest  # the job
+    ticket: "Ticket[Any]"  # of the call
+    worker: str  # that it is meant for; empty for any
+    folder: str  # in which its bars lie; empty where they were sent
+    tries: int = 0  # how often in a row one worker lacked something
+    moves: int = 0  # how often the worker that it was meant for ended
+    releases: int = 0  # how often another client took it back
+    lacking: str = ""  # the worker that lacked something last; empty before
+    waits: int = 0  # how often its result did not come in time
 
 
 def run_jobs(

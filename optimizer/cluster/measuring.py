@@ -15,23 +15,15 @@ CALLS, SENT_BYTES = 9, 8_000_000
 
 @dataclass(frozen=True)
 class Measured:
-    """A worker, measured while the others rest.
+    """A worker, measured while the others rest."""
 
-    Args:
-        name: With its host.
-        made: Versions, bits, device and cores.
-        differs: In what its results would be others than those of this process; empty if fit.
-        share: Workers on its host.
-        latency_s: Of a call and its answer, the median of some.
-        bytes_per_s: Of what is sent there and back.
-    """
-
-    name: str
-    made: Made
+    name: str  # with its host
+    made: Made  # versions, bits, device and cores
+    # In what its results would be others than those of this process; empty if fit.
     differs: tuple[str, ...]
-    share: int
-    latency_s: float
-    bytes_per_s: float
+    share: int  # workers on its host
+    latency_s: float  # of a call and its answer, the median of some
+    bytes_per_s: float  # of what is sent there and back
 
 
 def measure_workers(cluster: Cluster) -> list[Measured]:

@@ -7,74 +7,46 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Work:
-    """One job for a worker, a pure function of what it names: anybody may do it, at any time.
+    """One job for a worker, a pure function of what it names: anybody may do it, at any time."""
 
-    Args:
-        index: Its number among the jobs that are asked for together.
-        setup: Digest of the setup that does the job, which workers keep.
-        job: Of the setup.
-        made_for: Digest of the versions and bits that a worker must have.
-        shares: Host to how many workers share it.
-        folder: Where large bars lie as files by digest; empty where there are none.
-        carried: Digest to bytes that a worker lacks.
-    """
-
-    index: int
-    setup: str
-    job: object
-    made_for: str
-    shares: Mapping[str, int] = field(default_factory=dict)
-    folder: str = ""
+    index: int  # its number among the jobs that are asked for together
+    setup: str  # digest of the setup that does the job, which workers keep
+    job: object  # of the setup
+    made_for: str  # digest of the versions and bits that a worker must have
+    shares: Mapping[str, int] = field(default_factory=dict)  # host to how many workers share it
+    folder: str = ""  # where large bars lie as files by digest; empty where there are none
+    # Digest to bytes that a worker lacks.
     carried: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """Result of a job.
+    """Result of a job."""
 
-    Args:
-        index: Of the work.
-        setup: Digest of the setup that did the job.
-        result: Of the job.
-        seconds: How long it took.
-    """
-
-    index: int
-    setup: str
-    result: object
-    seconds: float
+    index: int  # of the work
+    setup: str  # digest of the setup that did the job
+    result: object  # of the job
+    seconds: float  # how long it took
 
 
 @dataclass(frozen=True)
 class Lacks:
-    """The worker does not have what does the job.
+    """The worker does not have what does the job."""
 
-    Args:
-        digests: Of bars it does not have either; none before it has seen the setup.
-    """
-
+    # Of bars it does not have either; none before it has seen the setup.
     digests: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Made:
-    """Fingerprint of a process: versions, and the bits of a few known individuals.
+    """Fingerprint of a process: versions, and the bits of a few known individuals."""
 
-    Args:
-        versions: Name to version of all that decides bits.
-        bits: Hash of the engine's accumulators of some individuals on the sample.
-        device: Where that was computed.
-        host: Name of the machine.
-        cores: That the process may use.
-        seconds: How long it took.
-    """
-
-    versions: Mapping[str, str]
-    bits: str
-    device: str = ""
-    host: str = ""
-    cores: int = 1
-    seconds: float = 0.0
+    versions: Mapping[str, str]  # name to version of all that decides bits
+    bits: str  # hash of the engine's accumulators of some individuals on the sample
+    device: str = ""  # where that was computed
+    host: str = ""  # name of the machine
+    cores: int = 1  # that the process may use
+    seconds: float = 0.0  # how long it took
 
     @property
     def digest(self) -> str:

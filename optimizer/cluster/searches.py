@@ -20,13 +20,9 @@ from optimizer.run.task import Task
 
 @dataclass(frozen=True)
 class Searches:
-    """Makes whole searches, with the part of a host that is a worker's.
+    """Makes whole searches, with the part of a host that is a worker's."""
 
-    Args:
-        setup: What repeats the search.
-    """
-
-    setup: SearchSetup
+    setup: SearchSetup  # what repeats the search
 
     def on_host(self, share: int) -> Runner:
         """The same with as many cores and as much memory as `share` workers leave each other."""

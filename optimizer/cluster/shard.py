@@ -21,25 +21,15 @@ from strategy.model import Strategy
 
 @dataclass(frozen=True)
 class Shard:
-    """Some of the series of a search, to be evaluated by one worker.
+    """Some of the series of a search, to be evaluated by one worker."""
 
-    Args:
-        spec: The strategy.
-        series: [S] of them.
-        costs: As of the search.
-        device: To evaluate on; ``"auto"`` is a GPU where the worker has one.
-        threads: Cores to use at most; all of a worker's if None.
-        memory: For rows, of one host; half of what is free if None.
-        beside: Shards of one worker.
-    """
-
-    spec: Strategy
-    series: tuple[Bars, ...]
-    costs: Costs
-    device: str
-    threads: int | None
-    memory: int | None
-    beside: int
+    spec: Strategy  # the strategy
+    series: tuple[Bars, ...]  # [S] of them
+    costs: Costs  # as of the search
+    device: str  # to evaluate on; ``"auto"`` is a GPU where the worker has one
+    threads: int | None  # cores to use at most; all of a worker's if None
+    memory: int | None  # for rows, of one host; half of what is free if None
+    beside: int  # shards of one worker
 
     def on_host(self, share: int) -> "_Held":
         """An engine of it, on a host that `share` workers share."""
@@ -67,28 +57,18 @@ class _Held:
 
 @dataclass(frozen=True)
 class Began:
-    """Resources of a shard.
+    """Resources of a shard."""
 
-    Args:
-        device: Of its worker.
-        threads: Cores that it uses.
-        n_parts: In how many parts memory holds its series.
-    """
-
-    device: str
-    threads: int
-    n_parts: int
+    device: str  # of its worker
+    threads: int  # cores that it uses
+    n_parts: int  # in how many parts memory holds its series
 
 
 @dataclass(frozen=True, eq=False)
 class Begin:
-    """A question to a shard.
+    """A question to a shard."""
 
-    Args:
-        windows: [W] of its series; none for those that the engine has.
-    """
-
-    windows: tuple[Window, ...] = ()
+    windows: tuple[Window, ...] = ()  # [W] of its series; none for those that the engine has
 
     def of(self, engine: Engine) -> object:
         """Resources that it runs with."""

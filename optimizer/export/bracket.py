@@ -11,27 +11,16 @@ from strategy.nodes import Node
 
 @dataclass(frozen=True)
 class Phrases:
-    """Phrases of a platform for a bracket.
+    """Phrases of a platform for a bracket."""
 
-    Args:
-        places: Where stops and targets stand, by the type of their form.
-        either: The text of a long, or that of a short.
-        no_target: Where a target stands that is never reached.
-        no_trail: The gain from which on a stop follows that never does.
-        is_beyond: That a target lies on its side of the entry.
-        is_apart: That a trail has a distance.
-        true: What always holds.
-        also: One more condition.
-    """
-
-    places: Mapping[type, str]
-    either: str
-    no_target: str
-    no_trail: str
-    is_beyond: str
-    is_apart: str
-    true: str
-    also: str
+    places: Mapping[type, str]  # where stops and targets stand, by the type of their form
+    either: str  # the text of a long, or that of a short
+    no_target: str  # where a target stands that is never reached
+    no_trail: str  # the gain from which on a stop follows that never does
+    is_beyond: str  # that a target lies on its side of the entry
+    is_apart: str  # that a trail has a distance
+    true: str  # what always holds
+    also: str  # one more condition
 
 
 def format_bracket(strategy: Strategy, read: Callable[[Node], str], say: Phrases) -> dict[str, str]:

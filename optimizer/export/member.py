@@ -15,22 +15,15 @@ from strategy.rows import resolve_value
 class ExportedMember:
     """A member of a front, for one series.
 
-    Args:
-        title: Run and member, for people.
-        strategy: In words.
-        genes: Value of each gene by name.
-        costs: Of its trades.
-        bar_ns: Duration of a bar, nanoseconds.
-
     Raises:
         ConfigError: When it has an indicator of a person's own, whose code no other program has.
     """
 
-    title: str
-    strategy: Strategy
-    genes: Mapping[str, int | float]
-    costs: Costs
-    bar_ns: int
+    title: str  # run and member, for people
+    strategy: Strategy  # in words
+    genes: Mapping[str, int | float]  # value of each gene by name
+    costs: Costs  # of its trades
+    bar_ns: int  # duration of a bar, nanoseconds
 
     def __post_init__(self) -> None:
         if self.strategy.own:

@@ -63,39 +63,24 @@ class DataSpan(Payload):
 
 @dataclass(frozen=True)
 class ForecastRecord(Payload):
-    """How a forecast was made, and how good it was.
-
-    Args:
-        settings: Fields of `ForecastSettings`.
-        features: Each in the words of the language.
-        data: What it was fitted on.
-        bar_s: Seconds that a bar lasts.
-        known_from: When a number could be read.
-        code: SHA-256 of the text that decided it.
-        weights: SHA-256 of all trained weights; empty of a model that has none.
-        column: SHA-256 of symbols, times and numbers.
-        fitted: Digests of the different forecasts that were fitted on these bars, this included.
-        skill: Out of sample.
-        versions: Of the libraries.
-        is_simulated: Whether a program invented one of the markets.
-        digest: SHA-256 of all of that as it was written; empty where a version wrote none.
-    """
+    """How a forecast was made, and how good it was."""
 
     what: ClassVar[str] = "the forecast's record"
 
-    settings: Mapping[str, str | int | bool]
-    features: tuple[str, ...]
-    data: tuple[DataSpan, ...]
-    bar_s: float
-    known_from: str
-    code: str
-    weights: str
-    column: str
+    settings: Mapping[str, str | int | bool]  # fields of `ForecastSettings`
+    features: tuple[str, ...]  # each in the words of the language
+    data: tuple[DataSpan, ...]  # what it was fitted on
+    bar_s: float  # seconds that a bar lasts
+    known_from: str  # when a number could be read
+    code: str  # SHA-256 of the text that decided it
+    weights: str  # SHA-256 of all trained weights; empty of a model that has none
+    column: str  # SHA-256 of symbols, times and numbers
+    # Digests of the different forecasts that were fitted on these bars, this included.
     fitted: tuple[str, ...]
-    skill: Skill
-    versions: Mapping[str, str]
-    is_simulated: bool = False
-    digest: str = ""
+    skill: Skill  # out of sample
+    versions: Mapping[str, str]  # of the libraries
+    is_simulated: bool = False  # whether a program invented one of the markets
+    digest: str = ""  # SHA-256 of all of that as it was written; empty where a version wrote none
 
     @property
     def sentence(self) -> str:
@@ -118,19 +103,12 @@ class ForecastRecord(Payload):
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """A forecast with its record.
+    """A forecast with its record."""
 
-    Args:
-        known_at: [N] int64 nanoseconds UTC, ascending within a symbol.
-        values: [N], NaN where there is none.
-        symbols: [N].
-        record: How it was made.
-    """
-
-    known_at: Ints
-    values: Floats
-    symbols: tuple[str, ...] = field(repr=False)
-    record: ForecastRecord
+    known_at: Ints  # [N] int64 nanoseconds UTC, ascending within a symbol
+    values: Floats  # [N], NaN where there is none
+    symbols: tuple[str, ...] = field(repr=False)  # [N]
+    record: ForecastRecord  # how it was made
 
     def __repr__(self) -> str:
         settings, rows = self.record.settings, len(self.values)

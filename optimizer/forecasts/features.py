@@ -49,31 +49,18 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Bars of all series, those of one series after those of the one before: R of them.
+    """Bars of all series, those of one series after those of the one before: R of them."""
 
-    Args:
-        features: [R, F], NaN where unknown.
-        target: [R], NaN where it is not over at the last bar, or unknown.
-        opens_ns: [R], when a bar opens.
-        done_ns: [R], when its target is known; `NEVER` where that is after the last bar.
-        moment: [R], which of the distinct times of all series a bar opens at.
-        is_ready: [R], whether all features of its window are known.
-        moments_ns: [U], these times, ascending.
-        bar_ns: Duration of a bar.
-        lengths: Bars of each series.
-        names: What each feature is, in the words of the language.
-    """
-
-    features: Floats
-    target: Floats
-    opens_ns: Ints
-    done_ns: Ints
-    moment: Ints
-    is_ready: Flags
-    moments_ns: Ints
-    bar_ns: int
-    lengths: tuple[int, ...]
-    names: tuple[str, ...]
+    features: Floats  # [R, F], NaN where unknown
+    target: Floats  # [R], NaN where it is not over at the last bar, or unknown
+    opens_ns: Ints  # [R], when a bar opens
+    done_ns: Ints  # [R], when its target is known; `NEVER` where that is after the last bar
+    moment: Ints  # [R], which of the distinct times of all series a bar opens at
+    is_ready: Flags  # [R], whether all features of its window are known
+    moments_ns: Ints  # [U], these times, ascending
+    bar_ns: int  # duration of a bar
+    lengths: tuple[int, ...]  # bars of each series
+    names: tuple[str, ...]  # what each feature is, in the words of the language
 
 
 def named_rows(text: str) -> tuple[Expression, ...]:

@@ -31,23 +31,14 @@ CODE = ("features.py", "fit.py", "plan.py", "ridge.py")
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Forecasts, and what they are judged against.
+    """Forecasts, and what they are judged against."""
 
-    Args:
-        samples: What was seen.
-        folds: All refits.
-        values: [R] forecasts, NaN where there is none.
-        means: [R], the mean of the targets that each refit trained on.
-        lines: [R], what the ridge forecasts.
-        weights: SHA-256 of all trained weights, fold after fold, seed after seed; empty without.
-    """
-
-    samples: Samples
-    folds: tuple[Fold, ...]
-    values: Floats
-    means: Floats
-    lines: Floats
-    weights: str
+    samples: Samples  # what was seen
+    folds: tuple[Fold, ...]  # all refits
+    values: Floats  # [R] forecasts, NaN where there is none
+    means: Floats  # [R], the mean of the targets that each refit trained on
+    lines: Floats  # [R], what the ridge forecasts
+    weights: str  # SHA-256 of all trained weights, fold after fold, seed after seed; empty without
 
 
 def fit(

@@ -21,27 +21,16 @@ CHECKED_SHARE = 5
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One refit.
+    """One refit."""
 
-    Args:
-        refit_ns: When.
-        trained: [N], rows whose features and targets are known in time.
-        fitted: [M], those of them that a network's steps draw from.
-        checked: [V], those that measure it, later than all targets of `fitted`.
-        asked: [Q], rows that are forecast.
-        centre: [F], mean of each feature over `trained`.
-        scale: [F], its standard deviation; 1 where it never changes.
-        target: Mean and standard deviation of targets over `trained`.
-    """
-
-    refit_ns: int
-    trained: Ints
-    fitted: Ints
-    checked: Ints
-    asked: Ints
-    centre: Floats
-    scale: Floats
-    target: tuple[float, float]
+    refit_ns: int  # when
+    trained: Ints  # [N], rows whose features and targets are known in time
+    fitted: Ints  # [M], those of them that a network's steps draw from
+    checked: Ints  # [V], those that measure it, later than all targets of `fitted`
+    asked: Ints  # [Q], rows that are forecast
+    centre: Floats  # [F], mean of each feature over `trained`
+    scale: Floats  # [F], its standard deviation; 1 where it never changes
+    target: tuple[float, float]  # mean and standard deviation of targets over `trained`
 
 
 def build_folds(samples: Samples, settings: ForecastSettings) -> tuple[Fold, ...]:

@@ -27,58 +27,37 @@ RIVALS = ("nothing", "the mean", "the ridge")
 
 @dataclass(frozen=True)
 class RivalGain(Payload):
-    """A forecast against another one.
+    """A forecast against another one."""
 
-    Args:
-        gain: Share of the other's mean squared error that it takes away; negative where worse,
-            None where that makes no error.
-        p: One-sided, of a gain at least as great if both were equally good.
-    """
-
+    # Share of the other's mean squared error that it takes away; negative where worse, None
+    # where that makes no error.
     gain: Number
-    p: Number
+    p: Number  # one-sided, of a gain at least as great if both were equally good
 
 
 @dataclass(frozen=True)
 class SkillFigures(Payload):
-    """Skill over some bars; None is undefined.
+    """Skill over some bars; None is undefined."""
 
-    Args:
-        bars: Forecasts that were judged.
-        against: By a name in `RIVALS`; the model itself is not among its rivals.
-        hits: Share of forecasts with the sign of what came, where both have one.
-        hits_error: Its standard error.
-        ups: Share of targets above 0 among those.
-        slope: Of targets on forecasts; 1 is calibrated.
-        slope_error: Its standard error, by Newey and West.
-        intercept: Of the same line.
-    """
-
-    bars: int
+    bars: int  # forecasts that were judged
+    # By a name in `RIVALS`; the model itself is not among its rivals.
     against: Mapping[str, RivalGain]
-    hits: Number
-    hits_error: Number
-    ups: Number
-    slope: Number
-    slope_error: Number
-    intercept: Number
+    hits: Number  # share of forecasts with the sign of what came, where both have one
+    hits_error: Number  # its standard error
+    ups: Number  # share of targets above 0 among those
+    slope: Number  # of targets on forecasts; 1 is calibrated
+    slope_error: Number  # its standard error, by Newey and West
+    intercept: Number  # of the same line
 
 
 @dataclass(frozen=True)
 class Skill(Payload):
-    """Skill in all and by refit.
+    """Skill in all and by refit."""
 
-    Args:
-        sentence: What to believe; "no skill" comes first where it is so.
-        has_skill: Whether it is better than nothing and than the mean.
-        whole: Over all bars.
-        folds: Refit and figures of each.
-    """
-
-    sentence: str
-    has_skill: bool
-    whole: SkillFigures
-    folds: tuple[tuple[str, SkillFigures], ...]
+    sentence: str  # what to believe; "no skill" comes first where it is so
+    has_skill: bool  # whether it is better than nothing and than the mean
+    whole: SkillFigures  # over all bars
+    folds: tuple[tuple[str, SkillFigures], ...]  # refit and figures of each
 
     def among(self, fits: int) -> "Skill":
         """The same figures, judged as one of so many forecasts that were fitted on these bars."""

@@ -62,19 +62,13 @@ _QUANTILE = re.compile(r"q([1-9][0-9]?)")
 
 @dataclass(frozen=True)
 class Constraint:
-    """A comparison of a metric with a number.
-
-    Args:
-        bound: The number, finite.
-        is_soft: Whether it may be missed; how far is then one more objective.
-        over: How windows are taken together, empty for the way of the run.
-    """
+    """A comparison of a metric with a number."""
 
     metric: str
     sign: str
-    bound: float
-    is_soft: bool = False
-    over: str = ""
+    bound: float  # the number, finite
+    is_soft: bool = False  # whether it may be missed; how far is then one more objective
+    over: str = ""  # how windows are taken together, empty for the way of the run
 
     @property
     def name(self) -> str:

@@ -23,17 +23,11 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhoods:
-    """Members with their neighbours along each axis.
+    """Members with their neighbours along each axis."""
 
-    Args:
-        genomes: [U, G], all that are needed, each once.
-        indices: [P, m] of a member and its neighbours among `genomes`.
-        is_counted: [P, m], False where a neighbour repeats another one or the member.
-    """
-
-    genomes: Floats
-    indices: Indices
-    is_counted: Flags
+    genomes: Floats  # [U, G], all that are needed, each once
+    indices: Indices  # [P, m] of a member and its neighbours among `genomes`
+    is_counted: Flags  # [P, m], False where a neighbour repeats another one or the member
 
     def worst_quarter(self, values: Floats, maximised: Sequence[bool]) -> Floats:
         """Value that the worst quarter of each neighbourhood reaches.

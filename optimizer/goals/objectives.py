@@ -47,19 +47,15 @@ _TEXT = re.compile(r"(?P<name>\w*)(?::(?P<direction>\w*))?(?:@(?P<over>\w*))?")
 class Objective:
     """One thing to strive for.
 
-    Args:
-        name: How people ask for it, such as ``sharpe`` or ``sharpe@worst``.
-        maximise: Whether more of it is better.
-        over: How windows are taken together, empty for the way of the run; or ``near``, that of
-            a member and its neighbours, whose windows are taken together the way of the run.
-
     Raises:
         ConfigError: When there is no such metric.
     """
 
-    name: str
+    name: str  # how people ask for it, such as ``sharpe`` or ``sharpe@worst``
     metric: str
-    maximise: bool
+    maximise: bool  # whether more of it is better
+    # How windows are taken together, empty for the way of the run; or ``near``, that of a
+    # member and its neighbours, whose windows are taken together the way of the run.
     over: str = ""
 
     @property
@@ -107,21 +103,17 @@ OBJECTIVES = {
 class Goals:
     """The objectives of a run and its constraints.
 
-    Args:
-        objectives: At least one, no two the same.
-        min_trades: Individuals with fewer trades are infeasible, at least 0.
-        constraints: What must hold beside it. Breaking a hard one is infeasible; soft ones add one
-            objective, `MISSED`, the mean of how far each is missed, 0 where all hold.
-        over: How the windows of a metric are taken together where it names no other way, trades
-            included; unless pooled, a metric that is undefined in one window is undefined.
-
     Raises:
         ConfigError: When objectives are missing or repeat, or `min_trades` is negative.
     """
 
-    objectives: tuple[Objective, ...]
-    min_trades: int = 30
+    objectives: tuple[Objective, ...]  # at least one, no two the same
+    min_trades: int = 30  # individuals with fewer trades are infeasible, at least 0
+    # What must hold beside it. Breaking a hard one is infeasible; soft ones add one
+    # objective, `MISSED`, the mean of how far each is missed, 0 where all hold.
     constraints: tuple[Constraint, ...] = ()
+    # How the windows of a metric are taken together where it names no other way, trades
+    # included; unless pooled, a metric that is undefined in one window is undefined.
     over: str = POOLED
 
     def __post_init__(self) -> None:

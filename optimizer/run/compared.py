@@ -33,39 +33,31 @@ NOT_RECORDED = "a version recorded one of them that did not say all that decides
 
 @dataclass(frozen=True)
 class RunComparison:
-    """One run beside others.
-
-    Args:
-        generations: Recorded, the initial one not included.
-        best: Best value of each objective in it, in the sign that people know; empty without one.
-        hypervolume: Volume that its front dominates, as a share of that of all fronts; None
-            where some run measured something else, on other bars or at other costs.
-        beaten: For each run, the share of that one's front that a member of this one dominates;
-            empty as well then.
-        shared: For each run, how many genomes both fronts have.
-        differs: All that decides results and is not as in the first run, a line each.
-        limits: All that decides the last generation and is not as in the first run, a line each.
-        is_comparable: Whether it was asked for the same as the first run but for seed and limits,
-            so that their fronts answer the same question.
-        data: Symbol and duration of a bar.
-        is_measured_alike: Whether its values and those of the first run are of the same bars, at
-            the same costs.
-    """
+    """One run beside others."""
 
     run: str
     status: str
-    generations: int
+    generations: int  # recorded, the initial one not included
     evaluated: int
     seconds: float
     front: int
+    # Best value of each objective in it, in the sign that people know; empty without one.
     best: tuple[float, ...]
+    # Volume that its front dominates, as a share of that of all fronts; None where some run
+    # measured something else, on other bars or at other costs.
     hypervolume: float | None
+    # For each run, the share of that one's front that a member of this one dominates; empty
+    # as well then.
     beaten: tuple[float, ...]
-    shared: tuple[int, ...]
-    differs: tuple[str, ...]
+    shared: tuple[int, ...]  # for each run, how many genomes both fronts have
+    differs: tuple[str, ...]  # all that decides results and is not as in the first run, a line each
+    # All that decides the last generation and is not as in the first run, a line each.
     limits: tuple[str, ...]
+    # Whether it was asked for the same as the first run but for seed and limits, so that
+    # their fronts answer the same question.
     is_comparable: bool
-    data: str
+    data: str  # symbol and duration of a bar
+    # Whether its values and those of the first run are of the same bars, at the same costs.
     is_measured_alike: bool
 
 

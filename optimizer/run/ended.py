@@ -15,21 +15,13 @@ from optimizer.store.rows import count_rejected
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """End of a search.
+    """End of a search."""
 
-    Args:
-        last: Its last generation.
-        front: Polished, its members by their numbers.
-        polished: Individuals that were tried to polish it.
-        stopped_by: Reason of its end, as in `RunResult`.
-        regret: As in `RunResult`.
-    """
-
-    last: Generation
-    front: Population
-    polished: int
-    stopped_by: str
-    regret: Regret | None
+    last: Generation  # its last generation
+    front: Population  # polished, its members by their numbers
+    polished: int  # individuals that were tried to polish it
+    stopped_by: str  # reason of its end, as in `RunResult`
+    regret: Regret | None  # as in `RunResult`
 
 
 def describe_result(

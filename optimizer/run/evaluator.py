@@ -14,14 +14,10 @@ from optimizer.search.generation import Floats
 
 @dataclass(frozen=True)
 class TaskEvaluator:
-    """Evaluates the individuals of a task, and replays them where the bars are.
+    """Evaluates the individuals of a task, and replays them where the bars are."""
 
-    Args:
-        problem: The search's view of an engine of the windows to search on.
-        certify: Replays individuals [N, G]; as `engine.replay.certificate.certify`.
-    """
-
-    problem: EngineProblem
+    problem: EngineProblem  # the search's view of an engine of the windows to search on
+    # Replays individuals [N, G]; as `engine.replay.certificate.certify`.
     certify: Callable[[Floats], Certificate]
 
 

@@ -24,20 +24,13 @@ KIND = (
 
 @dataclass(frozen=True)
 class MarketFrame:
-    """A frame of one market.
+    """A frame of one market."""
 
-    Args:
-        frame: Rows as they were passed.
-        name: How messages call it, such as ``bars['AAA']``.
-        symbol: Of the market; empty where none was named.
-        notes: A line for each assumption that was made so far.
-        code: What makes the frame of what was passed, for messages that say what to pass.
-    """
-
-    frame: pd.DataFrame
-    name: str = "bars"
-    symbol: str = ""
-    notes: tuple[str, ...] = ()
+    frame: pd.DataFrame  # rows as they were passed
+    name: str = "bars"  # how messages call it, such as ``bars['AAA']``
+    symbol: str = ""  # of the market; empty where none was named
+    notes: tuple[str, ...] = ()  # a line for each assumption that was made so far
+    # What makes the frame of what was passed, for messages that say what to pass.
     code: str = "frame"
 
 

@@ -48,24 +48,17 @@ KeyPath = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Identity:
-    """All that decides the results of a run, in parts that JSON can hold.
+    """All that decides the results of a run, in parts that JSON can hold."""
 
-    Args:
-        settings: Knobs of the search, by value; the seed is one of them.
-        goals: Objectives with what they measure and whether more is better, and constraints.
-        strategy: With its bounds, as `Strategy.described`.
-        data_hash: Of all series, as `engine.certificate.data_hash`.
-        windows: Each with its series, first bar, the bar after the last, and its role.
-        warm_start: Hash of the genomes that the search begins with; None without any.
-    """
-
-    settings: Mapping[str, object]
+    settings: Mapping[str, object]  # knobs of the search, by value; the seed is one of them
     costs: Mapping[str, object]
+    # Objectives with what they measure and whether more is better, and constraints.
     goals: Mapping[str, object]
-    strategy: Mapping[str, object]
-    data_hash: str
+    strategy: Mapping[str, object]  # with its bounds, as `Strategy.described`
+    data_hash: str  # of all series, as `engine.certificate.data_hash`
+    # Each with its series, first bar, the bar after the last, and its role.
     windows: Sequence[Mapping[str, object]]
-    warm_start: str | None
+    warm_start: str | None  # hash of the genomes that the search begins with; None without any
     engine_version: int
     search_version: int
 

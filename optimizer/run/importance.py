@@ -43,21 +43,13 @@ METHOD = (
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """Shares of the variance of one objective.
+    """Shares of the variance of one objective."""
 
-    Args:
-        trials: That count.
-        alone: [G], of each gene by itself.
-        beyond: [G], of each gene beyond what all others explain.
-        together: Of all genes in a sum; the rest is their interplay.
-        noise: What chance reaches in `alone` and in `beyond`.
-    """
-
-    trials: int
-    alone: Floats
-    beyond: Floats
-    together: float
-    noise: tuple[float, float]
+    trials: int  # that count
+    alone: Floats  # [G], of each gene by itself
+    beyond: Floats  # [G], of each gene beyond what all others explain
+    together: float  # of all genes in a sum; the rest is their interplay
+    noise: tuple[float, float]  # what chance reaches in `alone` and in `beyond`
 
 
 def measure_run_importance(store: RunStore) -> dict[str, Importance]:

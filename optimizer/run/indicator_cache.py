@@ -62,12 +62,9 @@ class RowCache:
     """Rows that took long to compute, kept from run to run; any number of processes share it.
 
     Each indicator has a folder, and in it one for each series that it was asked about.
-
-    Args:
-        root: Made when the first row is kept.
     """
 
-    root: Path
+    root: Path  # made when the first row is kept
     _used: set[Path] = field(default_factory=set)
     _left: float = 0.0
     """Bytes to write before the size of all is taken again; below 0 where there is no room."""

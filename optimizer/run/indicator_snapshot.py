@@ -40,19 +40,13 @@ _WARNED: set[Path] = set()
 
 @dataclass(frozen=True)
 class RowRecord:
-    """A row that a run recorded.
+    """A row that a run recorded."""
 
-    Args:
-        name: After the series, the indicator's text and libraries, and its parameters.
-        call: For people.
-        sha256: Of its float64, hexadecimal.
-        is_whole: Whether a file has its bytes; else the digest alone was recorded.
-    """
-
+    # After the series, the indicator's text and libraries, and its parameters.
     name: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-    call: str
-    sha256: str
-    is_whole: bool
+    call: str  # for people
+    sha256: str  # of its float64, hexadecimal
+    is_whole: bool  # whether a file has its bytes; else the digest alone was recorded
 
 
 @dataclass(frozen=True)
@@ -66,15 +60,10 @@ class RowList(Payload):
 
 @dataclass(frozen=True)
 class RecordedRows:
-    """Rows of own indicators as a run recorded them, for replays on any machine.
+    """Rows of own indicators as a run recorded them, for replays on any machine."""
 
-    Args:
-        run: Its folder.
-        rows: By name.
-    """
-
-    run: Path
-    rows: Mapping[str, RowRecord]
+    run: Path  # its folder
+    rows: Mapping[str, RowRecord]  # by name
 
     def get(self, indicator: OwnIndicator, series: Series, values: Sequence[int]) -> Floats:
         """The row [T] as it was recorded, else as this machine computes it, with a warning."""

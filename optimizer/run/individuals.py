@@ -74,14 +74,10 @@ def describe_individuals(
 
 @dataclass(frozen=True)
 class WindowsAccount:
-    """The account of some windows of a task.
-
-    Args:
-        indices: Of these windows among all.
-    """
+    """The account of some windows of a task."""
 
     account: Account
-    indices: tuple[int, ...]
+    indices: tuple[int, ...]  # of these windows among all
 
 
 def build_account(task: Task, indices: Sequence[int]) -> WindowsAccount:

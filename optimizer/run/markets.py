@@ -51,17 +51,14 @@ MOST_NAMED = 5
 class Markets:
     """Series and the windows that cut them.
 
-    Args:
-        series: [S]; those with one symbol from one source are parts of one market.
-        all_windows: [W], any number of each series, in the order in which every result lists them.
-            What is held out comes after all that is searched on in its series.
-
     Raises:
         ConfigError: When a series has no window to search on, or the search would see bars that
             are held out.
     """
 
-    series: tuple[Bars, ...]
+    series: tuple[Bars, ...]  # [S]; those with one symbol from one source are parts of one market
+    # [W], any number of each series, in the order in which every result lists them. What is
+    # held out comes after all that is searched on in its series.
     all_windows: tuple[Window, ...]
 
     def __post_init__(self) -> None:

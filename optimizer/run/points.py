@@ -26,34 +26,21 @@ MOST_VALUES = 40
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Candidates, and what each reaches on the bars that were searched.
+    """Candidates, and what each reaches on the bars that were searched."""
 
-    Args:
-        genomes: [N, G].
-        values: [N, M], named by `METRICS`; NaN where undefined.
-        failures: [N], why one is infeasible; empty where it is feasible.
-    """
-
-    genomes: Floats
-    values: Floats
-    failures: tuple[str, ...]
+    genomes: Floats  # [N, G]
+    values: Floats  # [N, M], named by `METRICS`; NaN where undefined
+    failures: tuple[str, ...]  # [N], why one is infeasible; empty where it is feasible
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A metric over two genes.
+    """A metric over two genes."""
 
-    Args:
-        x: [X] values of the gene that runs from left to right, rising.
-        y: [Y] values of the other one.
-        values: [Y, X]; NaN where there is no candidate, or none with that metric.
-        counts: [Y, X], candidates in each cell.
-    """
-
-    x: Floats
-    y: Floats
-    values: Floats
-    counts: npt.NDArray[np.int64]
+    x: Floats  # [X] values of the gene that runs from left to right, rising
+    y: Floats  # [Y] values of the other one
+    values: Floats  # [Y, X]; NaN where there is no candidate, or none with that metric
+    counts: npt.NDArray[np.int64]  # [Y, X], candidates in each cell
 
 
 def find_points(store: RunStore, task: Task, most: int | None = None) -> Floats:

@@ -93,39 +93,24 @@ class Trials:
 
 
 class JustSearched(NamedTuple):
-    """Remains of a search that has just ended in this process, for a judge.
+    """Remains of a search that has just ended in this process, for a judge."""
 
-    Args:
-        trials: None where they were not kept.
-        engine: That evaluated them; its rows are there.
-    """
-
-    trials: Trials | None = None
-    engine: Evaluator | None = None
+    trials: Trials | None = None  # None where they were not kept
+    engine: Evaluator | None = None  # that evaluated them; its rows are there
 
 
 class Question(NamedTuple):
-    """What a search asks of an engine.
+    """What a search asks of an engine."""
 
-    Args:
-        genomes: [P, G], P at least 1.
-        pools: Whether all windows as one account are wanted too.
-    """
-
-    genomes: Floats
-    pools: bool
+    genomes: Floats  # [P, G], P at least 1
+    pools: bool  # whether all windows as one account are wanted too
 
 
 class Answer(NamedTuple):
-    """What an engine answers.
+    """What an engine answers."""
 
-    Args:
-        accumulators: [P, W, A].
-        account: [P, A] of all windows as one account, where it is wanted.
-    """
-
-    accumulators: Floats
-    account: Floats | None
+    accumulators: Floats  # [P, W, A]
+    account: Floats | None  # [P, A] of all windows as one account, where it is wanted
 
 
 Result = TypeVar("Result")

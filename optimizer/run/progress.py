@@ -12,30 +12,20 @@ from optimizer.search.generation import Generation
 
 @dataclass(frozen=True)
 class Progress:
-    """How a search stands after a generation.
-
-    Args:
-        generations: Number of the last one planned.
-        feasible: Share of the survivors that are feasible.
-        evaluated: Individuals sent to the engine so far, by this process.
-        hypervolume: Volume that the best compromises so far dominate, as in `Generation`.
-        best: Best value of each objective in the front, in its natural sign; NaN without one.
-        rejected: Failure to how many of this generation's newcomers had it.
-        seconds: Since the search began in this process.
-        individual_bars_per_s: Its rate; NaN before there is one.
-    """
+    """How a search stands after a generation."""
 
     generation: int
-    generations: int
+    generations: int  # number of the last one planned
     individuals: int
-    evaluated: int
-    feasible: float
+    evaluated: int  # individuals sent to the engine so far, by this process
+    feasible: float  # share of the survivors that are feasible
     front: int
-    hypervolume: float
+    hypervolume: float  # volume that the best compromises so far dominate, as in `Generation`
+    # Best value of each objective in the front, in its natural sign; NaN without one.
     best: tuple[float, ...]
-    rejected: Mapping[str, int]
-    seconds: float
-    individual_bars_per_s: float = math.nan
+    rejected: Mapping[str, int]  # failure to how many of this generation's newcomers had it
+    seconds: float  # since the search began in this process
+    individual_bars_per_s: float = math.nan  # its rate; NaN before there is one
     seconds_per_generation: float = math.nan
 
     @property

@@ -31,18 +31,13 @@ from strategy.source_location import StrategySource
 
 @dataclass(frozen=True)
 class StrategyFile(StrategySource, Payload):
-    """The file that a strategy came from, as it was when a run began.
-
-    Args:
-        summary: Of the strategy.
-        folder: From which the run began; former versions do not say.
-    """
+    """The file that a strategy came from, as it was when a run began."""
 
     what: ClassVar[str] = "the strategy's file"
     is_exact: ClassVar[bool] = True
 
-    summary: str = ""
-    folder: str = ""
+    summary: str = ""  # of the strategy
+    folder: str = ""  # from which the run began; former versions do not say
 
     @property
     def place(self) -> Path | None:

@@ -22,18 +22,12 @@ from optimizer.search.stopping import stop_reason
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """Outcome of a search.
+    """Outcome of a search."""
 
-    Args:
-        front: Its members, by their numbers.
-        last: The last generation.
-        evaluated: Individuals that it judged, polish included.
-        trials: All of them, each once; None where they do not fit memory or were not asked for.
-    """
-
-    front: Population
-    last: Generation
-    evaluated: int
+    front: Population  # its members, by their numbers
+    last: Generation  # the last generation
+    evaluated: int  # individuals that it judged, polish included
+    # All of them, each once; None where they do not fit memory or were not asked for.
     trials: Trials | None
 
 

@@ -33,14 +33,10 @@ Columns = dict[str, list[object]]
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """Individuals as the run recorded them, each once.
+    """Individuals as the run recorded them, each once."""
 
-    Args:
-        population: N of them, in the order in which they were first recorded.
-        born: [N] int64, the first recorded generation that each is in.
-    """
-
-    population: Population
+    population: Population  # N of them, in the order in which they were first recorded
+    # [N] int64, the first recorded generation that each is in.
     born: np.ndarray[tuple[int], np.dtype[np.int64]]
 
 

@@ -58,20 +58,14 @@ WARM_START_NOTE = (
 
 @dataclass(frozen=True)
 class Task:
-    """Markets, strategy, costs and goals that belong together.
-
-    Args:
-        markets: Series, windows to search on, and windows that are held out.
-        spec: The strategy, scaled to the bars and with the bounds that were asked for.
-        remarks: Further notes, a line each.
-    """
+    """Markets, strategy, costs and goals that belong together."""
 
     config: RunConfig
-    markets: Markets
-    spec: Strategy
+    markets: Markets  # series, windows to search on, and windows that are held out
+    spec: Strategy  # the strategy, scaled to the bars and with the bounds that were asked for
     costs: Costs
     goals: Goals
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # further notes, a line each
 
     def device(self, name: str | None = None, done: int = -1) -> Device:
         """The device that a search after generation `done` runs on; the configuration's if None."""

@@ -21,15 +21,10 @@ from strategy.errors import GeneError
 
 @dataclass(frozen=True)
 class WarmStart:
-    """Individuals for a search to begin with.
+    """Individuals for a search to begin with."""
 
-    Args:
-        genomes: [N, G], legal and within the bounds, N at least 1.
-        repaired: How many of them were moved to be so.
-    """
-
-    genomes: Floats
-    repaired: int = 0
+    genomes: Floats  # [N, G], legal and within the bounds, N at least 1
+    repaired: int = 0  # how many of them were moved to be so
 
     def notes(self, population: int) -> tuple[str, ...]:
         """Notes for people: how many were moved, and how many the population has no room for."""

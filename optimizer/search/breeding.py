@@ -57,19 +57,12 @@ IMMIGRANT_ROUNDS = 4
 
 @dataclass(frozen=True)
 class Brood:
-    """Newcomers before they are judged.
+    """Newcomers before they are judged."""
 
-    Args:
-        genomes: [P, G].
-        lineage: [P, 4], columns `LINEAGE`; serials are still unknown.
-        is_repaired: [P], whose genes broke a constraint when they were drawn.
-        island: [P], where they were born.
-    """
-
-    genomes: Floats
-    lineage: Serials
-    is_repaired: Bools
-    island: Indices
+    genomes: Floats  # [P, G]
+    lineage: Serials  # [P, 4], columns `LINEAGE`; serials are still unknown
+    is_repaired: Bools  # [P], whose genes broke a constraint when they were drawn
+    island: Indices  # [P], where they were born
 
     def __len__(self) -> int:
         return len(self.genomes)
@@ -144,21 +137,13 @@ def generate_offspring(
 
 @dataclass(frozen=True)
 class BreedingPlan:
-    """How a generation is bred.
+    """How a generation is bred."""
 
-    Args:
-        counts: [I], children of each island.
-        rates: [K], share of each operator in `ADAPTED`; their sum is 1.
-        elite: Chance of a parent to come from the archive.
-        immigrants: Share of the newcomers from anywhere.
-        rankings: Of each island's parents; empty when they are not known.
-    """
-
-    counts: tuple[int, ...]
-    rates: tuple[float, ...]
-    elite: float
-    immigrants: float
-    rankings: tuple[Ranking, ...] = ()
+    counts: tuple[int, ...]  # [I], children of each island
+    rates: tuple[float, ...]  # [K], share of each operator in `ADAPTED`; their sum is 1
+    elite: float  # chance of a parent to come from the archive
+    immigrants: float  # share of the newcomers from anywhere
+    rankings: tuple[Ranking, ...] = ()  # of each island's parents; empty when they are not known
 
 
 def compute_rates(credits: Sequence[float]) -> tuple[float, ...]:

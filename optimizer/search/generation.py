@@ -36,38 +36,25 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Objectives and violations of a population, as the engine measured them.
+    """Objectives and violations of a population, as the engine measured them."""
 
-    Args:
-        objectives: [P, O], all to be minimised; a row is NaN where `violations` is not 0.
-        violations: [P], 0 for a feasible individual, else how far from feasible it is (> 0).
-        failures: [P] int16, 0 for a feasible individual, else a code into the problem's
-            `failure_names`.
-    """
-
-    objectives: Floats
-    violations: Floats
+    objectives: Floats  # [P, O], all to be minimised; a row is NaN where `violations` is not 0
+    violations: Floats  # [P], 0 for a feasible individual, else how far from feasible it is (> 0)
+    # [P] int16, 0 for a feasible individual, else a code into the problem's `failure_names`.
     failures: Codes
 
 
 @dataclass(frozen=True)
 class Population:
-    """Individuals with what is known of them, in the order of survival (best first).
+    """Individuals with what is known of them, in the order of survival (best first)."""
 
-    Args:
-        genomes: [P, G].
-        objectives: [P, O], as in `Evaluation`.
-        violations: [P], as in `Evaluation`.
-        failures: [P], as in `Evaluation`.
-        lineage: [P, 4] int64, columns `LINEAGE`: the individual's number in the order of
-            evaluation, from 0 on, those of its parents, and its operator's code in `OPERATORS`.
-            `UNKNOWN` throughout when left out.
-    """
-
-    genomes: Floats
-    objectives: Floats
-    violations: Floats
-    failures: Codes
+    genomes: Floats  # [P, G]
+    objectives: Floats  # [P, O], as in `Evaluation`
+    violations: Floats  # [P], as in `Evaluation`
+    failures: Codes  # [P], as in `Evaluation`
+    # [P, 4] int64, columns `LINEAGE`: the individual's number in the order of evaluation,
+    # from 0 on, those of its parents, and its operator's code in `OPERATORS`. `UNKNOWN`
+    # throughout when left out.
     lineage: Serials = field(default_factory=lambda: np.empty((0, len(LINEAGE)), dtype=np.int64))
 
     def __post_init__(self) -> None:
@@ -108,49 +95,32 @@ def empty_population(n_genes: int, n_objectives: int) -> Population:
 
 @dataclass(frozen=True)
 class Generation:
-    """One step of a search, complete enough to go on from.
+    """One step of a search, complete enough to go on from."""
 
-    Args:
-        number: 0 for the initial population.
-        population: The survivors.
-        evaluated: Individuals that were sent to the engine in this generation.
-        seconds: Wall time of this generation.
-        repaired: Individuals whose genes broke a constraint and were repaired.
-        rejected: Name of a failure to how many of the evaluated individuals had it.
-        archive: The best compromises of all generations so far, as the search keeps them.
-        memory: [S], what else the search has to know to go on; its own affair.
-        hypervolume: Volume that the archive dominates, in units of the box that the first feasible
-            individuals span, so that it may grow beyond 1; 0 before there is one.
-    """
-
-    number: int
-    population: Population
-    evaluated: int
-    seconds: float
-    repaired: int
-    rejected: Mapping[str, int]
+    number: int  # 0 for the initial population
+    population: Population  # the survivors
+    evaluated: int  # individuals that were sent to the engine in this generation
+    seconds: float  # wall time of this generation
+    repaired: int  # individuals whose genes broke a constraint and were repaired
+    rejected: Mapping[str, int]  # name of a failure to how many of the evaluated individuals had it
+    # The best compromises of all generations so far, as the search keeps them.
     archive: Population = field(default_factory=lambda: empty_population(0, 0))
+    # [S], what else the search has to know to go on; its own affair.
     memory: Floats = field(default_factory=lambda: np.empty(0))
+    # Volume that the archive dominates, in units of the box that the first feasible
+    # individuals span, so that it may grow beyond 1; 0 before there is one.
     hypervolume: float = 0.0
 
 
 @dataclass(frozen=True)
 class Regret:
-    """How much of a grid's true front a genetic search found.
+    """How much of a grid's true front a genetic search found."""
 
-    Args:
-        points: Of the grid.
-        front: Members of the true front.
-        evaluated: Different points that the genetic search judged.
-        found: Members of the true front that it found, one for each combination of objectives.
-        share: Share of the true front's hypervolume that it found, 0 to 1.
-    """
-
-    points: int
-    front: int
-    evaluated: int
-    found: int
-    share: float
+    points: int  # of the grid
+    front: int  # members of the true front
+    evaluated: int  # different points that the genetic search judged
+    found: int  # members of the true front that it found, one for each combination of objectives
+    share: float  # share of the true front's hypervolume that it found, 0 to 1
 
 
 def final_front(generation: Generation) -> Population:

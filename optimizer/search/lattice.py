@@ -57,15 +57,12 @@ OFF_GRID = "breaks_a_constraint"
 class Lattice:
     """A grid over the genes of a strategy.
 
-    Args:
-        layout: Genes, bounds and constraints.
-        values: [G], the values of each gene in rising order; one value for a gene that stays.
-
     Raises:
         ConfigError: When the grid has more than `MOST_POINTS` points.
     """
 
-    layout: GenomeLayout
+    layout: GenomeLayout  # genes, bounds and constraints
+    # [G], the values of each gene in rising order; one value for a gene that stays.
     values: tuple[Floats, ...]
 
     def __post_init__(self) -> None:

@@ -16,27 +16,16 @@ MOST_COUNTED = 2**53
 
 @dataclass(frozen=True)
 class Memory:
-    """State of a search, beside population and archive, to go on with the same bits.
+    """State of a search, beside population and archive, to go on with the same bits."""
 
-    Args:
-        evaluated: Individuals judged so far.
-        best: Hypervolume when it last grew.
-        grown_at: Generation in which it last grew by more than a trifle.
-        stirred_at: Generation in which stagnation was last answered.
-        sizes: [I], individuals of each island, in the order of the population.
-        credits: [K], how well each operator did lately, 0 to 1.
-        low: [O], best corner of the box of the hypervolume; NaN before there is one.
-        high: [O], its worst corner.
-    """
-
-    evaluated: int
-    best: float
-    grown_at: int
-    stirred_at: int
-    sizes: tuple[int, ...]
-    credits: tuple[float, ...]
-    low: Floats
-    high: Floats
+    evaluated: int  # individuals judged so far
+    best: float  # hypervolume when it last grew
+    grown_at: int  # generation in which it last grew by more than a trifle
+    stirred_at: int  # generation in which stagnation was last answered
+    sizes: tuple[int, ...]  # [I], individuals of each island, in the order of the population
+    credits: tuple[float, ...]  # [K], how well each operator did lately, 0 to 1
+    low: Floats  # [O], best corner of the box of the hypervolume; NaN before there is one
+    high: Floats  # [O], its worst corner
 
     @property
     def has_box(self) -> bool:

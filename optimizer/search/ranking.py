@@ -29,18 +29,15 @@ MANY = 1024
 
 @dataclass(frozen=True)
 class Ranking:
-    """Where each individual of a population stands; smaller ranks and wider crowding are better.
+    """Where each individual of a population stands; smaller ranks and wider crowding are better."""
 
-    Args:
-        ranks: [P], number of the non-dominated front, 0 the best; infeasible individuals continue
-            the count after the last front, equal violations sharing a rank.
-        crowding: [P], distance to the neighbours in the same front, infinite at its ends; 0 for
-            infeasible individuals.
-        is_copy: [P], has the objectives of an earlier feasible individual; none has when left out.
-    """
-
+    # [P], number of the non-dominated front, 0 the best; infeasible individuals continue the
+    # count after the last front, equal violations sharing a rank.
     ranks: Indices
+    # [P], distance to the neighbours in the same front, infinite at its ends; 0 for
+    # infeasible individuals.
     crowding: Floats
+    # [P], has the objectives of an earlier feasible individual; none has when left out.
     is_copy: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
     def order(self) -> Indices:

@@ -22,21 +22,13 @@ TRIFLE = 2.0**-12
 
 @dataclass(frozen=True)
 class State:
-    """State of a search between two generations.
+    """State of a search between two generations."""
 
-    Args:
-        population: The survivors, of one island after the other.
-        archive: The best compromises so far.
-        memory: What must be known beside them.
-        hypervolume: Of the archive, 0 before it can be measured.
-        rankings: Of each island's members, where they are known.
-    """
-
-    population: Population
-    archive: Population
-    memory: Memory
-    hypervolume: float = 0.0
-    rankings: tuple[Ranking, ...] = ()
+    population: Population  # the survivors, of one island after the other
+    archive: Population  # the best compromises so far
+    memory: Memory  # what must be known beside them
+    hypervolume: float = 0.0  # of the archive, 0 before it can be measured
+    rankings: tuple[Ranking, ...] = ()  # of each island's members, where they are known
 
     def islands(self) -> list[Population]:
         """The population of each island."""

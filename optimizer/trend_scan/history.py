@@ -37,37 +37,24 @@ LastClass = tuple[str, int]
 
 @dataclass(frozen=True)
 class Memo:
-    """Last classes of a series, as a file holds them.
+    """Last classes of a series, as a file holds them."""
 
-    Args:
-        key: The file's name, which the parameters and the series decide.
-        bars: How many were seen.
-        closes: SHA-256 of their closes, hexadecimal.
-        last_ns: When the last of them opens, nanoseconds UTC.
-        told: Thresholds to the class last given by them, the newest last.
-    """
-
-    key: str
-    bars: int = 0
-    closes: str = hashlib.sha256().hexdigest()
-    last_ns: int = -(2**63)
+    key: str  # the file's name, which the parameters and the series decide
+    bars: int = 0  # how many were seen
+    closes: str = hashlib.sha256().hexdigest()  # SHA-256 of their closes, hexadecimal
+    last_ns: int = -(2**63)  # when the last of them opens, nanoseconds UTC
+    # Thresholds to the class last given by them, the newest last.
     told: Mapping[str, LastClass] = field(default_factory=dict)
 
 
 class Recalled(NamedTuple):
-    """History of one symbol.
-
-    Args:
-        closes: SHA-256 of its closes, hexadecimal.
-        memo: Of earlier scans.
-        last_class: Class last given to it by the same thresholds, and when; or None.
-    """
+    """History of one symbol."""
 
     name: str
     bars: Bars
-    closes: str
-    memo: Memo
-    last_class: LastClass | None
+    closes: str  # SHA-256 of its closes, hexadecimal
+    memo: Memo  # of earlier scans
+    last_class: LastClass | None  # class last given to it by the same thresholds, and when; or None
 
     @property
     def is_past(self) -> bool:

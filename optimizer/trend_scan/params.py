@@ -17,12 +17,6 @@ HIGH, LOW = 0.1, -0.1
 class ScanParams:
     """Parameters of the trend, and thresholds of its classes.
 
-    Args:
-        settings: Parameters of the indicator by name; those that are not named have its defaults.
-        high: A trend above it is long.
-        low: A trend below it is short; at most `high`.
-        is_script: Whether it is the trend as the script of its author has it.
-
     Raises:
         ConfigError: When a parameter is unknown or not legal, or thresholds are not in order.
 
@@ -30,10 +24,11 @@ class ScanParams:
     (21, 28, 28)
     """
 
+    # Parameters of the indicator by name; those that are not named have its defaults.
     settings: Mapping[str, float]
-    high: float = HIGH
-    low: float = LOW
-    is_script: bool = False
+    high: float = HIGH  # a trend above it is long
+    low: float = LOW  # a trend below it is short; at most `high`
+    is_script: bool = False  # whether it is the trend as the script of its author has it
 
     def __post_init__(self) -> None:
         for name in self.settings:

@@ -28,25 +28,15 @@ MOST_ROWS = 20
 
 @dataclass(frozen=True, eq=False)
 class SymbolRow:
-    """The trend of one symbol, bar by bar.
+    """The trend of one symbol, bar by bar."""
 
-    Args:
-        symbol: Name.
-        timestamp: [T], nanoseconds UTC, at which bars open.
-        close: [T], price.
-        trend: [T], -1 to 1; NaN before the cutout.
-        votes: [6, T], whole hundredths, families in the order of `FAMILIES`.
-        classes: [T], codes of `optimizer.trend_scan.classes.WORDS`.
-        directions: [T], codes of `DIRECTIONS` there.
-    """
-
-    symbol: str
-    timestamp: Ints
-    close: Floats
-    trend: Floats
-    votes: Int8s
-    classes: Int8s
-    directions: Int8s
+    symbol: str  # name
+    timestamp: Ints  # [T], nanoseconds UTC, at which bars open
+    close: Floats  # [T], price
+    trend: Floats  # [T], -1 to 1; NaN before the cutout
+    votes: Int8s  # [6, T], whole hundredths, families in the order of `FAMILIES`
+    classes: Int8s  # [T], codes of `optimizer.trend_scan.classes.WORDS`
+    directions: Int8s  # [T], codes of `DIRECTIONS` there
 
     def time(self, bar: int) -> str:
         """When a bar opens, ISO time, UTC."""
@@ -55,68 +45,43 @@ class SymbolRow:
 
 @dataclass(frozen=True)
 class TrendRun:
-    """A longest stretch of one class.
+    """A longest stretch of one class."""
 
-    Args:
-        first: When its first bar opens.
-        trend: At its first bar.
-        change: Of the close from its first bar to its last, a fraction.
-    """
-
-    first: str
+    first: str  # when its first bar opens
     class_: str
     bars: int
-    trend: float
-    change: float
+    trend: float  # at its first bar
+    change: float  # of the close from its first bar to its last, a fraction
 
 
 @dataclass(frozen=True)
 class SymbolTrend:
-    """Where a symbol stands at its last closed bar.
-
-    Args:
-        class_: Its class: long, neutral or short.
-        bars: In this class, with the last one.
-        since: When the first of them opens.
-        since_bar: The number of that bar, from 0.
-        direction: Long or short; empty before the first cross of a threshold.
-        direction_since: When it turned so; None where it never did.
-        votes: Of the families, whole hundredths.
-        last: When the last bar opens.
-        history: The last runs, oldest first, as many as were asked for.
-    """
+    """Where a symbol stands at its last closed bar."""
 
     symbol: str
-    class_: str
+    class_: str  # its class: long, neutral or short
     trend: float
-    bars: int
-    since: str
-    since_bar: int
-    direction: str
-    direction_since: str | None
+    bars: int  # in this class, with the last one
+    since: str  # when the first of them opens
+    since_bar: int  # the number of that bar, from 0
+    direction: str  # long or short; empty before the first cross of a threshold
+    direction_since: str | None  # when it turned so; None where it never did
     direction_since_bar: int | None
-    votes: Mapping[str, int]
+    votes: Mapping[str, int]  # of the families, whole hundredths
     close: float
-    last: str
-    history: tuple[TrendRun, ...] = ()
+    last: str  # when the last bar opens
+    history: tuple[TrendRun, ...] = ()  # the last runs, oldest first, as many as were asked for
 
 
 @dataclass(frozen=True)
 class Change:
-    """A symbol in another class than at the last scan of the same question.
-
-    Args:
-        was: Its class then.
-        was_at: When the last bar of that scan opens.
-        now: Its class now.
-        since: When the first bar of this class opens.
-    """
+    """A symbol in another class than at the last scan of the same question."""
 
     symbol: str
-    was: str
-    was_at: str
-    now: str
-    since: str
+    was: str  # its class then
+    was_at: str  # when the last bar of that scan opens
+    now: str  # its class now
+    since: str  # when the first bar of this class opens
 
 
 @dataclass(frozen=True)
@@ -130,35 +95,22 @@ class TooShort:
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """Result of a scan of all symbols.
+    """Result of a scan of all symbols."""
 
-    Args:
-        question: Asked of them.
-        symbols: Longs by falling trend, shorts by rising trend, then neutral ones by falling
-            trend; equal ones by name.
-        too_short: Symbols that have no class, by name.
-        changes: Symbols in another class than at the last scan, by name.
-        compared: Symbols that an earlier scan of the same question knew.
-        replayed: Symbols that the readable definition confirmed in every bit.
-        bars: Of all rows.
-        seconds: From bars to this.
-        device: That computed the rows.
-        rows_hash: SHA-256 over symbols by name: name, a zero byte, the row's bytes.
-        notes: One line for each repair, assumption or warning.
-        rows: The trends bar by bar, by name; too short ones have none.
-    """
-
-    question: ScanParams
+    question: ScanParams  # asked of them
+    # Longs by falling trend, shorts by rising trend, then neutral ones by falling trend;
+    # equal ones by name.
     symbols: tuple[SymbolTrend, ...]
-    too_short: tuple[TooShort, ...]
-    changes: tuple[Change, ...]
-    compared: int
-    replayed: int
-    bars: int
-    seconds: float
-    device: str
-    rows_hash: str
-    notes: tuple[str, ...]
+    too_short: tuple[TooShort, ...]  # symbols that have no class, by name
+    changes: tuple[Change, ...]  # symbols in another class than at the last scan, by name
+    compared: int  # symbols that an earlier scan of the same question knew
+    replayed: int  # symbols that the readable definition confirmed in every bit
+    bars: int  # of all rows
+    seconds: float  # from bars to this
+    device: str  # that computed the rows
+    rows_hash: str  # SHA-256 over symbols by name: name, a zero byte, the row's bytes
+    notes: tuple[str, ...]  # one line for each repair, assumption or warning
+    # The trends bar by bar, by name; too short ones have none.
     rows: Mapping[str, SymbolRow] = field(repr=False)
 
     def __repr__(self) -> str:

@@ -47,25 +47,16 @@ LINE_EVERY_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """How a scan is done; none but `start`, `end` and `now_ns` changes a class.
+    """How a scan is done; none but `start`, `end` and `now_ns` changes a class."""
 
-    Args:
-        history: Runs of each symbol to list.
-        is_all_replayed: Whether the readable definition replays all symbols, not a sample.
-        folder: Of last classes; None where none are wanted.
-        threads: Cores to use; all of them if None.
-        start: First bar of the rows, ISO time; None for the first there is.
-        end: Bars that open before this ISO time; None for all that are closed.
-        now_ns: The time by which a bar is closed, nanoseconds UTC; None for now.
-    """
-
-    history: int = 0
+    history: int = 0  # runs of each symbol to list
+    # Whether the readable definition replays all symbols, not a sample.
     is_all_replayed: bool = False
-    folder: Path | None = None
-    threads: int | None = None
-    start: str | None = None
-    end: str | None = None
-    now_ns: int | None = None
+    folder: Path | None = None  # of last classes; None where none are wanted
+    threads: int | None = None  # cores to use; all of them if None
+    start: str | None = None  # first bar of the rows, ISO time; None for the first there is
+    end: str | None = None  # bars that open before this ISO time; None for all that are closed
+    now_ns: int | None = None  # the time by which a bar is closed, nanoseconds UTC; None for now
 
 
 def scan_by_settings(

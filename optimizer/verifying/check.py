@@ -53,22 +53,16 @@ OF_A_JUDGEMENT = (
 
 @dataclass(frozen=True)
 class Checked:
-    """Outcome of a verification.
+    """Outcome of a verification."""
 
-    Args:
-        problems: Damage, and values that do not follow, a line each.
-        unchecked: Reasons why some values were not checked here, a line each.
-        certificate: Of the members that were replayed; None where none were.
-        is_replayed: Whether it was asked to be.
-        not_recomputed: Other records of the run, for which its recorder alone stands.
-        unfinished: Rows left by an interrupted judge, and the command that goes on, a line each.
-    """
-
-    problems: tuple[str, ...]
-    unchecked: tuple[str, ...] = ()
+    problems: tuple[str, ...]  # damage, and values that do not follow, a line each
+    unchecked: tuple[str, ...] = ()  # reasons why some values were not checked here, a line each
+    # Of the members that were replayed; None where none were.
     certificate: Certificate | None = None
-    is_replayed: bool = True
+    is_replayed: bool = True  # whether it was asked to be
+    # Other records of the run, for which its recorder alone stands.
     not_recomputed: tuple[str, ...] = ()
+    # Rows left by an interrupted judge, and the command that goes on, a line each.
     unfinished: tuple[str, ...] = ()
 
     @property

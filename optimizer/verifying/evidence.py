@@ -70,21 +70,13 @@ def _plain(verdict: Verdict) -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class Rejudged:
-    """The newest judgement of a run, and what follows of it.
+    """The newest judgement of a run, and what follows of it."""
 
-    Args:
-        store: Of the run.
-        result: Of it.
-        whole: Its task with all of its bars.
-        genomes: [F, G], at least one, by number.
-        judgement: As it was recorded.
-    """
-
-    store: RunStore
-    result: RunResult
-    whole: Task
-    genomes: Floats
-    judgement: Judgement
+    store: RunStore  # of the run
+    result: RunResult  # of it
+    whole: Task  # its task with all of its bars
+    genomes: Floats  # [F, G], at least one, by number
+    judgement: Judgement  # as it was recorded
 
     @cached_property
     def task(self) -> Task:

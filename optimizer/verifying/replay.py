@@ -49,17 +49,11 @@ GENERATIONS, SAMPLED = 8, 64
 
 @dataclass(frozen=True)
 class ReplayedRun:
-    """A run as it is found anew.
+    """A run as it is found anew."""
 
-    Args:
-        task: Without what is held out.
-        engine: Its full one.
-        genomes: [F, G], the recorded front by numbers.
-    """
-
-    task: Task
-    engine: Engine
-    genomes: Floats
+    task: Task  # without what is held out
+    engine: Engine  # its full one
+    genomes: Floats  # [F, G], the recorded front by numbers
 
 
 def certify_some(replayed: ReplayedRun, individuals: int) -> Certificate:

@@ -20,15 +20,10 @@ LASTING = ("robust", "causal", "null", "folds", "cpcv", "trials", "held_out")
 
 @dataclass(frozen=True)
 class RecordedJudgements:
-    """Judgements of a run, with its rows of evidence.
+    """Judgements of a run, with its rows of evidence."""
 
-    Args:
-        rows: Names and rows of evidence, oldest first.
-        judgements: Those among them.
-    """
-
-    rows: Rows
-    judgements: tuple[Judgement, ...]
+    rows: Rows  # names and rows of evidence, oldest first
+    judgements: tuple[Judgement, ...]  # those among them
 
     @classmethod
     def read(cls, rows: Rows) -> "RecordedJudgements":
