@@ -45,14 +45,10 @@ it was set aside, when."""
 
 @dataclass(frozen=True)
 class SeriesKey:
-    """Provider, symbol, timeframe and adjustment of a series.
-
-    Args:
-        symbol: As the provider names it; never used as a path.
-    """
+    """Provider, symbol, timeframe and adjustment of a series."""
 
     provider: str
-    symbol: str
+    symbol: str  # as the provider names it; never used as a path
     timeframe: str
     adjusted: bool
 
@@ -87,19 +83,12 @@ class TimeRange(NamedTuple):
 
 @dataclass(frozen=True, order=True)
 class CachePart:
-    """A file of bars, by its name.
+    """A file of bars, by its name."""
 
-    Args:
-        start_ns: First time that it covers, nanoseconds UTC.
-        end_ns: The time after its last.
-        bars_hash: First 16 hexadecimal digits of the hash of its bars.
-        file_hash: SHA-256 of its bytes, hexadecimal.
-    """
-
-    start_ns: int
-    end_ns: int
-    bars_hash: str
-    file_hash: str
+    start_ns: int  # first time that it covers, nanoseconds UTC
+    end_ns: int  # the time after its last
+    bars_hash: str  # first 16 hexadecimal digits of the hash of its bars
+    file_hash: str  # SHA-256 of its bytes, hexadecimal
     path: Path
 
     @property
@@ -110,18 +99,12 @@ class CachePart:
 
 @dataclass(frozen=True)
 class PartBars:
-    """Bars of a part.
+    """Bars of a part."""
 
-    Args:
-        timestamp: [N], nanoseconds UTC, strictly ascending, within the part's range.
-        values: open, high, low, close, volume, [N] each.
-        fetched_at: ISO time, UTC.
-        missing: Days, as ISO text, on which the market should have bars and has none.
-    """
-
-    timestamp: Ints
-    values: Mapping[str, Floats]
-    fetched_at: str
+    timestamp: Ints  # [N], nanoseconds UTC, strictly ascending, within the part's range
+    values: Mapping[str, Floats]  # open, high, low, close, volume, [N] each
+    fetched_at: str  # ISO time, UTC
+    # Days, as ISO text, on which the market should have bars and has none.
     missing: tuple[str, ...] = ()
 
 
@@ -291,25 +274,17 @@ def now_text() -> str:
 
 @dataclass(frozen=True)
 class CachedSeries:
-    """A series of the cache.
+    """A series of the cache."""
 
-    Args:
-        name: Provider, symbol, timeframe and adjustment; empty where no part can say it.
-        start_ns: First time that its parts cover, nanoseconds UTC.
-        end_ns: The time after the last.
-        fetched_at: When the newest was fetched, ISO time; empty where none states it.
-        unreadable: Files that are damaged, or were set aside as damaged.
-    """
-
-    name: str
+    name: str  # provider, symbol, timeframe and adjustment; empty where no part can say it
     folder: Path
     parts: int
     bars: int
-    start_ns: int
-    end_ns: int
+    start_ns: int  # first time that its parts cover, nanoseconds UTC
+    end_ns: int  # the time after the last
     size_bytes: int
-    fetched_at: str
-    unreadable: int
+    fetched_at: str  # when the newest was fetched, ISO time; empty where none states it
+    unreadable: int  # files that are damaged, or were set aside as damaged
 
 
 def list_cached(root: Path | None) -> list[CachedSeries]:

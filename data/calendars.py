@@ -21,21 +21,13 @@ NO_BREAK = np.iinfo(np.int64).min
 
 
 class Sessions(NamedTuple):
-    """Sessions of an exchange, oldest first; one with a break counts as two.
+    """Sessions of an exchange, oldest first; one with a break counts as two."""
 
-    Args:
-        opens: [S], nanoseconds UTC.
-        closes: [S], nanoseconds UTC.
-        days: [D] days since 1970 that have a session.
-        short_days: [E] those that close early.
-        zone: IANA zone of the exchange.
-    """
-
-    opens: Ints
-    closes: Ints
-    days: Ints
-    short_days: Ints
-    zone: str
+    opens: Ints  # [S], nanoseconds UTC
+    closes: Ints  # [S], nanoseconds UTC
+    days: Ints  # [D] days since 1970 that have a session
+    short_days: Ints  # [E] those that close early
+    zone: str  # IANA zone of the exchange
 
 
 def find_sessions(name: str, start_ns: int, end_ns: int) -> Sessions:

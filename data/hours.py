@@ -27,27 +27,18 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, eq=False)
 class OpenGaps:
-    """Gaps of a series while its market is open.
+    """Gaps of a series while its market is open."""
 
-    Args:
-        starts_ns: [K], when the bar before each gap opens, nanoseconds UTC.
-        ends_ns: [K], when the bar after it opens.
-        missing: [K], bars that are missing in it, at least 1.
-        rule: How closed hours are known, in words.
-        calendar: Code of the exchange whose calendar it is; None for the rhythm of the weeks.
-        pauses: Further steps longer than a bar: hours in which the market is closed.
-        days_off: Days without a bar that most weeks have, or holidays of the calendar.
-        short_days: Days that end early or begin late.
-    """
-
-    starts_ns: Ints
-    ends_ns: Ints
-    missing: Ints
-    rule: str
+    starts_ns: Ints  # [K], when the bar before each gap opens, nanoseconds UTC
+    ends_ns: Ints  # [K], when the bar after it opens
+    missing: Ints  # [K], bars that are missing in it, at least 1
+    rule: str  # how closed hours are known, in words
+    # Code of the exchange whose calendar it is; None for the rhythm of the weeks.
     calendar: str | None = None
-    pauses: int = 0
+    pauses: int = 0  # further steps longer than a bar: hours in which the market is closed
+    # Days without a bar that most weeks have, or holidays of the calendar.
     days_off: tuple[str, ...] = ()
-    short_days: tuple[str, ...] = ()
+    short_days: tuple[str, ...] = ()  # days that end early or begin late
 
     def between(self, first_ns: int, last_ns: int) -> Gaps:
         """Gaps that end at bars which open after a time and up to another.

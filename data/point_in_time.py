@@ -28,18 +28,13 @@ VALUE, SYMBOL = "value", "symbol"
 
 
 class DatedNumbers(NamedTuple):
-    """Numbers of a file.
+    """Numbers of a file."""
 
-    Args:
-        known_at: [N] int64 nanoseconds UTC, ascending.
-        values: [N], finite or NaN.
-        symbols: [N] symbol of each; None where the file is for every symbol.
-        is_by_day: Whether its times are dates alone, each taken as the first moment of that day.
-    """
-
-    known_at: Ints
-    values: Floats
+    known_at: Ints  # [N] int64 nanoseconds UTC, ascending
+    values: Floats  # [N], finite or NaN
+    # [N] symbol of each; None where the file is for every symbol.
     symbols: np.ndarray[tuple[int], np.dtype[np.object_]] | None
+    # Whether its times are dates alone, each taken as the first moment of that day.
     is_by_day: bool = False
 
     def of(self, symbol: str) -> "DatedNumbers":

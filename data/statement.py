@@ -16,21 +16,13 @@ FRAME = b"exhaustion-optimizer frame"
 
 @dataclass(frozen=True)
 class Statement:
-    """Duration and zone of the bars of a file, and the bars that these were stated of.
+    """Duration and zone of the bars of a file, and the bars that these were stated of."""
 
-    Args:
-        timeframe_ns: Duration of a bar, nanoseconds.
-        zone: IANA zone of whose days and weeks the bars are parts.
-        bars: How many bars there were.
-        first_ns: When the first opens, nanoseconds UTC.
-        last_ns: When the last opens.
-    """
-
-    timeframe_ns: int
-    zone: str
-    bars: int
-    first_ns: int
-    last_ns: int
+    timeframe_ns: int  # duration of a bar, nanoseconds
+    zone: str  # IANA zone of whose days and weeks the bars are parts
+    bars: int  # how many bars there were
+    first_ns: int  # when the first opens, nanoseconds UTC
+    last_ns: int  # when the last opens
 
 
 def state_bars(bars: Bars) -> dict[bytes, bytes]:

@@ -21,16 +21,11 @@ class DamagedError(Exception):
 
 
 class Entry(NamedTuple):
-    """A file of a cache, or a folder of files that are removed together.
+    """A file of a cache, or a folder of files that are removed together."""
 
-    Args:
-        used: When it was last used, seconds since 1970.
-        size: Bytes of all its files.
-    """
-
-    used: float
+    used: float  # when it was last used, seconds since 1970
     path: Path
-    size: int
+    size: int  # bytes of all its files
 
 
 def read_sealed(path: Path) -> bytes | None:

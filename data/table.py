@@ -132,24 +132,17 @@ class LoadOptions:
 
 @dataclass(frozen=True)
 class RawTable:
-    """Rows as a source holds them: not sorted, not repaired, not yet bars.
+    """Rows as a source holds them: not sorted, not repaired, not yet bars."""
 
-    Args:
-        timestamp: [N], int64 nanoseconds UTC, `NO_TIME` where a row has none.
-        values: open, high, low, close, volume, then aligned columns that were asked for; [N]
-            float64 each, NaN where missing.
-        where: Beginning of errors about a row, such as the name of the file.
-        notes: One line for each assumption made while reading.
-        timeframe_ns: Duration of a bar where the source states it, which then stamps bars at their
-            open; None where steps must show it.
-        zone: IANA zone of the times, as far as the source names one.
-    """
-
-    timestamp: npt.NDArray[np.int64]
+    timestamp: npt.NDArray[np.int64]  # [N], int64 nanoseconds UTC, `NO_TIME` where a row has none
+    # open, high, low, close, volume, then aligned columns that were asked for; [N] float64
+    # each, NaN where missing.
     values: Mapping[str, npt.NDArray[np.float64]]
     symbol: str
-    where: str
+    where: str  # beginning of errors about a row, such as the name of the file
     is_simulated: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # one line for each assumption made while reading
+    # Duration of a bar where the source states it, which then stamps bars at their open; None
+    # where steps must show it.
     timeframe_ns: int | None = None
-    zone: str = "UTC"
+    zone: str = "UTC"  # IANA zone of the times, as far as the source names one

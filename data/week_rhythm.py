@@ -37,19 +37,12 @@ MOST_HOLIDAYS = 10
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells of time that have bars.
+    """Cells of time that have bars."""
 
-    Args:
-        times: [U], when each begins, or its bar opens, nanoseconds UTC, ascending.
-        counts: [U], bars in it.
-        cell_ns: Length of a cell.
-        timeframe_ns: Duration of a bar.
-    """
-
-    times: Ints
-    counts: Ints
-    cell_ns: int
-    timeframe_ns: int
+    times: Ints  # [U], when each begins, or its bar opens, nanoseconds UTC, ascending
+    counts: Ints  # [U], bars in it
+    cell_ns: int  # length of a cell
+    timeframe_ns: int  # duration of a bar
 
     @property
     def span(self) -> int:
@@ -59,19 +52,12 @@ class Cells:
 
 @dataclass(frozen=True)
 class WeekGrid:
-    """All cells of a series from its first to its last, on a local clock.
+    """All cells of a series from its first to its last, on a local clock."""
 
-    Args:
-        counts: [C], bars in each.
-        first: Number of the first cell since 1970.
-        phase_ns: How long after a multiple of its length a cell begins.
-        zone: IANA zone of the clock.
-    """
-
-    counts: Ints
-    first: int
-    phase_ns: int
-    zone: str
+    counts: Ints  # [C], bars in each
+    first: int  # number of the first cell since 1970
+    phase_ns: int  # how long after a multiple of its length a cell begins
+    zone: str  # IANA zone of the clock
     cell_ns: int
     timeframe_ns: int
 

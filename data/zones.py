@@ -42,16 +42,12 @@ Ambiguous = Literal["earlier", "later"]
 class LocalZone:
     """The zone of times that name none.
 
-    Args:
-        name: IANA name.
-        ambiguous: Reading of repeated times that the order of rows does not settle; None refuses
-            them.
-
     Raises:
         TableError: When there is no such zone.
     """
 
-    name: str
+    name: str  # IANA name
+    # Reading of repeated times that the order of rows does not settle; None refuses them.
     ambiguous: Ambiguous | None = None
 
     def __post_init__(self) -> None:

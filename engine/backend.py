@@ -19,55 +19,34 @@ Slots = npt.NDArray[np.int32]
 
 
 class RowForm(NamedTuple):
-    """What a row computes, without its parameters.
+    """What a row computes, without its parameters."""
 
-    Args:
-        indicator: Form of the indicator, such as ``"sma"``.
-        source: What it reads, such as ``"true_range"``.
-    """
-
-    indicator: str
-    source: str
+    indicator: str  # form of the indicator, such as ``"sma"``
+    source: str  # what it reads, such as ``"true_range"``
 
 
 class RowRequest(NamedTuple):
-    """Rows of one form to compute.
+    """Rows of one form to compute."""
 
-    Args:
-        form: Indicator and source.
-        parameters: [n, L] of each row.
-        slots: [n] where each row goes.
-    """
-
-    form: RowForm
-    parameters: Floats
-    slots: Ints
+    form: RowForm  # indicator and source
+    parameters: Floats  # [n, L] of each row
+    slots: Ints  # [n] where each row goes
 
 
 class StretchedRows(NamedTuple):
-    """Individuals, with rows that are not in slots.
+    """Individuals, with rows that are not in slots."""
 
-    Args:
-        genomes: [P, G].
-        groups: Form and parameters [n, L] of distinct rows; counted through they are 0 .. I - 1.
-        row_of: [P, R] number of each row of the fast case.
-    """
-
-    genomes: Floats
+    genomes: Floats  # [P, G]
+    # Form and parameters [n, L] of distinct rows; counted through they are 0 .. I - 1.
     groups: Sequence[tuple[RowForm, Floats]]
-    row_of: Ints
+    row_of: Ints  # [P, R] number of each row of the fast case
 
 
 class Room(NamedTuple):
-    """How a backend divides memory.
+    """How a backend divides memory."""
 
-    Args:
-        rows: Bytes for indicator rows and their codes.
-        work: Bytes for what individuals need while they are evaluated.
-    """
-
-    rows: int
-    work: int
+    rows: int  # bytes for indicator rows and their codes
+    work: int  # bytes for what individuals need while they are evaluated
 
 
 class Backend(ABC):

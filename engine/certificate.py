@@ -9,41 +9,27 @@ from data.bars import Bars
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """What a comparison of the reference with the batch engine found; a record of runs reads it.
+    """What a comparison of the reference with the batch engine found; a record of runs reads it."""
 
-    Args:
-        individuals: Individuals replayed.
-        windows: Windows of each.
-        trades: Trades that the reference made, over all of them.
-        mismatches: Pairs of individual and window whose ledger or accumulators differ in any bit,
-            between the engines or between both forms of the reference.
-        first_mismatch: The first of them in full; empty when there is none.
-        plain_individuals: How many were replayed in plain Python too, some bars of each; all are
-            replayed by the same reference compiled.
-        plain_bars: Bars of these together, on which both forms of the reference say the same.
-        uncompiled: Loops that numba cannot compile, which were run in plain Python, and why.
-        ledger_hash: SHA-256 of the reference's ledgers, in the order of individuals and windows.
-        data_hash: SHA-256 of the content hashes of all series.
-        strategy: Its name and version.
-        engine_version: Version of the law.
-        device: Where the batch engine ran.
-        versions: Library name to version, and the platform.
-    """
-
-    individuals: int
-    windows: int
-    trades: int
+    individuals: int  # individuals replayed
+    windows: int  # windows of each
+    trades: int  # trades that the reference made, over all of them
+    # Pairs of individual and window whose ledger or accumulators differ in any bit, between
+    # the engines or between both forms of the reference.
     mismatches: int
-    first_mismatch: str
+    first_mismatch: str  # the first of them in full; empty when there is none
+    # How many were replayed in plain Python too, some bars of each; all are replayed by the
+    # same reference compiled.
     plain_individuals: int = 0
-    plain_bars: int = 0
+    plain_bars: int = 0  # bars of these together, on which both forms of the reference say the same
+    # Loops that numba cannot compile, which were run in plain Python, and why.
     uncompiled: dict[str, str] = field(default_factory=dict)
-    ledger_hash: str
-    data_hash: str
-    strategy: str
-    engine_version: int
-    device: str
-    versions: dict[str, str]
+    ledger_hash: str  # SHA-256 of the reference's ledgers, in the order of individuals and windows
+    data_hash: str  # SHA-256 of the content hashes of all series
+    strategy: str  # its name and version
+    engine_version: int  # version of the law
+    device: str  # where the batch engine ran
+    versions: dict[str, str]  # library name to version, and the platform
 
     @property
     def is_green(self) -> bool:

@@ -31,17 +31,11 @@ NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
 
 
 class Choice(NamedTuple):
-    """A chosen device.
+    """A chosen device."""
 
-    Args:
-        name: Backend, a name in `BACKENDS`.
-        reason: Why, for a person.
-        devices: Numbers of the GPUs to use; none where a backend has no numbers.
-    """
-
-    name: str
-    reason: str
-    devices: tuple[int, ...] = ()
+    name: str  # backend, a name in `BACKENDS`
+    reason: str  # why, for a person
+    devices: tuple[int, ...] = ()  # numbers of the GPUs to use; none where a backend has no numbers
 
     @property
     def label(self) -> str:
@@ -116,17 +110,11 @@ def _maker(place: str, name: str, devices: tuple[int, ...]) -> BackendMaker:
 
 
 class Device(NamedTuple):
-    """A device that was chosen.
+    """A device that was chosen."""
 
-    Args:
-        label: As a person asks for it, such as ``cuda:0,1``.
-        reason: Why it was taken, for a person.
-        maker: Makes backends on it.
-    """
-
-    label: str
-    reason: str
-    maker: BackendMaker
+    label: str  # as a person asks for it, such as ``cuda:0,1``
+    reason: str  # why it was taken, for a person
+    maker: BackendMaker  # makes backends on it
 
 
 def choose_device(spec: Strategy, device: str, workload: Workload | None = None) -> Device:

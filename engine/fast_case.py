@@ -35,16 +35,11 @@ PARTS_IN_USE = {"long", "stop", "target", "max_hold", "delay"}
 
 
 class Row(NamedTuple):
-    """A row that a fast case reads.
+    """A row that a fast case reads."""
 
-    Args:
-        name: As the strategy writes it.
-        form: Indicator and source.
-        length: Name of a gene, or a number of bars; None where the indicator takes none.
-    """
-
-    name: str
-    form: RowForm
+    name: str  # as the strategy writes it
+    form: RowForm  # indicator and source
+    # Name of a gene, or a number of bars; None where the indicator takes none.
     length: str | int | None = None
 
     @property
@@ -54,50 +49,30 @@ class Row(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """One strict comparison at a bar; false where either side is NaN.
+    """One strict comparison at a bar; false where either side is NaN."""
 
-    Args:
-        left: Name of a row.
-        relation: ``">"`` or ``"<"``.
-        right: Name of a row, or of a gene.
-    """
-
-    left: str
-    relation: Literal[">", "<"]
-    right: str
+    left: str  # name of a row
+    relation: Literal[">", "<"]  # ``">"`` or ``"<"``
+    right: str  # name of a row, or of a gene
 
 
 class BracketRule(NamedTuple):
-    """How a position ends: a stop below the signal bar's low, a target, a time limit.
+    """How a position ends: a stop below the signal bar's low, a target, a time limit."""
 
-    Args:
-        stop_row: Row that measures the stop's distance, in price units.
-        stop_mult: Gene that multiplies it.
-        reward: Gene: distance of the target in units of risk (R).
-        max_hold: Gene: number of bars after which the position is closed.
-    """
-
-    stop_row: str
-    stop_mult: str
-    reward: str
-    max_hold: str
+    stop_row: str  # row that measures the stop's distance, in price units
+    stop_mult: str  # gene that multiplies it
+    reward: str  # gene: distance of the target in units of risk (R)
+    max_hold: str  # gene: number of bars after which the position is closed
 
 
 @dataclass(frozen=True)
 class FastCase:
-    """What fast kernels need to know about a strategy; nothing of one that they do not know.
+    """What fast kernels need to know about a strategy; nothing of one that they do not know."""
 
-    Args:
-        strategy: All of it.
-        rows: Rows that it reads, in the order in which they are first read.
-        entry: Comparisons that must all hold at a bar's close to signal.
-        bracket: Its exits; None for a strategy that is no fast case.
-    """
-
-    strategy: Strategy
-    rows: tuple[Row, ...] = ()
-    entry: tuple[Comparison, ...] = ()
-    bracket: BracketRule | None = None
+    strategy: Strategy  # all of it
+    rows: tuple[Row, ...] = ()  # rows that it reads, in the order in which they are first read
+    entry: tuple[Comparison, ...] = ()  # comparisons that must all hold at a bar's close to signal
+    bracket: BracketRule | None = None  # its exits; None for a strategy that is no fast case
 
     @property
     def layout(self) -> GenomeLayout:

@@ -11,17 +11,11 @@ from strategy.genes import Floats
 
 
 class Group(NamedTuple):
-    """Individuals that meet the same windows.
+    """Individuals that meet the same windows."""
 
-    Args:
-        genomes: [P, G], P at least 1.
-        windows: [W] numbers of an engine's windows.
-        is_account: Whether all of these as one account are wanted too.
-    """
-
-    genomes: Floats
-    windows: Sequence[int]
-    is_account: bool = False
+    genomes: Floats  # [P, G], P at least 1
+    windows: Sequence[int]  # [W] numbers of an engine's windows
+    is_account: bool = False  # whether all of these as one account are wanted too
 
 
 def evaluate_groups(engine: Engine, groups: Sequence[Group]) -> list[tuple[Floats, Floats | None]]:

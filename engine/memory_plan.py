@@ -8,27 +8,16 @@ from engine.fast_case import FastCase
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What a population will take, known before any work.
+    """What a population will take, known before any work."""
 
-    Args:
-        individuals: P.
-        slots: Rows that the bank can hold; 0 where rows have no slots.
-        slot_bytes: Bytes of one slot, over all series.
-        work_bytes: Bytes that a device may take for individuals while it evaluates them.
-        series_bytes: Bytes of the series themselves, with what computing a row takes beside it.
-        result_bytes: Bytes of the accumulators [P, W, A].
-        bars: Bars of all series.
-        free_bytes: Bytes that were free on the device.
-    """
-
-    individuals: int
-    slots: int
-    slot_bytes: int
-    work_bytes: int
-    series_bytes: int
-    result_bytes: int
-    bars: int
-    free_bytes: int
+    individuals: int  # P
+    slots: int  # rows that the bank can hold; 0 where rows have no slots
+    slot_bytes: int  # bytes of one slot, over all series
+    work_bytes: int  # bytes that a device may take for individuals while it evaluates them
+    series_bytes: int  # bytes of the series themselves, with what computing a row takes beside it
+    result_bytes: int  # bytes of the accumulators [P, W, A]
+    bars: int  # bars of all series
+    free_bytes: int  # bytes that were free on the device
 
     def __str__(self) -> str:
         rows, work, series, results, free = (

@@ -30,18 +30,12 @@ GPU_ROW_RATE = 6e9
 
 
 class Workload(NamedTuple):
-    """What a run asks of its device.
+    """What a run asks of its device."""
 
-    Args:
-        individual_bars: Individuals to evaluate times bars of all windows.
-        row_bars: Indicator rows to compute at most, times bars of all series.
-        threads: Cores of the CPU that it may use; all when None.
-        is_fast_case: Whether fast kernels know the strategy; else the host computes most rows.
-    """
-
-    individual_bars: float
-    row_bars: float
-    threads: int | None = None
+    individual_bars: float  # individuals to evaluate times bars of all windows
+    row_bars: float  # indicator rows to compute at most, times bars of all series
+    threads: int | None = None  # cores of the CPU that it may use; all when None
+    # Whether fast kernels know the strategy; else the host computes most rows.
     is_fast_case: bool = True
 
     @property

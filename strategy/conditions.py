@@ -25,18 +25,12 @@ class Condition(Node):
 
 @dataclass(frozen=True)
 class Compare(Condition):
-    """One comparison; true only where both sides are known.
+    """One comparison; true only where both sides are known."""
 
-    Args:
-        left: First side.
-        relation: ``>``, ``<``, ``>=`` or ``<=``.
-        right: Second side.
-        bars_ago: The bar at which it is asked lies so many bars back; before bar 0 nothing is true.
-    """
-
-    left: Expression
-    relation: Relation
-    right: Expression
+    left: Expression  # first side
+    relation: Relation  # ``>``, ``<``, ``>=`` or ``<=``
+    right: Expression  # second side
+    # The bar at which it is asked lies so many bars back; before bar 0 nothing is true.
     bars_ago: int = 0
 
     def __post_init__(self) -> None:

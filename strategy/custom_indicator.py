@@ -36,28 +36,21 @@ class KeptRows(OtherRows, Protocol):
 
 @dataclass(frozen=True)
 class OwnIndicator:
-    """An indicator that a person wrote; two are equal where name, text and libraries are.
+    """An indicator that a person wrote; two are equal where name, text and libraries are."""
 
-    Args:
-        name: Of the function.
-        parameters: Names of what it takes beside the bars.
-        text_sha256: Of the file that defines it, hexadecimal.
-        uses: Libraries that it needs beside numpy, each with its version.
-        line: Where the function begins in its file.
-        function: (bars, *whole numbers) to [T] float64.
-        warm_up: Whole numbers to the bars before the first that it knows.
-        kept: Where its rows are kept from run to run; None where each run computes them.
-        recorded: Its rows as a run recorded them; None without a run.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    text_sha256: str
+    name: str  # of the function
+    parameters: tuple[str, ...]  # names of what it takes beside the bars
+    text_sha256: str  # of the file that defines it, hexadecimal
+    # Libraries that it needs beside numpy, each with its version.
     uses: tuple[tuple[str, str], ...] = ()
-    line: int = 0
+    line: int = 0  # where the function begins in its file
+    # (bars, *whole numbers) to [T] float64.
     function: Callable[..., Floats] = field(compare=False, repr=False, kw_only=True)
+    # Whole numbers to the bars before the first that it knows.
     warm_up: Callable[..., int] = field(compare=False, repr=False, kw_only=True)
+    # Where its rows are kept from run to run; None where each run computes them.
     kept: KeptRows | None = field(compare=False, repr=False, kw_only=True, default=None)
+    # Its rows as a run recorded them; None without a run.
     recorded: OtherRows | None = field(compare=False, repr=False, kw_only=True, default=None)
     _warm_ups: dict[tuple[int, ...], int] = field(
         compare=False, repr=False, init=False, default_factory=dict

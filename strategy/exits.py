@@ -68,15 +68,10 @@ class RMultiple(PriceForm):
 
 @dataclass(frozen=True)
 class Trail(Node):
-    """A stop that follows the best price.
+    """A stop that follows the best price."""
 
-    Args:
-        form: `FromEntry` or `Share`: how far behind.
-        after: It begins once the best price is so many times the risk from the entry.
-    """
-
-    form: FromEntry | Share
-    after: Setting
+    form: FromEntry | Share  # `FromEntry` or `Share`: how far behind
+    after: Setting  # it begins once the best price is so many times the risk from the entry
     written: ClassVar[str] = "trail"
     numbers: ClassVar[Numbers] = {"after": Parameter("after", least=0, is_whole=False)}
 
@@ -96,15 +91,10 @@ class BySide(Node):
 
 @dataclass(frozen=True)
 class SessionExit(Node):
-    """Out at a minute of the local day, and at the open of another session.
+    """Out at a minute of the local day, and at the open of another session."""
 
-    Args:
-        minute: 1 to 1,440; the bar that reaches it is the last.
-        offset: Minutes added to UTC, or a zone's name.
-    """
-
-    minute: Setting
-    offset: Offset = 0
+    minute: Setting  # 1 to 1,440; the bar that reaches it is the last
+    offset: Offset = 0  # minutes added to UTC, or a zone's name
     written: ClassVar[str] = "session_exit"
     numbers: ClassVar[Numbers] = {"minute": Parameter("minute", least=1, most=1440)}
 

@@ -27,15 +27,10 @@ class Expression(Node):
 
 @dataclass(frozen=True)
 class Column(Expression):
-    """A column of the bars, or one that follows from them bar by bar.
+    """A column of the bars, or one that follows from them bar by bar."""
 
-    Args:
-        name: One of `COLUMNS`; any other for an extra column.
-        is_extra: Whether it stands beside the bars, in a column of its own.
-    """
-
-    name: str
-    is_extra: bool = False
+    name: str  # one of `COLUMNS`; any other for an extra column
+    is_extra: bool = False  # whether it stands beside the bars, in a column of its own
 
     def __post_init__(self) -> None:
         if self.is_extra and self.name in ROW_NAMES:
@@ -63,14 +58,10 @@ class Number(Expression):
 
 @dataclass(frozen=True)
 class GeneValue(Expression):
-    """The value of a gene.
+    """The value of a gene."""
 
-    Args:
-        gene: As written.
-        place: File and line that wrote it, for messages.
-    """
-
-    gene: Gene
+    gene: Gene  # as written
+    # File and line that wrote it, for messages.
     place: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -84,17 +75,11 @@ Setting = Number | GeneValue
 
 @dataclass(frozen=True)
 class Arithmetic(Expression):
-    """Two expressions joined; not known where a side is not, nor where the result is not finite.
+    """Two expressions joined; not known where a side is not, nor where the result is not finite."""
 
-    Args:
-        operation: One of `+ - * / minimum maximum abs`.
-        left: First side.
-        right: Second side; None for abs alone.
-    """
-
-    operation: Operation
-    left: Expression
-    right: Expression | None
+    operation: Operation  # one of `+ - * / minimum maximum abs`
+    left: Expression  # first side
+    right: Expression | None  # second side; None for abs alone
 
     def __post_init__(self) -> None:
         if self.operation not in get_args(Operation):
@@ -105,17 +90,11 @@ class Arithmetic(Expression):
 
 @dataclass(frozen=True)
 class Call(Expression):
-    """An indicator.
+    """An indicator."""
 
-    Args:
-        indicator: A name of `KINDS`, or a person's own.
-        source: What it reads; None where the indicator fixes that.
-        parameters: Whole numbers, constants or genes.
-    """
-
-    indicator: str | OwnIndicator
-    source: Expression | None = None
-    parameters: tuple[Setting, ...] = ()
+    indicator: str | OwnIndicator  # a name of `KINDS`, or a person's own
+    source: Expression | None = None  # what it reads; None where the indicator fixes that
+    parameters: tuple[Setting, ...] = ()  # whole numbers, constants or genes
 
     def __post_init__(self) -> None:
         if isinstance(self.indicator, str):
@@ -166,17 +145,11 @@ class Call(Expression):
 
 @dataclass(frozen=True)
 class Higher(Expression):
-    """A row on bars of so many minutes, at each bar that of the newest one that has ended.
+    """A row on bars of so many minutes, at each bar that of the newest one that has ended."""
 
-    Args:
-        minutes: A whole multiple of the bars' duration that divides a day, or a week.
-        inner: A row without the clock and without another `Higher`.
-        offset: Minutes added to UTC; a fixed number.
-    """
-
-    minutes: int
-    inner: Expression
-    offset: int = 0
+    minutes: int  # a whole multiple of the bars' duration that divides a day, or a week
+    inner: Expression  # a row without the clock and without another `Higher`
+    offset: int = 0  # minutes added to UTC; a fixed number
     written: ClassVar[str] = "higher"
 
     def __post_init__(self) -> None:
@@ -204,17 +177,11 @@ class Higher(Expression):
 
 @dataclass(frozen=True)
 class Clock(Expression):
-    """A row ruled by the clock.
+    """A row ruled by the clock."""
 
-    Args:
-        name: One of `CLOCK`.
-        parameters: Whole minutes where the row takes them.
-        offset: Minutes added to UTC, or a zone's name.
-    """
-
-    name: str
-    parameters: tuple[Setting, ...] = ()
-    offset: Offset = 0
+    name: str  # one of `CLOCK`
+    parameters: tuple[Setting, ...] = ()  # whole minutes where the row takes them
+    offset: Offset = 0  # minutes added to UTC, or a zone's name
 
     def __post_init__(self) -> None:
         if self.name not in CLOCK:

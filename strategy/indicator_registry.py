@@ -30,27 +30,19 @@ from strategy.indicators.wma import lsma, wma
 
 @dataclass(frozen=True)
 class Kind:
-    """An indicator as expressions name it.
+    """An indicator as expressions name it."""
 
-    Args:
-        name: Key in `KINDS`.
-        loop: The readable definition: (inputs [T] each, *whole parameters) to [T].
-        parameters: What it takes beside its inputs.
-        warm_up: Parameters to the bars that it adds to the warm-up of its source.
-        columns: Columns that it always reads; empty where it reads a source of one's choice.
-        defaults: Values of all parameters, for those that a person leaves out; or none.
-        above: Places of parameters, the first of each pair so far above the second at least.
-        summary: In a line for people; the first line of the loop's docstring where empty.
-    """
-
-    name: str
-    loop: Loop
-    parameters: tuple[Parameter, ...]
-    warm_up: Callable[..., int]
+    name: str  # key in `KINDS`
+    loop: Loop  # the readable definition: (inputs [T] each, *whole parameters) to [T]
+    parameters: tuple[Parameter, ...]  # what it takes beside its inputs
+    warm_up: Callable[..., int]  # parameters to the bars that it adds to the warm-up of its source
+    # Columns that it always reads; empty where it reads a source of one's choice.
     columns: tuple[str, ...] = ()
+    # Values of all parameters, for those that a person leaves out; or none.
     defaults: tuple[int, ...] = ()
+    # Places of parameters, the first of each pair so far above the second at least.
     above: tuple[tuple[int, int, int], ...] = ()
-    summary: str = ""
+    summary: str = ""  # in a line for people; the first line of the loop's docstring where empty
 
 
 def _all(n: int) -> int:

@@ -17,27 +17,16 @@ from strategy.genes import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Columns of one series, read-only, as an own indicator is given them.
+    """Columns of one series, read-only, as an own indicator is given them."""
 
-    Args:
-        timestamp: [T], int64 nanoseconds UTC, a bar's open.
-        open: [T], price, as are high, low and close.
-        high: [T].
-        low: [T].
-        close: [T].
-        volume: [T], units.
-        timeframe_ns: Duration of a bar, nanoseconds.
-        extra: Extra columns by name, each [T].
-    """
-
-    timestamp: Ints
-    open: Floats
-    high: Floats
-    low: Floats
-    close: Floats
-    volume: Floats
-    timeframe_ns: int
-    extra: Mapping[str, Floats] = field(default_factory=dict)
+    timestamp: Ints  # [T], int64 nanoseconds UTC, a bar's open
+    open: Floats  # [T], price, as are high, low and close
+    high: Floats  # [T]
+    low: Floats  # [T]
+    close: Floats  # [T]
+    volume: Floats  # [T], units
+    timeframe_ns: int  # duration of a bar, nanoseconds
+    extra: Mapping[str, Floats] = field(default_factory=dict)  # extra columns by name, each [T]
 
     def __post_init__(self) -> None:
         for name in COLUMNS:

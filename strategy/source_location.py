@@ -16,19 +16,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class StrategySource:
-    """The file that a strategy was read from.
+    """The file that a strategy was read from."""
 
-    Args:
-        path: As it was given.
-        text: All of it.
-        sha256: Of the text, hexadecimal.
-        has_functions: Whether the strategy reads functions of the file, so that all of its text
-            matters.
-    """
-
-    path: str
-    text: str
-    sha256: str
+    path: str  # as it was given
+    text: str  # all of it
+    sha256: str  # of the text, hexadecimal
+    # Whether the strategy reads functions of the file, so that all of its text matters.
     has_functions: bool = False
 
 

@@ -19,19 +19,13 @@ from data.table import LoadOptions, RawTable
 
 @dataclass(frozen=True)
 class Provider:
-    """One kind of source.
+    """One kind of source."""
 
-    Args:
-        name: The part of a spec before the colon.
-        form: How a spec is written, for messages.
-        module: Module with the function ``read``.
-        endings: Endings of a path that mean this source where a spec is a bare path.
-    """
-
-    name: str
-    form: str
+    name: str  # the part of a spec before the colon
+    form: str  # how a spec is written, for messages
     summary: str
-    module: str
+    module: str  # module with the function ``read``
+    # Endings of a path that mean this source where a spec is a bare path.
     endings: tuple[str, ...] = ()
 
     def read(self, address: str, options: LoadOptions) -> RawTable:

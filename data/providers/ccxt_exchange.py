@@ -45,19 +45,13 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Request:
-    """Range of bars to fetch from an exchange.
-
-    Args:
-        symbol: The market there, such as ``BTC/USDT``.
-        start_ms: Open of the first bar, milliseconds UTC.
-        end_ms: Bars that close by then count.
-    """
+    """Range of bars to fetch from an exchange."""
 
     exchange: str
-    symbol: str
+    symbol: str  # the market there, such as ``BTC/USDT``
     timeframe: str
-    start_ms: int
-    end_ms: int
+    start_ms: int  # open of the first bar, milliseconds UTC
+    end_ms: int  # bars that close by then count
 
     @property
     def step_ms(self) -> int:

@@ -60,32 +60,28 @@ LISTS = {6: "ccxt", 12: "Binance"}
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns of a file by their meaning.
+    """Columns of a file by their meaning."""
 
-    Args:
-        times: The column with the time, or the two with date and time of day.
-        values: Column of open, high, low, close, volume, in that order; the last is empty where
-            there is none.
-        same_times: Other columns of times at which bars open; they must agree with `times`.
-        closes: Columns of times at which bars close, for times whose name does not show that bars
-            open at them.
-        tick_volume: Column that counts ticks, for where the volume is zero throughout.
-        volumes: Asset to column, where there is a volume in each of the two assets of a pair.
-        aligned: Name to column, of further columns that a person asked for.
-        assumed: Names, or places from 1, of the columns of time and values where their order was
-            assumed, and must agree with what they hold; else empty.
-    """
-
-    times: tuple[str, ...]
+    times: tuple[str, ...]  # the column with the time, or the two with date and time of day
+    # Column of open, high, low, close, volume, in that order; the last is empty where there
+    # is none.
     values: tuple[str, ...]
     symbol: str | None = None
+    # Other columns of times at which bars open; they must agree with `times`.
     same_times: tuple[tuple[str, ...], ...] = ()
+    # Columns of times at which bars close, for times whose name does not show that bars open
+    # at them.
     closes: tuple[str, ...] = ()
+    # Column that counts ticks, for where the volume is zero throughout.
     tick_volume: str | None = None
+    # Asset to column, where there is a volume in each of the two assets of a pair.
     volumes: tuple[tuple[str, str], ...] = ()
+    # Name to column, of further columns that a person asked for.
     aligned: tuple[tuple[str, str], ...] = ()
     market: str | None = None
     notes: tuple[str, ...] = ()
+    # Names, or places from 1, of the columns of time and values where their order was
+    # assumed, and must agree with what they hold; else empty.
     assumed: tuple[str, ...] = ()
 
     @property

@@ -36,22 +36,15 @@ class NotUtf8Error(SourceError):
 
 @dataclass(frozen=True)
 class Header:
-    """Lines above the rows, and the names that they give to columns.
-
-    Args:
-        skip: Lines before the first row.
-        market: The market that the header names, or None.
-        lines: Cells of the lines that name the columns.
-        is_guessed: Whether values without names are taken in their usual order.
-    """
+    """Lines above the rows, and the names that they give to columns."""
 
     separator: str
     names: list[str]
-    skip: int
-    market: str | None = None
+    skip: int  # lines before the first row
+    market: str | None = None  # the market that the header names, or None
     notes: tuple[str, ...] = ()
-    is_guessed: bool = False
-    lines: tuple[list[str], ...] = ()
+    is_guessed: bool = False  # whether values without names are taken in their usual order
+    lines: tuple[list[str], ...] = ()  # cells of the lines that name the columns
 
 
 def read_header(text: bytes, where: str, market: str | None, *, is_numbered: bool) -> Header:

@@ -47,17 +47,11 @@ class PageError(ValueError):
 
 @dataclass(frozen=True)
 class Chunk:
-    """One column in one group of rows, as the footer describes it.
+    """One column in one group of rows, as the footer describes it."""
 
-    Args:
-        path: Name of the column; parts of a nested one joined by dots.
-        n_values: Number of its values.
-        start: Where its first page begins in the file, in bytes.
-    """
-
-    path: str
-    n_values: int
-    start: int
+    path: str  # name of the column; parts of a nested one joined by dots
+    n_values: int  # number of its values
+    start: int  # where its first page begins in the file, in bytes
 
 
 def decoded_bytes(content: bytes, schema: pq.ParquetSchema, used: set[str]) -> int:

@@ -42,15 +42,11 @@ SECOND_DIGITS = r":?(?P<S>[0-5][0-9])(?:[.,]?(?P<f>[0-9]{3}(?:[0-9]{3}){0,2}))?"
 
 @dataclass(frozen=True)
 class TimeForm:
-    """One way to write a time.
+    """One way to write a time."""
 
-    Args:
-        words: Its name.
-        pattern: Regular expression with groups that are called as the directives of `strptime`;
-            `Z` is a zone that follows a date without a time of day, `rest` must stay empty.
-    """
-
-    words: str
+    words: str  # its name
+    # Regular expression with groups that are called as the directives of `strptime`; `Z` is a
+    # zone that follows a date without a time of day, `rest` must stay empty.
     pattern: str
 
 
@@ -84,18 +80,14 @@ LARGEST_OFFSET_NS = 14 * 3600 * SECOND_NS
 
 @dataclass(frozen=True)
 class Moments:
-    """Times of a column as a form reads them.
+    """Times of a column as a form reads them."""
 
-    Args:
-        local_ns: Nanoseconds since 1970-01-01T00:00 on the clock that was written, [N]; `NO_TIME`
-            where a value is missing or no time.
-        is_wrong: Flags of values [N] that are there and no time, such as 30 February.
-        zones: Zone of each value [N], empty or missing where it names none.
-    """
-
+    # Nanoseconds since 1970-01-01T00:00 on the clock that was written, [N]; `NO_TIME` where a
+    # value is missing or no time.
     local_ns: Ints
+    # Flags of values [N] that are there and no time, such as 30 February.
     is_wrong: npt.NDArray[np.bool_]
-    zones: pa.Array
+    zones: pa.Array  # zone of each value [N], empty or missing where it names none
 
 
 def find_forms(column: pa.Array) -> list[TimeForm]:

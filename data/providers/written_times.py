@@ -45,17 +45,11 @@ BLANKS = "[\u00a0\u202f\u2009]"
 
 @dataclass(frozen=True)
 class WrittenTimes:
-    """Times of a column of text.
+    """Times of a column of text."""
 
-    Args:
-        time_ns: Nanoseconds since 1970 on the clock of `zone`, [N]; `NO_TIME` where missing.
-        zone: Name of the zone that the times themselves name, None where they name none.
-        notes: One line for each assumption.
-    """
-
-    time_ns: Ints
-    zone: str | None
-    notes: tuple[str, ...] = ()
+    time_ns: Ints  # nanoseconds since 1970 on the clock of `zone`, [N]; `NO_TIME` where missing
+    zone: str | None  # name of the zone that the times themselves name, None where they name none
+    notes: tuple[str, ...] = ()  # one line for each assumption
 
 
 def read_written(column: pa.Array, label: str, time_format: str | None = None) -> WrittenTimes:

@@ -30,17 +30,11 @@ STATUSES = ("OK", "DELAYED")
 
 @dataclass(frozen=True)
 class Fetched:
-    """The bars of a range.
+    """The bars of a range."""
 
-    Args:
-        timestamp: [N], nanoseconds UTC, strictly ascending.
-        values: open, high, low, close, volume, [N] each.
-        is_delayed: Whether a page states that bars are held back.
-    """
-
-    timestamp: Ints
-    values: Mapping[str, Floats]
-    is_delayed: bool
+    timestamp: Ints  # [N], nanoseconds UTC, strictly ascending
+    values: Mapping[str, Floats]  # open, high, low, close, volume, [N] each
+    is_delayed: bool  # whether a page states that bars are held back
 
 
 class _PageRequest(NamedTuple):

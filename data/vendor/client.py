@@ -46,20 +46,13 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Query:
-    """One range of bars, as the vendor is asked for it.
-
-    Args:
-        multiplier: Length of a bar in `timespan`.
-        timespan: ``second``, ``minute``, ``hour`` or ``day``.
-        start_ms: First time, milliseconds UTC.
-        end_ms: Last time, included.
-    """
+    """One range of bars, as the vendor is asked for it."""
 
     symbol: str
-    multiplier: int
-    timespan: str
-    start_ms: int
-    end_ms: int
+    multiplier: int  # length of a bar in `timespan`
+    timespan: str  # ``second``, ``minute``, ``hour`` or ``day``
+    start_ms: int  # first time, milliseconds UTC
+    end_ms: int  # last time, included
     adjusted: bool
 
 

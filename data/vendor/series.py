@@ -41,22 +41,14 @@ logger = logging.getLogger("data.vendor")
 
 @dataclass(frozen=True)
 class FetchStep:
-    """Progress of a fetch.
+    """Progress of a fetch."""
 
-    Args:
-        series: What is fetched, such as ``X:ADAUSD 15m``.
-        done: Pieces that are safe in the cache.
-        pieces: Pieces that this fetch is made of; 0 before that is known.
-        left_s: Seconds until all pieces are done, as far as is known.
-        note: What a person should know now, such as what is waited for; empty for nothing.
-    """
-
-    series: str
-    done: int = 0
-    pieces: int = 0
+    series: str  # what is fetched, such as ``X:ADAUSD 15m``
+    done: int = 0  # pieces that are safe in the cache
+    pieces: int = 0  # pieces that this fetch is made of; 0 before that is known
     bars: int = 0
-    left_s: float = 0.0
-    note: str = ""
+    left_s: float = 0.0  # seconds until all pieces are done, as far as is known
+    note: str = ""  # what a person should know now, such as what is waited for; empty for nothing
 
 
 Watch = Callable[[FetchStep], None]

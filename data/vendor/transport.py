@@ -28,20 +28,14 @@ AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 @dataclass(eq=False)
 class CallError(Exception):
-    """A call failed; its words hold neither the address nor the key.
-
-    Args:
-        status: Of the answer; 0 where there was none.
-        can_repeat: Whether the same call may succeed later.
-        retry_after_s: Seconds for which the vendor asks to wait; None where it states none.
-        body: First part of the answer, for the vendor's own words.
-    """
+    """A call failed; its words hold neither the address nor the key."""
 
     words: str
-    status: int = 0
-    can_repeat: bool = False
+    status: int = 0  # of the answer; 0 where there was none
+    can_repeat: bool = False  # whether the same call may succeed later
+    # Seconds for which the vendor asks to wait; None where it states none.
     retry_after_s: float | None = None
-    body: bytes = b""
+    body: bytes = b""  # first part of the answer, for the vendor's own words
 
     def __str__(self) -> str:
         return self.words

@@ -53,57 +53,34 @@ SIGNAL_EXIT = REASONS.index("signal")
 
 @dataclass(frozen=True, eq=False)
 class AccountTrades:
-    """Trades of some windows [K] as an account sees them.
+    """Trades of some windows [K] as an account sees them."""
 
-    Args:
-        strand: [K], number of the market.
-        entry_ns: [K], when the entry bar opens.
-        exit_ns: [K], when the exit bar opens.
-        closed_ns: [K], when the exit bar closes.
-        over_ns: [K], from when on the position is known to be over.
-        leverage: [K], worth of the position over the account, at its entry.
-        r: [K].
-        trade: [K], share of the position's worth that was gained.
-        side: [K], 1 or -1.
-    """
-
-    strand: Ints
-    entry_ns: Ints
-    exit_ns: Ints
-    closed_ns: Ints
-    over_ns: Ints
-    leverage: Floats
-    r: Floats
-    trade: Floats
-    side: Ints
+    strand: Ints  # [K], number of the market
+    entry_ns: Ints  # [K], when the entry bar opens
+    exit_ns: Ints  # [K], when the exit bar opens
+    closed_ns: Ints  # [K], when the exit bar closes
+    over_ns: Ints  # [K], from when on the position is known to be over
+    leverage: Floats  # [K], worth of the position over the account, at its entry
+    r: Floats  # [K]
+    trade: Floats  # [K], share of the position's worth that was gained
+    side: Ints  # [K], 1 or -1
 
 
 @dataclass(frozen=True, eq=False)
 class Folded(AccountTrades):
-    """Trades of all windows in the order in which they change the account.
+    """Trades of all windows in the order in which they change the account."""
 
-    Args:
-        equity: [K], after each trade.
-    """
-
-    equity: Floats
+    equity: Floats  # [K], after each trade
 
 
 @dataclass(frozen=True)
 class Account:
-    """Windows whose trades make one account.
+    """Windows whose trades make one account."""
 
-    Args:
-        series: [S] that windows refer to.
-        windows: [W], those of one market in the order of time.
-        markets: [W], whose bars a window has; each is a strand.
-        costs: What trades cost, and what share of the account one R is.
-    """
-
-    series: tuple[Bars, ...]
-    windows: tuple[Window, ...]
-    markets: tuple[str, ...]
-    costs: Costs
+    series: tuple[Bars, ...]  # [S] that windows refer to
+    windows: tuple[Window, ...]  # [W], those of one market in the order of time
+    markets: tuple[str, ...]  # [W], whose bars a window has; each is a strand
+    costs: Costs  # what trades cost, and what share of the account one R is
 
     @cached_property
     def strands(self) -> Ints:

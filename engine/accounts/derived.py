@@ -41,19 +41,12 @@ FRACTION_BITS = 53
 
 @dataclass(frozen=True)
 class Span:
-    """How long a window is.
+    """How long a window is."""
 
-    Args:
-        bars: Bars in it.
-        years: Time from its first bar's open to its last bar's close, in years of 365.25 days.
-        first_ns: When its first bar opens, nanoseconds UTC.
-        last_ns: When its last bar closes.
-    """
-
-    bars: int
-    years: float
-    first_ns: int = 0
-    last_ns: int = 0
+    bars: int  # bars in it
+    years: float  # time from its first bar's open to its last bar's close, in years of 365.25 days
+    first_ns: int = 0  # when its first bar opens, nanoseconds UTC
+    last_ns: int = 0  # when its last bar closes
 
 
 def power(base: Floats, exponent: float) -> Floats:

@@ -65,37 +65,21 @@ class Trade(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """The trades of one individual in one window, in the order of time.
+    """The trades of one individual in one window, in the order of time."""
 
-    Args:
-        signal_bar: [K] int64, bar whose close gave the signal.
-        entry_bar: [K] int64, the bar after it, or later by the costs' delay.
-        exit_bar: [K] int64, bar in which the position ended.
-        reason: [K] int8, place in `REASONS`.
-        entry: [K], price.
-        stop: [K], price at entry; the risk that r is measured in follows from it.
-        target: [K], price.
-        exit: [K], price.
-        r: [K], net result in units of risk.
-        side: [K] int8, 1 for a long and -1 for a short.
-        last_stop: [K], price of the stop in force at the exit; `stop` where it never moved.
-        held: [K] int64, bars in the market: not the exit bar where it is left at its open.
-        rejected: Signals that found the account flat but risked too little to trade.
-    """
-
-    signal_bar: Bars64
-    entry_bar: Bars64
-    exit_bar: Bars64
-    reason: npt.NDArray[np.int8]
-    entry: Floats
-    stop: Floats
-    target: Floats
-    exit: Floats
-    r: Floats
-    side: npt.NDArray[np.int8]
-    last_stop: Floats
-    held: Bars64
-    rejected: int = 0
+    signal_bar: Bars64  # [K] int64, bar whose close gave the signal
+    entry_bar: Bars64  # [K] int64, the bar after it, or later by the costs' delay
+    exit_bar: Bars64  # [K] int64, bar in which the position ended
+    reason: npt.NDArray[np.int8]  # [K] int8, place in `REASONS`
+    entry: Floats  # [K], price
+    stop: Floats  # [K], price at entry; the risk that r is measured in follows from it
+    target: Floats  # [K], price
+    exit: Floats  # [K], price
+    r: Floats  # [K], net result in units of risk
+    side: npt.NDArray[np.int8]  # [K] int8, 1 for a long and -1 for a short
+    last_stop: Floats  # [K], price of the stop in force at the exit; `stop` where it never moved
+    held: Bars64  # [K] int64, bars in the market: not the exit bar where it is left at its open
+    rejected: int = 0  # signals that found the account flat but risked too little to trade
 
     def __len__(self) -> int:
         return len(self.signal_bar)

@@ -52,21 +52,14 @@ METRICS = (
 
 @dataclass(frozen=True, eq=False)
 class MetricTable:
-    """Metrics of a population.
+    """Metrics of a population."""
 
-    Args:
-        values: [P, W, M], named by `names`; NaN where undefined.
-        reasons: [P, W, M] int8, place in `UNDEFINED`.
-        ruined: [P, W], whether equity was lost.
-        names: [M]; asking for another metric is a `ValueError`.
-        whole: The metrics of all windows as one account, [P, 1, M]; None where it was
-            not asked for, or there is one window.
-    """
-
-    values: Floats
-    reasons: npt.NDArray[np.int8]
-    ruined: Flags
-    names: tuple[str, ...] = METRICS
+    values: Floats  # [P, W, M], named by `names`; NaN where undefined
+    reasons: npt.NDArray[np.int8]  # [P, W, M] int8, place in `UNDEFINED`
+    ruined: Flags  # [P, W], whether equity was lost
+    names: tuple[str, ...] = METRICS  # [M]; asking for another metric is a `ValueError`
+    # The metrics of all windows as one account, [P, 1, M]; None where it was not asked for,
+    # or there is one window.
     whole: "MetricTable | None" = None
 
     @property

@@ -13,21 +13,13 @@ Ints = npt.NDArray[np.int64]
 
 
 class Results(NamedTuple):
-    """Results of the trades of P individuals in W windows, each window's in their order.
+    """Results of the trades of P individuals in W windows, each window's in their order."""
 
-    Args:
-        firsts: [P, W] place of each window's first trade.
-        counts: [P, W] how many it has.
-        exit_ns: [K] when the exit bar opens.
-        r: [K].
-        side: [K] int8, 1 or -1.
-    """
-
-    firsts: Ints
-    counts: Ints
-    exit_ns: Ints
-    r: Floats
-    side: npt.NDArray[np.int8]
+    firsts: Ints  # [P, W] place of each window's first trade
+    counts: Ints  # [P, W] how many it has
+    exit_ns: Ints  # [K] when the exit bar opens
+    r: Floats  # [K]
+    side: npt.NDArray[np.int8]  # [K] int8, 1 or -1
 
 
 def arrange_results(counts: Ints, exit_ns: Ints, r: Floats, side: npt.NDArray[np.int8]) -> Results:

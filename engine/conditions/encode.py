@@ -10,21 +10,13 @@ from engine.indicators.coders import Coder, find_row_form, is_with_gene
 
 
 class Entry(NamedTuple):
-    """The entry conjunction as arrays; columns refer to rows and genes of the fast case.
+    """The entry conjunction as arrays; columns refer to rows and genes of the fast case."""
 
-    Args:
-        genes: [C, 3] int64: row, gene, 1 for ``>`` and 0 for ``<``; decided on codes.
-        scales: [C, 2] float64: low and scale of the row's codes.
-        pairs: [D, 3] int64: left row, right row, 1 for ``>`` and 0 for ``<``; decided on codes.
-        exact: [E, 3] int64: the same, for rows whose codes have different maps.
-        warm_rows: [L] int64: rows, the longest of whose warm-ups is an individual's.
-    """
-
-    genes: Ints
-    scales: Floats
-    pairs: Ints
-    exact: Ints
-    warm_rows: Ints
+    genes: Ints  # [C, 3] int64: row, gene, 1 for ``>`` and 0 for ``<``; decided on codes
+    scales: Floats  # [C, 2] float64: low and scale of the row's codes
+    pairs: Ints  # [D, 3] int64: left row, right row, 1 for ``>`` and 0 for ``<``; decided on codes
+    exact: Ints  # [E, 3] int64: the same, for rows whose codes have different maps
+    warm_rows: Ints  # [L] int64: rows, the longest of whose warm-ups is an individual's
 
 
 def encode_entry(case: FastCase, coders: dict[RowForm, Coder]) -> Entry:

@@ -54,58 +54,37 @@ LIST_BYTES = 4 * 3 + 8 * 4
 
 
 class BatchInputs(NamedTuple):
-    """Inputs of a batch on one series that all its individuals share.
+    """Inputs of a batch on one series that all its individuals share."""
 
-    Args:
-        longs: [n, N] int64 conditions of entries, 64 bars a word.
-        shorts: Likewise.
-        leaves: [n, N] conditions of exits of both sides.
-        following: [n, N + 1] int32, the first word from each on that is not 0; N without one.
-        sessions: [q, T] int32, by entry bar twice the bar at which the clock ends a position, plus
-            1 at its open.
-        forms: [3, 2] int32, forms of stop, target and trail.
-        reads: [3, 2, 2] int32, where their formulas begin and end.
-        code: Instructions of all formulas, int32.
-        constants: Numbers that they read.
-        rows: [slots, T].
-        moves: Whether anybody's stop moves.
-    """
-
-    longs: torch.Tensor
-    shorts: torch.Tensor
-    leaves: torch.Tensor
+    longs: torch.Tensor  # [n, N] int64 conditions of entries, 64 bars a word
+    shorts: torch.Tensor  # likewise
+    leaves: torch.Tensor  # [n, N] conditions of exits of both sides
+    # [n, N + 1] int32, the first word from each on that is not 0; N without one.
     following: torch.Tensor
+    # [q, T] int32, by entry bar twice the bar at which the clock ends a position, plus 1 at
+    # its open.
     sessions: torch.Tensor
-    forms: torch.Tensor
-    reads: torch.Tensor
-    code: torch.Tensor
-    constants: torch.Tensor
-    rows: torch.Tensor
-    moves: bool
+    forms: torch.Tensor  # [3, 2] int32, forms of stop, target and trail
+    reads: torch.Tensor  # [3, 2, 2] int32, where their formulas begin and end
+    code: torch.Tensor  # instructions of all formulas, int32
+    constants: torch.Tensor  # numbers that they read
+    rows: torch.Tensor  # [slots, T]
+    moves: bool  # whether anybody's stop moves
 
 
 class IndividualInputs(NamedTuple):
-    """What every individual asks, [P, ...]; axes of two are longs and shorts.
+    """What every individual asks, [P, ...]; axes of two are longs and shorts."""
 
-    Args:
-        entries: [P, 2] int32, which conditions; -1: the side never enters.
-        exits: [P, 2] int32 likewise; -1: none.
-        slots: [P, R] int32, where its rows lie.
-        genomes: [P, G].
-        numbers: [P, 9] what stop, target and trail take beside formulas and from which gain on the
-            stop follows, of longs and shorts in turn; and the gain at which it moves to the entry,
-            NaN: never.
-        bars: [P, 3] int32, longest hold, delay, and first bar that may signal.
-        session_of: [P] int32, place in sessions; -1: not left by the clock.
-    """
-
-    entries: torch.Tensor
-    exits: torch.Tensor
-    slots: torch.Tensor
-    genomes: torch.Tensor
+    entries: torch.Tensor  # [P, 2] int32, which conditions; -1: the side never enters
+    exits: torch.Tensor  # [P, 2] int32 likewise; -1: none
+    slots: torch.Tensor  # [P, R] int32, where its rows lie
+    genomes: torch.Tensor  # [P, G]
+    # [P, 9] what stop, target and trail take beside formulas and from which gain on the stop
+    # follows, of longs and shorts in turn; and the gain at which it moves to the entry, NaN:
+    # never.
     numbers: torch.Tensor
-    bars: torch.Tensor
-    session_of: torch.Tensor
+    bars: torch.Tensor  # [P, 3] int32, longest hold, delay, and first bar that may signal
+    session_of: torch.Tensor  # [P] int32, place in sessions; -1: not left by the clock
 
     def part(self, members: slice) -> "IndividualInputs":
         """Some of the individuals."""

@@ -43,17 +43,11 @@ LONG_BARS = 2**17
 
 
 class Rules(NamedTuple):
-    """The strategy as the stages read it.
+    """The strategy as the stages read it."""
 
-    Args:
-        entry: The conjunction.
-        exits: Bracket and costs.
-        packing: Which comparisons candidates carry.
-    """
-
-    entry: Entry
-    exits: Exits
-    packing: Packing
+    entry: Entry  # the conjunction
+    exits: Exits  # bracket and costs
+    packing: Packing  # which comparisons candidates carry
 
 
 class Stages:

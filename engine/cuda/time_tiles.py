@@ -28,19 +28,12 @@ Memory = tuple[torch.Tensor, torch.Tensor]
 
 
 class CarriedAccounts(NamedTuple):
-    """Where all individuals stand, on the device.
+    """Where all individuals stand, on the device."""
 
-    Args:
-        results: [P * W * A] float64, accumulators.
-        flat_from: [P * W] int32, the bar from which an account is flat.
-        windows: [W, 3] int32.
-        warm_ups: [I] int32, bars before the first that may signal, of each row.
-    """
-
-    results: torch.Tensor
-    flat_from: torch.Tensor
-    windows: torch.Tensor
-    warm_ups: torch.Tensor
+    results: torch.Tensor  # [P * W * A] float64, accumulators
+    flat_from: torch.Tensor  # [P * W] int32, the bar from which an account is flat
+    windows: torch.Tensor  # [W, 3] int32
+    warm_ups: torch.Tensor  # [I] int32, bars before the first that may signal, of each row
 
 
 class Stretches:

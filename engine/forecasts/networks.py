@@ -20,15 +20,12 @@ HEADS = 2
 
 
 class Network(NamedTuple):
-    """A kind of network.
+    """A kind of network."""
 
-    Args:
-        shapes: From inputs F, hidden units H and window W to the shape of each weight of one
-            model; the first number of a shape is how many inputs it has, 0 for a bias.
-        forward: From weights [K, ...] and windows [K, N, W, F] to outputs [K, N].
-    """
-
+    # From inputs F, hidden units H and window W to the shape of each weight of one model; the
+    # first number of a shape is how many inputs it has, 0 for a bias.
     shapes: Callable[[int, int, int], dict[str, Shape]]
+    # From weights [K, ...] and windows [K, N, W, F] to outputs [K, N].
     forward: Callable[[Weights, Tensor], Tensor]
 
 

@@ -41,52 +41,30 @@ UNCAPTURED = 3
 
 @dataclass(frozen=True)
 class Training:
-    """How networks are trained.
+    """How networks are trained."""
 
-    Args:
-        model: A name in `NETWORKS`.
-        window: Bars that a network sees.
-        hidden: Units; even.
-        steps: Of Adam, always so many.
-        batch: Windows of each model in a step.
-        rate: The largest learning rate; it falls to nothing along a half cosine.
-        decay: Decoupled decay of weights, a step and rate.
-        device: ``cpu``, ``cuda`` or one GPU by number.
-        is_bf16: Products in bfloat16, weights and Adam in float32; on a GPU only.
-        threads: Of the CPU.
-    """
-
-    model: str
-    window: int
-    hidden: int
-    steps: int
-    batch: int
-    rate: float = 1e-2
-    decay: float = 1.0
-    device: str = "cpu"
-    is_bf16: bool = False
-    threads: int = 1
+    model: str  # a name in `NETWORKS`
+    window: int  # bars that a network sees
+    hidden: int  # units; even
+    steps: int  # of Adam, always so many
+    batch: int  # windows of each model in a step
+    rate: float = 1e-2  # the largest learning rate; it falls to nothing along a half cosine
+    decay: float = 1.0  # decoupled decay of weights, a step and rate
+    device: str = "cpu"  # ``cpu``, ``cuda`` or one GPU by number
+    is_bf16: bool = False  # products in bfloat16, weights and Adam in float32; on a GPU only
+    threads: int = 1  # of the CPU
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingStack:
-    """What K models are trained on and asked.
+    """What K models are trained on and asked."""
 
-    Args:
-        uniforms: [K, P], 0 to 1, from which weights begin.
-        places: [K, steps, batch], rows of the windows' last bars.
-        asked: [K, Q], rows at which a forecast is wanted.
-        centre: [K, F], subtracted from features.
-        scale: [K, F], by which they are then divided.
-        targets: [K, 2], what is subtracted from targets and by which they are divided.
-    """
-
-    uniforms: Singles
-    places: Ints
-    asked: Ints
-    centre: Singles
-    scale: Singles
-    targets: Singles
+    uniforms: Singles  # [K, P], 0 to 1, from which weights begin
+    places: Ints  # [K, steps, batch], rows of the windows' last bars
+    asked: Ints  # [K, Q], rows at which a forecast is wanted
+    centre: Singles  # [K, F], subtracted from features
+    scale: Singles  # [K, F], by which they are then divided
+    targets: Singles  # [K, 2], what is subtracted from targets and by which they are divided
 
 
 def count_weights(how: Training, inputs: int) -> int:

@@ -12,15 +12,10 @@ from strategy.nodes import Node, walk
 
 
 class Distinct(NamedTuple):
-    """Sets of values of some genes that individuals have.
+    """Sets of values of some genes that individuals have."""
 
-    Args:
-        members: [n] one individual of each set.
-        set_of: [P] the set of each individual.
-    """
-
-    members: Ints
-    set_of: Ints
+    members: Ints  # [n] one individual of each set
+    set_of: Ints  # [P] the set of each individual
 
 
 class Individuals:

@@ -17,15 +17,10 @@ MIXER, HALF_BITS = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
 
 class NumberedSets(NamedTuple):
-    """Numbers of individuals.
+    """Numbers of individuals."""
 
-    Args:
-        numbers: [P] one a set of values, from 0 on in the order in which sets came.
-        fresh: [n] one individual of each set that had no number yet; they got the next ones.
-    """
-
-    numbers: Ints
-    fresh: Ints
+    numbers: Ints  # [P] one a set of values, from 0 on in the order in which sets came
+    fresh: Ints  # [n] one individual of each set that had no number yet; they got the next ones
 
 
 class Keys:

@@ -11,30 +11,20 @@ from engine.fast_case import FastCase
 
 @dataclass(frozen=True, eq=False)
 class RowGroup:
-    """Distinct rows of one form.
+    """Distinct rows of one form."""
 
-    Args:
-        form: Indicator and source.
-        parameters: [n, L], each row of it distinct.
-    """
-
-    form: RowForm
-    parameters: Floats
+    form: RowForm  # indicator and source
+    parameters: Floats  # [n, L], each row of it distinct
 
 
 @dataclass(frozen=True, eq=False)
 class RowPlan:
-    """The rows of a population.
+    """The rows of a population."""
 
-    Args:
-        groups: Distinct rows; counted through, group after group, they are the rows 0 .. I - 1.
-        row_of: [P, R] number of each row of the fast case, for each individual.
-        order: [P] a permutation that brings individuals with common rows together.
-    """
-
+    # Distinct rows; counted through, group after group, they are the rows 0 .. I - 1.
     groups: tuple[RowGroup, ...]
-    row_of: Ints
-    order: Ints
+    row_of: Ints  # [P, R] number of each row of the fast case, for each individual
+    order: Ints  # [P] a permutation that brings individuals with common rows together
 
     @property
     def n_rows(self) -> int:

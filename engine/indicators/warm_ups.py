@@ -16,16 +16,11 @@ from strategy.rows import count_warm_up
 
 
 class Reach(NamedTuple):
-    """A row, and how far back conditions look at it.
+    """A row, and how far back conditions look at it."""
 
-    Args:
-        row: The row.
-        ago: Bars.
-        spans: Lengths of conditions that hold it or remember it, each reaching back one bar less.
-    """
-
-    row: Expression
-    ago: int
+    row: Expression  # the row
+    ago: int  # bars
+    # Lengths of conditions that hold it or remember it, each reaching back one bar less.
     spans: tuple[Setting, ...] = ()
 
 

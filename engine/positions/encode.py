@@ -22,41 +22,25 @@ FORMS = {
 
 
 class Exits(NamedTuple):
-    """The bracket and the costs as numbers; the first four are columns, not values.
+    """The bracket and the costs as numbers; the first four are columns, not values."""
 
-    Args:
-        stop_row: Row of the fast case that measures the stop's distance.
-        stop_mult: Gene.
-        reward: Gene.
-        max_hold: Gene.
-        per_side: Cost of a side as a fraction of notional.
-        min_risk: Fraction of the entry price.
-        risk_fraction: Fraction of equity per R.
-        delay: Bars by which an entry is later than the bar after its signal.
-    """
-
-    stop_row: int
-    stop_mult: int
-    reward: int
-    max_hold: int
-    per_side: float
-    min_risk: float
-    risk_fraction: float
-    delay: int
+    stop_row: int  # row of the fast case that measures the stop's distance
+    stop_mult: int  # gene
+    reward: int  # gene
+    max_hold: int  # gene
+    per_side: float  # cost of a side as a fraction of notional
+    min_risk: float  # fraction of the entry price
+    risk_fraction: float  # fraction of equity per R
+    delay: int  # bars by which an entry is later than the bar after its signal
 
 
 class Lowered(NamedTuple):
-    """A stop, a target or a trailing stop of one side as numbers.
+    """A stop, a target or a trailing stop of one side as numbers."""
 
-    Args:
-        form: Of `engine.positions.exit_spec`.
-        read: What it reads at the signal bar; None where it takes a number or is not there.
-        number: A constant or a gene; None where it reads.
-    """
-
-    form: int
+    form: int  # of `engine.positions.exit_spec`
+    # What it reads at the signal bar; None where it takes a number or is not there.
     read: Expression | None = None
-    number: Setting | None = None
+    number: Setting | None = None  # a constant or a gene; None where it reads
 
 
 def form_of_exit(form: object) -> Lowered:

@@ -20,72 +20,43 @@ MINUTE_NS = 60 * 10**9
 
 
 class SessionClock(NamedTuple):
-    """When positions are left by the clock.
+    """When positions are left by the clock."""
 
-    Args:
-        local_ns: [T] when each bar opens by the session's clock, nanoseconds; [0] where no position
-            is left by the clock.
-        minute_ns: Nanoseconds of a day from which on a bar's close leaves.
-        bar_ns: A bar's duration.
-    """
-
+    # [T] when each bar opens by the session's clock, nanoseconds; [0] where no position is
+    # left by the clock.
     local_ns: Ints
-    minute_ns: int
-    bar_ns: int
+    minute_ns: int  # nanoseconds of a day from which on a bar's close leaves
+    bar_ns: int  # a bar's duration
 
 
 class ExitForm(NamedTuple):
-    """Where a stop or a target stands, or how far behind a trailing stop follows.
+    """Where a stop or a target stands, or how far behind a trailing stop follows."""
 
-    Args:
-        form: One of `engine.positions.exit_spec`.
-        number: What `SHARE` and `R_MULTIPLE` take, above 0.
-        row: [T] what the others read at the signal bar, a distance or a price; [0] else.
-    """
-
-    form: int
-    number: float
-    row: Floats
+    form: int  # one of `engine.positions.exit_spec`
+    number: float  # what `SHARE` and `R_MULTIPLE` take, above 0
+    row: Floats  # [T] what the others read at the signal bar, a distance or a price; [0] else
 
 
 class SidePlan(NamedTuple):
-    """What one side does.
+    """What one side does."""
 
-    Args:
-        side: 1.0 for longs, -1.0 for shorts.
-        signals: [T] bars whose close asks for an entry.
-        exits: [T] bars whose close asks for an exit; [0] where no condition does.
-        stop: Where the first stop stands.
-        target: Where the target stands.
-        trail: How far the stop follows.
-        after: Gain in units of risk from which on it follows.
-    """
-
-    side: float
-    signals: Bools
-    exits: Bools
-    stop: ExitForm
-    target: ExitForm
-    trail: ExitForm
-    after: float
+    side: float  # 1.0 for longs, -1.0 for shorts
+    signals: Bools  # [T] bars whose close asks for an entry
+    exits: Bools  # [T] bars whose close asks for an exit; [0] where no condition does
+    stop: ExitForm  # where the first stop stands
+    target: ExitForm  # where the target stands
+    trail: ExitForm  # how far the stop follows
+    after: float  # gain in units of risk from which on it follows
 
 
 class Limits(NamedTuple):
-    """The same for both sides.
+    """The same for both sides."""
 
-    Args:
-        break_even: Gain in units of risk at which the stop moves to the entry; NaN: never.
-        max_hold: Bars; 0: no limit.
-        delay: Bars by which an entry is later than the bar after its signal.
-        per_side: Cost of a side as a fraction of notional.
-        min_risk: Smallest risk as a fraction of the entry price.
-    """
-
-    break_even: float
-    max_hold: int
-    delay: int
-    per_side: float
-    min_risk: float
+    break_even: float  # gain in units of risk at which the stop moves to the entry; NaN: never
+    max_hold: int  # bars; 0: no limit
+    delay: int  # bars by which an entry is later than the bar after its signal
+    per_side: float  # cost of a side as a fraction of notional
+    min_risk: float  # smallest risk as a fraction of the entry price
 
 
 def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> ExitForm:

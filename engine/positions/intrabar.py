@@ -19,19 +19,12 @@ COARSE_SHARE = 0.05
 
 @dataclass(frozen=True)
 class Intrabar:
-    """How much hangs on the order within a bar.
+    """How much hangs on the order within a bar."""
 
-    Args:
-        trades: Trades of the ledger.
-        undecided: Trades that were stopped in a bar which also touched the target.
-        sum_r: Sum of r as the law has it, the stop first.
-        sum_r_target_first: The same had the target come first in every undecided trade.
-    """
-
-    trades: int
-    undecided: int
-    sum_r: float
-    sum_r_target_first: float
+    trades: int  # trades of the ledger
+    undecided: int  # trades that were stopped in a bar which also touched the target
+    sum_r: float  # sum of r as the law has it, the stop first
+    sum_r_target_first: float  # the same had the target come first in every undecided trade
 
     @property
     def share(self) -> float:

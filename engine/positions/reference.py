@@ -53,25 +53,15 @@ class Bracket(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What a position asks of every bar: numbers alone, which compiled loops keep at hand.
+    """What a position asks of every bar: numbers alone, which compiled loops keep at hand."""
 
-    Args:
-        side: 1.0 for a long, -1.0 for a short.
-        entry: Price.
-        target: Price.
-        trail: Form of the trailing stop, of `engine.positions.exit_spec`.
-        behind: Distance at which it follows; for `SHARE` a fraction of the best price.
-        follow_gain: Gain from which on it follows, price.
-        even_gain: Gain at which the stop moves to the entry, price; NaN: never.
-    """
-
-    side: float
-    entry: float
-    target: float
-    trail: int
-    behind: float
-    follow_gain: float
-    even_gain: float
+    side: float  # 1.0 for a long, -1.0 for a short
+    entry: float  # price
+    target: float  # price
+    trail: int  # form of the trailing stop, of `engine.positions.exit_spec`
+    behind: float  # distance at which it follows; for `SHARE` a fraction of the best price
+    follow_gain: float  # gain from which on it follows, price
+    even_gain: float  # gain at which the stop moves to the entry, price; NaN: never
 
 
 class Exit(NamedTuple):

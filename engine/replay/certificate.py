@@ -33,19 +33,13 @@ between its compiled loops threads wait for each other, because one at a time ru
 
 @dataclass(frozen=True)
 class Replay:
-    """What a comparison of some individuals in some windows found.
+    """What a comparison of some individuals in some windows found."""
 
-    Args:
-        ledgers: The reference's, [N] of [W].
-        problems: By individual and window, in what the engines or both forms differ.
-        pieces: Of these individuals, those that were replayed in plain Python too.
-        uncompiled: As in `Certificate`.
-    """
-
-    ledgers: list[list[Ledger]]
+    ledgers: list[list[Ledger]]  # the reference's, [N] of [W]
+    # By individual and window, in what the engines or both forms differ.
     problems: dict[tuple[int, int], str]
-    pieces: tuple[Piece, ...]
-    uncompiled: dict[str, str]
+    pieces: tuple[Piece, ...]  # of these individuals, those that were replayed in plain Python too
+    uncompiled: dict[str, str]  # as in `Certificate`
 
 
 Some = Callable[[Floats, tuple[Piece, ...]], Replay]

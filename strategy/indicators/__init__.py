@@ -22,19 +22,13 @@ ABOVE_ZERO = math.ulp(0.0)
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that an indicator takes.
+    """A number that an indicator takes."""
 
-    Args:
-        name: For messages.
-        least: Smallest legal value.
-        is_whole: Whether only whole values are legal; the loop then takes an int, else a float.
-        most: Largest legal value.
-    """
-
-    name: str
-    least: float = 1
+    name: str  # for messages
+    least: float = 1  # smallest legal value
+    # Whether only whole values are legal; the loop then takes an int, else a float.
     is_whole: bool = True
-    most: float = math.inf
+    most: float = math.inf  # largest legal value
 
     @property
     def wanted(self) -> str:

@@ -38,20 +38,15 @@ SEVERAL = 2
 
 
 class Bounded(NamedTuple):
-    """A conjunction of which some comparisons have bounds.
+    """A conjunction of which some comparisons have bounds."""
 
-    Args:
-        compares: Comparisons with one real gene each, on which it acts monotonically.
-        rest: The other conditions.
-        impossible: True where all of it holds for no values of real genes within their bounds;
-            whole genes decide it.
-        columns: Columns of these real genes.
-    """
-
+    # Comparisons with one real gene each, on which it acts monotonically.
     compares: tuple[Compare, ...]
-    rest: tuple[Condition, ...]
+    rest: tuple[Condition, ...]  # the other conditions
+    # True where all of it holds for no values of real genes within their bounds; whole genes
+    # decide it.
     impossible: Condition
-    columns: tuple[int, ...]
+    columns: tuple[int, ...]  # columns of these real genes
 
 
 def bound_conjunction(conjunction: AllOf, layout: GenomeLayout) -> Bounded | None:

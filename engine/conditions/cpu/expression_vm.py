@@ -48,15 +48,11 @@ WORD = LAST_BIT + 1
 
 
 class Stack(NamedTuple):
-    """Room in which one thread computes formulas.
+    """Room in which one thread computes formulas."""
 
-    Args:
-        values: [D, 512] values of each place.
-        places: [2, D] address at which each place's values lie, which may be a row, and of its
-            own values.
-    """
-
-    values: Floats
+    values: Floats  # [D, 512] values of each place
+    # [2, D] address at which each place's values lie, which may be a row, and of its own
+    # values.
     places: Ints
 
 

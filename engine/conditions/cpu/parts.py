@@ -20,47 +20,28 @@ class Bound(Number):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One node of a strategy's trees.
+    """One node of a strategy's trees."""
 
-    Args:
-        number: Equal nodes have one number.
-        node: The node.
-        below: Its parts that are computed by themselves.
-        columns: Genes that decide its values, columns of a genome.
-        is_fresh: Whether it is arithmetic with a gene that no row takes as its parameter.
-    """
-
-    number: int
-    node: Node
-    below: tuple["Part", ...]
-    columns: tuple[int, ...]
-    is_fresh: bool
+    number: int  # equal nodes have one number
+    node: Node  # the node
+    below: tuple["Part", ...]  # its parts that are computed by themselves
+    columns: tuple[int, ...]  # genes that decide its values, columns of a genome
+    is_fresh: bool  # whether it is arithmetic with a gene that no row takes as its parameter
 
 
 class Formula(NamedTuple):
-    """Arithmetic as instructions of `engine.conditions.cpu.expression_vm`.
+    """Arithmetic as instructions of `engine.conditions.cpu.expression_vm`."""
 
-    Args:
-        steps: [S, 2] instruction and leaf, in turn.
-        leaves: Rows and numbers that they put on the stack.
-        depth: Places of the stack that they need.
-    """
-
-    steps: Ints
-    leaves: tuple[Part, ...]
-    depth: int
+    steps: Ints  # [S, 2] instruction and leaf, in turn
+    leaves: tuple[Part, ...]  # rows and numbers that they put on the stack
+    depth: int  # places of the stack that they need
 
 
 class Leaves(NamedTuple):
-    """What some individuals read as the leaves of a formula; `Readings` holds the rows.
+    """What some individuals read as the leaves of a formula; `Readings` holds the rows."""
 
-    Args:
-        rows: [U, L] addresses of rows [T]; 0 where a leaf is a number.
-        numbers: [U, L] numbers.
-    """
-
-    rows: Ints
-    numbers: Floats
+    rows: Ints  # [U, L] addresses of rows [T]; 0 where a leaf is a number
+    numbers: Floats  # [U, L] numbers
 
 
 def write_formula(*parts: Part) -> tuple[Formula, Ints]:

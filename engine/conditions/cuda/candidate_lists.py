@@ -29,25 +29,15 @@ FIRST_LISTS = 64
 
 
 class Packing(NamedTuple):
-    """Which comparisons with genes are decided together.
+    """Which comparisons with genes are decided together."""
 
-    Args:
-        order: [C] places of all gene comparisons in the entry, the packed ones first.
-        n_packed: How many are packed.
-        rows: [N] row of the fast case that each packed comparison reads.
-        lead: Row whose slot names an individual's list; -1 when one list serves all.
-        genes: [N] gene of each packed comparison.
-        is_greater: [N] whether the row must be greater.
-        bounds: [N] the gene's bound that the weakest individual has.
-    """
-
-    order: Ints
-    n_packed: int
-    rows: Ints
-    lead: int
-    genes: Ints
-    is_greater: npt.NDArray[np.bool_]
-    bounds: Floats
+    order: Ints  # [C] places of all gene comparisons in the entry, the packed ones first
+    n_packed: int  # how many are packed
+    rows: Ints  # [N] row of the fast case that each packed comparison reads
+    lead: int  # row whose slot names an individual's list; -1 when one list serves all
+    genes: Ints  # [N] gene of each packed comparison
+    is_greater: npt.NDArray[np.bool_]  # [N] whether the row must be greater
+    bounds: Floats  # [N] the gene's bound that the weakest individual has
 
 
 def choose_packing(case: FastCase, entry: Entry) -> Packing:

@@ -35,19 +35,12 @@ MOVED_WORDS = 256
 
 @dataclass(frozen=True, eq=False)
 class DevicePart:
-    """A condition of the strategy.
+    """A condition of the strategy."""
 
-    Args:
-        node: The condition.
-        columns: Genes that decide it, columns of a genome.
-        below: The conditions that it joins, holds or remembers.
-        comparison: What a comparison asks; None of any other condition.
-    """
-
-    node: Condition
-    columns: tuple[int, ...]
-    below: tuple["DevicePart", ...]
-    comparison: CodedComparison | None
+    node: Condition  # the condition
+    columns: tuple[int, ...]  # genes that decide it, columns of a genome
+    below: tuple["DevicePart", ...]  # the conditions that it joins, holds or remembers
+    comparison: CodedComparison | None  # what a comparison asks; None of any other condition
 
 
 class Leaf(NamedTuple):
@@ -66,14 +59,10 @@ set of values there. Under two of them: the set of the first for each set of the
 
 
 class DevicePopulation(NamedTuple):
-    """A population as kernels read it.
+    """A population as kernels read it."""
 
-    Args:
-        individuals: All of them.
-        there: `Arrays` on the device, and under "genomes" [P, G] float64.
-    """
-
-    individuals: Individuals
+    individuals: Individuals  # all of them
+    # `Arrays` on the device, and under "genomes" [P, G] float64.
     there: dict[str | tuple[Columns, ...], torch.Tensor]
 
 

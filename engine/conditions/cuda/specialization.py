@@ -32,41 +32,24 @@ MOST_SHARES = 65_535
 
 
 class CodedComparison(NamedTuple):
-    """A comparison of two formulas.
+    """A comparison of two formulas."""
 
-    Args:
-        asked: As `compare_kernel` takes it.
-        left: Form of its left side.
-        right: Form of its right side.
-        relation: Number of its relation.
-    """
-
-    asked: torch.Tensor
-    left: Form
-    right: Form
-    relation: int
+    asked: torch.Tensor  # as `compare_kernel` takes it
+    left: Form  # form of its left side
+    right: Form  # form of its right side
+    relation: int  # number of its relation
 
 
 class Read(NamedTuple):
-    """What comparisons read of a population.
+    """What comparisons read of a population."""
 
-    Args:
-        code: Instructions of all formulas.
-        constants: Their numbers.
-        genomes: [P, G].
-        slots: [P, R].
-        rows: [slots, T].
-        members: [n] individuals, one of each set of genes.
-        n_bars: Bars T.
-    """
-
-    code: torch.Tensor
-    constants: torch.Tensor
-    genomes: torch.Tensor
-    slots: torch.Tensor
-    rows: torch.Tensor
-    members: torch.Tensor
-    n_bars: int
+    code: torch.Tensor  # instructions of all formulas
+    constants: torch.Tensor  # their numbers
+    genomes: torch.Tensor  # [P, G]
+    slots: torch.Tensor  # [P, R]
+    rows: torch.Tensor  # [slots, T]
+    members: torch.Tensor  # [n] individuals, one of each set of genes
+    n_bars: int  # bars T
 
 
 class Comparing:

@@ -48,17 +48,11 @@ TAME = 2.0**400
 
 
 class RowWork(NamedTuple):
-    """Rows to compute, as `fill_parts` takes them.
+    """Rows to compute, as `fill_parts` takes them."""
 
-    Args:
-        tasks: [N, 8].
-        parts: [n, 2], what takes long first.
-        longest: Of all windows that are not longer than the series.
-    """
-
-    tasks: Ints
-    parts: Ints
-    longest: int
+    tasks: Ints  # [N, 8]
+    parts: Ints  # [n, 2], what takes long first
+    longest: int  # of all windows that are not longer than the series
 
 
 class RowFiller:

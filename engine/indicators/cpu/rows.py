@@ -47,27 +47,16 @@ TAKEN, DONE, MENDED = range(3)
 
 
 class RowColumns(NamedTuple):
-    """What the rows of one series are made of, and where they go; arrays are counted through.
+    """What the rows of one series are made of, and where they go; arrays are counted through."""
 
-    Args:
-        n_bars: T.
-        values: [S * T] the sources.
-        is_tame: [S] 1 where `quotient` may multiply instead of dividing.
-        low: [M * T] value at which code 1 begins, for each map.
-        scale: [M * T] codes per unit.
-        moves: [M] 0 where a map is the same at all bars, so that its first ones serve for all.
-        rows: [slots * T] receives the rows.
-        codes: [slots * T] receives their codes.
-    """
-
-    n_bars: int
-    values: Floats
-    is_tame: Ints
-    low: Floats
-    scale: Floats
-    moves: Ints
-    rows: Floats
-    codes: Codes
+    n_bars: int  # T
+    values: Floats  # [S * T] the sources
+    is_tame: Ints  # [S] 1 where `quotient` may multiply instead of dividing
+    low: Floats  # [M * T] value at which code 1 begins, for each map
+    scale: Floats  # [M * T] codes per unit
+    moves: Ints  # [M] 0 where a map is the same at all bars, so that its first ones serve for all
+    rows: Floats  # [slots * T] receives the rows
+    codes: Codes  # [slots * T] receives their codes
 
 
 @compiled_unlocked

@@ -46,15 +46,10 @@ FORMS: dict[object, bool] = {KINDS[name].loop: is_script for name, is_script in 
 
 
 class Trend(NamedTuple):
-    """A row and the votes under it.
+    """A row and the votes under it."""
 
-    Args:
-        row: [T], -1 to 1; NaN before the cutout.
-        votes: [6, T], hundredths, families in the order of their lengths.
-    """
-
-    row: Floats
-    votes: Int8s
+    row: Floats  # [T], -1 to 1; NaN before the cutout
+    votes: Int8s  # [6, T], hundredths, families in the order of their lengths
 
 
 def compute_trends(

@@ -37,17 +37,11 @@ LEVELS = 4
 
 
 class Stretch(NamedTuple):
-    """Bars of the common axis that rows hold.
+    """Bars of the common axis that rows hold."""
 
-    Args:
-        first: The first of them, a multiple of `INDEX_BARS`.
-        n_bars: How many, likewise.
-        is_part: Whether what comes before and after them is held at other times.
-    """
-
-    first: int
-    n_bars: int
-    is_part: bool = False
+    first: int  # the first of them, a multiple of `INDEX_BARS`
+    n_bars: int  # how many, likewise
+    is_part: bool = False  # whether what comes before and after them is held at other times
 
 
 class DeviceMarket:
@@ -154,15 +148,10 @@ class DeviceMarket:
 
 
 class SeriesPrices(NamedTuple):
-    """Prices of one series, bar by bar, with their extremes.
+    """Prices of one series, bar by bar, with their extremes."""
 
-    Args:
-        market: [B, 4] open, high, low, close; B is T padded to whole blocks.
-        pyramid: [LEVELS, 2 B] as in `DeviceMarket`.
-    """
-
-    market: torch.Tensor
-    pyramid: torch.Tensor
+    market: torch.Tensor  # [B, 4] open, high, low, close; B is T padded to whole blocks
+    pyramid: torch.Tensor  # [LEVELS, 2 B] as in `DeviceMarket`
 
     @property
     def n_padded(self) -> int:

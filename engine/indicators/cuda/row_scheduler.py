@@ -33,37 +33,23 @@ ROWS_TOGETHER = 512
 
 
 class Rolling(NamedTuple):
-    """Rolling rows of one launch.
+    """Rolling rows of one launch."""
 
-    Args:
-        table: [5, n] int32 on the device, as `rolling_kernel` reads it.
-        shortest: Their shortest window.
-        shares: In which the bars of a block are finished, at most.
-    """
-
-    table: torch.Tensor
-    shortest: int
-    shares: int
+    table: torch.Tensor  # [5, n] int32 on the device, as `rolling_kernel` reads it
+    shortest: int  # their shortest window
+    shares: int  # in which the bars of a block are finished, at most
 
 
 class RowPlan(NamedTuple):
-    """Rows to compute, on the device.
+    """Rows to compute, on the device."""
 
-    Args:
-        levels: Number of the source and slot of each row that is a source itself.
-        averages: [5, n] int32, as `ema_kernel` reads it.
-        shortest: Bars of a segment of an EMA, at least.
-        segments: Of an EMA in the longest series, at most.
-        rolling: Launch after launch.
-        coded: [2, n] int32, as `code_kernel` reads it.
-    """
-
+    # Number of the source and slot of each row that is a source itself.
     levels: list[tuple[int, int]]
-    averages: torch.Tensor
-    shortest: int
-    segments: int
-    rolling: list[Rolling]
-    coded: torch.Tensor
+    averages: torch.Tensor  # [5, n] int32, as `ema_kernel` reads it
+    shortest: int  # bars of a segment of an EMA, at least
+    segments: int  # of an EMA in the longest series, at most
+    rolling: list[Rolling]  # launch after launch
+    coded: torch.Tensor  # [2, n] int32, as `code_kernel` reads it
 
 
 class DeviceRowFiller:

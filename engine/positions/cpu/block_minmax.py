@@ -26,14 +26,10 @@ class Extremes(NamedTuple):
     """Prices of one series, and the extremes of its blocks.
 
     Behind the last bar and the last block stand `BLOCK` times NaN, which reaches no price.
-
-    Args:
-        bars: [4, T + 16] lows, highs, opens and closes.
-        blocks: [2, (T + 15) // 16 + 16] lowest low and highest high of each block of 16 bars.
     """
 
-    bars: Floats
-    blocks: Floats
+    bars: Floats  # [4, T + 16] lows, highs, opens and closes
+    blocks: Floats  # [2, (T + 15) // 16 + 16] lowest low and highest high of each block of 16 bars
 
 
 def build_extremes(open_: Floats, high: Floats, low: Floats, close: Floats) -> Extremes:
@@ -44,21 +40,13 @@ def build_extremes(open_: Floats, high: Floats, low: Floats, close: Floats) -> E
 
 
 class Levels(NamedTuple):
-    """What is looked for: a bar that reaches down to a price, up to another, or gains so much.
+    """What is looked for: a bar that reaches down to a price, up to another, or gains so much."""
 
-    Args:
-        lower: Price; may be minus infinity.
-        upper: Price; may be infinity.
-        side: 0 where a high gains, 1 where a low does.
-        entry: Price from which gains count.
-        gain: In prices; NaN: none is enough.
-    """
-
-    lower: float
-    upper: float
-    side: int
-    entry: float
-    gain: float
+    lower: float  # price; may be minus infinity
+    upper: float  # price; may be infinity
+    side: int  # 0 where a high gains, 1 where a low does
+    entry: float  # price from which gains count
+    gain: float  # in prices; NaN: none is enough
 
 
 @compiled_uncounted

@@ -34,42 +34,25 @@ STOPS, TARGETS, TRAILS, GAINS = range(4)
 
 
 class CodedPopulation(NamedTuple):
-    """What P individuals of one strategy ask of one series; last axes of two are long, short.
+    """What P individuals of one strategy ask of one series; last axes of two are long, short."""
 
-    Args:
-        words: [C, N] conditions, 64 bars a word; bits behind the last bar are 0.
-        steps: [S, 2] formulas that stops, targets and trails read, see `conditions`.
-        spans: [6, 2] first step of each and one past its last; equal where nothing is read.
-        rows: [P, L] addresses of the rows [T] that the formulas read; 0 where it is a number.
-        leaves: [P, L] these numbers.
-        sessions: [Q, T] as `session_exits` gives them.
-        forms: [3, 2] forms of stop, target and trail, of `engine.positions.exit_spec`.
-        entries: [P, 2] condition of each side's entry; -1: the side never enters.
-        exits: [P, 2] condition of each side's exit; -1: none.
-        numbers: [2 P, 4], longs and shorts of each in turn: what stop, target and trail take where
-            they read no row, and from which gain on the stop follows.
-        break_even: [P] NaN: never.
-        max_hold: [P] int64, bars; 0: no limit.
-        delay: [P] int64, bars.
-        warm_up: [P] int64, first bar that may signal.
-        session_of: [P] int64, place in `sessions`; -1: not left by the clock.
-    """
-
-    words: Words
-    steps: Ints
-    spans: Ints
-    rows: Ints
-    leaves: Floats
-    sessions: Ints
-    forms: Ints
-    entries: Ints
-    exits: Ints
+    words: Words  # [C, N] conditions, 64 bars a word; bits behind the last bar are 0
+    steps: Ints  # [S, 2] formulas that stops, targets and trails read, see `conditions`
+    spans: Ints  # [6, 2] first step of each and one past its last; equal where nothing is read
+    rows: Ints  # [P, L] addresses of the rows [T] that the formulas read; 0 where it is a number
+    leaves: Floats  # [P, L] these numbers
+    sessions: Ints  # [Q, T] as `session_exits` gives them
+    forms: Ints  # [3, 2] forms of stop, target and trail, of `engine.positions.exit_spec`
+    entries: Ints  # [P, 2] condition of each side's entry; -1: the side never enters
+    exits: Ints  # [P, 2] condition of each side's exit; -1: none
+    # [2 P, 4], longs and shorts of each in turn: what stop, target and trail take where they
+    # read no row, and from which gain on the stop follows.
     numbers: Floats
-    break_even: Floats
-    max_hold: Ints
-    delay: Ints
-    warm_up: Ints
-    session_of: Ints
+    break_even: Floats  # [P] NaN: never
+    max_hold: Ints  # [P] int64, bars; 0: no limit
+    delay: Ints  # [P] int64, bars
+    warm_up: Ints  # [P] int64, first bar that may signal
+    session_of: Ints  # [P] int64, place in `sessions`; -1: not left by the clock
 
 
 class Charges(NamedTuple):

@@ -43,45 +43,26 @@ HALF = 0.5
 
 
 class Position(NamedTuple):
-    """One open position, numbers alone, so that to hand it on costs nothing.
+    """One open position, numbers alone, so that to hand it on costs nothing."""
 
-    Args:
-        side: 0 for a long, 1 for a short.
-        entry_bar: Of its entry.
-        entry: Price.
-        stop: First stop.
-        target: May be infinite.
-        asked: Condition that asks it to leave; -1: none.
-        clock_bar: Bar at whose open the clock ends it, in another session; or `NEVER`.
-        close_bar: Bar at whose close it ends at the latest.
-        close_reason: Why.
-    """
-
-    side: int
-    entry_bar: int
-    entry: float
-    stop: float
-    target: float
-    asked: int
-    clock_bar: int
-    close_bar: int
-    close_reason: int
+    side: int  # 0 for a long, 1 for a short
+    entry_bar: int  # of its entry
+    entry: float  # price
+    stop: float  # first stop
+    target: float  # may be infinite
+    asked: int  # condition that asks it to leave; -1: none
+    clock_bar: int  # bar at whose open the clock ends it, in another session; or `NEVER`
+    close_bar: int  # bar at whose close it ends at the latest
+    close_reason: int  # why
 
 
 class Follow(NamedTuple):
-    """How a stop moves.
+    """How a stop moves."""
 
-    Args:
-        form: Of `engine.positions.exit_spec`.
-        reach: Distance or share at which it follows.
-        follow_gain: Gain from which on it does, price; NaN: never.
-        even_gain: Gain at which it moves to the entry; NaN: never.
-    """
-
-    form: int
-    reach: float
-    follow_gain: float
-    even_gain: float
+    form: int  # of `engine.positions.exit_spec`
+    reach: float  # distance or share at which it follows
+    follow_gain: float  # gain from which on it does, price; NaN: never
+    even_gain: float  # gain at which it moves to the entry; NaN: never
 
 
 @compiled_uncounted

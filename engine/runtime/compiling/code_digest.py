@@ -17,19 +17,12 @@ IMPORT_NAME, EXTENDED_ARG = opmap["IMPORT_NAME"], opmap["EXTENDED_ARG"]
 
 
 class Code(NamedTuple):
-    """Instructions of a function and of those that it makes.
+    """Instructions of a function and of those that it makes."""
 
-    Args:
-        digest: Of them.
-        names: Names that they read from the module, in order.
-        attributes: Names that they read from something else.
-        is_dynamic: Whether they may read others, of modules that they name or of any.
-    """
-
-    digest: str
-    names: tuple[str, ...]
-    attributes: tuple[str, ...]
-    is_dynamic: bool
+    digest: str  # of them
+    names: tuple[str, ...]  # names that they read from the module, in order
+    attributes: tuple[str, ...]  # names that they read from something else
+    is_dynamic: bool  # whether they may read others, of modules that they name or of any
 
 
 @cache

@@ -12,19 +12,12 @@ Codes = npt.NDArray[np.uint8]
 
 
 class Listed(NamedTuple):
-    """Trades of ledgers, each one's in their order.
+    """Trades of ledgers, each one's in their order."""
 
-    Args:
-        firsts: [P, W] place of each ledger's first trade.
-        counts: [P, W] how many it has.
-        whole: [K, n] whole numbers of all trades, as the loops write them.
-        numbers: [K, m] their prices and results.
-    """
-
-    firsts: Ints
-    counts: Ints
-    whole: Ints
-    numbers: Floats
+    firsts: Ints  # [P, W] place of each ledger's first trade
+    counts: Ints  # [P, W] how many it has
+    whole: Ints  # [K, n] whole numbers of all trades, as the loops write them
+    numbers: Floats  # [K, m] their prices and results
 
     def in_order(self) -> tuple[Ints, Floats]:
         """Whole numbers and prices, ledger after ledger."""
@@ -36,22 +29,12 @@ class Listed(NamedTuple):
 
 
 class Market(NamedTuple):
-    """One series on the device.
+    """One series on the device."""
 
-    Args:
-        open: [T].
-        high: [T].
-        low: [T].
-        close: [T].
-        rows: [slots, T] float64, the bank's rows.
-        codes: [slots, T] uint8, codes of the rows that the entry compares.
-        warm_ups: [slots] bars before the first that may signal, of each row.
-    """
-
-    open: Floats
-    high: Floats
-    low: Floats
-    close: Floats
-    rows: Floats
-    codes: Codes
-    warm_ups: Ints
+    open: Floats  # [T]
+    high: Floats  # [T]
+    low: Floats  # [T]
+    close: Floats  # [T]
+    rows: Floats  # [slots, T] float64, the bank's rows
+    codes: Codes  # [slots, T] uint8, codes of the rows that the entry compares
+    warm_ups: Ints  # [slots] bars before the first that may signal, of each row

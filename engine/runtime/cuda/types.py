@@ -6,32 +6,21 @@ import torch
 
 
 class Lists(NamedTuple):
-    """Buffers of all pairs of individual and window; a pair's entries lie side by side.
+    """Buffers of all pairs of individual and window; a pair's entries lie side by side."""
 
-    Args:
-        counts: [pairs] int32, signals of each pair.
-        bars: [pairs, capacity] int32, signal bars.
-        exits: [pairs, capacity] int32, exit bars, or the signal's own where a trade would risk too
-            little; until then, scratch of the signals.
-        trade_list: [pairs, capacity] int64, signal bar in the upper half, exit bar in the lower.
-        words: [pairs, capacity] int32, scratch of the signals.
-        trades: [pairs] int32, how many there are.
-        rejected: [pairs] int32.
-        r: [pairs, capacity] float64, R of each trade.
-        sums: [pairs, capacity] float64, sum of R after each trade.
-        equity: [pairs, capacity] float64, equity after each trade.
-    """
-
-    counts: torch.Tensor
-    bars: torch.Tensor
+    counts: torch.Tensor  # [pairs] int32, signals of each pair
+    bars: torch.Tensor  # [pairs, capacity] int32, signal bars
+    # [pairs, capacity] int32, exit bars, or the signal's own where a trade would risk too
+    # little; until then, scratch of the signals.
     exits: torch.Tensor
+    # [pairs, capacity] int64, signal bar in the upper half, exit bar in the lower.
     trade_list: torch.Tensor
-    words: torch.Tensor
-    trades: torch.Tensor
-    rejected: torch.Tensor
-    r: torch.Tensor
-    sums: torch.Tensor
-    equity: torch.Tensor
+    words: torch.Tensor  # [pairs, capacity] int32, scratch of the signals
+    trades: torch.Tensor  # [pairs] int32, how many there are
+    rejected: torch.Tensor  # [pairs] int32
+    r: torch.Tensor  # [pairs, capacity] float64, R of each trade
+    sums: torch.Tensor  # [pairs, capacity] float64, sum of R after each trade
+    equity: torch.Tensor  # [pairs, capacity] float64, equity after each trade
 
     @staticmethod
     def bytes_of_pair(capacity: int) -> int:
@@ -56,15 +45,10 @@ class Lists(NamedTuple):
 
 
 class TradePrices(NamedTuple):
-    """What ledgers need beside R.
+    """What ledgers need beside R."""
 
-    Args:
-        prices: [pairs, capacity, 4] float64, entry, stop, target, exit.
-        reasons: [pairs, capacity] int8, places in `REASONS`.
-    """
-
-    prices: torch.Tensor
-    reasons: torch.Tensor
+    prices: torch.Tensor  # [pairs, capacity, 4] float64, entry, stop, target, exit
+    reasons: torch.Tensor  # [pairs, capacity] int8, places in `REASONS`
 
     @staticmethod
     def bytes_of_pair(capacity: int) -> int:
