@@ -20,7 +20,7 @@ class DamagedError(Exception):
     """A file of a cache is not what was written."""
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """A file of a cache, or a folder of files that are removed together."""
 
     used: float  # when it was last used, seconds since 1970
@@ -62,7 +62,7 @@ def note_use(path: Path) -> None:
         os.utime(path)
 
 
-def list_entries(folder: Path, pattern: str) -> list[Entry]:
+def list_entries(folder: Path, pattern: str) -> list[CacheEntry]:
     """Files and folders of a cache that have such names, the one used longest ago first."""
     return sorted(_measure_entries(folder, pattern))
 
@@ -90,9 +90,9 @@ def remove_entry(path: Path) -> None:
         path.unlink()
 
 
-def _measure_entries(folder: Path, pattern: str) -> Iterator[Entry]:
+def _measure_entries(folder: Path, pattern: str) -> Iterator[CacheEntry]:
     for path in folder.glob(pattern):
         with contextlib.suppress(OSError):
             files = path.iterdir() if path.is_dir() else [path]
             size = sum(file.stat().st_size for file in files)
-            yield Entry(path.stat().st_mtime, path, size)
+            yield CacheEntry(path.stat().st_mtime, path, size)

@@ -153,7 +153,7 @@ class Engine:
         """
         yield np.arange(len(self.windows)), self
 
-    def charged(self, costs: Costs) -> "Engine":
+    def with_costs(self, costs: Costs) -> "Engine":
         """The same engine with other costs: rows that either computes serve both; on a CPU.
 
         Raises:

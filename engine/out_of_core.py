@@ -120,7 +120,7 @@ class PartedEngine(Engine):
         other._parts = cut_windows(windows, self._borders)
         return other
 
-    def charged(self, costs: Costs) -> "PartedEngine":
+    def with_costs(self, costs: Costs) -> "PartedEngine":
         """The same with other costs."""
         return type(self)(
             self.spec, self.series, self.windows, costs, self._chosen, self._borders, **self._given

@@ -19,7 +19,7 @@ from engine.cuda.dispatch import first_capacity, longer
 from engine.cuda.stages import Rules, Stages
 from engine.cuda.workspace import Workspace
 from engine.indicators.cuda.market import INDEX_BARS, DeviceMarket, Stretch
-from engine.indicators.cuda.row_scheduler import DeviceRowFiller, RowPlan
+from engine.indicators.cuda.row_scheduler import DeviceRowFiller, DeviceRowPlan
 from engine.indicators.plan import list_warm_ups
 from engine.runtime.cuda.watchdog import to_host
 
@@ -102,7 +102,7 @@ class Stretches:
             yield Stretch(first, min(n_bars, self._market.n_bars - first), is_part=True)
 
     def _fill_rows(
-        self, rows: StretchedRows, stretch: Stretch, plan: RowPlan, state: torch.Tensor
+        self, rows: StretchedRows, stretch: Stretch, plan: DeviceRowPlan, state: torch.Tensor
     ) -> Memory:
         """All rows and their codes [I, bars of the stretch]."""
         count = _count(rows)

@@ -93,7 +93,7 @@ def _find_differences(
     taken = count_signals_taken(prompt.evaluate(genomes))
     differ = np.zeros((len(genomes), len(ends)), np.bool_)
     for index, end in enumerate(ends):
-        seen, seen_taken = _evaluate_before(task, bars, window.start, end, genomes)
+        seen, seen_taken = _evaluate_cut(task, bars, window.start, end, genomes)
         for accumulators in (seen[:, 0], seen[:, 1]):
             differ[:, index] |= ~compare_bits(expected[:, index], accumulators)
         if end < len(bars):
@@ -103,7 +103,7 @@ def _find_differences(
     return differ
 
 
-def _evaluate_before(
+def _evaluate_cut(
     task: Task, bars: Bars, start: int, end: int, genomes: Floats
 ) -> tuple[Floats, Floats]:
     """Accumulators of members before a cut, with other bars behind it.
@@ -119,7 +119,7 @@ def _evaluate_before(
     engine = _build_engine(task, changed, windows, task.costs.entry_delay)
     seen = engine.evaluate(genomes)
     if task.costs.entry_delay:
-        prompt = engine.charged(replace(task.costs, entry_delay=0)).on((following,))
+        prompt = engine.with_costs(replace(task.costs, entry_delay=0)).on((following,))
         return seen, count_signals_taken(prompt.evaluate(genomes))[:, 0]
     return seen, count_signals_taken(seen)[:, 2]
 

@@ -15,7 +15,7 @@ from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, Tally, tally
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
-from optimizer.judging.pick import pick_of
+from optimizer.judging.pick import build_pick
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
@@ -117,7 +117,7 @@ class NullSetup:
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
         accumulators, account = yield Question(genomes, len(windows) > 1)
         alone = accumulators[:, 0] if account is None else account
-        pick = pick_of(windows, genomes, accumulators, alone)
+        pick = build_pick(windows, genomes, accumulators, alone)
         values = task.goals.natural(outcome.front.objectives)
         best = np.where(task.goals.maximised, values.max(axis=0), values.min(axis=0))
         return NullSearch(

@@ -53,10 +53,10 @@ def select_pick(engine: Engine, genomes: Floats, member: int | None = None) -> P
     if member is not None and not 0 <= member < len(genomes):
         raise ConfigError(f"--pick {member}: the front has members 0 to {len(genomes) - 1}")
     accumulators, account = engine.evaluate_account(genomes)
-    return pick_of(engine.windows, genomes, accumulators, account, member)
+    return build_pick(engine.windows, genomes, accumulators, account, member)
 
 
-def pick_of(
+def build_pick(
     windows: Sequence[Window],
     genomes: Floats,
     accumulators: Floats,

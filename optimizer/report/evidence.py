@@ -21,7 +21,7 @@ ALONE = "Not judged: one candidate, without the search that found it."
 
 
 @dataclass(frozen=True)
-class Answer:
+class PageAnswer:
     """The first part of a page."""
 
     is_simulated: bool  # whether a program invented the market
@@ -38,11 +38,11 @@ class Answer:
     fold_genes: tuple[tuple[str, ...], ...]
 
 
-def answer(run: Tables) -> Answer:
+def answer(run: Tables) -> PageAnswer:
     """Whether a run is more than luck, and everything that is known of it."""
     verdict, judgement = run.verdict, run.judgement
     rows = () if judgement is None or judgement.folds is None else judgement.folds.rows
-    return Answer(
+    return PageAnswer(
         run.header.is_simulated,
         verdict.grade,
         GRADE_WORDS[verdict.grade].capitalize(),
@@ -58,7 +58,7 @@ def answer(run: Tables) -> Answer:
 
 
 def alone(is_simulated: bool) -> Verdict:
-    """Answer for an individual that no search led to."""
+    """PageAnswer for an individual that no search led to."""
     return Verdict("not_judged", (SIMULATED if is_simulated else "") + ALONE)
 
 

@@ -162,12 +162,12 @@ def draw_fold_equity(run: Tables) -> Chart | None:
     return account_charts.draw_fold_equity(curve, tested)
 
 
-def _parts(run: Tables) -> list[account_charts.Part]:
+def _parts(run: Tables) -> list[account_charts.BarsPart]:
     """Parts of the bars that an equity curve is shaded by."""
     folds = None if run.judgement is None else run.judgement.folds
     tests = [] if folds is None else [row.test for row in folds.rows if row.test]
     parts = [
-        account_charts.Part(
+        account_charts.BarsPart(
             account_charts.FOLDED,
             min(parse_ns(bars.first) for bars in test),
             max(parse_ns(bars.last) for bars in test),
@@ -177,7 +177,7 @@ def _parts(run: Tables) -> list[account_charts.Part]:
     series = run.series
     for window in run.task.markets.held_out:
         times = series[window.series].timestamp[window.start : window.end]
-        parts.append(account_charts.Part(account_charts.HELD, int(times[0]), int(times[-1])))
+        parts.append(account_charts.BarsPart(account_charts.HELD, int(times[0]), int(times[-1])))
     return parts
 
 

@@ -274,7 +274,7 @@ def test_other_costs_are_charged_on_the_same_rows(engine_of):
     engine = engine_of(strategy, bars, windows, device="cpu")
     before = engine.evaluate(genomes)
     computed = engine.rows_computed
-    charged = engine.charged(others)
+    charged = engine.with_costs(others)
     expected = engine_of(strategy, bars, windows, others, device="cpu").evaluate(genomes)
     assert charged.evaluate(genomes).tobytes() == expected.tobytes() != before.tobytes()
     assert charged.rows_computed == engine.rows_computed == computed

@@ -40,7 +40,7 @@ class Rolling(NamedTuple):
     shares: int  # in which the bars of a block are finished, at most
 
 
-class RowPlan(NamedTuple):
+class DeviceRowPlan(NamedTuple):
     """Rows to compute, on the device."""
 
     # Number of the source and slot of each row that is a source itself.
@@ -66,7 +66,7 @@ class DeviceRowFiller:
         is_cuda = market.device.type == "cuda"
         self._beside = torch.cuda.Stream(market.device) if is_cuda else None  # type: ignore[no-untyped-call]
 
-    def upload_plan(self, requests: Sequence[RowRequest], stretch: Stretch) -> RowPlan:
+    def upload_plan(self, requests: Sequence[RowRequest], stretch: Stretch) -> DeviceRowPlan:
         """Bring what is to be computed to the device.
 
         `stretch` is the bars, or the first of several parts.
@@ -84,7 +84,7 @@ class DeviceRowFiller:
         )
         coded = tables.lay_out_coded(requests, self._coders)
         on_device = _upload_arrays([laid_out, coded, *rolling], market.device)
-        return RowPlan(
+        return DeviceRowPlan(
             [
                 (numbers[form.source], slot)
                 for form, _, slots in requests
@@ -101,7 +101,7 @@ class DeviceRowFiller:
             on_device[1],
         )
 
-    def allocate_state(self, plan: RowPlan) -> torch.Tensor:
+    def allocate_state(self, plan: DeviceRowPlan) -> torch.Tensor:
         """Room for the value of each EMA before each of its segments, or before the next part."""
         market = self._market
         width = market.n_bars // plan.shortest + len(market.starts)
@@ -110,7 +110,7 @@ class DeviceRowFiller:
 
     def run(
         self,
-        plan: RowPlan,
+        plan: DeviceRowPlan,
         rows: torch.Tensor,
         codes: torch.Tensor,
         stretch: Stretch,
@@ -145,7 +145,7 @@ class DeviceRowFiller:
                    BARS=CODED_BARS)  # fmt: skip
 
     def _averages(
-        self, plan: RowPlan, rows: torch.Tensor, stretch: Stretch, state: torch.Tensor | None
+        self, plan: DeviceRowPlan, rows: torch.Tensor, stretch: Stretch, state: torch.Tensor | None
     ) -> None:
         market, n = self._market, plan.averages.shape[1]
         n_series = len(market.starts)

@@ -44,7 +44,7 @@ SHADES = ("rgba(142, 107, 191, 0.14)", "rgba(217, 130, 43, 0.16)")
 """Of the parts of an equity curve, in their order."""
 
 
-class Part(NamedTuple):
+class BarsPart(NamedTuple):
     """A part of the bars, by name, such as ``folds`` or ``held out``."""
 
     name: str
@@ -78,7 +78,7 @@ def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) 
     return Chart("equity and drawdown", alt, data, {**EQUITY_LAYOUT, **border(held_out_ns)})
 
 
-def answer(curve: Curve, hold: Curve, parts: Sequence[Part]) -> Chart:
+def answer(curve: Curve, hold: Curve, parts: Sequence[BarsPart]) -> Chart:
     """Equity of the pick, with the parts of the bars that it was searched, tested and held out on.
 
     `hold` is buying and holding at the same volatility.
@@ -232,7 +232,7 @@ def _line(curve: Curve, style: Layout) -> Trace:
     return scatter("lines", milliseconds(curve.time_ns[at]), curve.value[at], **style)
 
 
-def _shade(part: Part, kind: int) -> Layout:
+def _shade(part: BarsPart, kind: int) -> Layout:
     """A band over the time of a part."""
     ends = {"x0": part.start_ns / 1e6, "x1": part.end_ns / 1e6, "y0": 0, "y1": 1}
     fill = SHADES[kind % len(SHADES)]
@@ -246,7 +246,7 @@ def _shade(part: Part, kind: int) -> Layout:
     }
 
 
-def _label(part: Part) -> Layout:
+def _label(part: BarsPart) -> Layout:
     """The name of a part, at its top left."""
     anchor = {
         "x": part.start_ns / 1e6,
@@ -258,7 +258,7 @@ def _label(part: Part) -> Layout:
     return {**anchor, "text": part.name, "showarrow": False, "font": {"size": 11}}
 
 
-def _first_parts(parts: Sequence[Part]) -> list[Part]:
+def _first_parts(parts: Sequence[BarsPart]) -> list[BarsPart]:
     """The first part of each name."""
     return list({part.name: part for part in reversed(parts)}.values())
 

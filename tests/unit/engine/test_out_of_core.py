@@ -55,7 +55,7 @@ def test_parts_say_what_the_whole_says(windows):
 def test_other_windows_and_costs_too():
     """An engine of parts is asked for whatever an engine is."""
     costs = replace(Costs(), entry_delay=2)
-    whole, parted = (one.on(WINDOWS[3:7]).charged(costs) for one in both())
+    whole, parted = (one.on(WINDOWS[3:7]).with_costs(costs) for one in both())
     assert parted.evaluate(GENOMES).tobytes() == whole.evaluate(GENOMES).tobytes()
     assert parted.memory_plan(7).result_bytes == whole.memory_plan(7).result_bytes
 

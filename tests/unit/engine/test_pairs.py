@@ -94,7 +94,7 @@ def test_other_windows_and_costs_are_not_mistaken_for_these():
     for apart in (0, 1):
         engine = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=apart)
         engine.evaluate_pairs(genomes_of(spec), pairs)
-        for other in (engine.on(WINDOWS[2:]), engine.charged(charged)):
+        for other in (engine.on(WINDOWS[2:]), engine.with_costs(charged)):
             product = other.evaluate(genomes_of(spec))
             expected = product[pairs[:, 0], pairs[:, 1]]
             assert_same_bits(expected, other.evaluate_pairs(genomes_of(spec), pairs), "other")
