@@ -16,11 +16,16 @@ CORE_RATE_OF_FORMULAS = 0.4e9
 """The same of other strategies: 512 individuals of nine examples made 0.08 to 0.62 G, half of them
 0.21 or more, on a core on which seller exhaustion made 0.40 G."""
 
+CORES_OF_FORMULAS = 4
+"""Of one process more are no faster: 512 and 4,096 individuals of four examples made 1.0 to 2.2 G a
+second on sixteen cores of an H200's host."""
+
 GPU_RATE = 100e9
 """The same of a GPU: 78 G at 512 individuals on 35,040 bars, 890 G at 100,000, on an H200."""
 
-GPU_RATE_OF_FORMULAS = 4e9
-"""The same of other strategies: 3 to 9 G at 512 individuals on 35,040 bars, on an H200."""
+GPU_RATE_OF_FORMULAS, GPU_CALL_OF_FORMULAS_S = 40e9, 0.003
+"""The same of other strategies, and what a call of any size takes beside: calls of 512 individuals
+on 35,040 bars took 1.4 to 5 ms, of 4,096 5 to 17 and of 32,768 10 to 46, on an H200."""
 
 CORE_ROW_RATE = 0.2e9
 """Bars of rows per second and core: 1,561 rows of 35,040 bars in 130 ms on two cores of an EPYC."""
@@ -37,19 +42,25 @@ class Workload(NamedTuple):
     threads: int | None = None  # cores of the CPU that it may use; all when None
     # Whether fast kernels know the strategy; else the host computes most rows.
     is_fast_case: bool = True
+    calls: int = 0  # in which they are evaluated one after another, one a generation
 
     @property
     def cpu_s(self) -> float:
         """About so many seconds on its cores."""
         rate = CORE_RATE if self.is_fast_case else CORE_RATE_OF_FORMULAS
         cores = self.threads or available_cores()
+        if not self.is_fast_case:
+            cores = min(cores, CORES_OF_FORMULAS)
         return (self.individual_bars / rate + self.row_bars / CORE_ROW_RATE) / cores
 
     @property
     def gpu_s(self) -> float:
         """About so many on a GPU that has been started."""
-        rate = GPU_RATE if self.is_fast_case else GPU_RATE_OF_FORMULAS
-        return self.individual_bars / rate + self.row_bars / GPU_ROW_RATE
+        rows_s = self.row_bars / GPU_ROW_RATE
+        if self.is_fast_case:
+            return self.individual_bars / GPU_RATE + rows_s
+        calls_s = self.calls * GPU_CALL_OF_FORMULAS_S
+        return self.individual_bars / GPU_RATE_OF_FORMULAS + rows_s + calls_s
 
     @property
     def pays_on_a_gpu(self) -> bool:

@@ -55,7 +55,7 @@ def time_engine(
     if n_bars > len(series):
         raise ConfigError(f"--bars {n_bars}: there are {len(series)} bars in {series.source}")
     bars, threads = extend_bars(series, n_bars), task.config.threads
-    workload = Workload(population * n_bars * repeats, 0, threads)
+    workload = Workload(population * n_bars * repeats, 0, threads, calls=repeats)
     device = choose_device(task.spec, task.config.device, workload)
 
     def fresh() -> Engine:

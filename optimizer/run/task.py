@@ -144,6 +144,7 @@ class Task:
             n_rows * n_bars,
             config.threads,
             is_fast_case=case.is_covered,
+            calls=max(config.generations - done, 0),
         )
 
     @cached_property

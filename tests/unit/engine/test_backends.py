@@ -114,6 +114,24 @@ def test_auto_knows_what_other_strategies_take(four_gpus, monkeypatch):
     assert found.reason == "5 G individual-bars, a GPU pays"
 
 
+@pytest.mark.parametrize(
+    ("population", "generations", "threads", "label"),
+    [
+        (512, 100, 16, "cpu"),
+        (512, 100, 2, "cpu"),
+        (4096, 100, 16, "cuda:0,1,2,3"),
+        (4096, 100, 2, "cuda:0,1,2,3"),
+        # A GPU is asked as often for few individuals as for many.
+        (16, 3000, 16, "cpu"),
+    ],
+)
+def test_auto_knows_what_a_call_takes(four_gpus, population, generations, threads, label):
+    """Of strategies without a fast case, of which sixteen cores are as fast as four."""
+    evaluated = population * generations * SAMPLE
+    workload = Workload(evaluated, 0, threads, is_fast_case=False, calls=generations)
+    assert choose_backend("auto", workload).label == label
+
+
 def test_more_cores_make_a_gpu_pay_later(four_gpus):
     """Whatever the work, who has more cores needs more of it."""
     least = []
