@@ -9,7 +9,7 @@ import pandas as pd
 from engine.accounts.ledger import Ledger, Trade
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
-from optimizer.report.trades import collect_trades, trades_frame
+from optimizer.report.trades import build_trades_frame, collect_trades
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
@@ -90,7 +90,7 @@ class Apart:
         markets = self.task.markets
         trades = collect_trades([ledger], [self.window], markets.series, self.task.costs)
         symbols = [markets.symbols[self._number]]
-        return trades_frame(trades, symbols, [self.window]).drop(columns=["window", "sample"])
+        return build_trades_frame(trades, symbols, [self.window]).drop(columns=["window", "sample"])
 
 
 def _trades_as_bytes(ledger: Ledger) -> list[bytes]:

@@ -38,7 +38,7 @@ class PageAnswer:
     fold_genes: tuple[tuple[str, ...], ...]
 
 
-def answer(run: Tables) -> PageAnswer:
+def build_answer(run: Tables) -> PageAnswer:
     """Whether a run is more than luck, and everything that is known of it."""
     verdict, judgement = run.verdict, run.judgement
     rows = () if judgement is None or judgement.folds is None else judgement.folds.rows
@@ -50,14 +50,14 @@ def answer(run: Tables) -> PageAnswer:
         "" if run.result is None else suggest_next(run.result, verdict, judgement),
         verdict.reasons,
         "" if run.pick is None else run.pick.describe(),
-        () if judgement is None else (*weigh_evidence(judgement), *_missing(run, judgement)),
-        _folds(rows),
+        () if judgement is None else (*weigh_evidence(judgement), *_list_missing(run, judgement)),
+        _list_fold_cells(rows),
         tuple(words(name) for name in run.genes),
         tuple(tuple(number(row.genes.get(name)) for name in run.genes) for row in rows),
     )
 
 
-def alone(is_simulated: bool) -> Verdict:
+def build_single_answer(is_simulated: bool) -> Verdict:
     """PageAnswer for an individual that no search led to."""
     return Verdict("not_judged", (SIMULATED if is_simulated else "") + ALONE)
 
@@ -71,7 +71,7 @@ def _shorten(verdict: Verdict) -> str:
     return rest[:1].upper() + rest[1:]
 
 
-def _missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:
+def _list_missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:
     """Rows on evidence that was not asked for yet."""
     judge = f"python -m optimizer judge {shlex.quote(str(run.path))}"
     if judgement.folds is None:
@@ -84,25 +84,26 @@ def _missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:
         yield Weighed("held-out bars", closed if is_held_out else "No bars were held out.", "")
 
 
-def _folds(rows: Sequence[FoldRow]) -> tuple[tuple[str, ...], ...]:
+def _list_fold_cells(rows: Sequence[FoldRow]) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
             str(row_number),
-            _range(row.train),
-            _range(row.test) + (f", without {', '.join(row.untested)}" if row.untested else ""),
+            _format_range(row.train),
+            _format_range(row.test)
+            + (f", without {', '.join(row.untested)}" if row.untested else ""),
             number(row.trades),
-            _figure(row.mean_r, row, "mean_r"),
-            _figure(row.efficiency, row, "efficiency"),
+            _format_figure(row.mean_r, row, "mean_r"),
+            _format_figure(row.efficiency, row, "efficiency"),
         )
         for row_number, row in enumerate(rows, start=1)
     )
 
 
-def _figure(value: Number, row: FoldRow, name: str) -> str:
+def _format_figure(value: Number, row: FoldRow, name: str) -> str:
     return f"{value:.3g}" if value is not None else f"undefined: {row.why.get(name, 'unknown')}"
 
 
-def _range(ranges: Sequence[Range]) -> str:
+def _format_range(ranges: Sequence[Range]) -> str:
     """Days of windows, from the first to the last."""
     first, last = min(part.first for part in ranges), max(part.last for part in ranges)
     return f"{first[:10]} to {last[:10]}"

@@ -27,7 +27,7 @@ class Caution:
     is_grave: bool = False  # whether it takes the ground from all results
 
 
-def data_facts(run: Tables) -> list[Fact]:
+def list_data_facts(run: Tables) -> list[Fact]:
     """Facts about the bars of the run."""
     facts: list[Fact] = []
     simulated = "simulated: a program invented it" if run.header.is_simulated else "real"
@@ -35,9 +35,11 @@ def data_facts(run: Tables) -> list[Fact]:
     if run.bars_problem:
         return [*facts, ("Bars", f"not there: {run.bars_problem}")]
     markets = run.task.markets
-    facts.append(("In-sample" if run.is_search else "Range", _range(markets, markets.windows)))
+    facts.append(
+        ("In-sample" if run.is_search else "Range", _format_range(markets, markets.windows))
+    )
     if markets.held_out:
-        facts.append(("Held out", _range(markets, markets.held_out)))
+        facts.append(("Held out", _format_range(markets, markets.held_out)))
     elif run.header.held_out:
         bars = sum(end - start for start, end in run.header.held_out)
         facts.append(("Held out", f"{format_count(bars, 'bar')}, which nobody has looked at"))
@@ -52,7 +54,7 @@ def data_facts(run: Tables) -> list[Fact]:
     return facts
 
 
-def search_facts(run: Tables) -> list[Fact]:
+def list_search_facts(run: Tables) -> list[Fact]:
     """How it was searched."""
     facts = [("Strategy", run.header.strategy)]
     if run.is_search:
@@ -66,7 +68,7 @@ def _summarize_search(run: Tables) -> list[Fact]:
     stopped = "generations" if run.result is None else run.result.stopped_by
     ended = f", ended by {words(stopped)}" if stopped != "generations" else ""
     return [
-        ("Certificate", certificate_words(run)),
+        ("Certificate", describe_comparison(run)),
         ("Objectives", ", ".join(words(name) for name in run.objectives)),
         ("Tried", f"{describe_trials(run)}; seed {run.header.seed}{ended}"),
     ]
@@ -86,7 +88,7 @@ def describe_trials(run: Tables) -> str:
     return sentence
 
 
-def certificate_words(run: Tables) -> str:
+def describe_comparison(run: Tables) -> str:
     """Outcome of the comparison with the reference; it is about engines only."""
     if run.result is None:
         return "none: the run is not finished"
@@ -95,16 +97,16 @@ def certificate_words(run: Tables) -> str:
     return f"{describe_certificate(certificate)}: the engines {agree}, which says nothing of luck"
 
 
-def cautions(run: Tables) -> list[Caution]:
+def list_cautions(run: Tables) -> list[Caution]:
     """Everything that speaks against believing a run, the gravest first."""
-    listed = _grave(run)
+    listed = _list_grave(run)
     if run.is_search:
-        listed += [*_held_out(run), *_bounds(run), *_list_rejections(run)]
+        listed += [*_describe_held_out(run), *_describe_bounds(run), *_list_rejections(run)]
     listed += [Caution("quirk", note) for note in run.header.notes]
     return sorted(listed, key=lambda warning: not warning.is_grave)
 
 
-def _grave(run: Tables) -> list[Caution]:
+def _list_grave(run: Tables) -> list[Caution]:
     listed = []
     if run.header.is_simulated:
         text = "The market is simulated. Nothing here says anything about a real one."
@@ -118,7 +120,7 @@ def _grave(run: Tables) -> list[Caution]:
     return listed
 
 
-def _held_out(run: Tables) -> list[Caution]:
+def _describe_held_out(run: Tables) -> list[Caution]:
     """How members did on bars that the search has not seen."""
     if not run.members or f"{HELD_OUT}mean_r" not in run.front:
         return []
@@ -132,7 +134,7 @@ def _held_out(run: Tables) -> list[Caution]:
     return listed
 
 
-def _bounds(run: Tables) -> list[Caution]:
+def _describe_bounds(run: Tables) -> list[Caution]:
     bounds = dict(zip(run.genes, run.bounds.tolist(), strict=True))
     text = describe_bounds(run.genomes, bounds) if run.members else ""
     return [Caution("bound", text)] if text else []
@@ -149,7 +151,7 @@ def _list_rejections(run: Tables) -> list[Caution]:
     ]
 
 
-def _range(markets: Markets, windows: Sequence[Window]) -> str:
+def _format_range(markets: Markets, windows: Sequence[Window]) -> str:
     """From when to when windows reach, and how many bars they have."""
     series = markets.series
     first = min(int(series[w.series].timestamp[w.start]) for w in windows)

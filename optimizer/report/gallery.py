@@ -33,7 +33,7 @@ from optimizer.report.trades import (
     by_reason,
     by_side,
     by_weekday,
-    cost_facts,
+    compute_cost_facts,
 )
 from optimizer.run.points import wants_more
 from optimizer.search.generation import Floats
@@ -150,7 +150,7 @@ def answer(run: Tables, trades: Trades) -> Chart:
     markets, curve = run.task.markets, run.equity_curve(trades)
     ranges = markets.ranges
     hold = buy_and_hold(ranges, markets.series, markets.names, run.task.costs, HOLD_POINTS)
-    return account_charts.answer(curve, match_volatility(hold, curve), _parts(run))
+    return account_charts.answer(curve, match_volatility(hold, curve), _list_parts(run))
 
 
 def draw_fold_equity(run: Tables) -> Chart | None:
@@ -158,11 +158,11 @@ def draw_fold_equity(run: Tables) -> Chart | None:
     curve = stitched_curve(run)
     if curve is None:
         return None
-    tested = [part.start_ns for part in _parts(run) if part.name == account_charts.FOLDED]
+    tested = [part.start_ns for part in _list_parts(run) if part.name == account_charts.FOLDED]
     return account_charts.draw_fold_equity(curve, tested)
 
 
-def _parts(run: Tables) -> list[account_charts.BarsPart]:
+def _list_parts(run: Tables) -> list[account_charts.BarsPart]:
     """Parts of the bars that an equity curve is shaded by."""
     folds = None if run.judgement is None else run.judgement.folds
     tests = [] if folds is None else [row.test for row in folds.rows if row.test]
@@ -208,7 +208,7 @@ def draw_group_results(run: Tables, trades: Trades, by: str) -> Chart:
     if by == "weekday":
         return results.draw_group_results(trades, by_weekday, "results by weekday")
     if by == "symbol":
-        return _by_label(run, trades)
+        return _group_by_label(run, trades)
     if by == "side":
         return results.draw_group_results(trades, by_side, "results by side")
     if by == "reason":
@@ -219,7 +219,7 @@ def draw_group_results(run: Tables, trades: Trades, by: str) -> Chart:
 def costs(run: Tables, trades: Trades) -> Chart:
     """What in-sample trading cost, and how dear it could be."""
     chosen = ~trades.is_held_out
-    facts = cost_facts(trades, chosen, run.task.costs)
+    facts = compute_cost_facts(trades, chosen, run.task.costs)
     has_shorts = bool((trades.side[chosen] < 0).any())
     return results.cost_line(
         facts, run.task.costs, has_trades=bool(chosen.any()), has_shorts=has_shorts
@@ -243,7 +243,7 @@ def at_costs(run: Tables) -> Chart:
     return judged.strength_at_costs(run.judgement.robust)
 
 
-def _by_label(run: Tables, trades: Trades) -> Chart:
+def _group_by_label(run: Tables, trades: Trades) -> Chart:
     """Results of symbols or windows, best in-sample first; of many only the best and the worst."""
     whole = by_label(trades, ~trades.is_held_out, run.task.markets.labels)
     kept = results.extremes(whole)

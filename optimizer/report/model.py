@@ -58,7 +58,7 @@ class Chosen:
     order: tuple[int, ...]  # all members that may have details, the most wanted first
 
 
-def choose(run: Tables, member: int | None) -> Chosen:
+def choose_members(run: Tables, member: int | None) -> Chosen:
     """Decide which members matter: the one asked for, the pick, the knee, the best of each."""
     roles: dict[int, list[str]] = {run.knee(): ["the knee: closest to the best of everything"]}
     for o, objective in enumerate(run.objectives):
@@ -75,7 +75,7 @@ def choose(run: Tables, member: int | None) -> Chosen:
     return Chosen(first, texts, tuple(order))
 
 
-def page_data(run: Tables, chosen: Chosen | None) -> Plain:
+def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
     """Everything that the script of a page draws."""
     shared: Plain = {}
     if run.is_search:
@@ -104,19 +104,19 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
     }
     if chosen is None:
         return data
-    data["members"] = _members(run, chosen)
+    data["members"] = _build_members(run, chosen)
     data["first"] = chosen.first
-    data |= _columns_of_front(run)
-    shared |= _front_charts(run)
+    data |= _list_front_columns(run)
+    shared |= _build_front_charts(run)
     if not run.bars_problem:
-        trades = dict(_within_room(run, chosen))
-        shared |= _answer_charts(run, trades)
-        data |= _details(run, trades)
-        shared |= _detail_charts(run, list(trades.values()))
+        trades = dict(_load_within_room(run, chosen))
+        shared |= _build_answer_charts(run, trades)
+        data |= _build_details(run, trades)
+        shared |= _build_detail_charts(run, list(trades.values()))
     return data
 
 
-def member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, float]]]]:
+def build_member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, float]]]]:
     """Columns of the table of the front, and for each member its cells: text and number."""
     beside = [n for n in BESIDE_OBJECTIVES if n not in run.objectives and n in run.front]
     frame = run.front
@@ -138,7 +138,7 @@ def member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, float]]]]:
     return columns, rows
 
 
-def _columns_of_front(run: Tables) -> Plain:
+def _list_front_columns(run: Tables) -> Plain:
     """The numbers that axes of the front may show, and those that they begin with."""
     others = run.objectives[1:]
     return {
@@ -161,7 +161,7 @@ def _build_evidence_charts(run: Tables) -> Plain:
     return charts
 
 
-def _answer_charts(run: Tables, known: Mapping[int, Trades]) -> Plain:
+def _build_answer_charts(run: Tables, known: Mapping[int, Trades]) -> Plain:
     """Equity of the pick, and of the picks of folds, as far as there are such."""
     charts: Plain = {}
     if run.is_search:
@@ -173,7 +173,7 @@ def _answer_charts(run: Tables, known: Mapping[int, Trades]) -> Plain:
     return charts
 
 
-def _front_charts(run: Tables) -> Plain:
+def _build_front_charts(run: Tables) -> Plain:
     """Charts of the whole front."""
     charts: Plain = {
         "front": gallery.front(run, None, None, None),
@@ -184,7 +184,7 @@ def _front_charts(run: Tables) -> Plain:
     return charts
 
 
-def _members(run: Tables, chosen: Chosen) -> list[Plain]:
+def _build_members(run: Tables, chosen: Chosen) -> list[Plain]:
     """The numbers of each member as they are shown."""
     # A frame is slow to ask for one number.
     values = {str(name): column.tolist() for name, column in run.front.items()}
@@ -192,7 +192,7 @@ def _members(run: Tables, chosen: Chosen) -> list[Plain]:
     low_high, genomes = run.bounds.tolist(), run.genomes.tolist()
     members = []
     for i, member in enumerate(run.members[:MOST_MEMBERS]):
-        metrics = [[words(name), *_figures(member, i, name, values)] for name in names]
+        metrics = [[words(name), *_format_figures(member, i, name, values)] for name in names]
         genes = []
         for name, value, (low, high) in zip(run.genes, genomes[i], low_high, strict=True):
             share = (value - low) / (high - low) if high > low else None
@@ -203,7 +203,9 @@ def _members(run: Tables, chosen: Chosen) -> list[Plain]:
     return members
 
 
-def _figures(member: Member, i: int, name: str, values: Mapping[str, list[float]]) -> list[str]:
+def _format_figures(
+    member: Member, i: int, name: str, values: Mapping[str, list[float]]
+) -> list[str]:
     """A metric of member i as people read it, in-sample and, where there is such, held out."""
     texts = []
     for column, figures in ((name, member), (f"{HELD_OUT}{name}", member.held_out)):
@@ -214,28 +216,28 @@ def _figures(member: Member, i: int, name: str, values: Mapping[str, list[float]
     return texts
 
 
-def _detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
+def _build_detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
     """Series that charts of members are seen against; of the most wanted member first."""
     others = list(trades) if len(trades) > 1 else []
     return {
         "equity": gallery.equity_frame(run, others),
-        "price": {str(s): gallery.market(run, s) for s in _shown_series(run, trades[0])},
+        "price": {str(s): gallery.market(run, s) for s in _list_shown_series(run, trades[0])},
         "trade": price.trade_frame(),
     }
 
 
-def _details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
+def _build_details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
     """Trades and charts of members, the most wanted first."""
-    shown = _shown_series(run, next(iter(trades.values())))
+    shown = _list_shown_series(run, next(iter(trades.values())))
     described = run.task.markets.describe()
     regimes = find_regimes(tuple(run.series), run.task.markets.ranges)
     return {
         "details": {
             member: {
-                "charts": _charts(run, member, member_trades, shown),
+                "charts": _build_charts(run, member, member_trades, shown),
                 "drawdowns": describe_drawdowns(run.worst_drawdowns(member_trades)),
-                "regimes": _regimes(regimes, member_trades),
-                "trades": _columns(member_trades),
+                "regimes": _build_regimes(regimes, member_trades),
+                "trades": _build_columns(member_trades),
             }
             for member, member_trades in trades.items()
         },
@@ -254,11 +256,11 @@ def _details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
         "hasShorts": any(bool((member_trades.side < 0).any()) for member_trades in trades.values()),
         "costPerSide": run.task.costs.per_side,
         "signalBefore": 1 + run.task.costs.entry_delay,
-        "bars": _bars(run, list(trades.values())),
+        "bars": _collect_bars(run, list(trades.values())),
     }
 
 
-def _within_room(run: Tables, chosen: Chosen) -> Iterator[tuple[int, Trades]]:
+def _load_within_room(run: Tables, chosen: Chosen) -> Iterator[tuple[int, Trades]]:
     """Members and their trades, the most wanted first, until the page is full.
 
     Twice as many are asked for each time, as far as there is room: an engine whose series memory
@@ -278,13 +280,13 @@ def _within_room(run: Tables, chosen: Chosen) -> Iterator[tuple[int, Trades]]:
         step = max(min(2 * step, room // longest), 1)
 
 
-def _shown_series(run: Tables, trades: Trades) -> list[int]:
+def _list_shown_series(run: Tables, trades: Trades) -> list[int]:
     """Series whose prices are shown: those with the most trades of a member, in order."""
     counts = np.bincount(trades.series, minlength=len(run.series))
     return sorted(np.argsort(-counts, kind="stable")[:MOST_SERIES].tolist())
 
 
-def _charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> Plain:
+def _build_charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> Plain:
     """Charts of a member's results."""
     idle = {"side"} if (trades.side > 0).all() else set()
     if len(set(run.task.markets.labels)) == 1:
@@ -301,7 +303,7 @@ def _charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> P
     }
 
 
-def _regimes(regimes: Regimes, trades: Trades) -> list[list[str]]:
+def _build_regimes(regimes: Regimes, trades: Trades) -> list[list[str]]:
     """Trades of a member by regime as people read them, a row a trend and volatility."""
     table = regimes.tabulate(trades)
     numbers = zip(
@@ -310,7 +312,7 @@ def _regimes(regimes: Regimes, trades: Trades) -> list[list[str]]:
     return [[*names, *map(number, row)] for names, row in zip(table.index, numbers, strict=True)]
 
 
-def _columns(trades: Trades) -> Plain:
+def _build_columns(trades: Trades) -> Plain:
     """Trades as the script reads them, in as few bytes as they can be had back from exactly.
 
     Times and numbers of bars travel as steps, which repeat; an exit at the stop or the target, and
@@ -339,7 +341,7 @@ def _columns(trades: Trades) -> Plain:
     }
 
 
-def _bars(run: Tables, members: Sequence[Trades]) -> Plain:
+def _collect_bars(run: Tables, members: Sequence[Trades]) -> Plain:
     """Bars around trades, of the most wanted members first, until there is no more room.
 
     Prices are rounded to float32 here: they are only drawn.
@@ -347,7 +349,7 @@ def _bars(run: Tables, members: Sequence[Trades]) -> Plain:
     wanted = [np.empty((0, 2), np.int64) for _ in run.series]
     for trades in members:
         extended = [
-            _around(trades, series, len(run.series[series]), known)
+            _find_bars_around(trades, series, len(run.series[series]), known)
             for series, known in enumerate(wanted)
         ]
         n_bars = sum(int((ends - begins).sum()) for begins, ends in map(np.transpose, extended))
@@ -368,7 +370,7 @@ def _bars(run: Tables, members: Sequence[Trades]) -> Plain:
     return by_series
 
 
-def _around(trades: Trades, series: int, n_bars: int, known: Ints) -> Ints:
+def _find_bars_around(trades: Trades, series: int, n_bars: int, known: Ints) -> Ints:
     """Known stretches [N, 2] of bars of a series, and those in and around a member's trades.
 
     A stretch is its first bar and the one after its last; they rise, and none touches another.

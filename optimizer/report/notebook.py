@@ -6,7 +6,7 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
-from optimizer.report.evidence import answer
+from optimizer.report.evidence import build_answer
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
 from optimizer.run.problem import Evaluator, JustSearched
@@ -25,7 +25,7 @@ MOST_ROWS = 5
 
 def render_html(run: Tables, labels: Labels) -> str:
     """A run as HTML: the verdict with its next step, numbers of the pick, the best of the front."""
-    verdict = answer(run)
+    verdict = build_answer(run)
     blocks = [
         f"<p><strong>{escape(verdict.word)}</strong><br>{escape(verdict.sentence)}",
         f"<br>Next: {escape(verdict.step)}" if verdict.step else "",

@@ -20,10 +20,10 @@ from markupsafe import Markup, escape
 from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError
 from optimizer.report.charts.chart import Chart, words
-from optimizer.report.evidence import FOLD_COLUMNS, answer
-from optimizer.report.facts import cautions, data_facts, search_facts
+from optimizer.report.evidence import FOLD_COLUMNS, build_answer
+from optimizer.report.facts import list_cautions, list_data_facts, list_search_facts
 from optimizer.report.glossary import anchor, terms
-from optimizer.report.model import MOST_MEMBERS, choose, member_rows, page_data
+from optimizer.report.model import MOST_MEMBERS, build_member_rows, build_page_data, choose_members
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
 from optimizer.shown import HELD_OUT, format_count
@@ -76,7 +76,7 @@ def page_html(run: Tables, member: int | None = None) -> str:
     """The report of a run as one page; see `write_report`."""
     if member is not None:
         run.check_member(member)
-    chosen = choose(run, member) if run.members else None
+    chosen = choose_members(run, member) if run.members else None
     assets = files("optimizer.report") / "assets"
     script = (assets / "report.js").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
@@ -84,12 +84,12 @@ def page_html(run: Tables, member: int | None = None) -> str:
     environment.filters["whole_flags"] = whole_flags
     template = environment.from_string((assets / "report.html").read_text(encoding="utf-8"))
     return template.render(
-        page=_static(run),
-        policy=policy(script.encode(), plotly_script()),
+        page=_render_static(run),
+        policy=policy(script.encode(), load_plotly()),
         style=(assets / "report.css").read_text(encoding="utf-8"),
         script=script,
-        data=pack(page_data(run, chosen)),
-        library=_packed_library(),
+        data=pack(build_page_data(run, chosen)),
+        library=_pack_library(),
     )
 
 
@@ -128,7 +128,7 @@ def pack(value: object) -> str:
     then all arrays, each padded likewise.
     """
     arrays = _Arrays()
-    plain = _plain(value, arrays)
+    plain = _to_plain(value, arrays)
     text = json.dumps(plain, allow_nan=False, separators=(",", ":")).encode()
     return encode_gzip(_pad_content(struct.pack("<I", len(text)) + text) + b"".join(arrays.parts))
 
@@ -139,15 +139,15 @@ def encode_gzip(content: bytes) -> str:
 
 
 @cache
-def plotly_script() -> bytes:
+def load_plotly() -> bytes:
     """The script that draws charts, as the plotting library brings it."""
     return (files("plotly") / "package_data" / "plotly.min.js").read_bytes()
 
 
 @cache
-def _packed_library() -> str:
+def _pack_library() -> str:
     """Library of charts, packed once: that takes longer than all else of a small report."""
-    return encode_gzip(plotly_script())
+    return encode_gzip(load_plotly())
 
 
 class _Arrays:
@@ -167,10 +167,10 @@ class _Arrays:
         return reference
 
 
-def _static(run: Tables) -> Mapping[str, object]:
+def _render_static(run: Tables) -> Mapping[str, object]:
     """Static part of the page, before any script runs."""
-    columns, rows = member_rows(run)
-    warnings = cautions(run)
+    columns, rows = build_member_rows(run)
+    warnings = list_cautions(run)
     names = ("member", *columns)
     total = len(run.members)
     shown = format_count(total, "member")
@@ -181,27 +181,27 @@ def _static(run: Tables) -> Mapping[str, object]:
         "is_search": run.is_search,
         "strategy": words(run.header.strategy),
         "data": run.header.data,
-        "answer": answer(run),
+        "answer": build_answer(run),
         "tiles": list_tiles(run),
         "tiles_caption": describe_tiles(run),
         "fold_columns": FOLD_COLUMNS,
         "grave": [caution for caution in warnings if caution.is_grave],
         "mild": [caution for caution in warnings if not caution.is_grave],
-        "facts": [*data_facts(run), *search_facts(run)],
-        "columns": [{"title": words(n), "kind": _kind(run, n)} for n in names],
+        "facts": [*list_data_facts(run), *list_search_facts(run)],
+        "columns": [{"title": words(n), "kind": _name_kind(run, n)} for n in names],
         "rows": [((str(member), member), *cells) for member, cells in enumerate(rows)],
         "table_caption": f"{shown}, best {words(run.objectives[0])} first",
         "closed": _describe_holdout(run),
         "glossary": [(name, anchor(name), meaning) for name, meaning in terms(run).items()],
         "anchors": {name: anchor(name) for name in terms(run)},
         "metrics_caption": "Metrics, in-sample and held out" if run.has_held_out else "Metrics",
-        "search_note": _search_note(run),
-        "footer": _footer(run),
+        "search_note": _describe_search(run),
+        "footer": _render_footer(run),
         "parts": [part for part in PARTS if run.is_search or part not in PARTS_OF_A_SEARCH],
     }
 
 
-def _kind(run: Tables, column: str) -> str:
+def _name_kind(run: Tables, column: str) -> str:
     if column in run.objectives:
         return "objective"
     if column.startswith(HELD_OUT):
@@ -217,7 +217,7 @@ def _describe_holdout(run: Tables) -> str:
     return "Held-out bars are closed." if is_closed else "No bars were held out."
 
 
-def _search_note(run: Tables) -> str:
+def _describe_search(run: Tables) -> str:
     if not run.is_search:
         return ""
     history = run.history
@@ -230,14 +230,14 @@ def _search_note(run: Tables) -> str:
     return note
 
 
-def _footer(run: Tables) -> str:
+def _render_footer(run: Tables) -> str:
     made_from = f"run {run.id} of " if run.is_search else ""
     versions = sorted(run.header.versions.items())
     made = ", ".join(f"{name} {version}" for name, version in versions)
     return f"Made from {made_from}{run.header.created_at} with {made}. All times UTC."
 
 
-def _plain(value: object, arrays: _Arrays) -> object:
+def _to_plain(value: object, arrays: _Arrays) -> object:
     """The value as JSON, its arrays moved to `arrays` and referred to by where they begin."""
     # Most of a page are texts.
     if isinstance(value, str):
@@ -247,9 +247,9 @@ def _plain(value: object, arrays: _Arrays) -> object:
     if isinstance(value, Chart):
         value = vars(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(item, arrays) for key, item in value.items()}
+        return {str(key): _to_plain(item, arrays) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, arrays) for item in value]
+        return [_to_plain(item, arrays) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

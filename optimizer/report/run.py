@@ -17,7 +17,7 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import read_judgement
 from optimizer.judging.plan import build_plan
 from optimizer.report.apart import Apart
-from optimizer.report.evidence import alone
+from optimizer.report.evidence import build_single_answer
 from optimizer.report.grids import find_candidates
 from optimizer.report.notebook import LineWatcher, LiveLine, render_html
 from optimizer.report.page import renew_report
@@ -238,7 +238,10 @@ class Single(Run):
         header = build_run_header(task, "cpu", build_identity(task, None))
         self.header = RunHeader.read({**header, "objectives": list(objectives)})
         self.result, self.status, self.summaries = None, "finished", ()
-        self.judgement, self.verdict = None, alone(is_simulated=self.header.is_simulated)
+        self.judgement, self.verdict = (
+            None,
+            build_single_answer(is_simulated=self.header.is_simulated),
+        )
         self.members = (replace(individual, objectives=objectives),)
 
     def __repr__(self) -> str:

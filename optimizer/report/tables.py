@@ -22,7 +22,7 @@ from optimizer.judging.verdict import build_unfinished_verdict, derive_verdict, 
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_weight, knee, parse_weights
-from optimizer.report.trades import Ints, Trades, collect_trades, trades_frame
+from optimizer.report.trades import Ints, Trades, build_trades_frame, collect_trades
 from optimizer.run.header import shown_task
 from optimizer.run.importance import measure_run_importance
 from optimizer.run.individuals import describe_individuals
@@ -261,7 +261,9 @@ class Tables:
         >>> bool(len(run.trades(0)) == run.front["trades"][0])
         True
         """
-        return trades_frame(self.trade_columns(member), self.task.markets.symbols, self.windows)
+        return build_trades_frame(
+            self.trade_columns(member), self.task.markets.symbols, self.windows
+        )
 
     def program(self, member: int, platform: str = "backtesting.py") -> str:
         """A member as a program of another platform, with what differs there at its head.

@@ -115,7 +115,9 @@ def collect_trades(
     )
 
 
-def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Window]) -> pd.DataFrame:
+def build_trades_frame(
+    trades: Trades, symbols: Sequence[str], windows: Sequence[Window]
+) -> pd.DataFrame:
     """Trades as a frame, as `Tables.trades` describes it."""
     samples = [SAMPLES[window.role] for window in windows]
     symbol, sample = (
@@ -135,7 +137,7 @@ def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Windo
     )
 
 
-def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
+def compute_cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
     """Costs of the chosen [K] trades, and those that they could have borne.
 
     Where a trade ends does not depend on costs, so that the same trades are simply dearer.

@@ -14,9 +14,9 @@ from optimizer.judging.plan import Plan
 from optimizer.judging.sentences import suggest_next
 from optimizer.report import gallery
 from optimizer.report.account import Curve, match_volatility
-from optimizer.report.evidence import answer
+from optimizer.report.evidence import build_answer
 from optimizer.report.folds import stitched_curve
-from optimizer.report.model import choose
+from optimizer.report.model import choose_members
 from optimizer.report.page import page_html
 from optimizer.report.tiles import list_tiles
 from optimizer.shown import fraction, metric
@@ -113,7 +113,7 @@ def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path,
     """None of them is said twice."""
     shutil.copytree(example_run, tmp_path / grade)
     record_judgement(tmp_path / grade, judgement(grade))
-    said = answer(load_run(str(tmp_path / grade)))
+    said = build_answer(load_run(str(tmp_path / grade)))
     assert said.step
     assert said.step not in said.sentence
     assert not said.sentence.lower().startswith(said.word.lower())
@@ -127,7 +127,7 @@ def test_what_to_do_with_what_is_not_valid_is_what_helps(example_run, tmp_path):
     path = shutil.copytree(example_run, tmp_path / "run")
     found = record_judgement(path, judgement("invalid"))
     run = load_run(str(path))
-    assert answer(run).step == (
+    assert build_answer(run).step == (
         "do not trade it: a rule reads later bars (SYMBOL, bars from 412 on); mend it and search "
         "again."
     )
@@ -140,7 +140,7 @@ def test_the_next_step_names_what_did_not_hold(example_run, tmp_path):
     """Checks that failed, and those that were not made; not where one has to look for them."""
     path = shutil.copytree(example_run, tmp_path / "run")
     found = record_judgement(path, judgement("holds"))
-    step = answer(load_run(str(path))).step
+    step = build_answer(load_run(str(path))).step
     failed = [row for row, name in CHECKED.items() if not found.robust.checks.get(name, False)]
     assert failed
     assert (
@@ -162,8 +162,8 @@ def test_a_page_opens_at_the_pick(example_run):
     """Judged or not: the candidate below is the one that the first screen speaks of."""
     run = load_run(example_run)
     assert run.judgement is None
-    chosen = choose(run, None)
+    chosen = choose_members(run, None)
     assert chosen.first == run.pick.member
     assert chosen.roles[chosen.first].startswith("the pick, which the verdict is about")
     other = (run.pick.member + 1) % len(run.members)
-    assert choose(run, other).first == other
+    assert choose_members(run, other).first == other

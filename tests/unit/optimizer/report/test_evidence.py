@@ -12,7 +12,7 @@ from optimizer.evidence.null import NullRecord
 from optimizer.grades import GRADES
 from optimizer.judging.sentences import weigh_evidence
 from optimizer.report.charts.judged import null_strengths, strength_at_costs
-from optimizer.report.evidence import answer
+from optimizer.report.evidence import build_answer
 from tests.support.judged import judgement, null_kind, record_judgement
 
 NEVER_SAID = ("profitable", "proven", "safe", " will ", "significant", "works")
@@ -50,7 +50,7 @@ def test_a_run_that_was_never_judged_says_how_to(example_run):
         f"Not tested for luck yet. Next: python -m optimizer judge {example_run} --null 199"
         in repr(run)
     )
-    assert answer(run).evidence == ()
+    assert build_answer(run).evidence == ()
 
 
 def test_a_run_that_is_not_finished_says_how_to_go_on(example_run):
@@ -64,7 +64,7 @@ def test_a_run_that_is_not_finished_says_how_to_go_on(example_run):
 def test_nothing_is_promised(judged, grade):
     """No word of a page says what evidence cannot."""
     run, _ = judged(grade)
-    found = answer(run)
+    found = build_answer(run)
     told = " ".join([found.sentence, *found.reasons, *(row.sentence for row in found.evidence)])
     assert not [word for word in NEVER_SAID if word in f" {told} "]
 
@@ -90,7 +90,7 @@ def test_a_p_of_one_in_a_hundred_speaks_for_an_edge():
 def test_what_is_undefined_says_why(judged):
     """In rows and in folds; nowhere stands a number that is none."""
     run, _ = judged("holds")
-    found = answer(run)
+    found = build_answer(run)
     rows = {row.about: row.sentence for row in found.evidence}
     assert "undefined (nobody was feasible)" in rows["late entries"]
     assert found.folds[1][4:] == ("undefined: nobody was feasible",) * 2
@@ -103,11 +103,11 @@ def test_what_is_undefined_says_why(judged):
 def test_what_was_not_asked_for_is_named(judged):
     """Folds, look-ahead and held-out bars have a row that says so."""
     run, _ = judged("not_judged", folds=None, causal=None)
-    rows = {row.about: row.sentence for row in answer(run).evidence}
+    rows = {row.about: row.sentence for row in build_answer(run).evidence}
     assert rows["held-out bars"] == "No bars were held out."
     assert {"folds", "look-ahead"} <= rows.keys()
     run.header = replace(run.header, held_out=([3, 5],))
-    rows = {row.about: row.sentence for row in answer(run).evidence}
+    rows = {row.about: row.sentence for row in build_answer(run).evidence}
     assert "--open looks at them" in rows["held-out bars"]
 
 

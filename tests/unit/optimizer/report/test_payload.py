@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optimizer.report import model
-from optimizer.report.page import encode_gzip, pack, plotly_script
+from optimizer.report.page import encode_gzip, load_plotly, pack
 from tests.support.pages import unpack_page
 from tests.support.worlds import make_bars
 
@@ -50,7 +50,7 @@ def test_a_name_cannot_end_the_element_that_holds_it(name):
 def test_the_same_content_gives_the_same_page():
     """No time of making is in it."""
     assert encode_gzip(b"abc") == encode_gzip(b"abc")
-    assert b"plotly.js" in plotly_script()[:200]
+    assert b"plotly.js" in load_plotly()[:200]
 
 
 def test_bars_around_trades_take_the_memory_of_these():
@@ -58,7 +58,7 @@ def test_bars_around_trades_take_the_memory_of_these():
     series = [make_bars(seed, 3000) for seed in range(2)]
     run = SimpleNamespace(series=series)
     members = [trades_at(0, [5, 1000, 1060], 9), trades_at(1, [2995], 3), trades_at(0, [300], 9)]
-    found = model._bars(run, members)
+    found = model._collect_bars(run, members)
     masks = np.zeros((2, 3000), np.bool_)
     for series_number, begin, end in ((0, 0, 54), (0, 260, 349), (0, 960, 1109), (1, 2955, 3000)):
         masks[series_number, begin:end] = True
@@ -74,7 +74,7 @@ def test_bars_of_members_for_whom_there_is_no_room_are_left_out(monkeypatch):
     members = [trades_at(0, [100], 9), trades_at(0, [2000], 9), trades_at(0, [110], 9)]
     for room, expected in ((188, 188), (187, 178), (177, 89), (50, 50)):
         monkeypatch.setattr(model, "MOST_BARS", room)
-        assert len(model._bars(run, members)["0"]["number"]) == expected
+        assert len(model._collect_bars(run, members)["0"]["number"]) == expected
 
 
 def trades_at(series, signals, held):

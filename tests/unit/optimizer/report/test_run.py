@@ -13,7 +13,7 @@ from optimizer.report import Run, compare_runs, page_html
 from optimizer.report.charts.chart import name, select_plot_points
 from optimizer.report.charts.front import MOST_LINES, parallel
 from optimizer.report.facts import describe_trials
-from optimizer.report.model import member_rows
+from optimizer.report.model import build_member_rows
 from tests.support.commands import write_market
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import open_held_out, record_run
@@ -43,7 +43,7 @@ def test_the_front_holds_what_was_recorded(run):
 
 def test_held_out_figures_stand_beside_those_searched_on(run, example_run):
     """Objectives, trades and mean R; where none are, a sentence says why."""
-    columns, rows = member_rows(run)
+    columns, rows = build_member_rows(run)
     for metric in (*run.objectives, "trades", "mean_r"):
         place = columns.index(metric) + 1
         assert columns[place] == f"held_out_{metric}"

@@ -5,14 +5,14 @@ import pytest
 
 from engine.accounts.ledger import REASONS, Trade
 from optimizer.report.charts import price
-from optimizer.report.model import _columns
+from optimizer.report.model import _build_columns
 from optimizer.report.trades import (
     by_hour,
     by_label,
     by_reason,
     by_side,
     by_weekday,
-    cost_facts,
+    compute_cost_facts,
 )
 from tests.support.ledgers import COSTS, collect_ledgers, trade
 from tests.support.worlds import make_bars
@@ -30,7 +30,7 @@ def test_costs_in_r_are_what_separates_gross_from_net(bars):
     """10 basis points of 100 and of 110 are 0.21; a risk of 5 makes 0.042 R."""
     trades = collect_ledgers(bars, [trade(3, TARGET, 100.0, 95.0, 110.0)])
     assert trades.cost_r[0] == pytest.approx(0.042)
-    facts = cost_facts(trades, np.ones(1, bool), COSTS)
+    facts = compute_cost_facts(trades, np.ones(1, bool), COSTS)
     assert (facts.gross_r, facts.cost_r) == (2.0, pytest.approx(0.042))
     assert facts.net_r == pytest.approx(float(trades.r[0]))
     assert facts.break_even_bp == pytest.approx(10 / 210 * 10_000)
@@ -38,7 +38,7 @@ def test_costs_in_r_are_what_separates_gross_from_net(bars):
 
 def test_costs_without_a_trade_have_no_break_even(bars):
     """There is nothing to divide by."""
-    facts = cost_facts(collect_ledgers(bars, []), np.ones(0, bool), COSTS)
+    facts = compute_cost_facts(collect_ledgers(bars, []), np.ones(0, bool), COSTS)
     assert (facts.gross_r, facts.net_r) == (0.0, 0.0)
     assert np.isnan(facts.break_even_bp)
 
@@ -74,7 +74,7 @@ def test_shorts_cost_and_earn_as_the_law_has_it(bars):
     short = Trade(3, 4, 6, TARGET, 100.0, 105.0, 90.0, 90.0, net, -1, 103.0, 3)
     trades = collect_ledgers(bars, [short, trade(20, STOP, 100.0, 90.0, 90.0)])
     assert trades.cost_r[0] == pytest.approx(0.038)
-    facts = cost_facts(trades, np.array([True, False]), COSTS)
+    facts = compute_cost_facts(trades, np.array([True, False]), COSTS)
     assert (facts.gross_r, facts.net_r) == (2.0, pytest.approx(net))
     sides = by_side(trades, np.ones(2, bool))
     assert dict(zip(sides.labels, sides.trades.tolist(), strict=True)) == {"long": 1, "short": 1}
@@ -101,7 +101,7 @@ def test_a_page_carries_what_its_script_needs_of_shorts(bars):
     """Places of shorts and of moved stops, and an exit at the last stop is not written twice."""
     moved = Trade(3, 4, 6, STOP, 100.0, 105.0, 80.0, 103.0, -0.6, -1, 103.0, 3)
     trades = collect_ledgers(bars, [trade(20, STOP, 100.0, 90.0, 90.0), moved])
-    found = _columns(trades)
+    found = _build_columns(trades)
     assert found["shorts"].tolist() == found["moved"].tolist() == [1]
     assert found["moved_to"].tolist() == [103.0]
     assert found["level"].tolist() == [1, 1]
