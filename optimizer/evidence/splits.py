@@ -175,7 +175,7 @@ def list_windows(splits: Sequence[Split]) -> tuple[Window, ...]:
 def scale_min_trades(min_trades: int, train: Sequence[Window], searched: Sequence[Window]) -> int:
     """Fewest trades in training for as many a bar as in the whole search, rounded up.
 
-    >>> scaled_trades(30, [Window(0, 0, 34)], [Window(0, 0, 100)])
+    >>> scale_min_trades(30, [Window(0, 0, 34)], [Window(0, 0, 100)])
     11
     """
     return -(-min_trades * sum(map(len, train)) // sum(map(len, searched)))
