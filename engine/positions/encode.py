@@ -16,8 +16,6 @@ FORMS = {
     Level: LEVEL,
     RMultiple: R_MULTIPLE,
 }
-
-
 """Number of each form of a stop or a target."""
 
 
