@@ -4,7 +4,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from engine.batch import Engine
+from engine.devices import choose_backend
 from engine.runtime.free_memory import free_host_bytes
+from engine.runtime.gpus import can_share_gpus
 from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
 from optimizer.judging.folds import FoldSetup
@@ -22,6 +24,9 @@ PROCESS_S = 0.5
 GPU_PROCESSES = 4
 """That share a GPU: on an H200 one process made 2.4 null searches of 512 x 100 a second, four made
 4.6, eight no more."""
+
+CONTEXT_BYTES = 2**30
+"""Of a GPU that a process takes beside its rows, for CUDA itself and kernels."""
 
 
 class Executors(Protocol):
@@ -97,17 +102,24 @@ class ThisMachine:
         return Workers(replace(setup, task=alone), cores, self._pool)
 
     def _share_gpu(self, setup: NullSetup, jobs: int, device: str) -> Workers:
-        """Processes on a GPU, each of which has room for the rows of a search."""
+        """Processes on a GPU, each of which has room for the rows of a search; or this one."""
         config = setup.task.config
         setup = replace(
             setup, task=replace(setup.task, config=config.model_copy(update={"device": device}))
         )
         room, of_one = measure_room(setup.task)
-        count = max(1, min(GPU_PROCESSES, jobs, room // of_one))
+        count = min(GPU_PROCESSES, jobs, room // (of_one + CONTEXT_BYTES))
+        if count < 2 or not can_share(device):
+            count = 1
         threads = max((config.threads or available_cores()) // count, 1)
         settings = {"threads": threads, "memory": room // count, "device": device}
         shared = replace(setup.task, config=config.model_copy(update=settings))
         return Workers(replace(setup, task=shared), count, self._pool)
+
+
+def can_share(device: str) -> bool:
+    """Whether several processes may use a device of the engine at once."""
+    return can_share_gpus(choose_backend(device).devices)
 
 
 def measure_room(task: Task) -> tuple[int, int]:

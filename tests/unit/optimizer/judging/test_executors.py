@@ -7,7 +7,12 @@ import pytest
 from engine import workload
 from engine.batch import Engine
 from optimizer.judging import executors
-from optimizer.judging.executors import GPU_PROCESSES, ThisMachine, measure_room
+from optimizer.judging.executors import (
+    CONTEXT_BYTES,
+    GPU_PROCESSES,
+    ThisMachine,
+    measure_room,
+)
 from optimizer.judging.null import NullSetup
 from optimizer.judging.workers import Pool, Workers
 from tests.support.evidence import make_planted_market
@@ -40,7 +45,8 @@ def test_processes_share_a_gpu_where_it_is_done_first(monkeypatch, core_rate, ca
     """On the one that the run was searched on; else on all cores."""
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr("optimizer.judging.verdict.GPU_CALL_S", call_s)
-    monkeypatch.setattr(executors, "measure_room", lambda task: (700, 100))
+    monkeypatch.setattr(executors, "measure_room", lambda task: (10 * CONTEXT_BYTES, 100))
+    monkeypatch.setattr(executors, "can_share", lambda device: True)
     task = make_task(BARS, threads=2, device="auto")
     with Pool() as pool:
         setup = NullSetup(task, "none")
@@ -49,20 +55,34 @@ def test_processes_share_a_gpu_where_it_is_done_first(monkeypatch, core_rate, ca
     assert executor._setup.task.config.device == device
     if device != "cpu":
         assert executor._count == GPU_PROCESSES
-        assert executor._setup.task.config.memory == 700 // GPU_PROCESSES
+        assert executor._setup.task.config.memory == 10 * CONTEXT_BYTES // GPU_PROCESSES
 
 
-@pytest.mark.parametrize(("room", "count"), [(50, 1), (250, 2), (9999, GPU_PROCESSES)])
-def test_no_more_share_a_gpu_than_it_holds(monkeypatch, room, count):
-    """Each has room for its rows; one is made whatever it takes."""
+@pytest.mark.parametrize(
+    ("contexts", "is_shared", "count"),
+    [
+        # What fits with all that CUDA itself takes; with little room this process searches.
+        (0.5, True, 1),
+        (1.5, True, 1),
+        (2.5, True, 2),
+        (99, True, GPU_PROCESSES),
+        # An administrator lets one process at a time use it.
+        (99, False, 1),
+    ],
+)
+def test_no_more_share_a_gpu_than_it_holds(monkeypatch, contexts, is_shared, count):
+    """Each has room for its rows, and the device lets them."""
+    room = int(contexts * CONTEXT_BYTES)
     monkeypatch.setattr(workload, "CORE_RATE", 1e3)
     monkeypatch.setattr(executors, "measure_room", lambda task: (room, 100))
+    monkeypatch.setattr(executors, "can_share", lambda device: is_shared)
     task = make_task(BARS, threads=2, device="auto")
     with Pool() as pool:
         executor = ThisMachine(pool).executor(
             NullSetup(task, "none"), 50, engine=On(task, "cuda:0")
         )
     assert executor._count == count
+    assert executor._setup.task.config.memory == room // count
 
 
 def test_a_search_takes_its_series_and_its_rows():
