@@ -90,9 +90,12 @@ class ThisMachine:
             has_rows = engine is not None and engine.n_parts == 1
             if has_rows and jobs * setup.seconds(threads, engine) < beside_s:
                 return Workers(replace(setup, engine=engine), 1)
-        elif engine is not None and engine.device != "cpu":
-            if GPU_START_S + jobs * setup.seconds_on_gpu() < beside_s:
-                return self._share_gpu(setup, jobs, engine.device)
+        elif (
+            engine is not None
+            and engine.device != "cpu"
+            and GPU_START_S + jobs * setup.seconds_on_gpu() < beside_s
+        ):
+            return self._share_gpu(setup, jobs, engine.device)
         elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
             # One after the other, on all cores: before processes are there it is done.
             cores = 1
@@ -103,16 +106,13 @@ class ThisMachine:
 
     def _share_gpu(self, setup: NullSetup, jobs: int, device: str) -> Workers:
         """Processes on a GPU, each of which has room for the rows of a search; or this one."""
-        config = setup.task.config
-        setup = replace(
-            setup, task=replace(setup.task, config=config.model_copy(update={"device": device}))
-        )
-        room, of_one = measure_room(setup.task)
+        config = setup.task.config.model_copy(update={"device": device})
+        room, of_one = measure_room(replace(setup.task, config=config))
         count = min(GPU_PROCESSES, jobs, room // (of_one + CONTEXT_BYTES))
         if count < 2 or not can_share(device):
             count = 1
         threads = max((config.threads or available_cores()) // count, 1)
-        settings = {"threads": threads, "memory": room // count, "device": device}
+        settings = {"threads": threads, "memory": room // count}
         shared = replace(setup.task, config=config.model_copy(update=settings))
         return Workers(replace(setup, task=shared), count, self._pool)
 

@@ -110,7 +110,7 @@ class NullSetup:
         return replace(task, spec=keeping_rows(task.spec, None))
 
     def _search(self, job: NullJob, task: Task, engine: Engine) -> Asking[NullSearch]:
-        """Search one market, with any evaluator."""
+        """Search one market; evaluations are asked of whoever advances the search."""
         outcome = yield from search_again(task, task.problem(engine), self.warm_start)
         genomes, windows = outcome.front.genomes, task.markets.windows
         if not len(genomes):

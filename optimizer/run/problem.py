@@ -182,7 +182,7 @@ class EngineProblem:
         return run_alone(self.judge(genomes), self._answer)
 
     def judge(self, genomes: Floats) -> Asking[Evaluation]:
-        """Judge genomes [P, G], whoever evaluates them; nobody is asked about none."""
+        """Judge genomes [P, G]; evaluations are asked of whoever advances this, unless P is 0."""
         if not len(genomes):
             return no_evaluation(self.n_objectives)
         metrics, trades, near = yield from self._measure_with_neighbours(genomes)

@@ -52,7 +52,7 @@ def search(
 def search_again(
     task: Task, problem: EngineProblem, warm_start: Floats | None
 ) -> Asking[SearchOutcome]:
-    """Search of a problem of the task, with any evaluator."""
+    """Search as `search` does; evaluations are asked of whoever advances it."""
     evaluated, walk = 0, task.search(problem, None, warm_start)
     while (genomes := walk.ask()) is not None:
         last = walk.tell((yield from problem.judge(genomes)))
@@ -72,7 +72,7 @@ def numbered_front(task: Task, problem: EngineProblem, last: Generation) -> tupl
 def number_front(
     task: Task, problem: EngineProblem, last: Generation
 ) -> Asking[tuple[Population, int]]:
-    """Search of the task, with any evaluator."""
+    """The front as `numbered_front` gives it; evaluations are asked of whoever advances it."""
     at_most = task.polish_at_most(from_numbers(last.memory, problem.n_objectives).evaluated)
     genomes, lineage = list_neighbours(problem.layout, last, at_most)
     evaluation = yield from problem.judge(genomes)

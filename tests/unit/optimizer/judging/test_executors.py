@@ -95,7 +95,7 @@ def test_a_search_takes_its_series_and_its_rows():
     assert measure_room(task) == (10**9, of_one)
 
 
-@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("device", [None, "cpu", "cuda:0"])
 @pytest.mark.parametrize(
     ("jobs", "core_rate", "own_s", "is_here"),
     [
@@ -109,13 +109,15 @@ def test_a_search_takes_its_series_and_its_rows():
         (8, 1e4, 1e-1, False),
     ],
 )
-def test_on_a_cpu_they_are_made_where_they_are_done_first(
+def test_on_cores_they_are_made_where_they_are_done_first(
     monkeypatch, device, jobs, core_rate, own_s, is_here
 ):
     """In this process, one after the other, or by processes beside each other."""
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr(workload, "CORE_ROW_RATE", 1e15)
     monkeypatch.setattr("optimizer.judging.null.INDIVIDUAL_S", own_s)
+    # A GPU is no help: generations wait for it.
+    monkeypatch.setattr("optimizer.judging.verdict.GPU_CALL_S", 1e6)
     task = make_task(BARS)
     task = replace(task, config=task.config.model_copy(update={"threads": 4}))
     engine = None if device is None else On(task, device)
