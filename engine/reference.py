@@ -16,23 +16,36 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
-from engine.accounts.reference import compute_accumulators, fold_results, merge_ledgers
+from engine.accounts.reference import (
+    compute_accumulators,
+    fold_results,
+    merge_ledgers,
+    size_trades,
+)
+from engine.accounts.stake import build_stake
 from engine.positions import exit_spec
 from engine.positions.exit_spec import (
     Limits,
+    SeriesTables,
     SessionClock,
     SidePlan,
     build_clock,
     build_form,
+    build_legs,
+    build_order,
     build_plan,
+    build_slippage,
+    build_tables,
 )
 from engine.positions.reference import (
-    Prices,
+    begin_trades,
     build_ledger,
     find_signal_range,
     list_signals,
     take_signals,
 )
+from engine.positions.reference_orders import Span, add_payments, begin_book
+from engine.positions.reference_world import Prices, build_world
 from engine.runtime.lru_cache import ArrayCache
 from strategy.clock import local_time
 from strategy.conditions import Condition, split_conjunction
@@ -40,6 +53,17 @@ from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail,
 from strategy.expressions import holds_row
 from strategy.genes import Floats
 from strategy.model import Strategy
+from strategy.money import (
+    BasisPoints,
+    Borrow,
+    Funding,
+    PriceOf,
+    Step,
+    Ticks,
+    Volatility,
+    find_step,
+)
+from strategy.orders import Ladder, LimitAt, StopAt
 from strategy.pretty_print import format_tree
 from strategy.rows import Rows, resolve_value
 from strategy.series import Series
@@ -100,6 +124,8 @@ class Reference:
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.form = form
+        multiplier = 1.0 if spec.market is None else resolve_value(spec.market.multiplier, {})
+        self._unit_fee = self.costs.fee_unit / multiplier
         self._prices = [Prices(bars.open, bars.high, bars.low, bars.close) for bars in self.series]
         self._kept = ArrayCache(KEPT_BYTES)
         self._rows = [
@@ -113,25 +139,33 @@ class Reference:
 
     def accumulators(self, genome: Floats) -> Floats:
         """The sums of one individual [G] that metrics are made of, [W, A] as `ACCUMULATORS`."""
-        return np.array([self.fold(ledger) for ledger in self.trades(genome)])
+        return np.array([self.fold(ledger, genome) for ledger in self.trades(genome)])
 
-    def fold(self, ledger: Ledger) -> Floats:
-        """Fold a ledger's trades, in their order, into accumulators [A]."""
-        sums = self._run(fold_results, ledger.r, ledger.side, float(self.costs.risk_fraction))
-        return compute_accumulators(ledger, sums)
+    def fold(self, ledger: Ledger, genome: Floats | None = None) -> Floats:
+        """Fold a ledger's trades, in their order, into accumulators [A].
 
-    def account(self, ledgers: Sequence[Ledger], windows: Sequence[int]) -> Floats:
+        `genome` [G] is the individual whose account it is; where none is given it is that of the
+        defaults.
+        """
+        genes = self.spec.layout.decode(self.spec.layout.defaults if genome is None else genome)
+        stake = build_stake(self.spec, self.costs, genes)
+        return compute_accumulators(ledger, self._run(fold_results, size_trades(ledger), stake))
+
+    def account(
+        self, ledgers: Sequence[Ledger], windows: Sequence[int], genome: Floats | None = None
+    ) -> Floats:
         """Fold some windows of an individual, by number, as one account: accumulators [A].
 
-        `ledgers` are those of all windows [W].
+        `ledgers` are those of all windows [W]; `genome` as in `fold`.
         """
         some = [ledgers[number] for number in windows]
         spans = [self.windows[number] for number in windows]
-        return self.fold(merge_ledgers(some, spans, self.series))
+        return self.fold(merge_ledgers(some, spans, self.series), genome)
 
     def replay(self, genome: Floats, windows: Iterable[int]) -> list[tuple[Ledger, Floats]]:
         """An individual's [G] ledger and accumulators [A] in each window, by number."""
-        return [(ledger, self.fold(ledger)) for ledger in self._backtests(genome, windows)]
+        ledgers = self._backtests(genome, windows)
+        return [(ledger, self.fold(ledger, genome)) for ledger in ledgers]
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
         """Bars at which one side of an individual [G] asks for an entry, and not both.
@@ -147,14 +181,15 @@ class Reference:
         return tuple(listed)
 
     def contradictions(self, genome: Floats) -> int:
-        """How many bars of all windows have both sides of an individual [G] ask for an entry."""
+        """How many bars of all windows have both sides of an individual [G] contradict another."""
         genes = self.spec.layout.decode(genome)
         warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         count = 0
         for window in self.windows:
             longs, shorts = self._sides(genes, window.series)
             bars = find_signal_range(window.start, window.end, warm_up, limits)
-            count += int((longs.signals[bars] & shorts.signals[bars]).sum())
+            if exit_spec.MARKET in (longs.order.form, shorts.order.form):
+                count += int((longs.signals[bars] & shorts.signals[bars]).sum())
         return count
 
     def rows(self, genes: Genes, series: int) -> dict[str, Floats]:
@@ -191,20 +226,29 @@ class Reference:
         chosen = (self.windows[number] for number in windows)
         for series, of_series in groupby(chosen, lambda window: window.series):
             clock, sides = self._clock(genes, series), self._sides(genes, series)
-            prices = self._prices[series]
+            prices, tables = self._prices[series], self._tables(genes, series)
+            scales = self._scales(genes, series)
             for window in of_series:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
-                arguments = prices, clock, *sides, limits, list_signals(*sides, bars), window.end
-                yield build_ledger(self._run(take_signals, *arguments))
+                span = Span(bars.start, bars.stop, window.end)
+                world = build_world(prices, clock, *sides, limits, tables)
+                book, trades = begin_book(world), begin_trades(world, span)
+                self._run(take_signals, world, span, book, trades)
+                yield build_ledger(trades, book.counts, scales)
 
     def _limits(self, genes: Genes) -> Limits:
         spec = self.spec
+        tick = find_step(spec.market, "tick")
         return Limits(
             float("nan") if spec.break_even is None else resolve_value(spec.break_even, genes),
             0 if spec.max_hold is None else int(resolve_value(spec.max_hold, genes)),
             int(resolve_value(spec.delay, genes)) + int(self.costs.entry_delay),
             float(self.costs.per_side),
             float(self.costs.min_risk),
+            0 if spec.after_leg is None else spec.after_leg.leg,
+            bool(spec.reverse),
+            *tick,
+            self._unit_fee,
         )
 
     def _clock(self, genes: Genes, series: int) -> SessionClock:
@@ -225,18 +269,49 @@ class Reference:
         entry, leave = (spec.long, spec.short)[place], (spec.exit_long, spec.exit_short)[place]
         if entry is None:
             return build_plan(side, np.zeros(len(rows.series), np.bool_), build_form())
-        stop, target, trail = (
-            split_sides(form)[place] for form in (spec.stop, spec.target, spec.trail)
-        )
+        stop, target, targets, trail, order, slippage, borrow = (
+            split_sides(form)[place]
+            for form in (
+                spec.stop, spec.target, spec.targets, spec.trail, spec.entry, spec.slippage,
+                spec.borrow,
+            )
+        )  # fmt: skip
+        legs: list[tuple[object, float]] = [(target, 1.0)]
+        if isinstance(targets, Ladder):
+            legs = [(leg.target, resolve_value(leg.share, genes)) for leg in targets.legs]
         return build_plan(
             side,
             truth(entry, rows, genes),
             _evaluate_form(stop, rows, genes),
             exits=None if leave is None else truth(leave, rows, genes),
-            target=_evaluate_form(target, rows, genes),
+            legs=build_legs([(_evaluate_form(form, rows, genes), share) for form, share in legs]),
             trail=_evaluate_form(_find_trail_form(trail), rows, genes),
             after=_after(trail, genes),
+            order=_evaluate_order(order, rows, genes, find_step(spec.market, "tick")),
+            slippage=_evaluate_slippage(slippage, rows, genes),
+            borrow=self._paid(borrow, genes, series),
         )
+
+    def _tables(self, genes: Genes, series: int) -> SeriesTables:
+        """What both sides read of a series beside prices."""
+        cancel = self.spec.cancel
+        cancels = None if cancel is None else self.truth(cancel, genes, series)
+        return build_tables(cancels, self._paid(self.spec.funding, genes, series))
+
+    def _scales(self, genes: Genes, series: int) -> Floats | None:
+        """What sizes are measured by, [T]; None where they hang on cash alone."""
+        account = self.spec.account
+        if account is None or not isinstance(account.stake, Volatility):
+            return None
+        return self._rows[series].values(account.stake.row, genes)
+
+    def _paid(self, charge: object, genes: Genes, series: int) -> Floats | None:
+        """What has been paid up to the open of each bar, [T] price; None where nothing is."""
+        if not isinstance(charge, Funding | Borrow):
+            return None
+        bars, rates = self.series[series], self._rows[series].values(charge.rate, genes)
+        every_ns = 0 if charge.every is None else charge.every * exit_spec.MINUTE_NS
+        return self._run(add_payments, rates, bars.open, bars.timestamp, every_ns)
 
     def _run(self, loop: Callable[..., Result], *arguments: object) -> Result:
         return self.form(loop)(*arguments)
@@ -255,6 +330,29 @@ def _evaluate_form(form: object, rows: Rows, genes: Genes) -> exit_spec.ExitForm
     assert isinstance(form, BeyondBar | FromEntry)
     number = exit_spec.BEYOND_BAR if isinstance(form, BeyondBar) else exit_spec.FROM_ENTRY
     return build_form(number, row=rows.values(form.distance, genes))
+
+
+def _evaluate_order(order: object, rows: Rows, genes: Genes, tick: Step) -> exit_spec.OrderPlan:
+    """How a side enters."""
+    if not isinstance(order, StopAt | LimitAt):
+        return build_order()
+    expires = 0 if order.expires is None else int(resolve_value(order.expires, genes))
+    form, beyond = exit_spec.STOP_ORDER, 0.0
+    if isinstance(order, LimitAt):
+        form = exit_spec.LIMIT_ORDER
+        beyond = resolve_value(order.through, genes) * tick.numerator / tick.denominator
+    return build_order(form, rows.values(order.price, genes), expires, beyond)
+
+
+def _evaluate_slippage(slippage: object, rows: Rows, genes: Genes) -> exit_spec.SlippagePlan:
+    """By how much fills of a side are worse."""
+    if isinstance(slippage, Ticks):
+        return build_slippage(exit_spec.TICKS, resolve_value(slippage.count, genes))
+    if isinstance(slippage, BasisPoints):
+        return build_slippage(exit_spec.BASIS_POINTS, resolve_value(slippage.points, genes))
+    if isinstance(slippage, PriceOf):
+        return build_slippage(exit_spec.PRICE_ROW, row=rows.values(slippage.row, genes))
+    return build_slippage()
 
 
 def _find_trail_form(trail: object) -> object:

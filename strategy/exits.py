@@ -84,8 +84,8 @@ class Trail(Node):
 class BySide(Node):
     """One form for longs, another one for shorts."""
 
-    long: Node
-    short: Node
+    long: Node | None
+    short: Node | None
     written: ClassVar[str] = "by_side"
 
 

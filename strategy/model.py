@@ -21,7 +21,9 @@ from strategy.expressions import (
 from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicator_registry import KINDS
 from strategy.indicators import Parameter
+from strategy.money import AccountOf, Funding, Market, check_money, counts_ticks
 from strategy.nodes import Node, check_extent, walk
+from strategy.orders import AfterLeg, check_entry, check_ladder, rests
 from strategy.rows import count_reach, count_warm_up
 from strategy.serialize import describe_gene, encode_node, hash_description
 from strategy.source_location import StrategySource
@@ -31,15 +33,31 @@ PARTS = (
     "short",
     "exit_long",
     "exit_short",
+    "entry",
+    "cancel",
     "stop",
     "target",
+    "targets",
     "trail",
     "break_even",
+    "after_leg",
     "max_hold",
     "session",
     "delay",
+    "reverse",
+    "market",
+    "slippage",
+    "funding",
+    "borrow",
+    "account",
 )
 """Parts of a strategy, in the order in which its genes are counted."""
+
+LATER_PARTS = (
+    "entry", "cancel", "targets", "after_leg", "reverse", "market", "slippage", "funding", "borrow",
+    "account",
+)  # fmt: skip
+"""Parts that a record names only where they are there, so that older digests stand."""
 
 _UNSET = GenomeLayout(())
 
@@ -55,13 +73,23 @@ class Strategy(Node):
         short: Signals a short; None for no shorts.
         exit_long: Ends a long at the next open.
         exit_short: Ends a short at the next open.
+        entry: `StopAt` or `LimitAt`, or these by side, None for a side that enters at the market.
+        cancel: Ends resting orders of earlier bars.
         stop: `BeyondBar`, `FromEntry`, `Share`, `Level`, or these by side.
         target: `RMultiple`, `FromEntry`, `Share`, `Level`, or these by side; None for no target.
+        targets: `Ladder`, or these by side, in place of `target`.
         trail: How the stop follows; None where it does not.
         break_even: The stop moves to the entry after so many times the risk; None for never.
+        after_leg: The target after which the stop moves to the entry, in place of `break_even`.
         max_hold: Bars after which a position is closed; None for no limit.
         session: Out by the clock; None to hold over night.
         delay: Bars between the bar after the signal and the entry.
+        reverse: Whether an entry of the other side ends a position; None where it does not.
+        market: Tick, worth of a point and lot of the symbol.
+        slippage: `Ticks`, `BasisPoints`, `PriceOf`, or these by side.
+        funding: What longs pay shorts.
+        borrow: What positions pay to be held, also by side.
+        account: Cash and size; None for a share of equity that follows from the risk.
         less_than: Names of whole genes, the first of each pair below the second.
         timeframe_s: Seconds of the bars that lengths were chosen for; None where they count bars
             whatever a bar lasts.
@@ -81,13 +109,23 @@ class Strategy(Node):
     short: Condition | None = None
     exit_long: Condition | None = None
     exit_short: Condition | None = None
+    entry: Node | None = None
+    cancel: Condition | None = None
     stop: Node | None = None
     target: Node | None = None
+    targets: Node | None = None
     trail: Node | None = None
     break_even: Setting | None = None
+    after_leg: AfterLeg | None = None
     max_hold: Setting | None = None
     session: SessionExit | None = None
     delay: Setting = field(default_factory=lambda: Number(0.0))
+    reverse: bool | None = None
+    market: Market | None = None
+    slippage: Node | None = None
+    funding: Funding | None = None
+    borrow: Node | None = None
+    account: AccountOf | None = None
     less_than: tuple[tuple[str, str], ...] = ()
     timeframe_s: float | None = None
     order: tuple[str, ...] = ()
@@ -136,12 +174,13 @@ class Strategy(Node):
         """Names of the reasons for which its trades may end."""
         asks = self.exit_long is not None or self.exit_short is not None
         possible = {
-            "target": self.target is not None,
+            "reverse": self.reverse is not None,
+            "target": self.target is not None or self.targets is not None,
             "time": self.max_hold is not None,
             "signal": asks,
             "session": self.session is not None,
         }
-        known = ("stop_gap", "stop", "target", "time", "end", "signal", "session")
+        known = ("stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse")
         return tuple(name for name in known if possible.get(name, True))
 
     @cached_property
@@ -205,7 +244,11 @@ class Strategy(Node):
             "timeframe_s": self.timeframe_s,
             "genes": [describe_gene(gene) for gene in self.layout.genes],
             "constraints": sorted([pair.left, pair.right] for pair in self.layout.constraints),
-            **{name: encode_node(getattr(self, name)) for name in PARTS},
+            **{
+                name: encode_node(getattr(self, name))
+                for name in PARTS
+                if name not in LATER_PARTS or getattr(self, name) is not None
+            },
             "warm_up_bars": self.warm_up(self.layout.decode(self.layout.defaults)),
         }
 
@@ -263,7 +306,7 @@ class Strategy(Node):
     def _parts(self) -> Iterator[Node]:
         for name in PARTS:
             part = getattr(self, name)
-            if part is not None:
+            if isinstance(part, Node):
                 yield part
 
     def _check_parts(self) -> None:
@@ -283,6 +326,21 @@ class Strategy(Node):
             check_form("target", self.target, TARGETS)
         if self.trail is not None:
             check_form("trail", self.trail, (Trail,))
+        self._check_orders()
+
+    def _check_orders(self) -> None:
+        check_entry(self.entry)
+        if self.cancel is not None and not rests(self.entry):
+            raise StrategyError("cancel ends resting orders: give it entry=stop_at(...) too")
+        if self.target is not None and self.targets is not None:
+            raise StrategyError("target is one, targets are several: give it one of the two")
+        check_ladder(self.targets, self.after_leg)
+        if self.reverse and (self.long is None or self.short is None):
+            raise StrategyError("reverse=True needs both sides: give it long=... and short=...")
+        check_money(self.market, self.slippage, self.funding, self.borrow, self.account)
+        has_ticks = self.market is not None and self.market.tick is not None
+        if not has_ticks and counts_ticks(self.slippage, self.entry):
+            raise StrategyError("ticks are those of the symbol: give it market=market(tick='0.01')")
 
     def _gene_values(self) -> dict[str, GeneValue]:
         """The genes by name, in the order in which they first occur."""

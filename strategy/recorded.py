@@ -9,7 +9,7 @@ from strategy.errors import StrategyError
 from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
 from strategy.genes import Gene, GenomeLayout, LessThan
-from strategy.model import PARTS, Strategy
+from strategy.model import LATER_PARTS, PARTS, Strategy
 from strategy.pretty_print import format_tree
 from strategy.rules import STRATEGIES
 from strategy.serialize import decode_node
@@ -49,7 +49,10 @@ def _from_described(
     record: Any = described
     genes = {entry["name"]: _gene(entry) for entry in record["genes"]}
     pairs = tuple(LessThan(left, right) for left, right in record["constraints"])
-    parts: Any = {part: decode_node(record[part], genes, own) for part in PARTS}
+    parts: Any = {
+        part: decode_node(record.get(part) if part in LATER_PARTS else record[part], genes, own)
+        for part in PARTS
+    }
     return Strategy(
         name,
         summary,

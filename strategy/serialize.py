@@ -20,26 +20,58 @@ from strategy.exits import (
 )
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
 from strategy.genes import Gene
+from strategy.money import (
+    AccountOf,
+    BasisPoints,
+    Borrow,
+    EquityShare,
+    Funding,
+    Market,
+    Notional,
+    PriceOf,
+    RiskOf,
+    Ticks,
+    Units,
+    Volatility,
+)
 from strategy.nodes import Node
+from strategy.orders import AfterLeg, Ladder, Leg, LimitAt, StopAt
 
 NAMES: dict[str, type[Node]] = {
+    "account": AccountOf,
+    "after_leg": AfterLeg,
     "all_of": AllOf,
     "any_of": AnyOf,
     "arithmetic": Arithmetic,
     "beyond_bar": BeyondBar,
+    "borrow": Borrow,
+    "bp": BasisPoints,
     "by_side": BySide,
     "call": Call,
     "clock": Clock,
     "column": Column,
     "compare": Compare,
+    "equity_share": EquityShare,
     "from_entry": FromEntry,
+    "funding": Funding,
     "held": Held,
     "higher": Higher,
+    "leg": Leg,
     "level": Level,
+    "limit_at": LimitAt,
+    "market": Market,
+    "notional": Notional,
+    "price": PriceOf,
     "r_multiple": RMultiple,
+    "risk": RiskOf,
     "session_exit": SessionExit,
     "share": Share,
+    "stop_at": StopAt,
+    "targets": Ladder,
+    "ticks": Ticks,
     "trail": Trail,
+    "units": Units,
+    "volatility": Volatility,
     "within": Within,
 }
 """Kinds of nodes by the name that stands for them; a number and a gene stand for themselves."""

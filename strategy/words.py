@@ -21,16 +21,17 @@ from strategy.clock import Offset
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
 from strategy.defining import indicator
 from strategy.errors import StrategyError
-from strategy.exits import (
-    BeyondBar,
-    BySide,
-    FromEntry,
-    Level,
-    RMultiple,
-    SessionExit,
-    Share,
-    Trail,
+from strategy.exit_words import (
+    beyond_bar,
+    by_side,
+    from_entry,
+    level,
+    r_multiple,
+    session_exit,
+    share,
+    trail,
 )
+from strategy.exits import SessionExit
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher
 from strategy.genes import Gene
 from strategy.indicator_registry import COLUMNS, KINDS
@@ -47,7 +48,27 @@ from strategy.language import (
     word,
 )
 from strategy.model import Strategy
+from strategy.money import AccountOf, Funding, Market
 from strategy.nodes import Node
+from strategy.order_words import (
+    account,
+    after_leg,
+    borrow,
+    bp,
+    build_ladder,
+    equity_share,
+    funding,
+    limit_at,
+    market,
+    notional,
+    price,
+    risk,
+    stop_at,
+    ticks,
+    units,
+    volatility,
+)
+from strategy.orders import AfterLeg
 from strategy.source_location import here, locate_errors
 
 
@@ -235,54 +256,6 @@ def within(c: Claim, n: Operand) -> Claim:
 
 
 @word
-def beyond_bar(distance: Operand) -> BeyondBar:
-    """A stop so far below the signal bar's low, or above its high for a short."""
-    return BeyondBar(as_expression(distance))
-
-
-@word
-def from_entry(distance: Operand) -> FromEntry:
-    """A price so far from the entry."""
-    return FromEntry(as_expression(distance))
-
-
-@word
-def share(fraction: Operand) -> Share:
-    """A price at this fraction of the entry from it."""
-    return Share(as_setting(fraction))
-
-
-@word
-def level(price: Operand) -> Level:
-    """The price that a row says at the signal bar."""
-    return Level(as_expression(price))
-
-
-@word
-def r_multiple(multiple: Operand) -> RMultiple:
-    """A target at so many times the risk from the entry."""
-    return RMultiple(as_setting(multiple))
-
-
-@word
-def trail(form: FromEntry | Share, after: Operand = 0) -> Trail:
-    """A stop that follows the best price once it is `after` times the risk from the entry."""
-    return Trail(form, as_setting(after))
-
-
-@word
-def by_side(long: Node, short: Node) -> BySide:
-    """One form for longs, another one for shorts."""
-    return BySide(long, short)
-
-
-@word
-def session_exit(minute: Operand = 1440, offset: Offset = 0) -> SessionExit:
-    """Out at a minute of the local day, and whenever another session has begun."""
-    return SessionExit(as_setting(minute), offset)
-
-
-@word
 def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     summary: str,
     *,
@@ -290,13 +263,22 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     short: Claim | None = None,
     exit_long: Claim | None = None,
     exit_short: Claim | None = None,
+    entry: Node | None = None,
+    cancel: Claim | None = None,
     stop: Node | None = None,
     target: Node | None = None,
+    targets: Node | Sequence[tuple[Node, Operand]] | None = None,
     trail: Node | None = None,
-    break_even: Operand | None = None,
+    break_even: Operand | AfterLeg | None = None,
     max_hold: Operand | None = None,
     session: SessionExit | None = None,
     delay: Operand = 0,
+    reverse: bool = False,
+    market: Market | None = None,
+    slippage: Node | None = None,
+    funding: Funding | None = None,
+    borrow: Node | None = None,
+    account: AccountOf | None = None,
     less_than: Sequence[tuple[str, str]] = (),
     timeframe: str | None = None,
     name: str = "",
@@ -312,6 +294,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         raise StrategyError(f"a strategy begins with a sentence about it, got {summary!r}")
     if session is not None and not isinstance(session, SessionExit):
         raise StrategyError(f"session takes session_exit(...), got {session!r}")
+    after_leg = break_even if isinstance(break_even, AfterLeg) else None
     return Strategy(
         check_name(name),
         summary,
@@ -319,13 +302,23 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         short=_optional(short, "short"),
         exit_long=_optional(exit_long, "exit_long"),
         exit_short=_optional(exit_short, "exit_short"),
+        entry=entry,
+        cancel=_optional(cancel, "cancel"),
         stop=stop,
         target=target,
+        targets=build_ladder(targets),
         trail=trail,
-        break_even=None if break_even is None else as_setting(break_even),
+        break_even=None if break_even is after_leg else as_setting(break_even),
+        after_leg=after_leg,
         max_hold=None if max_hold is None else as_setting(max_hold),
         session=session,
         delay=as_setting(delay),
+        reverse=True if reverse else None,
+        market=market,
+        slippage=slippage,
+        funding=funding,
+        borrow=borrow,
+        account=account,
         less_than=check_pairs(less_than),
         timeframe_s=None if timeframe is None else _seconds(timeframe),
         order=tuple(order),
@@ -366,32 +359,47 @@ def _gene(
 __all__ = [
     *COLUMNS,
     *KINDS,
+    "account",
+    "after_leg",
     "all_of",
     "any_of",
     "beyond_bar",
+    "borrow",
+    "bp",
     "by_side",
     "column",
     "crosses_above",
     "crosses_below",
     "day_of_week",
     "equals",
+    "equity_share",
     "from_entry",
+    "funding",
     "gene",
     "held",
     "higher",
     "indicator",
     "length",
     "level",
+    "limit_at",
+    "market",
     "maximum",
     "minimum",
     "minute_of_day",
+    "notional",
     "opening_high",
     "opening_low",
+    "price",
     "r_multiple",
+    "risk",
     "session_exit",
     "share",
+    "stop_at",
     "strategy",
+    "ticks",
     "trail",
+    "units",
+    "volatility",
     "vwap",
     "whole",
     "within",

@@ -21,6 +21,8 @@ class Costs:
         risk_fraction: Fraction of equity that one R is worth, above 0 and at most 1.
         entry_delay: Whole bars, at least 0, by which every entry is later than the bar after its
             signal; exits are not delayed. It answers whether an edge lives on being quick.
+        fee_unit: Fee per side for one unit, money, at least 0, beside that in basis points.
+        fee_min: Least fee of a fill, money, at least 0; it needs an account that has cash.
 
     Raises:
         EngineError: When a value is not finite or outside its range.
@@ -33,9 +35,11 @@ class Costs:
     min_risk: float = 0.0001
     risk_fraction: float = 0.01
     entry_delay: int = 0
+    fee_unit: float = 0.0
+    fee_min: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("fee_bp", "slippage_bp", "min_risk", "risk_fraction"):
+        for name in ("fee_bp", "slippage_bp", "min_risk", "risk_fraction", "fee_unit", "fee_min"):
             value = getattr(self, name)
             if isinstance(value, bool) or not math.isfinite(value) or value < 0:
                 raise EngineError(f"{name} must be a number of at least 0, got {value!r}")

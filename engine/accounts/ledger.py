@@ -1,7 +1,7 @@
 """The ledger of trades and the layout of accumulators: words that all engines share."""
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Bars64 = npt.NDArray[np.int64]
 
-REASONS = ("stop_gap", "stop", "target", "time", "end", "signal", "session")
+REASONS = ("stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse")
 """Why a trade ended; a ledger holds the place in this tuple."""
 
 ACCUMULATORS = (
@@ -37,6 +37,11 @@ ACCUMULATORS = (
     "shorts",
     "wins_short",
     "sum_r_short",
+    "exits_reverse",
+    "orders",
+    "expired",
+    "partials",
+    "unsized",
 )
 """Names of the last axis of accumulators [P, W, A], in order; all float64, counts are whole."""
 
@@ -63,6 +68,13 @@ class Trade(NamedTuple):
     held: int
 
 
+COUNTS = ("rejected", "orders", "expired")
+"""Numbers of a ledger that are no columns."""
+
+NO_LEGS: Any = None
+"""In place of targets where there is one at most."""
+
+
 @dataclass(frozen=True, eq=False)
 class Ledger:
     """The trades of one individual in one window, in the order of time."""
@@ -79,7 +91,21 @@ class Ledger:
     side: npt.NDArray[np.int8]  # [K] int8, 1 for a long and -1 for a short
     last_stop: Floats  # [K], price of the stop in force at the exit; `stop` where it never moved
     held: Bars64  # [K] int64, bars in the market: not the exit bar where it is left at its open
+    # [K, L] int64, bar in which each target of several was reached; -1 where it was not.
+    leg_bar: Bars64 = NO_LEGS
+    leg_price: Floats = NO_LEGS  # [K, L], its price; NaN where it was not reached
+    # [K, 1] what the size of a trade is measured by, where an account asks for it; else [K, 0].
+    scale: Floats = NO_LEGS
     rejected: int = 0  # signals that found the account flat but risked too little to trade
+    orders: int = 0  # resting orders placed
+    expired: int = 0  # those of them that were neither filled nor rejected
+
+    def __post_init__(self) -> None:
+        if self.leg_bar is NO_LEGS:
+            object.__setattr__(self, "leg_bar", np.empty((len(self), 0), np.int64))
+            object.__setattr__(self, "leg_price", np.empty((len(self), 0)))
+        if self.scale is NO_LEGS:
+            object.__setattr__(self, "scale", np.empty((len(self), 0)))
 
     def __len__(self) -> int:
         return len(self.signal_bar)
@@ -94,17 +120,19 @@ class Ledger:
         They share this one's columns. `counts` [P, W]: trades of each, individual after individual
         and window after window. `rejected` [P, W]: signals that risked too little.
         """
-        columns = tuple(self.columns().values())
+        columns: Any = self.columns()
         ends = counts.cumsum().reshape(counts.shape)
         bounds = zip((ends - counts).tolist(), ends.tolist(), rejected.tolist(), strict=True)
         return [
             tuple(
-                Ledger(*[column[first:end] for column in columns], left)  # type: ignore[arg-type, call-arg]
+                Ledger(
+                    **{name: column[first:end] for name, column in columns.items()}, rejected=left
+                )
                 for first, end, left in zip(*of_one, strict=True)
             )
             for of_one in bounds
         ]
 
     def columns(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Column name to array [K], in the order of `Trade`."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "rejected"}
+        """Column name to array [K], in the order of `Trade`, then [K, L] of several targets."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in COUNTS}

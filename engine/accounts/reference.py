@@ -11,6 +11,17 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.accounts.ledger import ACCUMULATORS, REASONS, Ledger
+from engine.accounts.stake import (
+    EQUITY_SHARE,
+    NOTIONAL,
+    RISK,
+    SHARE_OF_R,
+    VOLATILITY,
+    Stake,
+)
+
+LOT_SLACK = 1e-9
+"""Fraction of a lot by which a size may miss it and still have it."""
 
 Floats = npt.NDArray[np.float64]
 Sides = npt.NDArray[np.int8]
@@ -33,6 +44,7 @@ class Sums(NamedTuple):
     shorts: float
     wins_short: float
     sum_r_short: float
+    unsized: float = 0.0
 
 
 def compute_accumulators(ledger: Ledger, sums: Sums) -> Floats:
@@ -44,8 +56,20 @@ def compute_accumulators(ledger: Ledger, sums: Sums) -> Floats:
         "trades": len(ledger),
         "rejected": ledger.rejected,
         "bars_in_market": int(ledger.held.sum()),
+        "orders": ledger.orders,
+        "expired": ledger.expired,
+        "partials": count_partials(ledger),
+        "unsized": sums.unsized,
     }
     return np.array([total[name] for name in ACCUMULATORS], np.float64)
+
+
+def count_partials(ledger: Ledger) -> int:
+    """Targets of several that were reached, but for those with which a trade ended."""
+    reached = ledger.leg_bar >= 0
+    ends = reached & (ledger.leg_bar == ledger.exit_bar[:, None])
+    ends &= (ledger.reason == REASONS.index("target"))[:, None]
+    return int(reached.sum() - ends.any(axis=1).sum())
 
 
 def merge_ledgers(
@@ -63,16 +87,111 @@ def merge_ledgers(
         name: np.concatenate([getattr(ledgers[w], name) for w in order])[exit_order]
         for name in ledgers[0].columns()
     }
-    return Ledger(**columns, rejected=sum(ledger.rejected for ledger in ledgers))
+    return Ledger(
+        **columns,
+        rejected=sum(ledger.rejected for ledger in ledgers),
+        orders=sum(ledger.orders for ledger in ledgers),
+        expired=sum(ledger.expired for ledger in ledgers),
+    )
 
 
-def fold_results(results: Floats, sides: Sides, risk_fraction: float) -> Sums:
-    """Fold results [K] in units of risk, in the order of their trades; sides are 1 or -1."""
+class Sized(NamedTuple):
+    """Trades [K] as an account sizes them."""
+
+    r: Floats
+    side: Sides
+    entry: Floats
+    risk: Floats  # in price
+    leave: Floats  # price of what was left
+    leg_prices: Floats  # [K, L] of targets; NaN where they were not reached
+    scale: Floats  # [K] what `VOLATILITY` reads; [0] else
+
+
+def size_trades(ledger: Ledger) -> Sized:
+    """The trades of a ledger as an account sizes them."""
+    risk = ledger.side * (ledger.entry - ledger.stop)
+    scale = ledger.scale[:, 0] if ledger.scale.shape[1] else np.empty(0)
+    return Sized(
+        ledger.r, ledger.side, ledger.entry, risk, ledger.exit, ledger.leg_price,
+        np.ascontiguousarray(scale),
+    )  # fmt: skip
+
+
+def grow_cash(trades: Sized, stake: Stake) -> tuple[Floats, float]:
+    """What an account is worth after each trade [K], and how many trades had no size."""
+    worths, cash, unsized = np.empty(len(trades.r)), stake.cash, 0.0
+    for k in range(len(trades.r)):
+        if stake.form == SHARE_OF_R:
+            cash = cash * (1.0 + stake.number * trades.r[k])
+        else:
+            size = find_size(trades, stake, cash, k)
+            if size > 0.0:
+                cash = cash + find_gain(trades, stake, size, k)
+            else:
+                unsized += 1.0
+        # Ruin: unless it is then above 0 it is 0, and stays 0.
+        if not cash > 0.0:
+            cash = 0.0
+        worths[k] = cash
+    return worths, unsized
+
+
+def find_size(trades: Sized, stake: Stake, cash: float, k: int) -> float:
+    """Units of a trade, given the cash before it."""
+    form, number, entry = stake.form, stake.number, trades.entry[k]
+    size: float = number
+    if form == RISK:
+        size = number * cash / (trades.risk[k] * stake.worth)
+    elif form == NOTIONAL:
+        size = number / (entry * stake.worth)
+    elif form == EQUITY_SHARE:
+        size = number * cash / (entry * stake.worth)
+    elif form == VOLATILITY:
+        move = trades.scale[k]
+        size = number * cash / (move * stake.worth) if move > 0.0 else 0.0
+    size = min(size, stake.leverage * cash / (entry * stake.worth))
+    if stake.lot_over > 0.0:
+        lots = np.floor(size * stake.lot_under / stake.lot_over + LOT_SLACK)
+        size = lots * stake.lot_over / stake.lot_under
+    return size
+
+
+def find_gain(trades: Sized, stake: Stake, size: float, k: int) -> float:
+    """What a trade of so many units gains, money: its result, less what least fees add."""
+    money = size * stake.worth
+    gain: float = money * (trades.r[k] * trades.risk[k])
+    if stake.fee_min > 0.0:
+        side = 0 if trades.side[k] > 0 else 1
+        short = max(0.0, stake.fee_min - charge(stake, money, size, trades.entry[k]))
+        for leg in range(stake.shares.shape[1]):
+            share = stake.shares[side, leg]
+            if share > 0.0:
+                price = trades.leave[k]
+                if leg < trades.leg_prices.shape[1] and not np.isnan(trades.leg_prices[k, leg]):
+                    price = trades.leg_prices[k, leg]
+                fee = share * charge(stake, money, size, price)
+                short = short + max(0.0, stake.fee_min - fee)
+        if stake.rests[side] > 0.0:
+            fee = stake.rests[side] * charge(stake, money, size, trades.leave[k])
+            short = short + max(0.0, stake.fee_min - fee)
+        gain = gain - short
+    return gain
+
+
+def charge(stake: Stake, money: float, size: float, price: float) -> float:
+    """Fee of a fill of so many units at a price."""
+    return money * (stake.fee * price) + size * stake.fee_unit
+
+
+def fold_results(trades: Sized, stake: Stake) -> Sums:
+    """Fold results in units of risk, and what they make of the account, in the order of trades."""
+    results, sides = trades.r, trades.side
     shorts = wins_short = sum_r_short = 0.0
     wins = sum_r = sum_r2 = gain_r = loss_r = loss_r2 = 0.0
-    # The peak of the sum of R starts at 0; equity starts at 1 and so does its peak.
+    worths, unsized = grow_cash(trades, stake)
+    # The peak of the sum of R starts at 0; that of the account where it starts.
     peak_r = max_drawdown_r = max_drawdown = 0.0
-    equity = peak_equity = 1.0
+    worth = peak = stake.cash
     for k in range(len(results)):
         r = results[k]
         sum_r += r
@@ -94,16 +213,13 @@ def fold_results(results: Floats, sides: Sides, risk_fraction: float) -> Sums:
             peak_r = sum_r
         if peak_r - sum_r > max_drawdown_r:
             max_drawdown_r = peak_r - sum_r
-        equity = equity * (1.0 + risk_fraction * r)
-        # Ruin: unless equity is then above 0 it is 0, and stays 0.
-        if not equity > 0.0:
-            equity = 0.0
-        if equity > peak_equity:
-            peak_equity = equity
-        drawdown = (peak_equity - equity) / peak_equity
+        worth = worths[k]
+        if worth > peak:
+            peak = worth
+        drawdown = (peak - worth) / peak
         if drawdown > max_drawdown:
             max_drawdown = drawdown
     return Sums(
-        wins, sum_r, sum_r2, gain_r, loss_r, loss_r2, peak_r, max_drawdown_r, equity, peak_equity,
-        max_drawdown, shorts, wins_short, sum_r_short,
+        wins, sum_r, sum_r2, gain_r, loss_r, loss_r2, peak_r, max_drawdown_r, worth / stake.cash,
+        peak / stake.cash, max_drawdown, shorts, wins_short, sum_r_short, unsized,
     )  # fmt: skip

@@ -1,9 +1,12 @@
 """What is asked of positions beside their signals, as numbers: words that all engines share."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from strategy.orders import SUM_SLACK
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -13,6 +16,12 @@ Number = TypeVar("Number", bound=np.generic)
 NONE, BEYOND_BAR, FROM_ENTRY, SHARE, LEVEL, R_MULTIPLE = range(6)
 """Forms of a stop (`BEYOND_BAR` to `LEVEL`), of a target (`NONE`, `FROM_ENTRY` to `R_MULTIPLE`) and
 of a trailing stop (`NONE`, `FROM_ENTRY`, `SHARE`)."""
+
+MARKET, STOP_ORDER, LIMIT_ORDER = range(3)
+"""Forms of an entry."""
+
+NO_SLIPPAGE, TICKS, BASIS_POINTS, PRICE_ROW = range(4)
+"""Forms of slippage."""
 
 DAY_NS = 24 * 3600 * 10**9
 
@@ -37,6 +46,33 @@ class ExitForm(NamedTuple):
     row: Floats  # [T] what the others read at the signal bar, a distance or a price; [0] else
 
 
+class OrderPlan(NamedTuple):
+    """How one side enters."""
+
+    form: int  # `MARKET`, `STOP_ORDER` or `LIMIT_ORDER`
+    price: Floats  # [T] level, on the tick, read at the signal bar; [0] at the market
+    expires: int  # bars in which it stands; 0: without end
+    beyond: float  # price by which prices must pass a limit's level before it is touched
+
+
+class Legs(NamedTuple):
+    """Targets of one side, L of them: none, one, or a ladder."""
+
+    forms: Ints  # [L]
+    numbers: Floats  # [L] what `SHARE` and `R_MULTIPLE` take
+    rows: Floats  # [L, T] what the others read at the signal bar; [L, 0] where none does
+    shares: Floats  # [L] of the position, above 0
+    rest: float  # share that no target takes
+
+
+class SlippagePlan(NamedTuple):
+    """By how much fills at the market and at stops are worse, on one side."""
+
+    form: int  # one of the forms of slippage
+    number: float  # ticks or basis points
+    row: Floats  # [T] newest known price by which a fill in the next bar is worse; [0] else
+
+
 class SidePlan(NamedTuple):
     """What one side does."""
 
@@ -44,9 +80,12 @@ class SidePlan(NamedTuple):
     signals: Bools  # [T] bars whose close asks for an entry
     exits: Bools  # [T] bars whose close asks for an exit; [0] where no condition does
     stop: ExitForm  # where the first stop stands
-    target: ExitForm  # where the target stands
+    legs: Legs  # where targets stand
     trail: ExitForm  # how far the stop follows
     after: float  # gain in units of risk from which on it follows
+    order: OrderPlan  # how it enters
+    slippage: SlippagePlan  # what fills lose
+    borrow: Floats  # [T] price paid up to each bar's open to hold a position; [0]: nothing
 
 
 class Limits(NamedTuple):
@@ -57,6 +96,18 @@ class Limits(NamedTuple):
     delay: int  # bars by which an entry is later than the bar after its signal
     per_side: float  # cost of a side as a fraction of notional
     min_risk: float  # smallest risk as a fraction of the entry price
+    even_leg: int = 0  # target, from 1, after which the stop moves to the entry; 0: none
+    reverses: bool = False  # whether an entry of the other side ends a position
+    tick_over: float = 0.0  # numerator of the tick; 0: prices are as they come
+    tick_under: float = 1.0  # its denominator
+    unit_fee: float = 0.0  # price that each side of a trade pays for a unit
+
+
+class SeriesTables(NamedTuple):
+    """What positions read of a series beside prices."""
+
+    cancels: Bools  # [T] bars whose close ends resting orders; [0] where no condition does
+    funding: Floats  # [T] price that a long has paid up to each bar's open; [0]: nothing
 
 
 def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> ExitForm:
@@ -66,17 +117,59 @@ def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None)
     )
 
 
-def build_plan(
+def build_legs(targets: Sequence[tuple[ExitForm, float]] = ()) -> Legs:
+    """Targets with the share that each takes, in their order; one form beside `NONE` takes all."""
+    some = [(form, share) for form, share in targets if form.form != NONE]
+    longest = max((len(form.row) for form, _ in some), default=0)
+    rows = np.full((len(some), longest), np.nan)
+    rest = 1.0
+    for number, (form, share) in enumerate(some):
+        rows[number, : len(form.row)] = form.row
+        rest -= share
+    return Legs(
+        _freeze_array(np.array([form.form for form, _ in some]), np.int64),
+        _freeze_array(np.array([form.number for form, _ in some]), np.float64),
+        _freeze_array(rows, np.float64),
+        _freeze_array(np.array([share for _, share in some]), np.float64),
+        rest if rest > SUM_SLACK else 0.0,
+    )
+
+
+def build_order(
+    form: int = MARKET, price: Floats | None = None, expires: int = 0, beyond: float = 0.0
+) -> OrderPlan:
+    """An entry; at the market unless it says otherwise."""
+    level = np.empty(0) if price is None else price
+    return OrderPlan(form, _freeze_array(level, np.float64), int(expires), float(beyond))
+
+
+def build_slippage(
+    form: int = NO_SLIPPAGE, number: float = 0.0, row: Floats | None = None
+) -> SlippagePlan:
+    """Slippage, none unless it says otherwise; of a row the newest known value."""
+    known = np.empty(0) if row is None else row.copy()
+    if row is not None and len(row):
+        newest = np.where(np.isnan(row), -1, np.arange(len(row)))
+        newest = np.maximum.accumulate(newest)
+        known = np.where(newest < 0, np.nan, row[np.maximum(newest, 0)])
+    return SlippagePlan(form, float(number), _freeze_array(known, np.float64))
+
+
+def build_plan(  # noqa: PLR0913 - each is what a side does, given by its name
     side: int,
     signals: Bools,
     stop: ExitForm,
     *,
     exits: Bools | None = None,
     target: ExitForm | None = None,
+    legs: Legs | None = None,
     trail: ExitForm | None = None,
     after: float = 0.0,
+    order: OrderPlan | None = None,
+    slippage: SlippagePlan | None = None,
+    borrow: Floats | None = None,
 ) -> SidePlan:
-    """A side, with everything that it does not do left empty."""
+    """A side, with everything that it does not do left empty; `target` is a ladder of one."""
     none = build_form()
     exit_bars = np.empty(0, np.bool_) if exits is None else exits
     return SidePlan(
@@ -84,9 +177,20 @@ def build_plan(
         _freeze_array(signals, np.bool_),
         _freeze_array(exit_bars, np.bool_),
         stop,
-        target or none,
+        legs or build_legs([] if target is None else [(target, 1.0)]),
         trail or none,
         float(after),
+        order or build_order(),
+        slippage or build_slippage(),
+        _freeze_array(np.empty(0) if borrow is None else borrow, np.float64),
+    )
+
+
+def build_tables(cancels: Bools | None = None, funding: Floats | None = None) -> SeriesTables:
+    """Tables of a series, with everything that is not asked for left empty."""
+    return SeriesTables(
+        _freeze_array(np.empty(0, np.bool_) if cancels is None else cancels, np.bool_),
+        _freeze_array(np.empty(0) if funding is None else funding, np.float64),
     )
 
 

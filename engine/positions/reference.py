@@ -1,92 +1,86 @@
-"""Trades by the letter of the law: signals of both sides, stops that move, exits in their order.
+"""Trades by the letter of the law: orders of both sides, one position, exits in their order.
 
 It shares no code with the batch engine. Its loops are functions over arrays and numbers, which run
-as plain Python reads them, or compiled in the same words. `side` is 1 for a long and -1 for a
-short; to multiply by it is exact, so that one formula serves both.
+as plain Python reads them, or compiled in the same words. They go from bar to bar: orders that
+stand are met, a position is left, another is entered, and at the close stops move and signals place
+orders. What a bar does to an order is in `reference_orders`, to a position in `reference_exits`.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from engine.accounts.ledger import REASONS, Ledger
-from engine.positions.exit_spec import (
-    DAY_NS,
-    FROM_ENTRY,
-    LEVEL,
-    NONE,
-    R_MULTIPLE,
-    SHARE,
-    Limits,
-    SessionClock,
-    SidePlan,
+from engine.accounts.ledger import Ledger
+from engine.positions.exit_spec import DAY_NS, MARKET, Limits, SidePlan
+from engine.positions.reference_exits import (
+    NOBODY,
+    NOT_REACHED,
+    REVERSE,
+    SIGNAL,
+    STILL_OPEN,
+    TARGET,
+    Exit,
+    Position,
+    compute_net_r,
+    fill_first,
+    follow_prices,
+    leave_bar,
+    leave_entry_bar,
+    move_stop,
+    stay_out,
+    with_stop,
+)
+from engine.positions.reference_orders import (
+    LEG_BARS,
+    LEG_LEVELS,
+    NO_ORDER,
+    STANDING,
+    Book,
+    Span,
+    count_placed,
+    free_at_open,
+    free_sides,
+    hold_sides,
+    meet_orders,
+    slip_price,
+)
+from engine.positions.reference_world import (
+    ENTRIES,
+    EXITS,
+    FIRST_LEG,
+    HIGH,
+    LOW,
+    NUMBER,
+    REST,
+    Floats,
+    Ints,
+    World,
+    count_targets,
+    sign_of,
 )
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
-STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION = range(len(REASONS))
-STILL_OPEN = -1
-"""In place of a reason: no rule of this bar applies."""
+class Trades(NamedTuple):
+    """Trades in the order of time; there is room for more."""
 
-
-class Prices(NamedTuple):
-    """Prices of one series, each [T]."""
-
-    open: Floats
-    high: Floats
-    low: Floats
-    close: Floats
+    listed: Ints  # [1] how many
+    whole: Ints  # [6, S] signal bar, entry bar, exit bar, reason, side and bars held
+    numbers: Floats  # [6, S] entry, stop, target, exit, r and last stop
+    leg_bars: Ints  # [S, L] bar in which each target was reached, or -1
+    leg_prices: Floats  # [S, L] its price, or NaN
 
 
-class Bracket(NamedTuple):
-    """The levels of one trade; R is its first risk to the end, wherever the stop moves."""
-
-    entry_bar: int
-    entry: float
-    stop: float
-    risk: float
-    target: float
-    reach: float
-
-
-class Terms(NamedTuple):
-    """What a position asks of every bar: numbers alone, which compiled loops keep at hand."""
-
-    side: float  # 1.0 for a long, -1.0 for a short
-    entry: float  # price
-    target: float  # price
-    trail: int  # form of the trailing stop, of `engine.positions.exit_spec`
-    behind: float  # distance at which it follows; for `SHARE` a fraction of the best price
-    follow_gain: float  # gain from which on it follows, price
-    even_gain: float  # gain at which the stop moves to the entry, price; NaN: never
-
-
-class Exit(NamedTuple):
-    """How a trade ended, with the stop in force there."""
-
-    bar: int
-    reason: int
-    price: float
-    last_stop: float
-    is_at_open: bool
-
-
-Taken = tuple[Ints, Floats, int, int]
-"""[6, S] signal bar, entry bar, exit bar, reason, side and bars held; [6, S] entry, stop, target,
-exit, r and last stop; how many trades these hold, K; and how many signals were rejected."""
-
-
-def build_ledger(taken: Taken) -> Ledger:
-    """The ledger of what `take_signals` found."""
-    whole, numbers, trades, rejected = taken
-    signal_bar, entry_bar, exit_bar, reason, side, held = whole[:, :trades].copy()
-    entry, stop, target, leave, r, last_stop = numbers[:, :trades].copy()
+def build_ledger(trades: Trades, counts: Ints, scales: Floats | None = None) -> Ledger:
+    """The ledger of what `take_signals` found; `scales` [T] is what sizes are measured by."""
+    some = slice(int(trades.listed[0]))
+    signal_bar, entry_bar, exit_bar, reason, side, held = trades.whole[:, some].copy()
+    entry, stop, target, leave, r, last_stop = trades.numbers[:, some].copy()
+    rejected, orders, used = counts.tolist()
     return Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        side.astype(np.int8), last_stop, held, rejected,
+        side.astype(np.int8), last_stop, held, trades.leg_bars[some], trades.leg_prices[some],
+        np.empty((len(r), 0)) if scales is None else scales[signal_bar][:, None],
+        rejected, orders, orders - used,
     )  # fmt: skip
 
 
@@ -98,231 +92,147 @@ def find_signal_range(start: int, end: int, warm_up: int, limits: Limits) -> sli
 
 
 def list_signals(longs: SidePlan, shorts: SidePlan, bars: slice) -> Ints:
-    """Bars [S] of those that may signal at which one side asks for an entry, ascending."""
-    # Where both sides signal neither does: the idea contradicts itself.
-    signals: Ints = bars.start + np.flatnonzero(longs.signals[bars] != shorts.signals[bars])
+    """Bars [S] of those that may signal at which a side asks for an entry, ascending."""
+    asked = longs.signals[bars] | shorts.signals[bars]
+    # Where both sides signal neither does: the idea contradicts itself. Two resting orders do not.
+    if longs.order.form == MARKET or shorts.order.form == MARKET:
+        asked = longs.signals[bars] != shorts.signals[bars]
+    signals: Ints = bars.start + np.flatnonzero(asked)
     return signals
 
 
-def take_signals(
-    prices: Prices,
-    clock: SessionClock,
-    longs: SidePlan,
-    shorts: SidePlan,
-    limits: Limits,
-    signals: Ints,
-    end: int,
-) -> Taken:
-    """Take signals of both sides, one position at a time.
+def take_signals(world: World, span: Span, book: Book, trades: Trades) -> None:
+    """Take signals of both sides, one position at a time; `trades` receives what comes of them."""
+    position, j = stay_out(), span.first
+    while j < span.end:
+        meet_orders(world, span, book, j)
+        is_free, entered = position.place == NOBODY, stay_out()
+        if position.place != NOBODY:
+            leave = leave_bar(world, span, book, position, j)
+            if leave.reason != STILL_OPEN:
+                list_trade(world, book, trades, position, leave, j)
+                # Flat at the open, as was known a bar before: orders may fill in this bar.
+                is_free = leave.reason == SIGNAL
+                if is_free:
+                    free_at_open(world, span, book, position.place, j)
+                else:
+                    free_sides(world, book, position.place, j)
+                position, entered = stay_out(), leave.following
+        if is_free:
+            entered = fill_first(world, book, j)
+        if entered.place != NOBODY:
+            hold_sides(world, book, entered.place, j)
+            leave = leave_entry_bar(world, span, book, entered, j)
+            if leave.reason == STILL_OPEN:
+                position = entered
+            else:
+                list_trade(world, book, trades, entered, leave, j)
+                free_sides(world, book, entered.place, j)
+        if position.place != NOBODY:
+            position = move_stop(world, book, position, j)
+        count_placed(world, span, book, j)
+        position, j = pass_quiet_bars(world, span, book, position, j + 1)
 
-    Args:
-        prices: Of the series.
-        clock: Of the series.
-        longs: What longs do.
-        shorts: What shorts do.
-        limits: The same for both.
-        signals: [S], of `list_signals`.
-        end: One past the last bar of the window.
+
+def begin_trades(world: World, span: Span) -> Trades:
+    """Room for as many trades as there may be."""
+    # Each trade has a signal of its own.
+    room = int(world.marks[ENTRIES : ENTRIES + 2, span.first : span.last].sum())
+    # One target that takes all is the exit.
+    legs = world.parts.shape[2] - FIRST_LEG
+    if legs == 1 and not world.parts[:, NUMBER, REST].any():
+        legs = 0
+    return Trades(
+        np.zeros(1, np.int64), np.empty((6, room), np.int64), np.empty((6, room)),
+        np.full((room, legs), NOT_REACHED), np.full((room, legs), np.nan),
+    )  # fmt: skip
+
+
+def pass_quiet_bars(
+    world: World, span: Span, book: Book, at: Position, j: int
+) -> tuple[Position, int]:
+    """Go on to the next bar in which more may happen than that a stop follows prices.
+
+    Every other bar could be looked at as well: nothing would come of it.
     """
-    whole, numbers = np.empty((6, len(signals)), np.int64), np.empty((6, len(signals)))
-    trades = rejected = longs_from = shorts_from = 0
-    for bar in signals:
-        t = int(bar)
-        side = 1 if longs.signals[t] else -1
-        # One position at a time, over both sides.
-        if t < (longs_from if side > 0 else shorts_from):
-            continue
-        plan = longs if side > 0 else shorts
-        bracket = open_bracket(prices, plan, limits, t)
-        # The account stays flat, and the next bar may signal again.
-        if not is_worth(plan, limits, bracket):
-            rejected += 1
-            continue
-        outcome = find_exit(prices, clock, plan, limits, bracket, end)
-        whole[0, trades], whole[1, trades], whole[2, trades] = t, bracket.entry_bar, outcome.bar
-        whole[3, trades], whole[4, trades] = outcome.reason, side
-        whole[5, trades] = outcome.bar - bracket.entry_bar
-        # The exit bar counts where the position lasts beyond its open.
-        if not outcome.is_at_open:
-            whole[5, trades] += 1
-        numbers[0, trades], numbers[1, trades] = bracket.entry, bracket.stop
-        numbers[2, trades], numbers[3, trades] = bracket.target, outcome.price
-        numbers[4, trades] = compute_net_r(plan, limits, bracket, outcome.price)
-        numbers[5, trades] = outcome.last_stop
-        trades += 1
-        # A signal on the exit bar is known at its close and counts.
-        longs_from = shorts_from = outcome.bar
-        # Flat at that bar's open already, as was known a bar before: the other side may reverse.
-        if outcome.reason == SIGNAL and side > 0:
-            shorts_from -= 1
-        elif outcome.reason == SIGNAL:
-            longs_from -= 1
-    return whole, numbers, trades, rejected
-
-
-def open_bracket(prices: Prices, plan: SidePlan, limits: Limits, t: int) -> Bracket:
-    """Entry at the open of the bar after the signal, or so many bars later, and its levels."""
-    entry_bar = t + 1 + limits.delay
-    entry = prices.open[entry_bar]
-    stop = first_stop(prices, plan, t, entry)
-    risk = plan.side * (entry - stop)
-    target = first_target(plan, t, entry, risk)
-    reach = plan.trail.row[t] if plan.trail.form == FROM_ENTRY else 0.0
-    return Bracket(entry_bar, entry, stop, risk, target, reach)
-
-
-def first_stop(prices: Prices, plan: SidePlan, t: int, entry: float) -> float:
-    """The stop of a signal at bar t."""
-    stop, side = plan.stop, plan.side
-    # A share of the entry.
-    if stop.form == SHARE:
-        return entry - side * (entry * stop.number)
-    read: float = stop.row[t]
-    # A price.
-    if stop.form == LEVEL:
-        return read
-    # A distance from the entry.
-    if stop.form == FROM_ENTRY:
-        return entry - side * read
-    # A distance beyond the signal bar's low, or for a short its high.
-    beyond: float = prices.low[t] if side > 0 else prices.high[t]
-    return beyond - side * read
-
-
-def first_target(plan: SidePlan, t: int, entry: float, risk: float) -> float:
-    """The target of a signal at bar t."""
-    target, side = plan.target, plan.side
-    # None: nothing is high enough for a long, or low enough for a short.
-    if target.form == NONE:
-        return side * math.inf
-    # A multiple of the risk.
-    if target.form == R_MULTIPLE:
-        return entry + side * (target.number * risk)
-    # A share of the entry.
-    if target.form == SHARE:
-        return entry + side * (entry * target.number)
-    read: float = target.row[t]
-    # A price, or a distance from the entry.
-    return read if target.form == LEVEL else entry + side * read
-
-
-def is_worth(plan: SidePlan, limits: Limits, bracket: Bracket) -> bool:
-    """Whether a trade is taken; NaN fails each of these."""
-    # The risk is more than a small fraction of the price.
-    if not bracket.risk > bracket.entry * limits.min_risk:
-        return False
-    # A target that was read from a row lies on the right side of the entry.
-    is_read = plan.target.form == FROM_ENTRY or plan.target.form == LEVEL
-    if is_read and not plan.side * bracket.target > plan.side * bracket.entry:
-        return False
-    # A trailing stop follows at a distance.
-    return plan.trail.form != FROM_ENTRY or bracket.reach > 0.0
-
-
-def find_exit(
-    prices: Prices, clock: SessionClock, plan: SidePlan, limits: Limits, bracket: Bracket, end: int
-) -> Exit:
-    """Go from the entry bar on to the first exit; the stop moves at closes."""
-    opens, highs, lows, closes = prices
-    exits, local_ns, first = plan.exits, clock.local_ns, bracket.entry_bar
-    terms = build_terms(plan, limits, bracket)
-    stop, best = bracket.stop, -terms.side * math.inf
-    for j in range(first, end):
-        # The side's condition was true at the last close; closes count from the entry bar's on.
-        is_asked = j > first and len(exits) > 0 and exits[j - 1]
-        # Another session than the entry's: the minute to leave at had no bar.
-        is_later = len(local_ns) > 0 and local_ns[j] // DAY_NS != local_ns[first] // DAY_NS
-        # The session's minute has come: by the clock, another bar may or may not come today.
-        is_over = len(local_ns) > 0 and local_ns[j] % DAY_NS + clock.bar_ns >= clock.minute_ns
-        # Held for as long as allowed.
-        is_held = limits.max_hold > 0 and j == first + limits.max_hold - 1
-        reason, price = exit_at_open(terms, stop, opens[j], is_asked, is_later)
-        is_at_open = reason != STILL_OPEN
-        if reason == STILL_OPEN:
-            reason, price = exit_within(terms, stop, highs[j], lows[j])
-        if reason == STILL_OPEN:
-            reason, price = exit_at_close(closes[j], is_held, is_over, j == end - 1)
-        if reason != STILL_OPEN:
-            return Exit(j, reason, price, stop, is_at_open)
-        # The best price so far; a stop that it moves is in force from the next bar on.
-        best = max(best, highs[j]) if terms.side > 0 else min(best, lows[j])
-        stop = moved_stop(terms, stop, best)
-    # Not reached: a window's last bar ends every trade.
-    return Exit(end - 1, END, closes[end - 1], stop, False)
-
-
-def build_terms(plan: SidePlan, limits: Limits, bracket: Bracket) -> Terms:
-    """What a position asks of every bar."""
-    is_share = plan.trail.form == SHARE
-    return Terms(
-        plan.side,
-        bracket.entry,
-        bracket.target,
-        plan.trail.form,
-        plan.trail.number if is_share else bracket.reach,
-        plan.after * bracket.risk,
-        limits.break_even * bracket.risk,
+    if book.orders[0, STANDING] != NO_ORDER or book.orders[1, STANDING] != NO_ORDER:
+        return at, j
+    marks, prices, ago = world.marks, world.table, 1 + world.limits.delay
+    if at.place == NOBODY:
+        longs, shorts = marks[ENTRIES], marks[ENTRIES + 1]
+        while j < span.end and not (longs[j] or shorts[j] or longs[j - ago] or shorts[j - ago]):
+            j += 1
+        return at, j
+    side, against, leaves = (
+        sign_of(at.place),
+        marks[ENTRIES + 1 - at.place],
+        marks[EXITS + at.place],
     )
+    last, nearest = find_last_bar(world, span, at), find_nearest_target(world, book, at.place)
+    stop, best = at.stop, at.best
+    worst, reach = (prices[LOW], prices[HIGH]) if side > 0 else (prices[HIGH], prices[LOW])
+    while j < last and not leaves[j - 1]:
+        if world.limits.reverses and (against[j] or against[j - ago]):
+            break
+        if len(world.local_ns) > 0 and is_clock_over(world, at.entry_bar, j):
+            break
+        if side * worst[j] <= side * stop or side * reach[j] >= nearest:
+            break
+        best = max(best, reach[j]) if side > 0 else min(best, reach[j])
+        stop = follow_prices(world, at, stop, best)
+        j += 1
+    return with_stop(at, stop, best), j
 
 
-def exit_at_open(
-    terms: Terms, stop: float, opened: float, is_asked: bool, is_later: bool
-) -> tuple[int, float]:
-    """What ends a trade at a bar's open."""
-    if is_asked:
-        return SIGNAL, opened
-    if is_later:
-        return SESSION, opened
-    # An open at or beyond the stop fills at that open.
-    if terms.side * opened <= terms.side * stop:
-        return STOP_GAP, opened
-    return STILL_OPEN, 0.0
+def find_last_bar(world: World, span: Span, at: Position) -> int:
+    """The bar at whose close a position ends at the latest, whatever the clock says."""
+    if world.limits.max_hold > 0:
+        return min(span.end - 1, at.entry_bar + world.limits.max_hold - 1)
+    return span.end - 1
 
 
-def exit_within(terms: Terms, stop: float, high: float, low: float) -> tuple[int, float]:
-    """What ends a trade between a bar's open and its close."""
-    worst, best = (low, high) if terms.side > 0 else (high, low)
-    # The stop comes before the target: within a bar the worse of the two is assumed.
-    if terms.side * worst <= terms.side * stop:
-        return STOP, stop
-    # An open beyond the target still fills at the target, the cautious choice.
-    if terms.side * best >= terms.side * terms.target:
-        return TARGET, terms.target
-    return STILL_OPEN, 0.0
+def find_nearest_target(world: World, book: Book, place: int) -> float:
+    """The nearest target that was not reached, times the side; infinity where there is none."""
+    nearest = np.inf
+    for leg in range(count_targets(world, place)):
+        if book.orders[place, LEG_BARS + leg] == NOT_REACHED:
+            nearest = min(nearest, sign_of(place) * book.levels[place, LEG_LEVELS + leg])
+    return nearest
 
 
-def exit_at_close(closed: float, is_held: bool, is_over: bool, is_last: bool) -> tuple[int, float]:
-    """What ends a trade at a bar's close."""
-    if is_held:
-        return TIME, closed
-    if is_over:
-        return SESSION, closed
-    # The window ends.
-    if is_last:
-        return END, closed
-    return STILL_OPEN, 0.0
+def is_clock_over(world: World, entry_bar: int, j: int) -> bool:
+    """Whether the clock ends a position in a bar, at its open or at its close."""
+    today, entered = world.local_ns[j], world.local_ns[entry_bar]
+    is_late = today % DAY_NS + world.bar_ns >= world.minute_ns
+    return bool(today // DAY_NS != entered // DAY_NS or is_late)
 
 
-def moved_stop(terms: Terms, stop: float, best: float) -> float:
-    """The stop from the next bar on; it is never loosened."""
-    side, gone = terms.side, terms.side * (best - terms.entry)
-    # It follows the best price, at a distance or at a share of that price.
-    if terms.trail != NONE and gone >= terms.follow_gain:
-        behind = best * terms.behind if terms.trail == SHARE else terms.behind
-        stop = tighter(side, stop, best - side * behind)
-    # Once so much is gained it stands at the entry.
-    if gone >= terms.even_gain:
-        stop = tighter(side, stop, terms.entry)
-    return stop
+def list_trade(world: World, book: Book, trades: Trades, at: Position, leave: Exit, j: int) -> None:
+    """Note a trade that ends in a bar."""
+    place, side, k, price = at.place, sign_of(at.place), trades.listed[0], leave.price
+    # Targets, and entries of the other side, are prices of their own; all others may slip.
+    if leave.reason != TARGET and leave.reason != REVERSE:
+        price = slip_price(world, place, price, j, side < 0)
+    whole, numbers = trades.whole, trades.numbers
+    whole[0, k], whole[1, k], whole[2, k] = at.signal_bar, at.entry_bar, j
+    whole[3, k], whole[4, k] = leave.reason, int(side)
+    # The exit bar counts where the position lasts beyond its open, or its own part of it.
+    whole[5, k] = j - at.entry_bar + (0 if leave.is_at_open else 1)
+    numbers[0, k], numbers[1, k], numbers[3, k] = at.entry, at.first_stop, price
+    numbers[2, k] = find_farthest_target(world, book, place)
+    numbers[4, k], numbers[5, k] = compute_net_r(world, book, at, j, price), at.stop
+    if trades.leg_bars.shape[1] > 0:
+        for leg in range(count_targets(world, place)):
+            trades.leg_bars[k, leg] = book.orders[place, LEG_BARS + leg]
+            if book.orders[place, LEG_BARS + leg] != NOT_REACHED:
+                trades.leg_prices[k, leg] = book.levels[place, LEG_LEVELS + leg]
+    trades.listed[0] += 1
 
 
-def tighter(side: float, stop: float, candidate: float) -> float:
-    """The one of two stops that risks less."""
-    return candidate if side * candidate > side * stop else stop
-
-
-def compute_net_r(plan: SidePlan, limits: Limits, bracket: Bracket, leave: float) -> float:
-    """R of a trade, net: both sides pay on traded notional."""
-    gross = plan.side * (leave - bracket.entry)
-    net = gross - limits.per_side * (bracket.entry + leave)
-    return net / bracket.risk
+def find_farthest_target(world: World, book: Book, place: int) -> float:
+    """The target that lies farthest; infinite where there is none."""
+    count, side = count_targets(world, place), sign_of(place)
+    farthest = -np.inf if count > 0 else np.inf
+    for leg in range(count):
+        farthest = max(farthest, side * book.levels[place, LEG_LEVELS + leg])
+    return side * farthest

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.bars import Bars, Window
+from data.bars import Window
 from engine import ENGINE_VERSION
-from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
-from engine.accounts.reference import compute_accumulators, fold_results, merge_ledgers
 from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
@@ -104,19 +102,19 @@ def replay(
     whole = join_replays(of_shares(), len(genomes), len(engine.windows))
     if len(engine.windows) > 1:
         _, accounts = engine.evaluate_account(genomes)
-        compare_accounts(whole, accounts, engine.windows, engine.series, engine.costs)
+        one = engine.spec, engine.series, engine.windows, engine.costs
+        compare_accounts(whole, accounts, genomes, Reference(*one, form=CompiledForm()))
     return whole
 
 
 def compare_accounts(
-    found: Replay, accounts: Floats, windows: Sequence[Window], series: Sequence[Bars], costs: Costs
+    found: Replay, accounts: Floats, genomes: Floats, reference: Reference
 ) -> None:
     """Note where all windows as one account [N, A] are not what their ledgers fold to."""
-    fold, risk_fraction = CompiledForm()(fold_results), float(costs.risk_fraction)
+    windows = range(len(reference.windows))
     for i, (ledgers, account) in enumerate(zip(found.ledgers, accounts, strict=True)):
-        ledger = merge_ledgers(ledgers, windows, series)
-        folded = fold(ledger.r, ledger.side, risk_fraction)
-        if problem := compare_accumulators(compute_accumulators(ledger, folded), account):
+        folded = reference.account(ledgers, windows, genomes[i])
+        if problem := compare_accumulators(folded, account):
             found.problems.setdefault((i, 0), f"all windows as one account: {problem}")
 
 

@@ -26,6 +26,7 @@ from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.devices import Device
 from engine.out_of_core import cut_windows
+from engine.reference import Reference
 from engine.replay.certificate import (
     Replay,
     build_certificate,
@@ -34,6 +35,7 @@ from engine.replay.certificate import (
     select_pieces,
 )
 from engine.replay.sample import Piece
+from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
@@ -216,7 +218,8 @@ class ShardedEngine:
         joined = join_replays(self._ask("replay", asks), len(members), len(self.windows))
         if len(self.windows) > 1:
             _, accounts = self.evaluate_account(members)
-            compare_accounts(joined, accounts, self.windows, self.series, self._costs)
+            one = self.spec, self.series, self.windows, self._costs
+            compare_accounts(joined, accounts, members, Reference(*one, form=CompiledForm()))
         return joined
 
     def _parts(self, individuals: int, pair_bytes: int) -> Iterator[slice]:

@@ -14,7 +14,7 @@ from engine.replay.parity import compare_forms
 from strategy import STRATEGIES
 from strategy.indicator_registry import KINDS
 from tests.support.parity import assert_same_bits
-from tests.support.references import FORMS, compiled_reference
+from tests.support.references import FORMS, compiled_reference, fold_plain
 from tests.support.slot_rows import readable_source
 from tests.support.worlds import (
     SHORT_SPECS,
@@ -79,10 +79,8 @@ def test_indicators_give_the_same_on_every_source(bars, name, source, length):
 )
 def test_folding_gives_the_same_for_any_results(results, risk):
     """Also where equity is ruined, sums overflow, or infinities meet."""
-    from engine.accounts.reference import fold_results
-
     r, sides = np.array(results, np.float64).reshape(-1, 2).T.copy()
-    found = [form(fold_results)(r, sides.astype(np.int8), risk) for form in FORMS.values()]
+    found = [fold_plain(form, r, sides.astype(np.int8), risk) for form in FORMS.values()]
     assert_same_bits(*map(np.array, found), results)
 
 

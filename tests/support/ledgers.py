@@ -17,7 +17,7 @@ COSTS = Costs(fee_bp=10, slippage_bp=0)
 
 def build_trade_ledger(trades):
     """A ledger of these trades, in their order."""
-    columns = [field.name for field in fields(Ledger) if field.name != "rejected"]
+    columns = [field.name for field in fields(Ledger)][: len(Trade._fields)]
     assert columns == list(Trade._fields)
     return Ledger(
         *(np.array([getattr(t, name) for t in trades], KINDS.get(name, float)) for name in columns)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import strategies as st
 
-from engine.accounts.reference import compute_accumulators, fold_results
+from engine.accounts.reference import compute_accumulators, fold_results, size_trades
+from engine.accounts.stake import plain_stake
 from engine.conditions.cpu.expression_vm import LEAF
 from engine.positions.cpu.batch import fold_population, list_population
 from engine.positions.cpu.block_minmax import build_extremes
@@ -22,14 +23,16 @@ from engine.positions.exit_spec import (
     build_clock,
     build_form,
     build_plan,
+    build_tables,
 )
 from engine.positions.reference import (
-    Prices,
+    begin_trades,
     build_ledger,
     find_signal_range,
-    list_signals,
     take_signals,
 )
+from engine.positions.reference_orders import Span, begin_book
+from engine.positions.reference_world import Prices, build_world
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.runtime.cpu.threads import Threads
 from tests.support.worlds import markets
@@ -91,10 +94,12 @@ def by_reference(bars, ask, costs, window, form):
         for i, side in enumerate((1, -1))
     )
     limits = Limits(ask.break_even, ask.max_hold, ask.delay, costs.per_side, costs.min_risk)
-    signals = list_signals(longs, shorts, find_signal_range(*window, ask.warm_up, limits))
-    return build_ledger(
-        form(take_signals)(prices, clock, longs, shorts, limits, signals, window[1])
-    )
+    signals = find_signal_range(*window, ask.warm_up, limits)
+    world = build_world(prices, clock, longs, shorts, limits, build_tables())
+    span = Span(signals.start, signals.stop, window[1])
+    book, trades = begin_book(world), begin_trades(world, span)
+    form(take_signals)(world, span, book, trades)
+    return build_ledger(trades, book.counts)
 
 
 def pack_words(holds):
@@ -182,7 +187,7 @@ def everywhere(bars, asks, costs, windows, *, forms, threads=1):
                 expected = by_reference(bars, ask, costs, window, form)
                 problem = compare_ledgers(expected, listed[p][w])
                 assert not problem, f"{name}, {where}: {problem}"
-                sums = form(fold_results)(expected.r, expected.side, costs.risk_fraction)
+                sums = form(fold_results)(size_trades(expected), plain_stake(costs.risk_fraction))
                 folded = compute_accumulators(expected, sums)
                 problem = compare_accumulators(folded, accumulators[p, w])
                 assert not problem, f"{name}, {where}: {problem}"

@@ -1,5 +1,9 @@
 """The reference in each of its forms."""
 
+import numpy as np
+
+from engine.accounts.reference import Sized, fold_results
+from engine.accounts.stake import plain_stake
 from engine.reference import Reference, as_it_reads
 from engine.runtime.compiling.forms import CompiledForm
 
@@ -10,3 +14,10 @@ FORMS = {"reference": as_it_reads, "compiled_reference": CompiledForm()}
 def compiled_reference(*arguments):
     """A reference whose loops are compiled, for markets on which plain Python takes long."""
     return Reference(*arguments, form=FORMS["compiled_reference"])
+
+
+def fold_plain(form, r, sides, risk_fraction):
+    """Sums of results [K] that each risk a share of equity, by one form of the reference."""
+    nothing = np.empty(len(r))
+    trades = Sized(r, sides, nothing, nothing, nothing, np.empty((len(r), 0)), np.empty(0))
+    return form(fold_results)(trades, plain_stake(risk_fraction))

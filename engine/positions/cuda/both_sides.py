@@ -30,8 +30,8 @@ END = tl.constexpr(REASONS.index("end"))
 SIGNAL = tl.constexpr(REASONS.index("signal"))
 SESSION = tl.constexpr(REASONS.index("session"))
 
-SESSION_OPEN = tl.constexpr(len(REASONS))
-"""In place of `SESSION`: left by the clock at an open."""
+SESSION_OPEN = tl.constexpr(REASONS.index("reverse"))
+"""In place of `SESSION`: left by the clock at an open. No position reverses here."""
 
 NOT_THERE = tl.constexpr(0x3FFFFFFF)
 """In place of a bar; there is room behind it."""

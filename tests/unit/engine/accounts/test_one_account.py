@@ -14,12 +14,11 @@ from engine.accounts.cpu.merging import ORDERED, fold_account
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
-from engine.accounts.reference import fold_results
 from engine.accounts.results import Results, arrange_results, order_windows
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.out_of_core import PartedEngine
-from engine.reference import Reference
+from engine.reference import Reference, as_it_reads
 from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.threads import Threads
@@ -27,7 +26,7 @@ from optimizer.config.run_config import RunConfig
 from optimizer.run.markets import load_markets
 from strategy import STRATEGIES
 from tests.support.backends import ENGINE_PARAMETERS
-from tests.support.references import FORMS
+from tests.support.references import FORMS, fold_plain
 from tests.support.worlds import make_bars, random_genomes
 
 ALONE = Threads(1)
@@ -214,7 +213,7 @@ def test_trades_are_merged_as_a_sort_would_have_them(times, random):
     listed = Results(counts.cumsum()[None] - counts, counts, exit_ns, r, np.ones(n, np.int8))
     found = fold_account(np.zeros((1, len(times), len(ACCUMULATORS))), listed, order, 0.1, ALONE)[0]
     taken = r[np.lexsort((rank, exit_ns))]
-    sums = fold_results(taken, np.ones(n, np.int8), 0.1)
+    sums = fold_plain(as_it_reads, taken, np.ones(n, np.int8), 0.1)
     for key in ORDERED:
         assert found[ACCUMULATOR_INDEX[key]] == getattr(sums, key), key
 

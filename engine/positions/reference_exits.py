@@ -1,0 +1,401 @@
+"""Positions by the letter of the law: levels, and what each bar does to them, in its order."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.accounts.ledger import REASONS
+from engine.positions.exit_spec import (
+    DAY_NS,
+    FROM_ENTRY,
+    LEVEL,
+    LIMIT_ORDER,
+    NONE,
+    R_MULTIPLE,
+    SHARE,
+    STOP_ORDER,
+)
+from engine.positions.reference_orders import (
+    AT_OPEN,
+    HOW,
+    LEG_BARS,
+    LEG_LEVELS,
+    NEEDED,
+    NO_ORDER,
+    REJECTED,
+    STANDING,
+    UNTOUCHED,
+    USED,
+    WITHIN,
+    Book,
+    Span,
+    fill_price,
+    find_first_touched,
+    on_tick,
+    order_price,
+)
+from engine.positions.reference_world import (
+    AFTER,
+    BORROW_PART,
+    CLOSE,
+    EXITS,
+    FIRST_LEG,
+    FORM,
+    FUNDING_PART,
+    HIGH,
+    LOW,
+    NOWHERE,
+    NUMBER,
+    OPEN,
+    ORDER_PART,
+    PLACE,
+    REST,
+    STOP_PART,
+    TRAIL_PART,
+    World,
+    count_targets,
+    read_row,
+    sign_of,
+)
+from engine.positions.reference_world import (
+    SHARE as SHARES,
+)
+
+STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE = range(len(REASONS))
+STILL_OPEN = -1
+"""In place of a reason: no rule of this bar applies."""
+
+NOT_REACHED = NO_ORDER
+"""In place of the bar of a target."""
+
+NOBODY = -1
+"""In place of a position's side."""
+
+
+class Position(NamedTuple):
+    """An open position, or none; R is its first risk to the end, wherever the stop moves."""
+
+    place: int  # 0 for a long, 1 for a short; `NOBODY`
+    signal_bar: int
+    entry_bar: int
+    is_inside: bool  # whether it was entered within its first bar, not at the open
+    entry: float
+    first_stop: float
+    risk: float
+    reach: float  # distance at which the stop follows
+    stop: float  # in force
+    best: float  # largest high since the entry, or for a short the smallest low
+
+
+class Exit(NamedTuple):
+    """What a bar does to a position."""
+
+    reason: int  # or `STILL_OPEN`
+    price: float
+    is_at_open: bool
+    following: Position  # that of the other side which ends it, or none
+
+
+def stay_out() -> Position:
+    """No position."""
+    return Position(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def fill_first(world: World, book: Book, j: int) -> Position:
+    """The position of the first touched order that is worth it; each that is looked at is used."""
+    entered, place = stay_out(), find_first_touched(world, book, j)
+    while place >= 0 and entered.place == NOBODY:
+        entered = fill_order(world, book, place, j)
+        place = find_first_touched(world, book, j)
+    return entered
+
+
+def fill_order(world: World, book: Book, place: int, j: int) -> Position:
+    """The position that an order opens which a bar touches, or none; either way it is used up."""
+    t, how = int(book.orders[place, STANDING]), int(book.orders[place, HOW])
+    entered = open_position(world, book, place, t, how, j)
+    book.orders[place, STANDING], book.orders[place, HOW] = NO_ORDER, UNTOUCHED
+    if world.parts[place, FORM, ORDER_PART] != 0:
+        book.counts[USED] += 1
+    if is_worth(world, book, entered):
+        return entered
+    book.counts[REJECTED] += 1
+    return stay_out()
+
+
+def open_position(world: World, book: Book, place: int, t: int, how: int, j: int) -> Position:
+    """The levels of a signal at bar t whose order a bar fills."""
+    side, limits = sign_of(place), world.limits
+    entry = fill_price(world, place, t, how, j)
+    # A stop of a long sells worse on the tick, a target better.
+    stop = on_tick(limits, find_first_stop(world, place, t, entry), side < 0)
+    risk = side * (entry - stop)
+    for leg in range(count_targets(world, place)):
+        target = find_target(world, place, leg, t, entry, risk)
+        book.levels[place, LEG_LEVELS + leg] = on_tick(limits, target, side > 0)
+        book.orders[place, LEG_BARS + leg] = NOT_REACHED
+    reach = 0.0
+    if world.parts[place, FORM, TRAIL_PART] == FROM_ENTRY:
+        reach = read_row(world, place, TRAIL_PART, t)
+    is_inside = how == WITHIN
+    return Position(place, t, j, is_inside, entry, stop, risk, reach, stop, -side * np.inf)
+
+
+def find_first_stop(world: World, place: int, t: int, entry: float) -> float:
+    """The stop of a signal at bar t."""
+    form, side = world.parts[place, FORM, STOP_PART], sign_of(place)
+    # A share of the entry.
+    if form == SHARE:
+        share: float = world.parts[place, NUMBER, STOP_PART]
+        return entry - side * (entry * share)
+    read = read_row(world, place, STOP_PART, t)
+    # A price.
+    if form == LEVEL:
+        return read
+    # A distance from the entry.
+    if form == FROM_ENTRY:
+        return entry - side * read
+    # A distance beyond the signal bar's low, or for a short its high.
+    beyond: float = world.table[LOW, t] if side > 0 else world.table[HIGH, t]
+    return beyond - side * read
+
+
+def find_target(world: World, place: int, leg: int, t: int, entry: float, risk: float) -> float:
+    """One of the targets of a signal at bar t."""
+    form, side = world.parts[place, FORM, FIRST_LEG + leg], sign_of(place)
+    number: float = world.parts[place, NUMBER, FIRST_LEG + leg]
+    # A multiple of the risk.
+    if form == R_MULTIPLE:
+        return entry + side * (number * risk)
+    # A share of the entry.
+    if form == SHARE:
+        return entry + side * (entry * number)
+    read = read_row(world, place, FIRST_LEG + leg, t)
+    # A price, or a distance from the entry.
+    return read if form == LEVEL else entry + side * read
+
+
+def is_worth(world: World, book: Book, at: Position) -> bool:
+    """Whether a trade is taken; NaN fails each of these."""
+    # There is a price, and the risk is more than a small fraction of it.
+    if not at.entry > 0.0 or not at.risk > at.entry * world.limits.min_risk:
+        return False
+    side = sign_of(at.place)
+    # A target that was read from a row lies on the right side of the entry.
+    for leg in range(count_targets(world, at.place)):
+        form = world.parts[at.place, FORM, FIRST_LEG + leg]
+        is_read = form not in (R_MULTIPLE, SHARE)
+        if is_read and not side * book.levels[at.place, LEG_LEVELS + leg] > side * at.entry:
+            return False
+    # A trailing stop follows at a distance.
+    return bool(world.parts[at.place, FORM, TRAIL_PART] != FROM_ENTRY or at.reach > 0.0)
+
+
+def leave_bar(world: World, span: Span, book: Book, at: Position, j: int) -> Exit:
+    """What a bar after the entry's does to a position: the first rule that applies."""
+    leave = leave_open(world, book, at, j)
+    if leave.reason == STILL_OPEN:
+        leave = leave_range(world, book, at, j)
+    if leave.reason == STILL_OPEN:
+        leave = leave_close(world, span, at, j)
+    return leave
+
+
+def leave_open(world: World, book: Book, at: Position, j: int) -> Exit:
+    """What the open of a bar does to a position."""
+    none, side, other, opened = stay_out(), sign_of(at.place), 1 - at.place, world.table[OPEN, j]
+    local_ns = world.local_ns
+    # 1. The side's condition was true at the last close.
+    if world.marks[EXITS + at.place, j - 1]:
+        return Exit(SIGNAL, opened, True, none)
+    # 2. Another session than the entry's: the minute to leave at had no bar.
+    if len(local_ns) > 0 and local_ns[j] // DAY_NS != local_ns[at.entry_bar] // DAY_NS:
+        return Exit(SESSION, opened, True, none)
+    # 2r. The other side's order is touched.
+    if book.orders[other, HOW] == AT_OPEN:
+        following = fill_order(world, book, other, j)
+        if following.place != NOBODY:
+            return Exit(REVERSE, following.entry, True, following)
+    # 3. It lies at the stop or beyond it.
+    if side * opened <= side * at.stop:
+        return Exit(STOP_GAP, opened, True, none)
+    return Exit(STILL_OPEN, opened, True, none)
+
+
+def leave_range(world: World, book: Book, at: Position, j: int) -> Exit:
+    """What the range of a bar does to a position, between its open and its close."""
+    none, side, other = stay_out(), sign_of(at.place), 1 - at.place
+    worst, reach = world.table[LOW, j], world.table[HIGH, j]
+    if side < 0:
+        worst, reach = reach, worst
+    is_met, against = book.orders[other, HOW] == WITHIN, world.parts[other, FORM, ORDER_PART]
+    # 4r. The other side's stop order is touched, no farther than the stop.
+    if is_met and against == STOP_ORDER and side * book.levels[other, NEEDED] >= side * at.stop:
+        following = fill_order(world, book, other, j)
+        if following.place != NOBODY:
+            return Exit(REVERSE, following.entry, True, following)
+    # 4. The stop comes before the target: within a bar the worse of the two is assumed.
+    if side * worst <= side * at.stop:
+        return Exit(STOP, at.stop, False, none)
+    # 5. Targets as far as its limit order, 5r. that order, then the targets beyond.
+    if is_met and against == LIMIT_ORDER:
+        limit = order_price(world, other, int(book.orders[other, STANDING]))
+        farthest = reach_targets(world, book, at.place, j, reach, side * limit)
+        if is_all_out(world, book, at.place):
+            return Exit(TARGET, farthest, False, none)
+        following = fill_order(world, book, other, j)
+        if following.place != NOBODY:
+            return Exit(REVERSE, following.entry, True, following)
+    return leave_targets(world, book, at, j, reach)
+
+
+def leave_targets(world: World, book: Book, at: Position, j: int, reach: float) -> Exit:
+    """What targets do to a position in a bar whose prices went so far."""
+    farthest = reach_targets(world, book, at.place, j, reach, np.inf)
+    reason = TARGET if is_all_out(world, book, at.place) else STILL_OPEN
+    return Exit(reason, farthest, False, stay_out())
+
+
+def leave_entry_bar(world: World, span: Span, book: Book, at: Position, j: int) -> Exit:
+    """What its first bar does to a position."""
+    side, opened = sign_of(at.place), world.table[OPEN, j]
+    # Its open was before a fill within it.
+    if not at.is_inside and side * opened <= side * at.stop:
+        return Exit(STOP_GAP, opened, True, stay_out())
+    worst, reach = world.table[LOW, j], world.table[HIGH, j]
+    if side < 0:
+        worst, reach = reach, worst
+    if side * worst <= side * at.stop:
+        return Exit(STOP, at.stop, False, stay_out())
+    # What was reached may be older than the fill of a limit, unless the close lies there.
+    if at.is_inside and world.parts[at.place, FORM, ORDER_PART] == LIMIT_ORDER:
+        reach = world.table[CLOSE, j]
+    leave = leave_targets(world, book, at, j, reach)
+    return leave if leave.reason != STILL_OPEN else leave_close(world, span, at, j)
+
+
+def leave_close(world: World, span: Span, at: Position, j: int) -> Exit:
+    """What the close of a bar does to a position."""
+    limits, reason = world.limits, STILL_OPEN
+    # 6. Held for as long as allowed.
+    if limits.max_hold > 0 and j == at.entry_bar + limits.max_hold - 1:
+        reason = TIME
+    # 7. The session's minute has come: by the clock, another bar may or may not come today.
+    elif len(world.local_ns) > 0 and world.local_ns[j] % DAY_NS + world.bar_ns >= world.minute_ns:
+        reason = SESSION
+    # 8. The window's last bar ends every trade.
+    elif j == span.end - 1:
+        reason = END
+    return Exit(reason, world.table[CLOSE, j], False, stay_out())
+
+
+def reach_targets(
+    world: World, book: Book, place: int, j: int, reach: float, beyond: float
+) -> float:
+    """Note targets that a bar reaches, none behind a price; the farthest of them."""
+    side, farthest = sign_of(place), -np.inf
+    for leg in range(count_targets(world, place)):
+        target = side * book.levels[place, LEG_LEVELS + leg]
+        # An open beyond the target still fills at the target, the cautious choice.
+        is_reached = side * reach >= target and target <= beyond
+        if book.orders[place, LEG_BARS + leg] == NOT_REACHED and is_reached:
+            book.orders[place, LEG_BARS + leg] = j
+            farthest = max(farthest, target)
+    return side * farthest
+
+
+def is_all_out(world: World, book: Book, place: int) -> bool:
+    """Whether targets have taken all of a position."""
+    count = count_targets(world, place)
+    if count == 0 or world.parts[place, NUMBER, REST] > 0.0:
+        return False
+    left = count
+    for leg in range(count):
+        left -= int(book.orders[place, LEG_BARS + leg] != NOT_REACHED)
+    return left == 0
+
+
+def move_stop(world: World, book: Book, at: Position, j: int) -> Position:
+    """The position at a close: its best price so far, and the stop of the bars to come."""
+    side, prices = sign_of(at.place), world.table
+    reach = prices[HIGH, j] if side > 0 else prices[LOW, j]
+    # The high of the bar may be older than the fill of a limit.
+    is_limit = at.is_inside and world.parts[at.place, FORM, ORDER_PART] == LIMIT_ORDER
+    if is_limit and j == at.entry_bar:
+        reach = prices[CLOSE, j]
+        reach = max(at.entry, reach) if side > 0 else min(at.entry, reach)
+    best = max(at.best, reach) if side > 0 else min(at.best, reach)
+    leg = world.limits.even_leg
+    is_even = (
+        0 < leg <= count_targets(world, at.place)
+        and book.orders[at.place, LEG_BARS + leg - 1] != NOT_REACHED
+    )
+    stop = follow_prices(world, at, at.stop, best)
+    # Once a target was reached it stands at the entry.
+    if is_even:
+        stop = tighter(side, stop, on_tick(world.limits, at.entry, side < 0))
+    return with_stop(at, stop, best)
+
+
+def follow_prices(world: World, at: Position, stop: float, best: float) -> float:
+    """The stop from the next bar on, given the best price so far; it is never loosened."""
+    place, limits = at.place, world.limits
+    side, form = sign_of(place), world.parts[place, FORM, TRAIL_PART]
+    gone = side * (best - at.entry)
+    # It follows the best price, at a distance or at a share of that price.
+    if form != NONE and gone >= world.parts[place, NUMBER, AFTER] * at.risk:
+        behind = best * world.parts[place, NUMBER, TRAIL_PART] if form == SHARE else at.reach
+        stop = tighter(side, stop, on_tick(limits, best - side * behind, side < 0))
+    # Once so much is gained it stands at the entry.
+    if gone >= limits.break_even * at.risk:
+        stop = tighter(side, stop, on_tick(limits, at.entry, side < 0))
+    return stop
+
+
+def with_stop(at: Position, stop: float, best: float) -> Position:
+    """The same position with another stop in force."""
+    return Position(
+        at.place, at.signal_bar, at.entry_bar, at.is_inside, at.entry, at.first_stop, at.risk,
+        at.reach, stop, best,
+    )  # fmt: skip
+
+
+def tighter(side: float, stop: float, candidate: float) -> float:
+    """The one of two stops that risks less."""
+    return candidate if side * candidate > side * stop else stop
+
+
+def compute_net_r(world: World, book: Book, at: Position, bar: int, leave: float) -> float:
+    """R of a trade, net: of each target that was reached and of what was left."""
+    place, rest = at.place, world.parts[at.place, NUMBER, REST]
+    count = count_targets(world, place)
+    # One target that takes all is the exit.
+    if count == 0 or (count == 1 and rest == 0.0):
+        return compute_net(world, at, bar, leave) / at.risk
+    r = 0.0
+    for leg in range(count):
+        x, price = bar, leave
+        if book.orders[place, LEG_BARS + leg] != NOT_REACHED:
+            x, price = int(book.orders[place, LEG_BARS + leg]), book.levels[place, LEG_LEVELS + leg]
+        r = r + world.parts[place, SHARES, FIRST_LEG + leg] * (
+            compute_net(world, at, x, price) / at.risk
+        )
+    if rest > 0.0:
+        r = r + rest * (compute_net(world, at, bar, leave) / at.risk)
+    return r
+
+
+def compute_net(world: World, at: Position, x: int, leave: float) -> float:
+    """What one unit gains that leaves in bar x: both sides pay on traded notional."""
+    place, limits, e = at.place, world.limits, at.entry_bar
+    gross = sign_of(place) * (leave - at.entry)
+    net = gross - limits.per_side * (at.entry + leave)
+    if limits.unit_fee > 0.0:
+        net = net - (limits.unit_fee + limits.unit_fee)
+    if world.parts[place, PLACE, FUNDING_PART] != NOWHERE:
+        paid = read_row(world, place, FUNDING_PART, x) - read_row(world, place, FUNDING_PART, e)
+        net = net - sign_of(place) * paid
+    if world.parts[place, PLACE, BORROW_PART] != NOWHERE:
+        paid = read_row(world, place, BORROW_PART, x) - read_row(world, place, BORROW_PART, e)
+        net = net - paid
+    return net

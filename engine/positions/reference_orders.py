@@ -1,0 +1,286 @@
+"""Orders by the letter of the law: ticks, slippage, and which order a bar fills.
+
+A buy is the entry of a long and the exit of a short, a sale the other two.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.positions.exit_spec import (
+    BASIS_POINTS,
+    DAY_NS,
+    LIMIT_ORDER,
+    MARKET,
+    NO_SLIPPAGE,
+    STOP_ORDER,
+    TICKS,
+    Limits,
+)
+from engine.positions.reference_world import (
+    BEYOND,
+    CANCELS,
+    ENTRIES,
+    EXPIRES,
+    FIRST_LEG,
+    FORM,
+    HIGH,
+    LOW,
+    NUMBER,
+    OPEN,
+    ORDER_PART,
+    SLIP_PART,
+    Floats,
+    Ints,
+    World,
+    read_row,
+    sign_of,
+)
+
+UNTOUCHED, AT_OPEN, WITHIN = range(3)
+"""How a bar meets an order."""
+
+TICK_SLACK = 1e-4
+"""Fraction of a tick by which a price may miss it and still lie on it."""
+
+SINCE, STANDING, HOW, LEG_BARS = range(4)
+"""Columns of orders: bar from whose close on a side places them, signal bar of the one that stands,
+how the bar meets it; from the last on, bars in which targets were reached."""
+
+NEEDED, LEG_LEVELS = range(2)
+"""Columns of levels: what must be reached before an order is touched; then targets."""
+
+REJECTED, ORDERS, USED = range(3)
+"""Counts: signals not taken, resting orders placed, those of them that were filled or not taken."""
+
+NO_ORDER = -1
+"""In place of the signal bar of an order that stands."""
+
+NEVER = 2**62
+"""In place of a bar from which on a side may place orders."""
+
+
+class Span(NamedTuple):
+    """A window's bars."""
+
+    first: int  # first whose signal counts
+    last: int  # one past the last whose signal counts
+    end: int  # one past the last
+
+
+class Book(NamedTuple):
+    """Orders and targets of both sides, as they stand."""
+
+    orders: Ints  # [2, 3 + L], from `LEG_BARS` on the bar in which each target was reached, or -1
+    levels: Floats  # [2, 1 + L] price that an order needs, then each target of a position
+    counts: Ints  # [3]
+
+
+def begin_book(world: World) -> Book:
+    """No orders: both sides may place them from the first bar on."""
+    legs = world.parts.shape[2] - FIRST_LEG
+    orders = np.zeros((2, LEG_BARS + legs), np.int64)
+    orders[:, STANDING] = NO_ORDER
+    return Book(orders, np.zeros((2, LEG_LEVELS + legs)), np.zeros(3, np.int64))
+
+
+def on_tick(limits: Limits, price: float, is_up: bool) -> float:
+    """A price on the tick, rounded up or down; as it is where prices have no tick."""
+    if limits.tick_over == 0.0 or not math.isfinite(price):
+        return price
+    steps = price * limits.tick_under / limits.tick_over
+    whole: float = np.ceil(steps - TICK_SLACK) if is_up else np.floor(steps + TICK_SLACK)
+    return whole * limits.tick_over / limits.tick_under
+
+
+def slip_price(world: World, place: int, price: float, bar: int, buys: bool) -> float:
+    """The price of a fill at the market or at a stop in a bar: worse, and on the tick."""
+    limits, form, number = world.limits, world.parts[place, FORM, SLIP_PART], 0.0
+    if form == NO_SLIPPAGE:
+        return price
+    number = world.parts[place, NUMBER, SLIP_PART]
+    if form == TICKS:
+        worse = number * limits.tick_over / limits.tick_under
+    elif form == BASIS_POINTS:
+        worse = price * number / 10000.0
+    else:
+        # The newest value that was known at the close before; NaN where none was.
+        read = read_row(world, place, SLIP_PART, bar - 1)
+        worse = 0.0 if read < 0.0 else read
+    return on_tick(limits, price + worse if buys else price - worse, buys)
+
+
+def both_rest(world: World) -> bool:
+    """Whether both sides enter by resting orders."""
+    return bool(
+        world.parts[0, FORM, ORDER_PART] != MARKET and world.parts[1, FORM, ORDER_PART] != MARKET
+    )
+
+
+def asks_entry(world: World, span: Span, place: int, t: int) -> bool:
+    """Whether a side's signal at a bar places an order, when it may."""
+    if t < span.first or t >= span.last or not world.marks[ENTRIES + place, t]:
+        return False
+    # Where both sides signal neither does, unless both wait for prices to come.
+    return bool(not world.marks[ENTRIES + 1 - place, t] or both_rest(world))
+
+
+def meet_orders(world: World, span: Span, book: Book, j: int) -> None:
+    """Which order of each side stands in a bar, and how the bar meets it."""
+    orders, t = book.orders, j - 1 - world.limits.delay
+    for place in range(2):
+        # A new signal replaces its own side's order.
+        if t >= orders[place, SINCE] and asks_entry(world, span, place, t):
+            orders[place, STANDING] = t
+        placed = orders[place, STANDING]
+        if placed != NO_ORDER and not still_stands(world, place, placed, j):
+            orders[place, STANDING] = placed = NO_ORDER
+        orders[place, HOW] = UNTOUCHED
+        if placed != NO_ORDER:
+            book.levels[place, NEEDED] = touch_level(world, place, placed)
+            orders[place, HOW] = touch_order(world, place, book.levels[place, NEEDED], j)
+
+
+def still_stands(world: World, place: int, t: int, j: int) -> bool:
+    """Whether the order of a signal at bar t, which stood in the bar before, stands in bar j."""
+    first = t + 1 + world.limits.delay
+    if world.parts[place, FORM, ORDER_PART] == MARKET:
+        return bool(j == first)
+    expires = world.parts[place, NUMBER, EXPIRES]
+    if expires > 0.0 and j >= first + expires:
+        return False
+    # All closes behind the signal's count; those before the last were asked for before.
+    for k in range(t + 1 if j == first else j - 1, j):
+        if world.marks[CANCELS, k]:
+            return False
+    # A day order ends with the session in which it began to stand.
+    local_ns = world.local_ns
+    return bool(len(local_ns) == 0 or local_ns[j] // DAY_NS == local_ns[first] // DAY_NS)
+
+
+def is_met_from_below(world: World, place: int) -> bool:
+    """Whether prices rise to a side's order: to a buy stop, and to a limit that sells."""
+    return bool((world.parts[place, FORM, ORDER_PART] == STOP_ORDER) == (place == 0))
+
+
+def order_price(world: World, place: int, t: int) -> float:
+    """The level of a resting order of a signal at bar t, on the tick."""
+    price = read_row(world, place, ORDER_PART, t)
+    return on_tick(world.limits, price, is_met_from_below(world, place))
+
+
+def touch_level(world: World, place: int, t: int) -> float:
+    """The price that must be reached before an order counts as touched."""
+    if world.parts[place, FORM, ORDER_PART] == MARKET:
+        return 0.0
+    level = order_price(world, place, t)
+    if world.parts[place, FORM, ORDER_PART] == LIMIT_ORDER:
+        level = level - sign_of(place) * world.parts[place, NUMBER, BEYOND]
+    return level
+
+
+def touch_order(world: World, place: int, level: float, j: int) -> int:
+    """How a bar meets an order that stands; `level` is what must be reached."""
+    if world.parts[place, FORM, ORDER_PART] == MARKET:
+        return AT_OPEN
+    # Not finite, or no price: it is never touched.
+    if not 0.0 < level < math.inf:
+        return UNTOUCHED
+    opened, high, low = world.table[OPEN, j], world.table[HIGH, j], world.table[LOW, j]
+    is_above = is_met_from_below(world, place)
+    if opened >= level if is_above else opened <= level:
+        return AT_OPEN
+    return WITHIN if (high >= level if is_above else low <= level) else UNTOUCHED
+
+
+def fill_price(world: World, place: int, t: int, how: int, j: int) -> float:
+    """The price at which a bar fills the order of a signal at bar t that it touches."""
+    price: float = world.table[OPEN, j] if how == AT_OPEN else order_price(world, place, t)
+    # A limit is filled at its level or better.
+    if world.parts[place, FORM, ORDER_PART] == LIMIT_ORDER:
+        return price
+    return slip_price(world, place, price, j, place == 0)
+
+
+def find_first_touched(world: World, book: Book, j: int) -> int:
+    """The side whose order a bar fills first; -1 where it touches none."""
+    orders, levels, place = book.orders, book.levels, -1
+    longs, shorts = orders[0, HOW], orders[1, HOW]
+    # The open comes first; of two that are met there, or as near, the older one.
+    if longs != UNTOUCHED and shorts != UNTOUCHED and longs == shorts:
+        place = 0 if orders[0, STANDING] <= orders[1, STANDING] else 1
+        if longs == WITHIN:
+            opened = world.table[OPEN, j]
+            # The path of a bar: to its nearer extreme first.
+            goes_up = world.table[HIGH, j] - opened < opened - world.table[LOW, j]
+            long_up, short_up = is_met_from_below(world, 0), is_met_from_below(world, 1)
+            long_away = abs(levels[0, NEEDED] - opened)
+            short_away = abs(levels[1, NEEDED] - opened)
+            if long_up != short_up:
+                place = 0 if long_up == goes_up else 1
+            elif long_away != short_away:
+                place = 0 if long_away < short_away else 1
+    elif longs == AT_OPEN or (longs == WITHIN and shorts == UNTOUCHED):
+        place = 0
+    elif shorts != UNTOUCHED:
+        place = 1
+    return place
+
+
+def count_placed(world: World, span: Span, book: Book, j: int) -> None:
+    """Count the resting orders that are placed at a close."""
+    for place in range(2):
+        is_placed = j >= book.orders[place, SINCE] and asks_entry(world, span, place, j)
+        if is_placed and world.parts[place, FORM, ORDER_PART] != MARKET:
+            book.counts[ORDERS] += 1
+
+
+def hold_sides(world: World, book: Book, place: int, j: int) -> None:
+    """A fill ends all other orders; from its bar's close on the other side may reverse."""
+    for side in range(2):
+        book.orders[side, STANDING], book.orders[side, HOW] = NO_ORDER, UNTOUCHED
+    book.orders[place, SINCE] = NEVER
+    book.orders[1 - place, SINCE] = j if world.limits.reverses else NEVER
+
+
+def free_sides(world: World, book: Book, place: int, j: int) -> None:
+    """After an exit both sides may place orders; what its bar touched is used up."""
+    orders = book.orders
+    # A signal on the exit bar is known at its close and counts.
+    orders[place, SINCE] = j
+    if not world.limits.reverses:
+        orders[1 - place, SINCE] = j
+    for side in range(2):
+        if orders[side, HOW] != UNTOUCHED:
+            orders[side, STANDING] = NO_ORDER
+
+
+def free_at_open(world: World, span: Span, book: Book, place: int, j: int) -> None:
+    """After an exit by condition, known a bar before: the other side's signal there counts."""
+    other = 1 - place
+    book.orders[place, SINCE] = j
+    if not world.limits.reverses:
+        book.orders[other, SINCE] = j - 1
+        rests = world.parts[other, FORM, ORDER_PART] != MARKET
+        if rests and asks_entry(world, span, other, j - 1):
+            book.counts[ORDERS] += 1
+    meet_orders(world, span, book, j)
+
+
+def add_payments(rates: Floats, opens: Floats, timestamp: Ints, every_ns: int) -> Floats:
+    """What a position that was held from the first bar on has paid at each open, [T] price.
+
+    Args:
+        rates: [T] fraction of the price; NaN where nothing is charged.
+        opens: [T] prices.
+        timestamp: [T] when bars open, nanoseconds UTC.
+        every_ns: Time between two payments; 0: each bar pays.
+    """
+    paid = np.zeros(len(opens))
+    for j in range(1, len(opens)):
+        is_due = every_ns == 0 or timestamp[j] // every_ns != timestamp[j - 1] // every_ns
+        paid[j] = paid[j - 1]
+        if is_due and not np.isnan(rates[j - 1]):
+            paid[j] = paid[j - 1] + rates[j - 1] * opens[j]
+    return paid

@@ -1,0 +1,123 @@
+"""A series and what one individual asks of it, as the readable law reads them.
+
+Few arrays hold all of it: compiled functions that hand on many take long to compile. Sides are
+numbered, 0 for longs and 1 for shorts.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.positions.exit_spec import Limits, SeriesTables, SessionClock, SidePlan
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+OPEN, HIGH, LOW, CLOSE = range(4)
+"""Rows of prices."""
+
+ENTRIES, EXITS, CANCELS = 0, 2, 4
+"""Rows of marks: entries and exits of longs, the row behind each of shorts; ends of orders."""
+
+(
+    STOP_PART, TRAIL_PART, ORDER_PART, SLIP_PART, BORROW_PART, FUNDING_PART, AFTER, EXPIRES,
+    BEYOND, REST, COUNT, FIRST_LEG,
+) = range(12)  # fmt: skip
+"""Columns of what a side does: parts that have a form or read a row, then numbers alone, then its
+targets."""
+
+FORM, NUMBER, PLACE, SHARE = range(4)
+"""Rows of it: form, of `engine.positions.exit_spec`; what a form takes that reads no row; row that
+is read, or `NOWHERE`; share of a target."""
+
+NOWHERE = -1
+"""In place of a row that is not there."""
+
+
+class Prices(NamedTuple):
+    """Prices of one series, each [T]."""
+
+    open: Floats
+    high: Floats
+    low: Floats
+    close: Floats
+
+
+class World(NamedTuple):
+    """A series and what one individual asks of it."""
+
+    table: Floats  # [4 + R, T] prices, then what stops, targets, orders and charges read
+    local_ns: Ints  # [T] when each bar opens by the session's clock; [0] without a session
+    marks: Bools  # [5, T] bars whose close asks for something
+    parts: Floats  # [2, 4, N] what each side does
+    limits: Limits
+    minute_ns: int  # of a day, from which on a bar's close leaves
+    bar_ns: int  # a bar's duration
+
+
+def build_world(
+    prices: Prices,
+    clock: SessionClock,
+    longs: SidePlan,
+    shorts: SidePlan,
+    limits: Limits,
+    tables: SeriesTables,
+) -> World:
+    """What the law reads of a series and of what both sides do."""
+    sides, rows = (longs, shorts), list(prices)
+    marks = np.zeros((5, len(prices.open)), np.bool_)
+    legs = max(len(side.legs.forms) for side in sides)
+    parts = np.zeros((2, 4, FIRST_LEG + legs))
+    parts[:, PLACE] = NOWHERE
+    for place, side in enumerate(sides):
+        marks[ENTRIES + place] = side.signals
+        if len(side.exits):
+            marks[EXITS + place] = side.exits
+        read = {
+            STOP_PART: side.stop.row, TRAIL_PART: side.trail.row, ORDER_PART: side.order.price,
+            SLIP_PART: side.slippage.row, BORROW_PART: side.borrow, FUNDING_PART: tables.funding,
+            **{FIRST_LEG + leg: row for leg, row in enumerate(side.legs.rows)},
+        }  # fmt: skip
+        for part, row in read.items():
+            if len(row):
+                parts[place, PLACE, part] = len(rows)
+                rows.append(row)
+        _write_numbers(parts[place], side)
+    if len(tables.cancels):
+        marks[CANCELS] = tables.cancels
+    table = np.array(rows)
+    return World(table, clock.local_ns, marks, parts, limits, clock.minute_ns, clock.bar_ns)
+
+
+def _write_numbers(part: Floats, side: SidePlan) -> None:
+    """Forms and numbers of a side into its part [4, N]."""
+    forms = side.stop.form, side.trail.form, side.order.form, side.slippage.form
+    part[FORM, : len(forms)] = forms
+    part[NUMBER, STOP_PART], part[NUMBER, TRAIL_PART] = side.stop.number, side.trail.number
+    part[NUMBER, SLIP_PART], part[NUMBER, AFTER] = side.slippage.number, side.after
+    part[NUMBER, EXPIRES], part[NUMBER, BEYOND] = side.order.expires, side.order.beyond
+    legs = side.legs
+    count = part[NUMBER, COUNT] = len(legs.forms)
+    part[NUMBER, REST] = legs.rest if count else 0.0
+    targets = slice(FIRST_LEG, FIRST_LEG + count)
+    part[FORM, targets], part[NUMBER, targets] = legs.forms, legs.numbers
+    part[SHARE, targets] = legs.shares
+
+
+def count_targets(world: World, place: int) -> int:
+    """How many targets a side has."""
+    return int(world.parts[place, NUMBER, COUNT])
+
+
+def read_row(world: World, place: int, part: int, t: int) -> float:
+    """What a part of a side reads at a bar; NaN where it reads nothing."""
+    row = int(world.parts[place, PLACE, part])
+    read: float = world.table[row, t] if row != NOWHERE else np.nan
+    return read
+
+
+def sign_of(place: int) -> float:
+    """1 for longs, -1 for shorts: to multiply by it is exact, so that one formula serves both."""
+    return 1.0 - 2.0 * place

@@ -1,0 +1,255 @@
+"""What a market charges and what an account stakes, as plain data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import ClassVar, NamedTuple
+
+from strategy.errors import StrategyError
+from strategy.exits import PriceForm, check_side, split_sides
+from strategy.expressions import Expression, Number, Setting, check_settings
+from strategy.indicators import ABOVE_ZERO, Parameter
+from strategy.nodes import Node
+
+LARGEST_PART = 2**53
+"""Numerator and denominator of a step are exact in float64 up to this."""
+
+LONGEST_EVERY = 10_080
+"""Minutes between two payments, at most: a week."""
+
+
+class Step(NamedTuple):
+    """A decimal as a fraction: prices and sizes are whole multiples of it."""
+
+    numerator: float
+    denominator: float
+
+
+class Charge(PriceForm):
+    """Something that is paid, once it is known how much."""
+
+
+@dataclass(frozen=True)
+class Market(Node):
+    """What is fixed of a symbol: tick of its prices, worth of a point, smallest size."""
+
+    tick: str | None = None  # a decimal, as in "0.025"; None: prices are as they come
+    # Money that one unit gains when the price rises by 1.
+    multiplier: Setting = field(default_factory=lambda: Number(1.0))
+    lot: str | None = None  # a decimal: sizes are whole multiples of it; None: any size
+    written: ClassVar[str] = "market"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "multiplier": Parameter("multiplier", least=ABOVE_ZERO, is_whole=False)
+    }
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        _check_constant("market", "multiplier", self.multiplier)
+        for name in ("tick", "lot"):
+            value = getattr(self, name)
+            if value is not None:
+                parse_step(name, value)
+
+
+@dataclass(frozen=True)
+class Ticks(Charge):
+    """Slippage of so many ticks."""
+
+    count: Setting
+    written: ClassVar[str] = "ticks"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "count": Parameter("count", least=0, is_whole=False)
+    }
+
+
+@dataclass(frozen=True)
+class BasisPoints(Charge):
+    """Slippage of so many basis points of the price."""
+
+    points: Setting
+    written: ClassVar[str] = "bp"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "points": Parameter("points", least=0, is_whole=False)
+    }
+
+
+@dataclass(frozen=True)
+class PriceOf(Charge):
+    """Slippage by a row in price, its newest known value at the bar before the fill."""
+
+    row: Expression
+    written: ClassVar[str] = "price"
+
+
+@dataclass(frozen=True)
+class Funding(Charge):
+    """What longs pay shorts: a row times the open, every so many minutes of UTC."""
+
+    rate: Expression  # fraction of the price; below 0 shorts pay longs
+    every: int | None = None  # minutes; None: at each bar
+    written: ClassVar[str] = "funding"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_every("funding", self.every)
+
+
+@dataclass(frozen=True)
+class Borrow(Charge):
+    """What a position pays to be held: a row times the open, every so many minutes of UTC."""
+
+    rate: Expression  # fraction of the price
+    every: int | None = None  # minutes; None: at each bar
+    written: ClassVar[str] = "borrow"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_every("borrow", self.every)
+
+
+@dataclass(frozen=True)
+class RiskOf(Charge):
+    """A size that loses this fraction of the cash at the stop."""
+
+    fraction: Setting
+    written: ClassVar[str] = "risk"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "fraction": Parameter("fraction", least=ABOVE_ZERO, is_whole=False, most=1.0)
+    }
+
+
+@dataclass(frozen=True)
+class Notional(Charge):
+    """A size that is worth so much money."""
+
+    money: Setting
+    written: ClassVar[str] = "notional"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "money": Parameter("money", least=ABOVE_ZERO, is_whole=False)
+    }
+
+
+@dataclass(frozen=True)
+class EquityShare(Charge):
+    """A size that is worth this fraction of the cash."""
+
+    fraction: Setting
+    written: ClassVar[str] = "equity_share"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "fraction": Parameter("fraction", least=ABOVE_ZERO, is_whole=False)
+    }
+
+
+@dataclass(frozen=True)
+class Units(Charge):
+    """A size of so many units."""
+
+    count: Setting
+    written: ClassVar[str] = "units"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "count": Parameter("count", least=ABOVE_ZERO, is_whole=False)
+    }
+
+
+@dataclass(frozen=True)
+class Volatility(Charge):
+    """A size whose row, a move in price, is this fraction of the cash."""
+
+    fraction: Setting
+    row: Expression  # read at the signal bar; none is taken unless it is above 0
+    written: ClassVar[str] = "volatility"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "fraction": Parameter("fraction", least=ABOVE_ZERO, is_whole=False)
+    }
+
+
+@dataclass(frozen=True)
+class AccountOf(Node):
+    """Money that trades are sized from."""
+
+    cash: Setting  # at the beginning
+    stake: Node  # one of `SIZES`
+    leverage: Setting | None = None  # worth of a position over the cash, at most; None: any
+    written: ClassVar[str] = "account"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "cash": Parameter("cash", least=ABOVE_ZERO, is_whole=False),
+        "leverage": Parameter("leverage", least=ABOVE_ZERO, is_whole=False),
+    }
+
+    def __post_init__(self) -> None:
+        check_side("account", self.stake, SIZES)
+        check_settings(self)
+        _check_constant("account", "cash", self.cash)
+
+
+SIZES = (RiskOf, Notional, EquityShare, Units, Volatility)
+SLIPPAGES = (Ticks, BasisPoints, PriceOf)
+
+
+def parse_step(name: str, text: object) -> Step:
+    """A decimal as numerator and denominator.
+
+    Raises:
+        StrategyError: When it is no decimal above 0 that float64 can count in.
+
+    >>> parse_step("tick", "0.025")
+    Step(numerator=1.0, denominator=40.0)
+    """
+    try:
+        value = Decimal(str(text)) if isinstance(text, str | int) else Decimal("NaN")
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if value.is_finite() and value > 0:
+        numerator, denominator = value.as_integer_ratio()
+        if max(numerator, denominator) <= LARGEST_PART:
+            return Step(float(numerator), float(denominator))
+    raise StrategyError(f"{name} is a decimal above 0 in quotes, such as '0.025', got {text!r}")
+
+
+def find_step(market: Market | None, name: str) -> Step:
+    """The tick or the lot of a symbol; 0 where it has none."""
+    text = None if market is None else getattr(market, name)
+    return Step(0.0, 1.0) if text is None else parse_step(name, text)
+
+
+def check_money(
+    market: Node | None,
+    slippage: Node | None,
+    funding: Node | None,
+    borrow: Node | None,
+    account: Node | None,
+) -> None:
+    """Refuse what is no charge of its kind, on either side."""
+    for name, form, legal in (
+        ("market", market, (Market,)),
+        ("slippage", slippage, SLIPPAGES),
+        ("borrow", borrow, (Borrow,)),
+        ("funding", funding, (Funding,)),
+        ("account", account, (AccountOf,)),
+    ):
+        is_sided = name in ("slippage", "borrow")
+        for side in split_sides(form) if is_sided else (form,):
+            if side is not None:
+                check_side(name, side, legal, *(["by_side"] if is_sided else []))
+
+
+def counts_ticks(*parts: Node | None) -> bool:
+    """Whether anything is said in ticks, on either side of any part."""
+    sides = [side for part in parts for side in split_sides(part)]
+    passes = [getattr(side, "through", Number(0.0)) != Number(0.0) for side in sides]
+    return any(passes) or any(isinstance(side, Ticks) for side in sides)
+
+
+def _check_constant(where: str, name: str, setting: Setting) -> None:
+    if not isinstance(setting, Number):
+        raise StrategyError(f"{where} takes {name} as a number, not a gene")
+
+
+def _check_every(name: str, every: object) -> None:
+    if every is None:
+        return
+    is_whole = isinstance(every, int) and not isinstance(every, bool)
+    if not is_whole or not 1 <= int(every) <= LONGEST_EVERY:  # type: ignore[call-overload]
+        raise StrategyError(
+            f"{name} is due every 1 to {LONGEST_EVERY:,} whole minutes, got {every!r}"
+        )

@@ -1,0 +1,122 @@
+"""Orders that rest, and exits in parts, as plain data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from strategy.errors import StrategyError
+from strategy.exits import TARGETS, PriceForm, check_side, split_sides
+from strategy.expressions import Expression, GeneValue, Number, Setting, check_settings
+from strategy.indicators import ABOVE_ZERO, Parameter
+from strategy.nodes import Node
+
+MOST_LEGS = 8
+"""Targets of a ladder, at most."""
+
+SUM_SLACK = 1e-9
+"""Shares of a ladder may pass 1 by so much, which is rounding."""
+
+
+@dataclass(frozen=True)
+class StopAt(PriceForm):
+    """An order that buys once prices rise to a level, or sells short once they fall to it."""
+
+    price: Expression  # level, read at the signal bar
+    expires: Setting | None = None  # bars in which it stands; None: without end
+    written: ClassVar[str] = "stop_at"
+    numbers: ClassVar[Mapping[str, Parameter]] = {"expires": Parameter("expires")}
+
+
+@dataclass(frozen=True)
+class LimitAt(PriceForm):
+    """An order that buys once prices fall to a level, or sells short once they rise to it."""
+
+    price: Expression  # level, read at the signal bar
+    expires: Setting | None = None  # bars in which it stands; None: without end
+    # Ticks by which prices must pass the level before it counts as touched.
+    through: Setting = field(default_factory=lambda: Number(0.0))
+    written: ClassVar[str] = "limit_at"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "expires": Parameter("expires"),
+        "through": Parameter("through", least=0),
+    }
+
+
+@dataclass(frozen=True)
+class Leg(Node):
+    """One target of several, and the share of the position that leaves there."""
+
+    target: Node  # `RMultiple`, `FromEntry`, `Share` or `Level`
+    share: Setting  # above 0, of the position at its entry
+    written: ClassVar[str] = "leg"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "share": Parameter("share", least=ABOVE_ZERO, is_whole=False, most=1.0)
+    }
+
+    def __post_init__(self) -> None:
+        check_side("a target", self.target, TARGETS)
+        check_settings(self)
+
+
+@dataclass(frozen=True)
+class Ladder(Node):
+    """Several targets, each of a share of the position; what is left goes on."""
+
+    legs: tuple[Leg, ...]  # 1 to `MOST_LEGS`, in the order in which their results are added
+    written: ClassVar[str] = "targets"
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.legs) <= MOST_LEGS:
+            raise StrategyError(f"targets are 1 to {MOST_LEGS}, got {len(self.legs)}")
+        most = sum(_largest(leg.share) for leg in self.legs)
+        if most > 1.0 + SUM_SLACK:
+            raise StrategyError(
+                f"the shares of targets may sum to {most:g}, and the position is 1; "
+                "genes count by their upper bounds"
+            )
+
+
+@dataclass(frozen=True)
+class AfterLeg(Node):
+    """The stop moves to the entry once this target has been reached, the first being 1."""
+
+    leg: int
+    written: ClassVar[str] = "after_leg"
+
+    def __post_init__(self) -> None:
+        is_whole = isinstance(self.leg, int) and not isinstance(self.leg, bool)
+        if not is_whole or not 1 <= self.leg <= MOST_LEGS:
+            raise StrategyError(f"after_leg takes the number of a target from 1, got {self.leg!r}")
+
+
+ENTRIES = (StopAt, LimitAt)
+
+
+def check_entry(entry: Node | None) -> None:
+    """Refuse an entry that is no resting order, on either side; None is at the market."""
+    for side in split_sides(entry):
+        if side is not None:
+            check_side("entry", side, ENTRIES, "by_side")
+
+
+def check_ladder(targets: Node | None, after_leg: AfterLeg | None) -> None:
+    """Refuse targets that are no ladder, and a break-even after a target that is not there."""
+    if targets is not None:
+        for side in split_sides(targets):
+            check_side("targets", side, (Ladder,), "by_side")
+    if after_leg is None:
+        return
+    ladders = [side for side in split_sides(targets) if isinstance(side, Ladder)]
+    if not any(after_leg.leg <= len(ladder.legs) for ladder in ladders):
+        raise StrategyError(
+            f"break_even=after_leg({after_leg.leg}) needs as many targets=[(form, share), ...]"
+        )
+
+
+def rests(strategy_entry: Node | None) -> bool:
+    """Whether a side of an entry is a resting order."""
+    return any(side is not None for side in split_sides(strategy_entry))
+
+
+def _largest(share: Setting) -> float:
+    return share.gene.high if isinstance(share, GeneValue) else share.value
