@@ -9,9 +9,11 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
+from engine.accounts.cpu.joint_money import fold_joint_money
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows
+from engine.accounts.stake import build_stake
 from engine.backend import Ints, RowForm, Slots, StretchedRows, iter_parts
 from engine.devices import Device, choose_device
 from engine.errors import EngineError
@@ -88,13 +90,13 @@ class Engine:
         check_windows(series, windows)
         if chunk is not None and chunk < 1:
             raise EngineError(f"chunk must be at least 1 individual, got {chunk}")
-        chosen = choose_device(spec, device) if isinstance(device, str) else device
+        chosen = choose_device(spec, device, costs=costs) if isinstance(device, str) else device
         self.spec = spec
         self.series = tuple(series)
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.device, self.device_reason, maker = chosen
-        self._case = find_fast_case(spec)
+        self._case = find_fast_case(spec, self.costs)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
         self._free_bytes = maker.free_bytes()
@@ -256,6 +258,8 @@ class Engine:
         if len(self.windows) == 1:
             accumulators = self.evaluate(genomes)
             return accumulators, accumulators[:, 0]
+        if self.spec.account is not None:
+            return self._evaluate_money(genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         account = np.empty((len(genomes), len(ACCUMULATORS)))
         step = min(max(1, ACCOUNT_PAIRS // len(self.windows)), self._chunk or ACCOUNT_PAIRS)
@@ -266,6 +270,13 @@ class Engine:
                 out[part], results, order, self.costs.risk_fraction, self._merging
             )
         return out, account
+
+    def _evaluate_money(self, genomes: Floats) -> tuple[Floats, Floats]:
+        """The same where trades are sized from the account's cash, which the order decides."""
+        out, decode = self.evaluate(genomes), self.spec.layout.decode
+        stakes = [build_stake(self.spec, self.costs, decode(genome)) for genome in genomes]
+        ledgers = self.ledgers(genomes)
+        return out, fold_joint_money(out, ledgers, self.windows, self.series, stakes)
 
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
         """Accumulators [P, W, A], and the results of the trades that they count."""

@@ -7,6 +7,7 @@ import sys
 import threading
 from typing import NamedTuple, cast
 
+from engine.accounts.costs import Costs
 from engine.backend import BackendMaker
 from engine.errors import DeviceError
 from engine.fast_case import find_fast_case
@@ -117,10 +118,12 @@ class Device(NamedTuple):
     maker: BackendMaker  # makes backends on it
 
 
-def choose_device(spec: Strategy, device: str, workload: Workload | None = None) -> Device:
+def choose_device(
+    spec: Strategy, device: str, workload: Workload | None = None, costs: Costs | None = None
+) -> Device:
     """The device that a strategy runs on; arguments and errors as in `choose_backend`."""
     choice = choose_backend(device, workload)
-    if find_fast_case(spec).is_covered:
+    if find_fast_case(spec, costs).is_covered:
         maker = load_backend(choice.name, choice.devices)
     else:
         maker = _maker(OF_FORMULAS[choice.name], choice.name, choice.devices)

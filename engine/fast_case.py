@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
 from data.checks import VALUES
+from engine.accounts.costs import Costs
 from engine.backend import RowForm
 from strategy.conditions import Compare, Condition, split_conjunction
 from strategy.exits import BeyondBar, RMultiple
@@ -94,13 +95,15 @@ class _WiderError(Exception):
     """The strategy has something that fast kernels do not know."""
 
 
-def find_fast_case(strategy: Strategy) -> FastCase:
+def find_fast_case(strategy: Strategy, costs: Costs | None = None) -> FastCase:
     """The fast case of a strategy; without rows and bracket where there is none.
 
     It goes long on a conjunction of strict comparisons, each of a row with a row or a gene; its
     stop is a positive gene times a row beyond the bar, its target a gene times the risk, and a gene
-    in bars limits its time.
+    in bars limits its time. Its `costs` are fractions of prices.
     """
+    if costs is not None and costs.fee_unit > 0.0:
+        return FastCase(strategy)
     try:
         return _fast_case(strategy)
     except _WiderError:

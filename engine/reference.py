@@ -63,7 +63,7 @@ from strategy.money import (
     Volatility,
     find_step,
 )
-from strategy.orders import Ladder, LimitAt, StopAt
+from strategy.orders import Ladder, LimitAt, StopAt, count_legs
 from strategy.pretty_print import format_tree
 from strategy.rows import Rows, resolve_value
 from strategy.series import Series
@@ -125,6 +125,7 @@ class Reference:
         self.costs = costs or Costs()
         self.form = form
         multiplier = 1.0 if spec.market is None else resolve_value(spec.market.multiplier, {})
+        self._legs = count_legs(spec.targets)
         self._unit_fee = self.costs.fee_unit / multiplier
         self._prices = [Prices(bars.open, bars.high, bars.low, bars.close) for bars in self.series]
         self._kept = ArrayCache(KEPT_BYTES)
@@ -232,7 +233,7 @@ class Reference:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
                 span = Span(bars.start, bars.stop, window.end)
                 world = build_world(prices, clock, *sides, limits, tables)
-                book, trades = begin_book(world), begin_trades(world, span)
+                book, trades = begin_book(world), begin_trades(world, span, self._legs)
                 self._run(take_signals, world, span, book, trades)
                 yield build_ledger(trades, book.counts, scales)
 

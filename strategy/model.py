@@ -161,6 +161,11 @@ class Strategy(Node):
         return self.short is not None
 
     @property
+    def has_orders(self) -> bool:
+        """Whether it has orders that rest, several targets, reversal, or money of its own."""
+        return any(getattr(self, name) is not None for name in LATER_PARTS)
+
+    @property
     def longest_hold(self) -> int | None:
         """Longest time that a trade may take within the bounds, bars; None for no limit."""
         if self.max_hold is None:

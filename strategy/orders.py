@@ -113,6 +113,12 @@ def check_ladder(targets: Node | None, after_leg: AfterLeg | None) -> None:
         )
 
 
+def count_legs(targets: Node | None) -> int:
+    """Targets of the longer of two ladders; 0 without one."""
+    sides = split_sides(targets)
+    return max(len(side.legs) if isinstance(side, Ladder) else 0 for side in sides)
+
+
 def rests(strategy_entry: Node | None) -> bool:
     """Whether a side of an entry is a resting order."""
     return any(side is not None for side in split_sides(strategy_entry))

@@ -114,23 +114,35 @@ class Ledger:
         """The k-th trade as plain numbers."""
         return Trade(*(getattr(self, name)[k].item() for name in Trade._fields))
 
-    def cut(self, counts: Bars64, rejected: Bars64) -> list[tuple["Ledger", ...]]:
+    def cut(
+        self,
+        counts: Bars64,
+        rejected: Bars64,
+        orders: Bars64 | None = None,
+        expired: Bars64 | None = None,
+    ) -> list[tuple["Ledger", ...]]:
         """Ledgers [W] of each of several individuals [P] whose trades stand here together.
 
         They share this one's columns. `counts` [P, W]: trades of each, individual after individual
-        and window after window. `rejected` [P, W]: signals that risked too little.
+        and window after window. `rejected` [P, W]: signals that risked too little; `orders`,
+        `expired` [P, W]: resting ones placed, and those that came to nothing.
         """
         columns: Any = self.columns()
+        none = np.zeros_like(rejected)
+        placed, gone = (none if some is None else some for some in (orders, expired))
         ends = counts.cumsum().reshape(counts.shape)
-        bounds = zip((ends - counts).tolist(), ends.tolist(), rejected.tolist(), strict=True)
+        spans = np.stack([ends - counts, ends, rejected, placed, gone], axis=2).tolist()
         return [
             tuple(
                 Ledger(
-                    **{name: column[first:end] for name, column in columns.items()}, rejected=left
+                    **{name: column[first:end] for name, column in columns.items()},
+                    rejected=left,
+                    orders=placed,
+                    expired=gone,
                 )
-                for first, end, left in zip(*of_one, strict=True)
+                for first, end, left, placed, gone in of_one
             )
-            for of_one in bounds
+            for of_one in spans
         ]
 
     def columns(self) -> dict[str, npt.NDArray[np.generic]]:

@@ -36,7 +36,7 @@ class WarmUps:
         reaches: dict[Reach, None] = {}
         for name in PARTS:
             part = getattr(spec, name)
-            if part is not None:
+            if isinstance(part, Node):
                 _note(part, Reach(Number(0.0), 0), reaches)
         self._varying = [
             _Varying(reach, Keys(list_gene_columns(reach.row, spec.layout)), [])

@@ -4,10 +4,21 @@ from typing import NamedTuple, cast
 
 from engine.accounts.costs import Costs
 from engine.fast_case import FastCase
-from engine.positions.exit_spec import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
+from engine.positions.exit_spec import (
+    BEYOND_BAR,
+    FROM_ENTRY,
+    LEVEL,
+    LIMIT_ORDER,
+    MARKET,
+    NONE,
+    R_MULTIPLE,
+    SHARE,
+    STOP_ORDER,
+)
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
-from strategy.expressions import Expression, Setting
+from strategy.expressions import Expression, Number, Setting
 from strategy.model import Strategy
+from strategy.orders import Ladder, LimitAt, StopAt
 
 FORMS = {
     BeyondBar: BEYOND_BAR,
@@ -52,6 +63,25 @@ def form_of_exit(form: object) -> Lowered:
         return Lowered(number, number=form.multiple)
     read = form.price if isinstance(form, Level) else cast(FromEntry, form).distance
     return Lowered(number, read)
+
+
+def form_of_order(order: object) -> Lowered:
+    """How a side enters; None is at the market."""
+    if not isinstance(order, StopAt | LimitAt):
+        return Lowered(MARKET)
+    return Lowered(STOP_ORDER if isinstance(order, StopAt) else LIMIT_ORDER, order.price)
+
+
+def lower_targets(strategy: Strategy) -> list[list[tuple[Lowered, Setting]]]:
+    """Targets of each side, in their order, with the share that each takes."""
+    sides: list[list[tuple[Lowered, Setting]]] = []
+    pairs = zip(split_sides(strategy.target), split_sides(strategy.targets), strict=True)
+    for target, ladder in pairs:
+        if isinstance(ladder, Ladder):
+            sides.append([(form_of_exit(leg.target), leg.share) for leg in ladder.legs])
+        else:
+            sides.append([] if target is None else [(form_of_exit(target), Number(1.0))])
+    return sides
 
 
 def lower_exits(strategy: Strategy) -> tuple[list[list[Lowered]], list[Setting | None]]:

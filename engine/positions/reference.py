@@ -47,11 +47,8 @@ from engine.positions.reference_orders import (
 from engine.positions.reference_world import (
     ENTRIES,
     EXITS,
-    FIRST_LEG,
     HIGH,
     LOW,
-    NUMBER,
-    REST,
     Floats,
     Ints,
     World,
@@ -134,14 +131,10 @@ def take_signals(world: World, span: Span, book: Book, trades: Trades) -> None:
         position, j = pass_quiet_bars(world, span, book, position, j + 1)
 
 
-def begin_trades(world: World, span: Span) -> Trades:
-    """Room for as many trades as there may be."""
+def begin_trades(world: World, span: Span, legs: int = 0) -> Trades:
+    """Room for as many trades as there may be; `legs`: targets of a ladder."""
     # Each trade has a signal of its own.
     room = int(world.marks[ENTRIES : ENTRIES + 2, span.first : span.last].sum())
-    # One target that takes all is the exit.
-    legs = world.parts.shape[2] - FIRST_LEG
-    if legs == 1 and not world.parts[:, NUMBER, REST].any():
-        legs = 0
     return Trades(
         np.zeros(1, np.int64), np.empty((6, room), np.int64), np.empty((6, room)),
         np.full((room, legs), NOT_REACHED), np.full((room, legs), np.nan),

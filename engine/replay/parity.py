@@ -12,9 +12,9 @@ from strategy.genes import Floats
 
 def compare_ledgers(expected: Ledger, actual: Ledger) -> str:
     """The trade in which two ledgers part, in full; empty when they are equal in every bit."""
-    if expected.rejected == actual.rejected and all(
-        getattr(expected, name).tobytes() == getattr(actual, name).tobytes()
-        for name in Trade._fields
+    names, counts = expected.columns(), ("rejected", "orders", "expired")
+    if all(getattr(expected, name) == getattr(actual, name) for name in counts) and all(
+        getattr(expected, name).tobytes() == getattr(actual, name).tobytes() for name in names
     ):
         return ""
     for k in range(min(len(expected), len(actual))):
@@ -32,8 +32,13 @@ def compare_ledgers(expected: Ledger, actual: Ledger) -> str:
             f"the reference has {len(expected)} trades, the engine {len(actual)}\n"
             f"  first that only one has: {extra}"
         )
-    if expected.rejected != actual.rejected:
-        return f"the reference rejects {expected.rejected} signals, the engine {actual.rejected}"
+    for name in counts:
+        left, right = getattr(expected, name), getattr(actual, name)
+        if left != right:
+            return f"{name} differ: the reference has {left}, the engine {right}"
+    for name in names:
+        if getattr(expected, name).tobytes() != getattr(actual, name).tobytes():
+            return f"{name} of targets and sizes differ"
     return ""
 
 

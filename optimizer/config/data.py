@@ -169,6 +169,12 @@ class CostSettings(Settings):
     slippage_bp: float = knob(
         5.0, "Slippage per side, basis points.", decides="costs", ge=0, le=10_000
     )
+    fee_unit: float = knob(
+        0.0, "Fee per side for one unit, money, beside the other.", decides="costs", ge=0
+    )
+    fee_min: float = knob(
+        0.0, "Least fee of a fill, money; for strategies with an account.", decides="costs", ge=0
+    )
     min_risk: float = knob(
         0.0001,
         "Trades that risk no more than this share of price are rejected.",

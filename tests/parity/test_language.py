@@ -49,10 +49,17 @@ def both(strategy, bars, windows, genomes, costs=None, form=None, device="cpu", 
             zip(reference.trades(genomes[i]), ledgers, strict=True)
         ):
             problem = compare_ledgers(expected, actual) or compare_accumulators(
-                reference.fold(expected), accumulators[i, w]
+                reference.fold(expected, genomes[i]), accumulators[i, w]
             )
             if problem:
                 return f"individual {i}, window {w}: {problem}"
+        if len(windows) > 1:
+            _, account = engine.evaluate_account(genomes[i : i + 1])
+            folded = reference.account(
+                reference.trades(genomes[i]), range(len(windows)), genomes[i]
+            )
+            if problem := compare_accumulators(folded, account[0]):
+                return f"individual {i}, all windows: {problem}"
         signals = [found.tolist() for found in engine.signals(genomes[i])]
         if signals != [list(found) for found in reference.signals(genomes[i])]:
             return f"individual {i}: signals differ"

@@ -139,7 +139,7 @@ class Drawn:
             return w.from_entry(self.distance())
         return w.share(self.real(0.001, 0.05)) if kind == 2 else w.level(self.price())
 
-    def strategy(self):
+    def strategy(self, *, with_orders=False):
         """A whole strategy."""
         arguments = {}
         sides = self.one_of((("long",), ("short",), ("long", "short")))
@@ -166,9 +166,94 @@ class Drawn:
             arguments["session"] = w.session_exit(minute, self.one_of(OFFSETS))
         if self.chance(0.2):
             arguments["delay"] = w.whole("late", 1, 0, 3) if self.chance(0.5) else 2
+        if with_orders:
+            self.with_orders(arguments)
         return strategy("Drawn.", **arguments)
+
+    def order(self):
+        """How one side enters: at the market, or by an order that rests."""
+        kind, price = self.rng.integers(5), self.price()
+        expires = None if self.chance(0.3) else self.length(1, 8)
+        near = w.close + self.real(-1.5, 1.5) * w.rma(w.true_range, self.length())
+        if kind == 0:
+            return None
+        if kind < 3:
+            return w.stop_at(price if self.chance(0.5) else near, expires)
+        through = self.one_of((0, 0, 2)) if self.has_tick else 0
+        return w.limit_at(price if self.chance(0.5) else near, expires, through)
+
+    def ladder(self):
+        """Several targets of one side, or one."""
+        count = int(self.rng.integers(1, 5))
+        shares = [round(1 / count, 3) if self.chance(0.7) else 1 / count / 2 for _ in range(count)]
+        if self.chance(0.3):
+            shares = [1 / count] * count
+        elif self.chance(0.3):
+            self.genes += 1
+            shares[0] = w.gene(f"x{self.genes}", 0.1, 0.05, 1 / count)
+        return [(self.target(), share) for share in shares]
+
+    def slippage(self):
+        """What fills of one side lose."""
+        kind = self.rng.integers(3 if self.has_tick else 2)
+        if kind == 0:
+            return w.bp(self.real(0, 20))
+        if kind == 1:
+            return w.price(self.real(-0.1, 0.3) * w.rma(w.true_range, self.length()))
+        return w.ticks(self.real(0, 3))
+
+    def charge(self, kind):
+        """What is paid for a position along time."""
+        rate = self.one_of((0.0001, 0.01 * w.roc(w.close, 5), self.real(-0.001, 0.001)))
+        return kind(rate, self.one_of((None, 60, 480)))
+
+    def account(self):
+        """How trades are sized from cash."""
+        size = self.one_of((
+            w.risk(self.real(0.001, 0.2)), w.notional(5000.0), w.equity_share(self.real(0.1, 3)),
+            w.units(3.5), w.volatility(self.real(0.001, 0.1), w.rma(w.true_range, 5)),
+        ))  # fmt: skip
+        return w.account(10_000, size, self.one_of((None, 1, self.real(0.5, 4))))
+
+    def with_orders(self, arguments):
+        """Some of what orders and money have, in place of what they replace."""
+        self.has_tick = self.chance(0.4)
+        if self.has_tick or self.chance(0.2):
+            tick = self.one_of(("0.01", "0.25", "0.05")) if self.has_tick else None
+            lot = self.one_of((None, "1", "0.1"))
+            arguments["market"] = w.market(tick=tick, multiplier=self.one_of((1, 0.5)), lot=lot)
+        orders = (self.order(), self.order()) if self.chance(0.6) else (None, None)
+        if any(orders):
+            arguments["entry"] = w.by_side(*orders)
+            if self.chance(0.3):
+                arguments["cancel"] = self.condition(1)
+        if {"long", "short"} <= arguments.keys() and self.chance(0.5):
+            arguments["reverse"] = True
+        if self.chance(0.4):
+            arguments.pop("target", None)
+            arguments["targets"] = w.by_side(self.ladder(), self.ladder())
+            if self.chance(0.5):
+                arguments["break_even"] = w.after_leg(1)
+        return self.with_money(arguments)
+
+    def with_money(self, arguments):
+        """Some of what fills and positions cost, and of how trades are sized."""
+        if self.chance(0.4):
+            arguments["slippage"] = w.by_side(self.slippage(), self.slippage())
+        if self.chance(0.3):
+            arguments["funding"] = self.charge(w.funding)
+        if self.chance(0.3):
+            arguments["borrow"] = w.by_side(self.charge(w.borrow), None)
+        if self.chance(0.4):
+            arguments["account"] = self.account()
+        return arguments
 
 
 def drawn_strategy(seed, higher=(60, 240)):
     """The strategy of a seed."""
     return Drawn(seed, higher).strategy()
+
+
+def drawn_orders(seed, higher=(60, 240)):
+    """The strategy of a seed, which may have orders that rest, ladders and money."""
+    return Drawn(seed, higher).strategy(with_orders=True)

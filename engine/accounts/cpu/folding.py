@@ -23,6 +23,13 @@ def begin(out: Floats) -> None:
 @compiled_loop
 def fold(out: Floats, r: float, risk_fraction: float) -> None:
     """What one trade does to the sums that depend on its result."""
+    fold_r(out, r)
+    fold_worth(out, out[EQUITY] * (1.0 + risk_fraction * r))
+
+
+@compiled_loop
+def fold_r(out: Floats, r: float) -> None:
+    """What one trade does to the sums in units of risk."""
     out[SUM_R] += r
     out[SUM_R2] += r * r
     if r > 0.0:
@@ -33,7 +40,11 @@ def fold(out: Floats, r: float, risk_fraction: float) -> None:
         out[LOSS_R2] += r * r
     out[PEAK_R] = max(out[PEAK_R], out[SUM_R])
     out[MAX_DRAWDOWN_R] = max(out[MAX_DRAWDOWN_R], out[PEAK_R] - out[SUM_R])
-    equity = out[EQUITY] * (1.0 + risk_fraction * r)
+
+
+@compiled_loop
+def fold_worth(out: Floats, equity: float) -> None:
+    """What the account's worth after a trade does to its own sums; ruin is for ever."""
     out[EQUITY] = equity if equity > 0.0 else 0.0
     out[PEAK_EQUITY] = max(out[PEAK_EQUITY], out[EQUITY])
     drawdown = (out[PEAK_EQUITY] - out[EQUITY]) / out[PEAK_EQUITY]

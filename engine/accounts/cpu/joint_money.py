@@ -1,0 +1,112 @@
+"""Trades of several windows as one account that sizes them from its cash."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from data.bars import Bars, Window
+from engine.accounts.cpu.folding import EQUITY, SUM_R_SHORT, begin
+from engine.accounts.cpu.merging import COUNTED, FOLDED
+from engine.accounts.cpu.money import (
+    UNSIZED,
+    Purse,
+    add_least_fees,
+    begin_money,
+    end_money,
+    find_units,
+    fold_money,
+)
+from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.accounts.results import order_windows
+from engine.accounts.stake import Stake
+from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.cpu.types import Floats, Ints
+
+ENTRY, RISK, SCALE, LEAVE, R = range(5)
+"""Columns of trades, before the prices of their targets."""
+
+
+def fold_joint_money(
+    accumulators: Floats,
+    ledgers: Iterable[tuple[Ledger, ...]],
+    windows: Sequence[Window],
+    series: Sequence[Bars],
+    stakes: Sequence[Stake],
+) -> Floats:
+    """Accumulators [P, A] of all windows as one account, sized from cash.
+
+    Args:
+        accumulators: [P, W, A] of each window.
+        ledgers: Of each individual, [W].
+        windows: [W].
+        series: That they refer to.
+        stakes: [P] how each individual's trades are sized.
+    """
+    account = np.empty((len(accumulators), len(ACCUMULATORS)))
+    account[:, COUNTED] = accumulators[:, :, COUNTED].sum(axis=1)
+    order = order_windows(windows).tolist()
+    for p, (some, stake) in enumerate(zip(ledgers, stakes, strict=True)):
+        ordered = [some[w] for w in order]
+        times = [
+            series[windows[w].series].timestamp[ledger.exit_bar]
+            for w, ledger in zip(order, ordered, strict=True)
+        ]
+        by_exit = np.argsort(np.concatenate(times), kind="stable")
+        sums = np.empty(len(ACCUMULATORS))
+        begin(sums)
+        _fold_sorted(
+            _purse(stake), stake.number, stake.leverage, stake.shares, stake.rests,
+            np.concatenate([_figures(one) for one in ordered])[by_exit],
+            np.concatenate([one.side for one in ordered])[by_exit].astype(np.int64),
+            np.concatenate([one.leg_bar for one in ordered])[by_exit], sums,
+        )  # fmt: skip
+        account[p, FOLDED], account[p, UNSIZED] = sums[FOLDED], sums[UNSIZED]
+    return account
+
+
+def _figures(ledger: Ledger) -> Floats:
+    """Trades of a ledger as numbers, [K, 5 + L]."""
+    risk = ledger.side * (ledger.entry - ledger.stop)
+    scale = ledger.scale[:, 0] if ledger.scale.shape[1] else np.full(len(ledger), np.nan)
+    columns = [ledger.entry, risk, scale, ledger.exit, ledger.r]
+    return np.column_stack([*columns, ledger.leg_price])
+
+
+def _purse(stake: Stake) -> Purse:
+    return Purse(
+        stake.form, stake.cash, stake.worth, stake.lot_over, stake.lot_under, stake.fee,
+        stake.fee_unit, stake.fee_min, stake.number,
+    )  # fmt: skip
+
+
+@compiled_loop
+def _fold_sorted(
+    purse: Purse,
+    number: float,
+    leverage: float,
+    shares: Floats,
+    rests: Floats,
+    figures: Floats,
+    sides: Ints,
+    leg_bars: Ints,
+    sums: Floats,
+) -> None:
+    """Fold trades [K] in their order into sums [A]."""
+    begin_money(purse, sums)
+    for k in range(len(sides)):
+        entry, risk, r = figures[k, ENTRY], figures[k, RISK], figures[k, R]
+        place, legs = 0 if sides[k] > 0 else 1, leg_bars.shape[1]
+        # Of a ladder that is shorter than the other side's, no share is left for what is missing.
+        while legs > 0 and shares[place, legs - 1] == 0.0:
+            legs -= 1
+        units = find_units(purse, number, leverage, sums[EQUITY], entry, risk, figures[k, SCALE])
+        least_fees = 0.0
+        if purse.fee_min > 0.0 and units > 0.0:
+            least_fees = add_least_fees(
+                purse, units * purse.worth, units, entry, figures[k, LEAVE], shares, place,
+                rests[place], legs, leg_bars[k], 0, figures[k], R + 1,
+            )  # fmt: skip
+        fold_money(purse, sums, r, risk, units, least_fees)
+        if place == 1:
+            sums[SUM_R_SHORT] += r
+    end_money(purse, sums)

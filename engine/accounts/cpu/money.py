@@ -1,0 +1,132 @@
+"""Trades sized from cash: how many units, what they gain, what the account is worth then."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.accounts.cpu.folding import EQUITY, PEAK_EQUITY, fold_r, fold_worth
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.accounts.stake import EQUITY_SHARE, NOTIONAL, RISK, SHARE_OF_R, VOLATILITY
+from engine.runtime.compiling.loops import compiled_uncounted
+from engine.runtime.cpu.types import Floats, Ints
+
+UNSIZED = ACCUMULATOR_INDEX["unsized"]
+
+LOT_SLACK = 1e-9
+"""Fraction of a lot by which a size may miss it and still have it."""
+
+
+class Purse(NamedTuple):
+    """What all individuals of a strategy share, as `engine.accounts.stake.Stake` has it."""
+
+    form: int
+    cash: float
+    worth: float
+    lot_over: float
+    lot_under: float
+    fee: float
+    fee_unit: float
+    fee_min: float
+    risk_fraction: float  # of equity that one R is worth, for `SHARE_OF_R`
+
+
+@compiled_uncounted
+def begin_money(purse: Purse, out: Floats) -> None:
+    """What an account is worth before any trade, and its peak: in money until `end_money`."""
+    out[EQUITY] = out[PEAK_EQUITY] = purse.cash
+
+
+@compiled_uncounted
+def end_money(purse: Purse, out: Floats) -> None:
+    """What it is worth in the end, over what it was at the beginning."""
+    out[EQUITY] = out[EQUITY] / purse.cash
+    out[PEAK_EQUITY] = out[PEAK_EQUITY] / purse.cash
+
+
+@compiled_uncounted
+def find_units(
+    purse: Purse,
+    number: float,
+    leverage: float,
+    cash: float,
+    entry: float,
+    risk: float,
+    scale: float,
+) -> float:
+    """Units of a trade, given the cash before it; `scale` is what `VOLATILITY` reads."""
+    form, units = purse.form, number
+    if form == RISK:
+        units = number * cash / (risk * purse.worth)
+    elif form == NOTIONAL:
+        units = number / (entry * purse.worth)
+    elif form == EQUITY_SHARE:
+        units = number * cash / (entry * purse.worth)
+    elif form == VOLATILITY:
+        units = number * cash / (scale * purse.worth) if scale > 0.0 else 0.0
+    units = min(units, leverage * cash / (entry * purse.worth))
+    if purse.lot_over > 0.0:
+        lots = np.floor(units * purse.lot_under / purse.lot_over + LOT_SLACK)
+        units = lots * purse.lot_over / purse.lot_under
+    return units
+
+
+@compiled_uncounted
+def charge(purse: Purse, money: float, units: float, price: float) -> float:
+    """Fee of a fill of so many units at a price."""
+    return money * (purse.fee * price) + units * purse.fee_unit
+
+
+@compiled_uncounted
+def add_least_fees(
+    purse: Purse,
+    money: float,
+    units: float,
+    entry: float,
+    leave: float,
+    shares: Floats,
+    row: int,
+    rest: float,
+    count: int,
+    marks: Ints,
+    first_mark: int,
+    figures: Floats,
+    first_figure: int,
+) -> float:
+    """What least fees add to those of a trade's fills: its entry, its targets, what was left.
+
+    `shares` [2 P, L], of which one row counts; of its `count` targets `marks` say the bars, -1
+    where one was not reached, and `figures` the prices.
+    """
+    short = max(0.0, purse.fee_min - charge(purse, money, units, entry))
+    if count == 0:
+        fee = charge(purse, money, units, leave)
+        return short + max(0.0, purse.fee_min - fee)
+    for leg in range(count):
+        price = figures[first_figure + leg] if marks[first_mark + leg] >= 0 else leave
+        fee = shares[row, leg] * charge(purse, money, units, price)
+        short = short + max(0.0, purse.fee_min - fee)
+    if rest > 0.0:
+        fee = rest * charge(purse, money, units, leave)
+        short = short + max(0.0, purse.fee_min - fee)
+    return short
+
+
+@compiled_uncounted
+def fold_money(
+    purse: Purse,
+    out: Floats,
+    r: float,
+    risk: float,
+    units: float,
+    least_fees: float,
+) -> None:
+    """What one trade does to all sums; `least_fees` is what these add."""
+    fold_r(out, r)
+    if purse.form == SHARE_OF_R:
+        fold_worth(out, out[EQUITY] * (1.0 + purse.risk_fraction * r))
+    elif units > 0.0:
+        gain = units * purse.worth * (r * risk)
+        fold_worth(out, out[EQUITY] + (gain - least_fees))
+    else:
+        out[UNSIZED] += 1.0
+        fold_worth(out, out[EQUITY])

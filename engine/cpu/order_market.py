@@ -1,0 +1,213 @@
+"""One series on CPU cores, and what individuals ask of it whose strategy has orders or money."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from data.bars import Bars
+from engine.accounts.costs import Costs
+from engine.accounts.cpu.money import Purse
+from engine.accounts.ledger import Ledger
+from engine.accounts.stake import build_stake
+from engine.cpu.market import Asked, FormulaMarket
+from engine.positions.carried import CarriedRows
+from engine.positions.cpu.order_batch import fold_orders, list_order_ledgers, list_order_results
+from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, Rules
+from engine.positions.encode import Lowered, form_of_order, lower_exits, lower_targets
+from engine.positions.exit_spec import (
+    BASIS_POINTS,
+    DAY_NS,
+    MARKET,
+    NO_SLIPPAGE,
+    NONE,
+    PRICE_ROW,
+    TICKS,
+)
+from engine.runtime.cpu.threads import Threads
+from engine.runtime.cpu.types import Floats, Ints, Listed
+from strategy.clock import local_time
+from strategy.exits import split_sides
+from strategy.expressions import Setting
+from strategy.model import Strategy
+from strategy.money import BasisPoints, PriceOf, Ticks, Volatility, find_step
+from strategy.nodes import Node
+from strategy.orders import SUM_SLACK, LimitAt, StopAt, count_legs
+from strategy.rows import Rows
+
+SLIPPAGES: dict[type, int] = {Ticks: TICKS, BasisPoints: BASIS_POINTS, PriceOf: PRICE_ROW}
+"""Number of each form of slippage."""
+
+
+class OrderMarket(FormulaMarket):
+    """One series, and what individuals ask of it."""
+
+    def __init__(
+        self, spec: Strategy, bars: Bars, rows: Rows, workers: Threads, costs: Costs
+    ) -> None:
+        super().__init__(spec, bars, rows, workers, costs)
+        self._carried = CarriedRows(rows, bars, spec.layout)
+        self._orders = [form_of_order(order) for order in split_sides(spec.entry)]
+        self._targets = lower_targets(spec)
+        self.both_rest = all(order.form != MARKET for order in self._orders)
+        self._day_ends = self._find_day_ends()
+
+    def fold(self, genomes: Floats, ranges: Ints) -> Floats:
+        """Accumulators [P, W, A] of individuals in windows [W, 2]."""
+        inputs = self.prices, self._ask(genomes), self._rules(), self._purse()
+        return fold_orders(*inputs, ranges, self._workers)
+
+    def list_results(self, genomes: Floats, ranges: Ints) -> tuple[Floats, Listed]:
+        """The same, with the trades of all ledgers."""
+        inputs = self.prices, self._ask(genomes), self._rules(), self._purse()
+        return list_order_results(*inputs, ranges, self._workers)
+
+    def ledgers(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each individual."""
+        account = self._spec.account
+        has_scale = account is not None and isinstance(account.stake, Volatility)
+        inputs = self.prices, self._ask(genomes), self._rules(), self._purse()
+        return list_order_ledgers(*inputs, ranges, self._workers, has_scale=has_scale)
+
+    def _rules(self) -> Rules:
+        """What all individuals share."""
+        spec, costs, market = self._spec, self._costs, self._spec.market
+        multiplier = 1.0 if market is None else market.multiplier.value  # type: ignore[union-attr]
+        slippages = [SLIPPAGES.get(type(one), NO_SLIPPAGE) for one in split_sides(spec.slippage)]
+        return Rules(
+            float(costs.per_side),
+            float(costs.min_risk),
+            float(costs.fee_unit) / multiplier,
+            *find_step(market, "tick"),
+            0 if spec.after_leg is None else spec.after_leg.leg,
+            bool(spec.reverse),
+            count_legs(spec.targets),
+            np.array([len(side) for side in self._targets], np.int64),
+            np.array(slippages, np.int64),
+        )
+
+    def _purse(self) -> Purse:
+        """How trades of all individuals are sized."""
+        stake = build_stake(self._spec, self._costs, self._default_genes())
+        return Purse(
+            stake.form, stake.cash, stake.worth, stake.lot_over, stake.lot_under, stake.fee,
+            stake.fee_unit, stake.fee_min, float(self._costs.risk_fraction),
+        )  # fmt: skip
+
+    def _default_genes(self) -> dict[str, float]:
+        layout = self._spec.layout
+        return dict(layout.decode(layout.defaults))
+
+    def _ask(self, genomes: Floats) -> OrderedPopulation:
+        """What individuals [P, G] ask of the series, until it is asked for the next ones."""
+        spec, read, count = self._spec, self._readings, len(genomes)
+        read.begin(genomes)
+        asked = Asked(read, count)
+        entries = asked.conditions(spec.long, spec.short)
+        exits = asked.conditions(spec.exit_long, spec.exit_short)
+        cancels = np.ascontiguousarray(asked.conditions(spec.cancel, None)[:, 0])
+        parts = self._parts()
+        formula, spans, leaves = asked.formulas(parts)
+        sessions, session_of = self._clock(count)
+        shares = self._by_side(lambda side: [share for _, share in self._targets[side]], count)
+        further = self._by_side(self._list_further, count)
+        _write_further(further, shares, self._targets, self._spec.market)
+        sides = range(2)
+        slips, borrows = split_sides(spec.slippage), split_sides(spec.borrow)
+        worse, worse_of = self._carried.find(list(slips), genomes)
+        paid, paid_of = self._carried.find([*borrows, spec.funding], genomes)
+        return OrderedPopulation(
+            asked.words(),
+            formula.steps,
+            spans,
+            leaves.rows,
+            leaves.numbers,
+            sessions,
+            self._day_ends,
+            np.array([[side.form for side in pair] for pair in parts], np.int64),
+            entries,
+            exits,
+            cancels,
+            self._by_side(lambda side: [pair[side].number for pair in parts], count),
+            further,
+            shares,
+            self._values(spec.break_even, np.nan, count),
+            self._values(spec.max_hold, 0, count).astype(np.int64),
+            self._delays(),
+            np.broadcast_to(self._warm_ups.of(read.individuals), count).copy(),
+            session_of,
+            worse,
+            np.ascontiguousarray(worse_of[:, sides].reshape(-1)),
+            paid,
+            np.ascontiguousarray(paid_of[:, sides].reshape(-1)),
+            np.ascontiguousarray(paid_of[:, 2]),
+            self._stakes(count),
+        )
+
+    def _parts(self) -> list[list[Lowered]]:
+        """Stop, trail, order, size and targets of both sides."""
+        (stops, _, trails), _ = lower_exits(self._spec)
+        account, none = self._spec.account, Lowered(NONE)
+        size = none
+        if account is not None and isinstance(account.stake, Volatility):
+            size = Lowered(NONE, account.stake.row)
+        legs = max(map(len, self._targets))
+        targets = [
+            [side[leg][0] if leg < len(side) else none for side in self._targets]
+            for leg in range(legs)
+        ]
+        return [stops, trails, self._orders, [size, size], *targets]
+
+    def _list_further(self, side: int) -> list[Node | None]:
+        """Further numbers of a side, but for the share that no target takes."""
+        order = split_sides(self._spec.entry)[side]
+        slippage = split_sides(self._spec.slippage)[side]
+        number: Setting | None = None
+        if isinstance(slippage, Ticks | BasisPoints):
+            ((_, number),) = slippage.settings  # type: ignore[assignment]
+        expires = order.expires if isinstance(order, StopAt | LimitAt) else None
+        through = order.through if isinstance(order, LimitAt) else None
+        return [self._after[side], expires, through, None, number]
+
+    def _by_side(self, list_settings: Callable[[int], Sequence[Node | None]], count: int) -> Floats:
+        """Numbers [2 P, n] that each side's settings say, longs and shorts in turn; 0 for none."""
+        sides = [list_settings(side) for side in range(2)]
+        out = np.zeros((count, 2, max(map(len, sides))))
+        for side, settings in enumerate(sides):
+            for place, setting in enumerate(settings):
+                if setting is not None:
+                    out[:, side, place] = self._readings.values(setting)
+        return out.reshape(2 * count, -1)
+
+    def _stakes(self, count: int) -> Floats:
+        """What each individual's size takes, and its largest leverage, [P, 2]."""
+        account, out = self._spec.account, np.full((count, 2), np.inf)
+        if account is not None:
+            setting = next(setting for _, setting in account.stake.settings)
+            out[:, 0] = self._readings.values(setting)
+            if account.leverage is not None:
+                out[:, 1] = self._readings.values(account.leverage)
+        return out
+
+    def _find_day_ends(self) -> Ints:
+        """The last bar of each bar's session, [T]; [0] where orders do not end with it."""
+        session = self._spec.session
+        if session is None:
+            return np.empty(0, np.int64)
+        days = local_time(self._bars.timestamp, session.offset) // DAY_NS
+        ends = np.append(np.flatnonzero(days[1:] != days[:-1]), len(days) - 1)
+        ends_of: Ints = ends[np.searchsorted(ends, np.arange(len(days)))]
+        return ends_of
+
+
+def _write_further(
+    further: Floats, shares: Floats, targets: Sequence[Sequence[object]], market: object
+) -> None:
+    """The share that no target takes into [2 P, 5], and ticks that must be passed as a price."""
+    tick = find_step(market, "tick")  # type: ignore[arg-type]
+    further[:, BEYOND] = further[:, BEYOND] * tick.numerator / tick.denominator
+    rests = np.ones(len(further))
+    for leg in range(shares.shape[1]):
+        rests = rests - shares[:, leg]
+    has_targets = np.array([len(side) > 0 for side in targets])
+    is_left = np.tile(has_targets, len(further) // 2) & (rests > SUM_SLACK)
+    further[:, REST] = np.where(is_left, rests, 0.0)

@@ -1,0 +1,142 @@
+"""Positions that orders open, of a whole population: everybody in every window of one series.
+
+As `engine.positions.cpu.batch`, for strategies that have resting orders, ladders or money.
+"""
+
+import numpy as np
+
+from engine.accounts.cpu.folding import TRADES, begin
+from engine.accounts.cpu.money import Purse
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
+from engine.positions.cpu.block_minmax import Extremes
+from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
+from engine.positions.cpu.order_walk import take_orders
+from engine.positions.cpu.orders import FIGURES, MARKS, ROOM, OrderedPopulation, Rules
+from engine.runtime.compiling.loops import compiled_unlocked
+from engine.runtime.cpu.simd4 import take
+from engine.runtime.cpu.threads import Threads
+from engine.runtime.cpu.types import Floats, Ints, Listed
+
+REJECTED, ORDERS, EXPIRED = (
+    ACCUMULATOR_INDEX["rejected"],
+    ACCUMULATOR_INDEX["orders"],
+    ACCUMULATOR_INDEX["expired"],
+)
+
+WHOLE, NUMBERS = 6, 7
+"""What `take_orders` writes of a trade, before its targets."""
+
+
+def fold_orders(
+    prices: Extremes,
+    population: OrderedPopulation,
+    rules: Rules,
+    purse: Purse,
+    windows: Ints,
+    threads: Threads,
+) -> Floats:
+    """Accumulators [P, W, A] in windows [W, 2] of one series, start and end each."""
+    out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
+    fold_alone(_work(prices, population, rules, purse, windows, out), len(out), threads)
+    return out
+
+
+def list_order_results(
+    prices: Extremes,
+    population: OrderedPopulation,
+    rules: Rules,
+    purse: Purse,
+    windows: Ints,
+    threads: Threads,
+) -> tuple[Floats, Listed]:
+    """The same, with the trades of all ledgers."""
+    out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
+    work = _work(prices, population, rules, purse, windows, out)
+    return out, list_trades(work, out, threads)
+
+
+def list_order_ledgers(
+    prices: Extremes,
+    population: OrderedPopulation,
+    rules: Rules,
+    purse: Purse,
+    windows: Ints,
+    threads: Threads,
+    *,
+    has_scale: bool,
+) -> list[tuple[Ledger, ...]]:
+    """The ledgers [W] of each individual [P]; `has_scale`: sizes are measured by a row."""
+    folded, listed = list_order_results(prices, population, rules, purse, windows, threads)
+    whole, numbers = listed.in_order()
+    signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
+    entry, stop, target, leave, r, last_stop, _ = np.ascontiguousarray(numbers[:, :NUMBERS].T)
+    trades = Ledger(
+        signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
+        side.astype(np.int8), last_stop, held, whole[:, WHOLE:], numbers[:, NUMBERS:],
+        numbers[:, NUMBERS - 1 : NUMBERS if has_scale else NUMBERS - 1],
+    )  # fmt: skip
+    counts = folded[:, :, [REJECTED, ORDERS, EXPIRED]].astype(np.int64)
+    return trades.cut(listed.counts, *np.moveaxis(counts, 2, 0))
+
+
+def _work(
+    prices: Extremes,
+    population: OrderedPopulation,
+    rules: Rules,
+    purse: Purse,
+    windows: Ints,
+    out: Floats,
+) -> Work:
+    """What a thread does; all share the count of individuals that were begun."""
+    shared, legs = np.zeros(1, np.int64), rules.legs
+
+    def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
+        room = np.empty((0, WHOLE + legs), np.int64), np.empty((0, NUMBERS + legs))
+        return fold_each_order(prices, population, rules, purse, windows, shared, out, thread,
+                               firsts, thread_of, *room)  # fmt: skip
+
+    return work
+
+
+@compiled_unlocked
+def fold_each_order(
+    prices: Extremes,
+    population: OrderedPopulation,
+    rules: Rules,
+    purse: Purse,
+    windows: Ints,
+    shared: Ints,
+    out: Floats,
+    thread: int,
+    firsts: Ints,
+    thread_of: Ints,
+    whole: Ints,
+    numbers: Floats,
+) -> tuple[Ints, Floats]:
+    """Take individuals one after another, while other threads take others.
+
+    Arguments and result as in `engine.positions.cpu.batch.fold_each`; `whole` [n, 6 + L] and
+    `numbers` [n, 7 + L] as `take_orders` writes them.
+    """
+    keeps, used = firsts.shape[0] > 0, 0
+    # No formula needs more places than it has steps.
+    stack = np.empty(len(population.steps) + 1)
+    marks, figures, levels = np.zeros(MARKS, np.int64), np.zeros(FIGURES), np.zeros(ROOM)
+    p = take(shared, 0)
+    while p < population.delay.size:
+        for w in range(windows.shape[0]):
+            first = max(windows[w, 0], population.warm_up[p])
+            begin(out[p, w])
+            if keeps:
+                firsts[p, w] = used
+                more = windows[w, 1] - windows[w, 0]
+                whole = with_room(whole, used, more)
+                numbers = with_room(numbers, used, more)
+            take_orders(prices, population, rules, purse, p, first, windows[w, 1], out[p, w],
+                        used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+            if keeps:
+                used += int(out[p, w, TRADES])
+        if keeps:
+            thread_of[p] = thread
+        p = take(shared, 0)
+    return whole[:used], numbers[:used]

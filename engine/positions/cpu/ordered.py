@@ -1,0 +1,237 @@
+"""Positions that orders open: their levels, several targets, the stop that moves, and R."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.positions.cpu.block_minmax import LOW, Extremes
+from engine.positions.cpu.both_sides import first_stop, latest_close
+from engine.positions.cpu.orders import (
+    AFTER,
+    FIRST_LEG,
+    LEG_BARS,
+    LEG_PRICES,
+    REST,
+    STANDING,
+    STOP_PART,
+    TRAIL_PART,
+    WITHIN,
+    OrderedPopulation,
+    Rules,
+    fill_price,
+    on_tick,
+    read_part,
+)
+from engine.positions.exit_spec import (
+    FROM_ENTRY,
+    LEVEL,
+    NONE,
+    R_MULTIPLE,
+    SHARE,
+)
+from engine.runtime.compiling.loops import compiled_uncounted
+from engine.runtime.cpu.bitset import NEVER
+from engine.runtime.cpu.simd8 import load_value
+from engine.runtime.cpu.types import Floats, Ints
+
+ORDERS, EXPIRED, PARTIALS = (
+    ACCUMULATOR_INDEX["orders"],
+    ACCUMULATOR_INDEX["expired"],
+    ACCUMULATOR_INDEX["partials"],
+)
+
+STILL_OPEN = -1
+"""In place of a reason: no rule of this bar applies."""
+
+NOT_REACHED = -1
+"""In place of the bar of a target."""
+
+
+class Held(NamedTuple):
+    """An open position, numbers alone."""
+
+    side: int  # 0 for a long, 1 for a short; -1 for none
+    signal_bar: int
+    entry_bar: int
+    is_inside: bool  # whether it was entered within its first bar, not at the open
+    entry: float
+    first_stop: float
+    risk: float
+    reach: float  # distance at which the stop follows; for a share that of the best price
+    clock_bar: int  # bar at whose open the clock ends it, or `NEVER`
+    close_bar: int  # bar at whose close it ends at the latest
+    close_reason: int  # why
+
+
+class Way(NamedTuple):
+    """How a bar ends a position."""
+
+    reason: int  # or `STILL_OPEN`
+    price: float
+    is_at_open: bool
+
+
+@compiled_uncounted
+def open_held(
+    prices: Extremes,
+    asks: OrderedPopulation,
+    rules: Rules,
+    p: int,
+    side: int,
+    how: int,
+    j: int,
+    end: int,
+    marks: Ints,
+    figures: Floats,
+    levels: Floats,
+    stack: Floats,
+) -> tuple[Held, bool]:
+    """The position that an order opens which a bar touches, and whether it is worth it.
+
+    `levels` [8] receives its targets.
+    """
+    t, row = marks[STANDING + side], 2 * p + side
+    entry = fill_price(prices, asks, rules, p, side, how, j, figures)
+    extreme = load_value(prices.bars, LOW + side, t)
+    read = read_part(asks, p, STOP_PART, side, t, stack)
+    number = load_value(asks.numbers, row, STOP_PART)
+    stop = first_stop(asks.forms[STOP_PART, side], number, side, extreme, entry, read)
+    stop = on_tick(rules, stop, side == 1)
+    risk = entry - stop if side == 0 else stop - entry
+    is_worth = entry > 0.0 and risk > entry * rules.min_risk
+    for leg in range(rules.targets[side]):
+        form, number = asks.forms[FIRST_LEG + leg, side], asks.numbers[row, FIRST_LEG + leg]
+        read = read_part(asks, p, FIRST_LEG + leg, side, t, stack)
+        target = find_target(form, number, side, entry, risk, read)
+        target = on_tick(rules, target, side == 0)
+        levels[leg] = target
+        is_beyond = target > entry if side == 0 else target < entry
+        is_worth &= is_beyond or form in (R_MULTIPLE, SHARE)
+    reach, trail = 0.0, asks.forms[TRAIL_PART, side]
+    if trail == FROM_ENTRY:
+        reach = read_part(asks, p, TRAIL_PART, side, t, stack)
+        is_worth &= reach > 0.0
+    elif trail == SHARE:
+        reach = load_value(asks.numbers, row, TRAIL_PART)
+    session = asks.session_of[p]
+    place = load_value(asks.sessions, session, j) if session >= 0 else NEVER
+    close_bar, close_reason = latest_close(place, asks.max_hold[p], j, end)
+    clock_bar = place >> 1 if place % 2 == 1 else NEVER
+    return Held(
+        side, t, j, how == WITHIN, entry, stop, risk, reach, clock_bar, close_bar, close_reason
+    ), is_worth
+
+
+@compiled_uncounted
+def find_target(
+    form: int, number: float, side: int, entry: float, risk: float, read: float
+) -> float:
+    """One of the targets of a trade; `read` is the value of its row at the signal bar."""
+    away = read
+    if form == R_MULTIPLE:
+        away = number * risk
+    elif form == SHARE:
+        away = entry * number
+    target = entry + away if side == 0 else entry - away
+    return read if form == LEVEL else target
+
+
+@compiled_uncounted
+def reach_targets(
+    rules: Rules, side: int, j: int, reach: float, beyond: float, marks: Ints, figures: Floats
+) -> float:
+    """Note targets that a bar reaches, none behind a price; the farthest of them, or NaN."""
+    farthest = np.nan
+    for leg in range(rules.targets[side]):
+        target = figures[LEG_PRICES + leg]
+        if side == 0:
+            is_reached = reach >= target and target <= beyond
+            is_farther = not farthest >= target
+        else:
+            is_reached = reach <= target and target >= beyond
+            is_farther = not farthest <= target
+        if marks[LEG_BARS + leg] == NOT_REACHED and is_reached:
+            marks[LEG_BARS + leg] = j
+            farthest = target if is_farther else farthest
+    return farthest
+
+
+@compiled_uncounted
+def is_all_out(asks: OrderedPopulation, rules: Rules, p: int, side: int, marks: Ints) -> bool:
+    """Whether targets have taken all of a position."""
+    left = rules.targets[side]
+    if left == 0 or load_value(asks.further, 2 * p + side, REST) > 0.0:
+        return False
+    for leg in range(rules.targets[side]):
+        left -= int(marks[LEG_BARS + leg] != NOT_REACHED)
+    return bool(left == 0)
+
+
+@compiled_uncounted
+def follow_prices(
+    asks: OrderedPopulation, rules: Rules, p: int, at: Held, stop: float, best: float
+) -> float:
+    """The stop from the next bar on, given the best price so far; it is never loosened."""
+    form, is_short = asks.forms[TRAIL_PART, at.side], at.side == 1
+    gone = at.entry - best if is_short else best - at.entry
+    if form != NONE and gone >= load_value(asks.further, 2 * p + at.side, AFTER) * at.risk:
+        behind = best * at.reach if form == SHARE else at.reach
+        moved = on_tick(rules, best + behind if is_short else best - behind, is_short)
+        stop = tighter(at.side, stop, moved)
+    if gone >= asks.break_even[p] * at.risk:
+        stop = tighter(at.side, stop, on_tick(rules, at.entry, is_short))
+    return stop
+
+
+@compiled_uncounted
+def tighter(side: int, stop: float, candidate: float) -> float:
+    """The one of two stops that risks less."""
+    is_tighter = candidate > stop if side == 0 else candidate < stop
+    return candidate if is_tighter else stop
+
+
+@compiled_uncounted
+def compute_net(
+    asks: OrderedPopulation, rules: Rules, p: int, at: Held, x: int, price: float
+) -> float:
+    """What one unit gains that leaves in bar x."""
+    gross = price - at.entry if at.side == 0 else -(price - at.entry)
+    net = gross - rules.per_side * (at.entry + price)
+    if rules.unit_fee > 0.0:
+        net = net - (rules.unit_fee + rules.unit_fee)
+    funding, borrow = asks.funding_of[p], asks.borrow_of[2 * p + at.side]
+    if funding >= 0:
+        paid = asks.paid[funding, x] - asks.paid[funding, at.entry_bar]
+        net = net - paid if at.side == 0 else net + paid
+    if borrow >= 0:
+        net = net - (asks.paid[borrow, x] - asks.paid[borrow, at.entry_bar])
+    return net
+
+
+@compiled_uncounted
+def compute_r(
+    asks: OrderedPopulation,
+    rules: Rules,
+    p: int,
+    at: Held,
+    x: int,
+    price: float,
+    marks: Ints,
+    figures: Floats,
+) -> float:
+    """R of a trade, net: of each target that was reached and of what was left."""
+    row, count = 2 * p + at.side, rules.targets[at.side]
+    rest, left = load_value(asks.further, row, REST), compute_net(asks, rules, p, at, x, price)
+    if count == 0 or (count == 1 and rest == 0.0):
+        return left / at.risk
+    r = 0.0
+    for leg in range(count):
+        net = left
+        if marks[LEG_BARS + leg] != NOT_REACHED:
+            bar, target = marks[LEG_BARS + leg], figures[LEG_PRICES + leg]
+            net = compute_net(asks, rules, p, at, bar, target)
+        r = r + asks.shares[row, leg] * (net / at.risk)
+    if rest > 0.0:
+        r = r + rest * (left / at.risk)
+    return r
