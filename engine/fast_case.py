@@ -16,8 +16,9 @@ from strategy.conditions import Compare, Condition, split_conjunction
 from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
 from strategy.genes import GenomeLayout
-from strategy.model import PARTS, Strategy
+from strategy.model import Strategy
 from strategy.nodes import Node
+from strategy.parts import PARTS
 from strategy.pretty_print import format_tree
 
 Kind = TypeVar("Kind", bound=Node)

@@ -38,13 +38,12 @@ from engine.positions.exit_spec import (
     build_tables,
 )
 from engine.positions.reference import (
-    begin_trades,
-    build_ledger,
     find_signal_range,
     list_signals,
     take_signals,
 )
 from engine.positions.reference_orders import Span, add_payments, begin_book
+from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import Prices, build_world
 from engine.runtime.lru_cache import ArrayCache
 from strategy.clock import local_time

@@ -8,7 +8,7 @@ from typing import ClassVar
 from strategy.conditions import Condition
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import GeneError, StrategyError, unknown
-from strategy.exits import STOPS, TARGETS, SessionExit, Trail, check_form, positive_genes
+from strategy.exits import SessionExit, positive_genes
 from strategy.expressions import (
     Call,
     Column,
@@ -21,43 +21,13 @@ from strategy.expressions import (
 from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicator_registry import KINDS
 from strategy.indicators import Parameter
-from strategy.money import AccountOf, Funding, Market, check_money, counts_ticks
+from strategy.money import AccountOf, Funding, Market
 from strategy.nodes import Node, check_extent, walk
-from strategy.orders import AfterLeg, check_entry, check_ladder, rests
+from strategy.orders import AfterLeg
+from strategy.parts import LATER_PARTS, PARTS, check_parts
 from strategy.rows import count_reach, count_warm_up
 from strategy.serialize import describe_gene, encode_node, hash_description
 from strategy.source_location import StrategySource
-
-PARTS = (
-    "long",
-    "short",
-    "exit_long",
-    "exit_short",
-    "entry",
-    "cancel",
-    "stop",
-    "target",
-    "targets",
-    "trail",
-    "break_even",
-    "after_leg",
-    "max_hold",
-    "session",
-    "delay",
-    "reverse",
-    "market",
-    "slippage",
-    "funding",
-    "borrow",
-    "account",
-)
-"""Parts of a strategy, in the order in which its genes are counted."""
-
-LATER_PARTS = (
-    "entry", "cancel", "targets", "after_leg", "reverse", "market", "slippage", "funding", "borrow",
-    "account",
-)  # fmt: skip
-"""Parts that a record names only where they are there, so that older digests stand."""
 
 _UNSET = GenomeLayout(())
 
@@ -141,7 +111,7 @@ class Strategy(Node):
     }
 
     def __post_init__(self) -> None:
-        self._check_parts()
+        check_parts(self)
         check_extent(self)
         values = self._gene_values()
         if self.layout is _UNSET:
@@ -313,39 +283,6 @@ class Strategy(Node):
             part = getattr(self, name)
             if isinstance(part, Node):
                 yield part
-
-    def _check_parts(self) -> None:
-        if self.long is None and self.short is None:
-            raise StrategyError("a strategy needs an entry: give it long=... or short=...")
-        for side in ("long", "short"):
-            asks = getattr(self, f"exit_{side}") is not None
-            if asks and getattr(self, side) is None:
-                raise StrategyError(f"exit_{side} ends what is never begun: give it {side}=... too")
-        if self.stop is None:
-            raise StrategyError(
-                "a strategy needs a stop, which gives R its unit: give it "
-                "stop=beyond_bar(...), from_entry(...), share(...) or level(...)"
-            )
-        check_form("stop", self.stop, STOPS)
-        if self.target is not None:
-            check_form("target", self.target, TARGETS)
-        if self.trail is not None:
-            check_form("trail", self.trail, (Trail,))
-        self._check_orders()
-
-    def _check_orders(self) -> None:
-        check_entry(self.entry)
-        if self.cancel is not None and not rests(self.entry):
-            raise StrategyError("cancel ends resting orders: give it entry=stop_at(...) too")
-        if self.target is not None and self.targets is not None:
-            raise StrategyError("target is one, targets are several: give it one of the two")
-        check_ladder(self.targets, self.after_leg)
-        if self.reverse and (self.long is None or self.short is None):
-            raise StrategyError("reverse=True needs both sides: give it long=... and short=...")
-        check_money(self.market, self.slippage, self.funding, self.borrow, self.account)
-        has_ticks = self.market is not None and self.market.tick is not None
-        if not has_ticks and counts_ticks(self.slippage, self.entry):
-            raise StrategyError("ticks are those of the symbol: give it market=market(tick='0.01')")
 
     def _gene_values(self) -> dict[str, GeneValue]:
         """The genes by name, in the order in which they first occur."""

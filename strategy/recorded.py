@@ -9,7 +9,8 @@ from strategy.errors import StrategyError
 from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
 from strategy.genes import Gene, GenomeLayout, LessThan
-from strategy.model import LATER_PARTS, PARTS, Strategy
+from strategy.model import Strategy
+from strategy.parts import LATER_PARTS, PARTS
 from strategy.pretty_print import format_tree
 from strategy.rules import STRATEGIES
 from strategy.serialize import decode_node

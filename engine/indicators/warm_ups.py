@@ -10,8 +10,9 @@ from engine.indicators.keys import Keys
 from strategy.conditions import Compare, OverBars
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Setting
 from strategy.genes import GenomeLayout
-from strategy.model import PARTS, Strategy
+from strategy.model import Strategy
 from strategy.nodes import Node
+from strategy.parts import PARTS
 from strategy.rows import count_warm_up
 
 

@@ -6,22 +6,15 @@ stand are met, a position is left, another is entered, and at the close stops mo
 orders. What a bar does to an order is in `reference_orders`, to a position in `reference_exits`.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from engine.accounts.ledger import Ledger
 from engine.positions.exit_spec import DAY_NS, MARKET, Limits, SidePlan
 from engine.positions.reference_exits import (
     NOBODY,
     NOT_REACHED,
-    REVERSE,
     SIGNAL,
     STILL_OPEN,
-    TARGET,
-    Exit,
     Position,
-    compute_net_r,
     fill_first,
     follow_prices,
     leave_bar,
@@ -42,43 +35,18 @@ from engine.positions.reference_orders import (
     free_sides,
     hold_sides,
     meet_orders,
-    slip_price,
 )
+from engine.positions.reference_trades import Trades, list_trade
 from engine.positions.reference_world import (
     ENTRIES,
     EXITS,
     HIGH,
     LOW,
-    Floats,
     Ints,
     World,
     count_targets,
     sign_of,
 )
-
-
-class Trades(NamedTuple):
-    """Trades in the order of time; there is room for more."""
-
-    listed: Ints  # [1] how many
-    whole: Ints  # [6, S] signal bar, entry bar, exit bar, reason, side and bars held
-    numbers: Floats  # [6, S] entry, stop, target, exit, r and last stop
-    leg_bars: Ints  # [S, L] bar in which each target was reached, or -1
-    leg_prices: Floats  # [S, L] its price, or NaN
-
-
-def build_ledger(trades: Trades, counts: Ints, scales: Floats | None = None) -> Ledger:
-    """The ledger of what `take_signals` found; `scales` [T] is what sizes are measured by."""
-    some = slice(int(trades.listed[0]))
-    signal_bar, entry_bar, exit_bar, reason, side, held = trades.whole[:, some].copy()
-    entry, stop, target, leave, r, last_stop = trades.numbers[:, some].copy()
-    rejected, orders, used = counts.tolist()
-    return Ledger(
-        signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        side.astype(np.int8), last_stop, held, trades.leg_bars[some], trades.leg_prices[some],
-        np.empty((len(r), 0)) if scales is None else scales[signal_bar][:, None],
-        rejected, orders, orders - used,
-    )  # fmt: skip
 
 
 def find_signal_range(start: int, end: int, warm_up: int, limits: Limits) -> slice:
@@ -129,16 +97,6 @@ def take_signals(world: World, span: Span, book: Book, trades: Trades) -> None:
             position = move_stop(world, book, position, j)
         count_placed(world, span, book, j)
         position, j = pass_quiet_bars(world, span, book, position, j + 1)
-
-
-def begin_trades(world: World, span: Span, legs: int = 0) -> Trades:
-    """Room for as many trades as there may be; `legs`: targets of a ladder."""
-    # Each trade has a signal of its own.
-    room = int(world.marks[ENTRIES : ENTRIES + 2, span.first : span.last].sum())
-    return Trades(
-        np.zeros(1, np.int64), np.empty((6, room), np.int64), np.empty((6, room)),
-        np.full((room, legs), NOT_REACHED), np.full((room, legs), np.nan),
-    )  # fmt: skip
 
 
 def pass_quiet_bars(
@@ -198,34 +156,3 @@ def is_clock_over(world: World, entry_bar: int, j: int) -> bool:
     today, entered = world.local_ns[j], world.local_ns[entry_bar]
     is_late = today % DAY_NS + world.bar_ns >= world.minute_ns
     return bool(today // DAY_NS != entered // DAY_NS or is_late)
-
-
-def list_trade(world: World, book: Book, trades: Trades, at: Position, leave: Exit, j: int) -> None:
-    """Note a trade that ends in a bar."""
-    place, side, k, price = at.place, sign_of(at.place), trades.listed[0], leave.price
-    # Targets, and entries of the other side, are prices of their own; all others may slip.
-    if leave.reason != TARGET and leave.reason != REVERSE:
-        price = slip_price(world, place, price, j, side < 0)
-    whole, numbers = trades.whole, trades.numbers
-    whole[0, k], whole[1, k], whole[2, k] = at.signal_bar, at.entry_bar, j
-    whole[3, k], whole[4, k] = leave.reason, int(side)
-    # The exit bar counts where the position lasts beyond its open, or its own part of it.
-    whole[5, k] = j - at.entry_bar + (0 if leave.is_at_open else 1)
-    numbers[0, k], numbers[1, k], numbers[3, k] = at.entry, at.first_stop, price
-    numbers[2, k] = find_farthest_target(world, book, place)
-    numbers[4, k], numbers[5, k] = compute_net_r(world, book, at, j, price), at.stop
-    if trades.leg_bars.shape[1] > 0:
-        for leg in range(count_targets(world, place)):
-            trades.leg_bars[k, leg] = book.orders[place, LEG_BARS + leg]
-            if book.orders[place, LEG_BARS + leg] != NOT_REACHED:
-                trades.leg_prices[k, leg] = book.levels[place, LEG_LEVELS + leg]
-    trades.listed[0] += 1
-
-
-def find_farthest_target(world: World, book: Book, place: int) -> float:
-    """The target that lies farthest; infinite where there is none."""
-    count, side = count_targets(world, place), sign_of(place)
-    farthest = -np.inf if count > 0 else np.inf
-    for leg in range(count):
-        farthest = max(farthest, side * book.levels[place, LEG_LEVELS + leg])
-    return side * farthest

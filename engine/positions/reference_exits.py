@@ -36,19 +36,15 @@ from engine.positions.reference_orders import (
 )
 from engine.positions.reference_world import (
     AFTER,
-    BORROW_PART,
     CLOSE,
     EXITS,
     FIRST_LEG,
     FORM,
-    FUNDING_PART,
     HIGH,
     LOW,
-    NOWHERE,
     NUMBER,
     OPEN,
     ORDER_PART,
-    PLACE,
     REST,
     STOP_PART,
     TRAIL_PART,
@@ -56,9 +52,6 @@ from engine.positions.reference_world import (
     count_targets,
     read_row,
     sign_of,
-)
-from engine.positions.reference_world import (
-    SHARE as SHARES,
 )
 
 STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE = range(len(REASONS))
@@ -363,39 +356,3 @@ def with_stop(at: Position, stop: float, best: float) -> Position:
 def tighter(side: float, stop: float, candidate: float) -> float:
     """The one of two stops that risks less."""
     return candidate if side * candidate > side * stop else stop
-
-
-def compute_net_r(world: World, book: Book, at: Position, bar: int, leave: float) -> float:
-    """R of a trade, net: of each target that was reached and of what was left."""
-    place, rest = at.place, world.parts[at.place, NUMBER, REST]
-    count = count_targets(world, place)
-    # One target that takes all is the exit.
-    if count == 0 or (count == 1 and rest == 0.0):
-        return compute_net(world, at, bar, leave) / at.risk
-    r = 0.0
-    for leg in range(count):
-        x, price = bar, leave
-        if book.orders[place, LEG_BARS + leg] != NOT_REACHED:
-            x, price = int(book.orders[place, LEG_BARS + leg]), book.levels[place, LEG_LEVELS + leg]
-        r = r + world.parts[place, SHARES, FIRST_LEG + leg] * (
-            compute_net(world, at, x, price) / at.risk
-        )
-    if rest > 0.0:
-        r = r + rest * (compute_net(world, at, bar, leave) / at.risk)
-    return r
-
-
-def compute_net(world: World, at: Position, x: int, leave: float) -> float:
-    """What one unit gains that leaves in bar x: both sides pay on traded notional."""
-    place, limits, e = at.place, world.limits, at.entry_bar
-    gross = sign_of(place) * (leave - at.entry)
-    net = gross - limits.per_side * (at.entry + leave)
-    if limits.unit_fee > 0.0:
-        net = net - (limits.unit_fee + limits.unit_fee)
-    if world.parts[place, PLACE, FUNDING_PART] != NOWHERE:
-        paid = read_row(world, place, FUNDING_PART, x) - read_row(world, place, FUNDING_PART, e)
-        net = net - sign_of(place) * paid
-    if world.parts[place, PLACE, BORROW_PART] != NOWHERE:
-        paid = read_row(world, place, BORROW_PART, x) - read_row(world, place, BORROW_PART, e)
-        net = net - paid
-    return net

@@ -21,8 +21,9 @@ from optimizer.shown import format_count, number
 from optimizer.store.result import refuse_red
 from strategy.conditions import Condition, split_conjunction
 from strategy.expressions import GeneValue
-from strategy.model import PARTS, Strategy
+from strategy.model import Strategy
 from strategy.nodes import walk
+from strategy.parts import PARTS
 from strategy.pretty_print import format_tree
 from strategy.rows import count_warm_up, first_value
 

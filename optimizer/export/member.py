@@ -8,6 +8,7 @@ from engine.accounts.costs import Costs
 from optimizer.errors import ConfigError
 from strategy.expressions import Setting
 from strategy.model import Strategy
+from strategy.parts import LATER_PARTS
 from strategy.rows import resolve_value
 
 
@@ -16,7 +17,8 @@ class ExportedMember:
     """A member of a front, for one series.
 
     Raises:
-        ConfigError: When it has an indicator of a person's own, whose code no other program has.
+        ConfigError: When it has an indicator of a person's own, whose code no other program has, or
+            a part that no exported program knows.
     """
 
     title: str  # run and member, for people
@@ -29,6 +31,13 @@ class ExportedMember:
         if self.strategy.own:
             raise ConfigError(
                 f"own indicator '{min(self.strategy.own)}': its code is yours and is not exported"
+            )
+        parts = [name for name in LATER_PARTS if getattr(self.strategy, name) is not None]
+        charges = [name for name in ("fee_unit", "fee_min") if getattr(self.costs, name) > 0.0]
+        if unknown := [*parts, *charges]:
+            raise ConfigError(
+                f"{', '.join(unknown)}: no exported program knows of it, and its trades would be "
+                "others; it is not exported"
             )
 
     def value(self, setting: Setting | None, otherwise: float) -> float:

@@ -26,12 +26,11 @@ from engine.positions.exit_spec import (
     build_tables,
 )
 from engine.positions.reference import (
-    begin_trades,
-    build_ledger,
     find_signal_range,
     take_signals,
 )
 from engine.positions.reference_orders import Span, begin_book
+from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import Prices, build_world
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.runtime.cpu.threads import Threads

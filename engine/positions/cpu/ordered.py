@@ -44,6 +44,9 @@ ORDERS, EXPIRED, PARTIALS = (
 STILL_OPEN = -1
 """In place of a reason: no rule of this bar applies."""
 
+NOBODY = -1
+"""In place of a position's side."""
+
 NOT_REACHED = -1
 """In place of the bar of a target."""
 

@@ -1,0 +1,164 @@
+"""Bars of interest: the next one at which orders or a position may change."""
+
+import numpy as np
+
+from engine.positions.cpu.block_minmax import HIGH, LOW, Extremes, Levels, first_touch
+from engine.positions.cpu.ordered import (
+    NOBODY,
+    NOT_REACHED,
+    Held,
+    follow_prices,
+)
+from engine.positions.cpu.orders import (
+    AFTER,
+    LAST,
+    LEG_BARS,
+    LEG_PRICES,
+    LEVELS,
+    NO_ORDER,
+    ORDER_PART,
+    SINCE,
+    STANDING,
+    OrderedPopulation,
+    Rules,
+    is_met_from_below,
+    next_signal,
+)
+from engine.positions.exit_spec import MARKET
+from engine.runtime.compiling.loops import compiled_uncounted
+from engine.runtime.cpu.bitset import next_set
+from engine.runtime.cpu.simd8 import load_value
+from engine.runtime.cpu.types import Floats, Ints
+
+
+@compiled_uncounted
+def find_next_change(
+    asks: OrderedPopulation,
+    rules: Rules,
+    p: int,
+    at: Held,
+    j: int,
+    first: int,
+    last: int,
+    end: int,
+    marks: Ints,
+) -> int:
+    """The first bar behind j that changes something without a touch; `end` where there is none.
+
+    An order begins to stand or is placed there, or it ends a position.
+    """
+    delay, bar = asks.delay[p], end
+    for side in range(2):
+        if at.side == NOBODY or (rules.reverses and side != at.side):
+            t = next_signal(asks, p, side, max(j - delay, first, marks[SINCE + side]), last)
+            if t < last:
+                bar = min(bar, t + 1 + delay)
+            if delay > 0 and t <= j and asks.forms[ORDER_PART, side] != MARKET:
+                t = next_signal(asks, p, side, max(j + 1, first, marks[SINCE + side]), last)
+            if delay > 0 and j < t < last:
+                bar = min(bar, t)
+    if at.side != NOBODY:
+        bar = min(bar, at.close_bar, at.clock_bar)
+        asked = asks.exits[p, at.side]
+        if asked >= 0:
+            bar = min(bar, next_set(asks.words, asked, j, bar) + 1)
+    return bar
+
+
+@compiled_uncounted
+def next_bar(
+    prices: Extremes,
+    asks: OrderedPopulation,
+    rules: Rules,
+    p: int,
+    at: Held,
+    stop: float,
+    j: int,
+    first: int,
+    last: int,
+    end: int,
+    marks: Ints,
+    figures: Floats,
+) -> int:
+    """The next bar of interest behind bar j, while no stop follows prices."""
+    bar = find_next_change(asks, rules, p, at, j, first, last, end, marks)
+    lower, upper, gain, until = -np.inf, np.inf, np.nan, bar
+    is_watched = at.side != NOBODY
+    for side in range(2):
+        if marks[STANDING + side] != NO_ORDER and marks[LAST + side] > j:
+            level = figures[LEVELS + side]
+            if asks.forms[ORDER_PART, side] == MARKET:
+                until = min(until, marks[LAST + side])
+            elif 0.0 < level < np.inf and is_met_from_below(asks, side):
+                upper, is_watched = min(upper, level), True
+            elif 0.0 < level < np.inf:
+                lower, is_watched = max(lower, level), True
+    entry = 0.0
+    if at.side != NOBODY:
+        entry, gain = at.entry, asks.break_even[p] * at.risk
+        # Once the stop stands at the entry, no gain moves it any more.
+        if not (stop < entry if at.side == 0 else stop > entry):
+            gain = np.nan
+        if at.side == 0:
+            lower = max(lower, stop)
+        else:
+            upper = min(upper, stop)
+        for leg in range(rules.targets[at.side]):
+            if marks[LEG_BARS + leg] == NOT_REACHED and at.side == 0:
+                upper = min(upper, figures[LEG_PRICES + leg])
+            elif marks[LEG_BARS + leg] == NOT_REACHED:
+                lower = max(lower, figures[LEG_PRICES + leg])
+    until = min(until, end)
+    if is_watched and j + 1 < until:
+        levels = Levels(lower, upper, max(at.side, 0), entry, gain)
+        until = min(until, first_touch(prices, levels, j + 1, until - 1))
+    return until
+
+
+@compiled_uncounted
+def follow_bars(
+    prices: Extremes,
+    asks: OrderedPopulation,
+    rules: Rules,
+    p: int,
+    at: Held,
+    stop: float,
+    best: float,
+    j: int,
+    first: int,
+    last: int,
+    end: int,
+    marks: Ints,
+    figures: Floats,
+) -> tuple[int, float, float]:
+    """The next bar of interest while a stop follows prices, that stop, and the best price."""
+    bar = find_next_change(asks, rules, p, at, j, first, last, end, marks)
+    other, row = 1 - at.side, 2 * p + at.side
+    level = np.nan
+    if marks[STANDING + other] != NO_ORDER and marks[LAST + other] > j:
+        level = figures[LEVELS + other]
+        if asks.forms[ORDER_PART, other] == MARKET:
+            bar, level = min(bar, marks[LAST + other]), np.nan
+    is_below = is_met_from_below(asks, other)
+    nearest = np.inf if at.side == 0 else -np.inf
+    for leg in range(rules.targets[at.side]):
+        if marks[LEG_BARS + leg] == NOT_REACHED:
+            price = figures[LEG_PRICES + leg]
+            nearest = min(nearest, price) if at.side == 0 else max(nearest, price)
+    k, gain = j + 1, load_value(asks.further, row, AFTER) * at.risk
+    even = asks.break_even[p] * at.risk
+    is_touched = False
+    while k < bar and not is_touched:
+        high, low = load_value(prices.bars, HIGH, k), load_value(prices.bars, LOW, k)
+        if at.side == 0:
+            is_touched = low <= stop or high >= nearest
+        else:
+            is_touched = high >= stop or low <= nearest
+        is_touched |= high >= level if is_below else low <= level
+        if not is_touched:
+            best = max(best, high) if at.side == 0 else min(best, low)
+            gone = best - at.entry if at.side == 0 else at.entry - best
+            if gone >= gain or gone >= even:
+                stop = follow_prices(asks, rules, p, at, stop, best)
+            k += 1
+    return k, stop, best

@@ -1,0 +1,165 @@
+"""What a bar does to a position that an order opened, and what comes of its trade."""
+
+import numpy as np
+
+from engine.accounts.cpu.folding import BARS_IN_MARKET, EQUITY, SUM_R_SHORT
+from engine.accounts.cpu.money import (
+    Purse,
+    add_least_fees,
+    find_units,
+    fold_money,
+)
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.accounts.stake import SHARE_OF_R
+from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN, Extremes
+from engine.positions.cpu.both_sides import EXITS, SHORTS, WINS_SHORT
+from engine.positions.cpu.exits import REVERSE, SESSION, SIGNAL, STOP, STOP_GAP, TARGET
+from engine.positions.cpu.ordered import (
+    NOT_REACHED,
+    STILL_OPEN,
+    Held,
+    Way,
+    compute_r,
+    is_all_out,
+    reach_targets,
+)
+from engine.positions.cpu.orders import (
+    LEG_BARS,
+    LEG_PRICES,
+    REST,
+    SIZE_PART,
+    OrderedPopulation,
+    Rules,
+    read_part,
+    slip_price,
+)
+from engine.runtime.compiling.loops import compiled_uncounted
+from engine.runtime.cpu.bitset import is_set
+from engine.runtime.cpu.simd8 import load_value
+from engine.runtime.cpu.types import Floats, Ints
+
+PARTIALS = ACCUMULATOR_INDEX["partials"]
+
+
+@compiled_uncounted
+def leave_at_open(prices: Extremes, asks: OrderedPopulation, p: int, at: Held, j: int) -> Way:
+    """What ends a position at a bar's open, whatever its price: rules 1 and 2."""
+    opened, reason = load_value(prices.bars, OPEN, j), STILL_OPEN
+    asked = asks.exits[p, at.side]
+    if asked >= 0 and is_set(asks.words, asked, j - 1):
+        reason = SIGNAL
+    elif j == at.clock_bar:
+        reason = SESSION
+    return Way(reason, opened, True)
+
+
+@compiled_uncounted
+def is_gap(prices: Extremes, at: Held, stop: float, j: int) -> bool:
+    """Whether a bar opens at the stop or beyond it."""
+    opened = load_value(prices.bars, OPEN, j)
+    is_beyond: bool = opened <= stop if at.side == 0 else opened >= stop
+    return is_beyond
+
+
+@compiled_uncounted
+def is_stopped(prices: Extremes, at: Held, stop: float, j: int) -> bool:
+    """Whether a bar reaches the stop."""
+    worst = load_value(prices.bars, LOW + at.side, j)
+    is_reached: bool = worst <= stop if at.side == 0 else worst >= stop
+    return is_reached
+
+
+@compiled_uncounted
+def leave_at_stop(prices: Extremes, at: Held, stop: float, j: int) -> Way:
+    """What the stop does to a position: rules 3 and 4."""
+    if is_gap(prices, at, stop, j):
+        return Way(STOP_GAP, load_value(prices.bars, OPEN, j), True)
+    if is_stopped(prices, at, stop, j):
+        return Way(STOP, stop, False)
+    return Way(STILL_OPEN, 0.0, False)
+
+
+@compiled_uncounted
+def leave_later(
+    prices: Extremes,
+    asks: OrderedPopulation,
+    rules: Rules,
+    p: int,
+    at: Held,
+    j: int,
+    reach: float,
+    marks: Ints,
+    figures: Floats,
+) -> Way:
+    """What targets and the close do to a position in a bar whose prices went so far."""
+    beyond = np.inf if at.side == 0 else -np.inf
+    target = reach_targets(rules, at.side, j, reach, beyond, marks, figures)
+    way = Way(STILL_OPEN, 0.0, False)
+    if is_all_out(asks, rules, p, at.side, marks):
+        way = Way(TARGET, target, False)
+    elif j == at.close_bar:
+        way = Way(at.close_reason, load_value(prices.bars, CLOSE, j), False)
+    return way
+
+
+@compiled_uncounted
+def list_trade(
+    asks: OrderedPopulation,
+    rules: Rules,
+    purse: Purse,
+    p: int,
+    at: Held,
+    way: Way,
+    stop: float,
+    j: int,
+    out: Floats,
+    k: int,
+    whole: Ints,
+    numbers: Floats,
+    stack: Floats,
+    marks: Ints,
+    figures: Floats,
+) -> None:
+    """Fold a trade that ends in a bar, and write it down where that is wanted."""
+    side, row, count, price = at.side, 2 * p + at.side, rules.targets[at.side], way.price
+    # Targets, and entries of the other side, are prices of their own; all others may slip.
+    if way.reason not in (TARGET, REVERSE):
+        price = slip_price(asks, rules, p, side, price, j, side == 1)
+    r = compute_r(asks, rules, p, at, j, price, marks, figures)
+    scale, units, least_fees = np.nan, 0.0, 0.0
+    if purse.form != SHARE_OF_R:
+        scale = read_part(asks, p, SIZE_PART, side, at.signal_bar, stack)
+        number, leverage = load_value(asks.stakes, p, 0), load_value(asks.stakes, p, 1)
+        units = find_units(purse, number, leverage, out[EQUITY], at.entry, at.risk, scale)
+        if purse.fee_min > 0.0 and units > 0.0:
+            money, rest = units * purse.worth, load_value(asks.further, row, REST)
+            least_fees = add_least_fees(
+                purse, money, units, at.entry, price, asks.shares, row, rest, count, marks,
+                LEG_BARS, figures, LEG_PRICES,
+            )  # fmt: skip
+    fold_money(purse, out, r, at.risk, units, least_fees)
+    out[SHORTS] += side
+    out[WINS_SHORT] += side * (r > 0.0)
+    if side:
+        out[SUM_R_SHORT] += r
+    held = j - at.entry_bar + (0 if way.is_at_open else 1)
+    out[BARS_IN_MARKET] += held
+    out[EXITS[way.reason]] += 1.0
+    legs, ended, farthest = whole.shape[1] - 6, False, -np.inf if count else np.inf
+    for leg in range(count):
+        target = figures[LEG_PRICES + leg] if side == 0 else -figures[LEG_PRICES + leg]
+        farthest = max(farthest, target)
+        if legs > 0 and marks[LEG_BARS + leg] != NOT_REACHED:
+            out[PARTIALS] += 1.0
+            ended |= way.reason == TARGET and marks[LEG_BARS + leg] == j
+    out[PARTIALS] -= int(ended)
+    if whole.shape[0] > 0:
+        whole[k, 0], whole[k, 1], whole[k, 2] = at.signal_bar, at.entry_bar, j
+        whole[k, 3], whole[k, 4], whole[k, 5] = way.reason, 1 - 2 * side, held
+        numbers[k, 0], numbers[k, 1] = at.entry, at.first_stop
+        numbers[k, 2] = farthest if side == 0 else -farthest
+        numbers[k, 3], numbers[k, 4], numbers[k, 5], numbers[k, 6] = price, r, stop, scale
+        for leg in range(legs):
+            is_reached = leg < count and marks[LEG_BARS + leg] != NOT_REACHED
+            whole[k, 6 + leg] = marks[LEG_BARS + leg] if is_reached else NOT_REACHED
+            numbers[k, 7 + leg] = figures[LEG_PRICES + leg] if is_reached else np.nan
