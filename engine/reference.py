@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import Ledger
+from engine.accounts.ledger import Ledger, Trade
 from engine.accounts.reference import compute_accumulators, fold_results, merge_ledgers
 from engine.positions import exit_spec
 from engine.positions.exit_spec import (
@@ -29,6 +29,7 @@ from engine.positions.exit_spec import (
 from engine.positions.reference import (
     Prices,
     build_ledger,
+    find_free_bars,
     find_signal_range,
     list_signals,
     take_signals,
@@ -132,6 +133,30 @@ class Reference:
     def replay(self, genome: Floats, windows: Iterable[int]) -> list[tuple[Ledger, Floats]]:
         """An individual's [G] ledger and accumulators [A] in each window, by number."""
         return [(ledger, self.fold(ledger)) for ledger in self._backtests(genome, windows)]
+
+    def continue_trades(
+        self, genome: Floats, window: Window, stop: int, before: Trade | None = None
+    ) -> Ledger:
+        """Trades of an individual [G] in any window, where others may have traded before it.
+
+        Args:
+            genome: Of the individual.
+            window: Its trades end with it.
+            stop: Bar from which on no signal counts.
+            before: The trade before, of whomever; None where the account is flat.
+        """
+        genes = self.spec.layout.decode(genome)
+        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
+        sides, prices = self._sides(genes, window.series), self._prices[window.series]
+        bars = find_signal_range(window.start, window.end, warm_up, limits)
+        start, free = bars.start, (0, 0)
+        if before is not None:
+            free = find_free_bars(before.exit_bar, before.reason, before.side)
+            start = max(start, min(free))
+        bars = slice(start, max(start, min(bars.stop, stop)))
+        clock = self._clock(genes, window.series)
+        arguments = prices, clock, *sides, limits, list_signals(*sides, bars), window.end, free
+        return build_ledger(self._run(take_signals, *arguments))
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
         """Bars at which one side of an individual [G] asks for an entry, and not both.

@@ -112,6 +112,7 @@ def take_signals(
     limits: Limits,
     signals: Ints,
     end: int,
+    free: tuple[int, int] = (0, 0),
 ) -> Taken:
     """Take signals of both sides, one position at a time.
 
@@ -123,9 +124,11 @@ def take_signals(
         limits: The same for both.
         signals: [S], of `list_signals`.
         end: One past the last bar of the window.
+        free: First bars at which signals of longs and of shorts count, of `find_free_bars`.
     """
     whole, numbers = np.empty((6, len(signals)), np.int64), np.empty((6, len(signals)))
-    trades = rejected = longs_from = shorts_from = 0
+    trades = rejected = 0
+    longs_from, shorts_from = free
     for bar in signals:
         t = int(bar)
         side = 1 if longs.signals[t] else -1
@@ -150,14 +153,20 @@ def take_signals(
         numbers[4, trades] = compute_net_r(plan, limits, bracket, outcome.price)
         numbers[5, trades] = outcome.last_stop
         trades += 1
-        # A signal on the exit bar is known at its close and counts.
-        longs_from = shorts_from = outcome.bar
-        # Flat at that bar's open already, as was known a bar before: the other side may reverse.
-        if outcome.reason == SIGNAL and side > 0:
-            shorts_from -= 1
-        elif outcome.reason == SIGNAL:
-            longs_from -= 1
+        longs_from, shorts_from = find_free_bars(outcome.bar, outcome.reason, side)
     return whole, numbers, trades, rejected
+
+
+def find_free_bars(exit_bar: int, reason: int, side: int) -> tuple[int, int]:
+    """First bars at which signals of longs and of shorts count again after a trade."""
+    # A signal on the exit bar is known at its close and counts.
+    longs_from = shorts_from = exit_bar
+    # Flat at that bar's open already, as was known a bar before: the other side may reverse.
+    if reason == SIGNAL and side > 0:
+        shorts_from -= 1
+    elif reason == SIGNAL:
+        longs_from -= 1
+    return longs_from, shorts_from
 
 
 def open_bracket(prices: Prices, plan: SidePlan, limits: Limits, t: int) -> Bracket:
