@@ -10,14 +10,14 @@ makes a strategy of conditions, a stop and what else it may have.
 (('span',), 49)
 """
 
-from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
+from collections.abc import Sequence
 from typing import Any
 
 from data.errors import TimeframeError
 from data.timeframe import SECOND_NS, parse_timeframe
-from strategy import conditions
+from strategy import composed_words, conditions
 from strategy.clock import Offset
+from strategy.composed_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
 from strategy.defining import indicator
 from strategy.errors import StrategyError
@@ -31,7 +31,7 @@ from strategy.exits import (
     Share,
     Trail,
 )
-from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher
+from strategy.expressions import Clock, Column, GeneValue, Higher
 from strategy.genes import Gene
 from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.language import (
@@ -41,67 +41,14 @@ from strategy.language import (
     as_condition,
     as_expression,
     as_setting,
-    check_arguments,
     check_name,
     check_pairs,
     word,
 )
 from strategy.model import Strategy
 from strategy.nodes import Node
-from strategy.source_location import here, locate_errors
-
-
-def _indicator_word(name: str) -> Callable[..., Term]:
-    """The word that calls an indicator: a source where it takes one, then its parameters."""
-    kind = KINDS[name]
-    taken: dict[str, object] = dict.fromkeys(() if kind.columns else ("x",), Parameter.empty)
-    defaults = kind.defaults or (Parameter.empty,) * len(kind.parameters)
-    taken |= {
-        parameter.name: default
-        for parameter, default in zip(kind.parameters, defaults, strict=True)
-    }
-    signature = Signature(
-        [
-            Parameter(keyword, Parameter.POSITIONAL_OR_KEYWORD, default=default)
-            for keyword, default in taken.items()
-        ]
-    )
-
-    @locate_errors
-    def call(*args: Operand, **kwargs: Operand) -> Term:
-        arguments = check_arguments(name, signature, args, kwargs)
-        arguments.apply_defaults()
-        values = list(arguments.arguments.values())
-        source = None if kind.columns else as_expression(values.pop(0))
-        return Term(Call(name, source, tuple(as_setting(value) for value in values)))
-
-    call.__name__ = call.__qualname__ = name
-    # Its first line; the rest speaks of arrays.
-    call.__doc__ = kind.summary or str(kind.loop.__doc__).splitlines()[0]
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    return call
-
-
-open, high, low, close, volume = (Term(Column(name)) for name in COLUMNS[:5])
-true_range, close_location, hl2, hlc3, ohlc4 = (Term(Column(name)) for name in COLUMNS[5:])
-
-ema, rma, sma, wma = (_indicator_word(name) for name in ("ema", "rma", "sma", "wma"))
-ema_mean, dema, hma, lsma, kama = (
-    _indicator_word(name) for name in ("ema_mean", "dema", "hma", "lsma", "kama")
-)
-adaptive_trend, adaptive_trend_script = (
-    _indicator_word(name) for name in ("adaptive_trend", "adaptive_trend_script")
-)
-std, zscore, rsi, roc, lag = (
-    _indicator_word(name) for name in ("std", "zscore", "rsi", "roc", "lag")
-)
-highest, lowest, stoch, atr = (
-    _indicator_word(name) for name in ("highest", "lowest", "stoch", "atr")
-)
-plus_di, minus_di, adx, obv = (
-    _indicator_word(name) for name in ("plus_di", "minus_di", "adx", "obv")
-)
-swing_high, swing_low = (_indicator_word(name) for name in ("swing_high", "swing_low"))
+from strategy.row_words import *  # noqa: F403
+from strategy.source_location import here
 
 
 @word
@@ -142,18 +89,6 @@ def whole(
 ) -> Term:
     """Another whole number that a search may change."""
     return _gene(name, "int", default, low, high, unit)
-
-
-@word
-def minimum(x: Operand, y: Operand) -> Term:
-    """The smaller of two numbers at each bar."""
-    return Term(Arithmetic("minimum", as_expression(x), as_expression(y)))
-
-
-@word
-def maximum(x: Operand, y: Operand) -> Term:
-    """The larger of two numbers at each bar."""
-    return Term(Arithmetic("maximum", as_expression(x), as_expression(y)))
 
 
 @word
@@ -366,6 +301,7 @@ def _gene(
 __all__ = [
     *COLUMNS,
     *KINDS,
+    *composed_words.__all__,
     "all_of",
     "any_of",
     "beyond_bar",
@@ -382,8 +318,8 @@ __all__ = [
     "indicator",
     "length",
     "level",
-    "maximum",
-    "minimum",
+    "maximum",  # noqa: F405
+    "minimum",  # noqa: F405
     "minute_of_day",
     "opening_high",
     "opening_low",

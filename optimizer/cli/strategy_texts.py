@@ -8,7 +8,7 @@ from importlib.machinery import PathFinder
 from optimizer.cli.console import Lines, plain_table
 from optimizer.processes import ROOT
 from optimizer.shown import number
-from strategy import words
+from strategy import composed_words, words
 from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.model import Strategy
 
@@ -54,7 +54,7 @@ def list_signatures() -> dict[str, dict[str, str]]:
             signatures["Columns"][name] = ""
             continue
         heading = "Indicators"
-        if name not in KINDS:
+        if name not in KINDS and name not in composed_words.__all__:
             made = getattr(inspect.signature(word).return_annotation, "__name__", "")
             heading = HEADINGS.get(made, "Stops, targets, exits and the rest")
         signatures.setdefault(heading, {})[_format_signature(name)] = _read_meaning(name)
