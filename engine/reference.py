@@ -34,6 +34,7 @@ from engine.positions.reference import (
     list_signals,
     take_signals,
 )
+from engine.positions.standing import Standing, find_standing
 from engine.runtime.lru_cache import ArrayCache
 from strategy.clock import local_time
 from strategy.conditions import Condition, split_conjunction
@@ -158,6 +159,16 @@ class Reference:
         arguments = prices, clock, *sides, limits, list_signals(*sides, bars), window.end, free
         return build_ledger(self._run(take_signals, *arguments))
 
+    def find_standing(self, genome: Floats, window: Window, ledger: Ledger) -> Standing:
+        """How an individual [G] stands after a window's last close, by its trades there."""
+        genes = self.spec.layout.decode(genome)
+        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
+        sides, end = self._sides(genes, window.series), window.end
+        known = find_signal_range(window.start, end + 1 + limits.delay, warm_up, limits)
+        bars = slice(max(known.start, end - 1 - limits.delay), known.stop)
+        signals = list_signals(*sides, bars)
+        return find_standing(self._prices[window.series], sides, limits, ledger, signals, end)
+
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
         """Bars at which one side of an individual [G] asks for an entry, and not both.
 
@@ -221,6 +232,10 @@ class Reference:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
                 arguments = prices, clock, *sides, limits, list_signals(*sides, bars), window.end
                 yield build_ledger(self._run(take_signals, *arguments))
+
+    def find_limits(self, genome: Floats) -> Limits:
+        """Limits of an individual [G], the same for both sides."""
+        return self._limits(self.spec.layout.decode(genome))
 
     def _limits(self, genes: Genes) -> Limits:
         spec = self.spec

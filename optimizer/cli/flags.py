@@ -92,7 +92,17 @@ def _trust(name: str | None, arguments: Mapping[str, object]) -> None:
 
     if name is None:
         raise ConfigError("--trust is about a recorded run: name one, or leave it out")
-    trust_run(find_run(Path(str(arguments.get("runs") or "runs")), name))
+    trust_run(find_run(Path(str(arguments.get("runs") or "runs")), split_member(name)[0]))
+
+
+def split_member(text: str) -> tuple[str, int | None]:
+    """Run and number of a member that a text such as ``latest:3`` names; None without a number.
+
+    >>> split_member("latest:3"), split_member("runs/2026")
+    (('latest', 3), ('runs/2026', None))
+    """
+    name, _, member = text.rpartition(":")
+    return (name, int(member)) if name and member.isdecimal() else (text, None)
 
 
 def config_flags(
