@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 
-from strategy.conditions import AllOf, AnyOf, Compare, Held, Within
+from strategy.conditions import AllOf, AnyOf, Compare, Held, Switch, Within
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, unknown
 from strategy.exits import (
@@ -18,8 +18,17 @@ from strategy.exits import (
     Share,
     Trail,
 )
-from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
-from strategy.genes import Gene
+from strategy.expressions import (
+    Arithmetic,
+    Call,
+    Choose,
+    Clock,
+    Column,
+    GeneValue,
+    Higher,
+    Number,
+)
+from strategy.gene import Gene
 from strategy.nodes import Node
 
 NAMES: dict[str, type[Node]] = {
@@ -29,6 +38,7 @@ NAMES: dict[str, type[Node]] = {
     "beyond_bar": BeyondBar,
     "by_side": BySide,
     "call": Call,
+    "choice": Choose,
     "clock": Clock,
     "column": Column,
     "compare": Compare,
@@ -39,6 +49,7 @@ NAMES: dict[str, type[Node]] = {
     "r_multiple": RMultiple,
     "session_exit": SessionExit,
     "share": Share,
+    "switch": Switch,
     "trail": Trail,
     "within": Within,
 }
@@ -116,8 +127,11 @@ def _resolve_reference(
 
 
 def describe_gene(gene: Gene) -> dict[str, object]:
-    """All of a gene that decides which genomes there are, ready for JSON."""
-    return {
+    """All of a gene that decides which genomes there are, ready for JSON.
+
+    Step and options are left out of a gene that has none.
+    """
+    described: dict[str, object] = {
         "name": gene.name,
         "kind": gene.kind,
         "low": float(gene.low),
@@ -126,6 +140,11 @@ def describe_gene(gene: Gene) -> dict[str, object]:
         "is_length": gene.is_length,
         "positive": gene.positive,
     }
+    if gene.step is not None:
+        described["step"] = gene.step
+    if gene.options:
+        described["options"] = list(gene.options)
+    return described
 
 
 def hash_description(described: Mapping[str, object]) -> str:

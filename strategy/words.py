@@ -11,7 +11,6 @@ makes a strategy of conditions, a stop and what else it may have.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from data.errors import TimeframeError
 from data.timeframe import SECOND_NS, parse_timeframe
@@ -31,8 +30,8 @@ from strategy.exits import (
     Share,
     Trail,
 )
-from strategy.expressions import Clock, Column, GeneValue, Higher
-from strategy.genes import Gene
+from strategy.expressions import Clock, Column, Higher
+from strategy.gene_words import choice, gene, length, switch, whole
 from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.language import (
     Claim,
@@ -57,38 +56,6 @@ def column(name: str) -> Term:
     if not isinstance(name, str) or not name:
         raise StrategyError(f"a column has a name such as column('sentiment'), got {name!r}")
     return Term(Column(name, is_extra=True))
-
-
-@word
-def gene(
-    name: str,
-    default: float | None = None,
-    low: float | None = None,
-    high: float | None = None,
-    unit: str = "1",
-) -> Term:
-    """A real number that a search may change, from `low` to `high`."""
-    return _gene(name, "float", default, low, high, unit)
-
-
-@word
-def length(
-    name: str, default: int | None = None, low: int | None = None, high: int | None = None
-) -> Term:
-    """A whole number of bars that a search may change."""
-    return _gene(name, "int", default, low, high, "bars")
-
-
-@word
-def whole(
-    name: str,
-    default: int | None = None,
-    low: int | None = None,
-    high: int | None = None,
-    unit: str = "1",
-) -> Term:
-    """Another whole number that a search may change."""
-    return _gene(name, "int", default, low, high, unit)
 
 
 @word
@@ -280,24 +247,6 @@ def _optional(claim: Claim | None, what: str) -> Condition | None:
     return None if claim is None else as_condition(claim, what)
 
 
-def _gene(
-    name: str,
-    kind: Any,  # noqa: ANN401 - one of two words
-    default: float | None,
-    low: float | None,
-    high: float | None,
-    unit: str,
-) -> Term:
-    if not isinstance(name, str) or not name.isidentifier():
-        raise StrategyError(f"a gene has a name such as 'stop_mult', got {name!r}")
-    if default is None or low is None or high is None:
-        raise StrategyError(
-            f"gene '{name}' needs a default and bounds: name, default, low, high, "
-            f"as in gene('{name}', 2, 0.5, 4)"
-        )
-    return Term(GeneValue(Gene(name, kind, low, high, default, unit), here()))
-
-
 __all__ = [
     *COLUMNS,
     *KINDS,
@@ -306,6 +255,7 @@ __all__ = [
     "any_of",
     "beyond_bar",
     "by_side",
+    "choice",
     "column",
     "crosses_above",
     "crosses_below",
@@ -327,6 +277,7 @@ __all__ = [
     "session_exit",
     "share",
     "strategy",
+    "switch",
     "trail",
     "vwap",
     "whole",

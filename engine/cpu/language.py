@@ -13,6 +13,7 @@ from engine.backend import Backend, Room, RowRequest, by_series
 from engine.conditions.cpu.kernels import gather_words
 from engine.conditions.cpu.operands import Readings
 from engine.conditions.cpu.parts import Formula, Leaves, write_formula
+from engine.conditions.switches import lower_conditions
 from engine.cpu.backend import CpuBackend, checked_threads
 from engine.errors import EngineError
 from engine.indicators.cpu.trends import build_series_rows
@@ -177,12 +178,12 @@ class _Market:
     ) -> None:
         self.prices: Extremes = build_extremes(bars.open, bars.high, bars.low, bars.close)
         self._spec, self._bars, self._delay = spec, bars, delay
-        conditions = (spec.long, spec.short, spec.exit_long, spec.exit_short)
+        self._conditions = lower_conditions(spec)
         self._readings = Readings(
             rows,
             spec.layout,
             workers,
-            [condition for condition in conditions if condition is not None],
+            [condition for condition in self._conditions if condition is not None],
         )
         self._exits, self._after = lower_exits(spec)
         self._warm_ups = WarmUps(spec)
@@ -206,8 +207,8 @@ class _Market:
                     numbers[:, side, place] = read.values(number)
             if after is not None:
                 numbers[:, side, 3] = read.values(after)
-        entries = inputs.conditions(spec.long, spec.short)
-        exits_asked = inputs.conditions(spec.exit_long, spec.exit_short)
+        entries = inputs.conditions(*self._conditions[:2])
+        exits_asked = inputs.conditions(*self._conditions[2:])
         formula, spans, leaves = inputs.formulas(self._exits)
         sessions, session_of = self._clock(len(genomes))
         return CodedPopulation(

@@ -330,9 +330,11 @@ def repair_genomes(
 ) -> tuple[Floats, Bools]:
     """Legal genomes [P, G] without negative zeros, and which of them broke a constraint [P].
 
+    Genes with a step have values of it.
+
     The first are written to `out`, where it is given.
     """
-    plain_genomes = plain(genomes)
+    plain_genomes = plain(layout.from_grid(layout.to_grid(genomes)))
     legal = np.empty(plain_genomes.shape) if out is None else out
     is_broken = np.empty(len(plain_genomes), dtype=np.bool_)
     repair(plain_genomes, layout.low, layout.high, layout.is_int, layout.ordered, legal, is_broken)

@@ -34,7 +34,8 @@ from engine.replay.parity import compare_ledgers
 from strategy import words
 from strategy.expressions import Arithmetic, GeneValue, Number
 from strategy.files import build_strategies
-from strategy.genes import Gene, GenomeLayout
+from strategy.gene import Gene
+from strategy.genes import GenomeLayout
 from tests.support.aligned import MOODY, moody_bars
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_accounts, assert_same_bits
