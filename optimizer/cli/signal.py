@@ -73,7 +73,7 @@ def tell_signal(
     source = SignalSource(find_run(runs, name), member, flags)
     changes = ChangeWatcher(on_change, None if watch is None else note)
     if watch is None:
-        readings = iter((source.read(_read_clock(now)),))
+        readings = iter((source.read(read_clock(now)),))
     else:
         readings = watch_source(source, watch, note)
     is_first, noted = True, set[str]()
@@ -92,7 +92,7 @@ def tell_signal(
     raise typer.Exit(IS_DUE if signal.is_due else IN_A_TRADE if signal.is_in_trade else 0)
 
 
-def _read_clock(text: str | None) -> int:
+def read_clock(text: str | None) -> int:
     """Nanoseconds UTC of a time that was named, or else now."""
     from data.bars import parse_time
     from data.errors import WindowError

@@ -94,7 +94,7 @@ class SignalSource:
                 )
             task = prepare_whole(store, self._flags)
             config = recorded_config(store, self._flags)
-            chains = list(_list_chains(task, result, config.max_gap, now_ns))
+            chains = list(list_chains(task, result, config.max_gap, now_ns))
             if not is_opened(store):
                 _refuse_held_out(store, result, chains)
             notes = [*self._note_corrected(chains)]
@@ -150,7 +150,7 @@ def _list_values(bars: Bars) -> list[list[float]]:
     return [column.tolist() for column in (*columns, *extra)]
 
 
-def _list_chains(
+def list_chains(
     task: Task, result: RunResult, max_gap: str | None, now_ns: int
 ) -> Iterator[TradeChain]:
     """Chain of each symbol on the bars that have closed by the clock."""
@@ -164,15 +164,21 @@ def _list_chains(
                 f"closes at {format_time(closes[0])}"
             )
         closed = bars.until(count)
-        if max_gap is not None:
-            # Nothing reaches over a long gap: the part after the last one is all that counts.
-            _, closed = cut_at_gaps(closed, parse_timeframe(max_gap, "--max-gap"))[-1]
+        # Nothing reaches over a long gap: the part after the last one is all that counts.
+        closed = list_pieces(closed, max_gap)[-1]
         first_ns = firsts.get(name)
         start = 0 if first_ns is None else int(np.searchsorted(closed.timestamp, first_ns))
         is_there = start < len(closed) and int(closed.timestamp[start]) == first_ns
         yield TradeChain(
             name, number, closed, start if is_there else 0, is_there, len(bars) - count
         )
+
+
+def list_pieces(bars: Bars, max_gap: str | None) -> list[Bars]:
+    """Parts of a series between long gaps, which know nothing of each other; None for no gap."""
+    if max_gap is None:
+        return [bars]
+    return [piece for _, piece in cut_at_gaps(bars, parse_timeframe(max_gap, "--max-gap"))]
 
 
 def _list_firsts(result: RunResult) -> dict[str, int]:
