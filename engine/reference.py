@@ -46,6 +46,7 @@ from strategy.pretty_print import format_tree
 from strategy.rows import Rows, resolve_value
 from strategy.series import Series
 from strategy.signals import truth
+from strategy.switches import settle_switches
 
 KEPT_BYTES = 2**29
 """Rows that are kept for the next individual; what was read longest ago is let go first."""
@@ -204,14 +205,14 @@ class Reference:
     def conditions(self, genes: Genes, series: int) -> dict[str, Bools]:
         """Conditions of entries and exits: whether each holds, [T], also in the warm-up.
 
-        Before each of them stand its parts that must all hold, as they are written.
+        Before each of them stand its parts that must all hold, as switches leave them.
         """
         holds: dict[str, Bools] = {}
         for name in ("long", "short", "exit_long", "exit_short"):
             condition = getattr(self.spec, name)
             if condition is None:
                 continue
-            parts = split_conjunction(condition)
+            parts = split_conjunction(settle_switches(condition, genes))
             holds |= {format_tree(part): self.truth(part, genes, series) for part in parts}
             holds[name] = self.truth(condition, genes, series)
         return holds

@@ -10,6 +10,9 @@ from strategy.errors import GeneError, unknown
 
 Floats = npt.NDArray[np.float64]
 
+GeneText = int | float | str
+"""A gene's value as people read it: a number, or the name of an option."""
+
 SHORTEST_LENGTH_BARS = 2
 """No scaled length falls below this: a rolling window needs two bars."""
 
@@ -98,7 +101,7 @@ class Gene:
         self.check(number)
         return number
 
-    def show(self, value: float) -> str | int | float:
+    def show(self, value: float) -> GeneText:
         """A value as people read it: the name of an option, or a number."""
         if self.options and value in range(len(self.options)):
             return self.options[int(value)]

@@ -16,6 +16,7 @@ from strategy.errors import GeneError, unknown
 from strategy.gene import (
     LONGEST_LENGTH,
     Gene,
+    GeneText,
     as_steps,
     compute_step_values,
     find_least,
@@ -146,7 +147,7 @@ class GenomeLayout:
             for gene, value in zip(self.genes, genome, strict=True)
         }
 
-    def show(self, genome: Floats) -> dict[str, str | int | float]:
+    def show(self, genome: Floats) -> dict[str, GeneText]:
         """Turn a genome [G] into named values for people; options come as their names."""
         return {
             gene.name: gene.show(value)

@@ -74,8 +74,12 @@ def print_genes(console: Lines, spec: Strategy) -> None:
     bounds = ("low", "default", "high")
     table = plain_table("  gene", *bounds, "unit", right=bounds)
     for gene in spec.layout.genes:
-        values = (number(getattr(gene, name)) for name in bounds)
+        values = (number(gene.show(getattr(gene, name))) for name in bounds)
         unit = "" if gene.unit == "1" else gene.unit
+        if gene.options:
+            unit = "one of " + ", ".join(gene.options)
+        elif gene.step is not None:
+            unit = f"{unit} in steps of {number(gene.step)}".strip()
         table.add_row(f"  {gene.name}", *values, unit)
     console.print(table)
 
