@@ -13,7 +13,7 @@ from engine.accounts.cpu.joint_money import fold_joint_money
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows
-from engine.accounts.stake import build_stake
+from engine.accounts.stake import build_stakes
 from engine.backend import Ints, RowForm, Slots, StretchedRows, iter_parts
 from engine.devices import Device, choose_device
 from engine.errors import EngineError
@@ -273,8 +273,7 @@ class Engine:
 
     def _evaluate_money(self, genomes: Floats) -> tuple[Floats, Floats]:
         """The same where trades are sized from the account's cash, which the order decides."""
-        out, decode = self.evaluate(genomes), self.spec.layout.decode
-        stakes = [build_stake(self.spec, self.costs, decode(genome)) for genome in genomes]
+        out, stakes = self.evaluate(genomes), build_stakes(self.spec, self.costs, genomes)
         ledgers = self.ledgers(genomes)
         return out, fold_joint_money(out, ledgers, self.windows, self.series, stakes)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import Ledger
+from engine.accounts.ledger import Ledger, Trade
 from engine.accounts.reference import (
     compute_accumulators,
     fold_results,
@@ -23,7 +23,15 @@ from engine.accounts.reference import (
     size_trades,
 )
 from engine.accounts.stake import build_stake
+from engine.errors import EngineError
 from engine.positions import exit_spec
+from engine.positions.evaluate import (
+    evaluate_form,
+    evaluate_order,
+    evaluate_slippage,
+    find_trail_form,
+    find_trail_start,
+)
 from engine.positions.exit_spec import (
     Limits,
     SeriesTables,
@@ -32,41 +40,38 @@ from engine.positions.exit_spec import (
     build_clock,
     build_form,
     build_legs,
-    build_order,
     build_plan,
-    build_slippage,
     build_tables,
 )
 from engine.positions.reference import (
+    find_free_bars,
     find_signal_range,
     list_signals,
     take_signals,
 )
 from engine.positions.reference_orders import Span, add_payments, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
-from engine.positions.reference_world import Prices, build_world
+from engine.positions.reference_world import Prices, World, build_world
+from engine.positions.standing import Standing, find_standing
 from engine.runtime.lru_cache import ArrayCache
 from strategy.clock import local_time
 from strategy.conditions import Condition, split_conjunction
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
+from strategy.exits import split_sides
 from strategy.expressions import holds_row
 from strategy.genes import Floats
 from strategy.model import Strategy
 from strategy.money import (
-    BasisPoints,
     Borrow,
     Funding,
-    PriceOf,
-    Step,
-    Ticks,
     Volatility,
     find_step,
 )
-from strategy.orders import Ladder, LimitAt, StopAt, count_legs
+from strategy.orders import Ladder, count_legs
 from strategy.pretty_print import format_tree
 from strategy.rows import Rows, resolve_value
 from strategy.series import Series
 from strategy.signals import truth
+from strategy.switches import settle_switches
 
 KEPT_BYTES = 2**29
 """Rows that are kept for the next individual; what was read longest ago is let go first."""
@@ -167,6 +172,46 @@ class Reference:
         ledgers = self._backtests(genome, windows)
         return [(ledger, self.fold(ledger, genome)) for ledger in ledgers]
 
+    def continue_trades(
+        self, genome: Floats, window: Window, stop: int, before: Trade | None = None
+    ) -> Ledger:
+        """Trades of an individual [G] in any window, where others may have traded before it.
+
+        Args:
+            genome: Of the individual.
+            window: Its trades end with it.
+            stop: Bar from which on no signal counts.
+            before: The trade before, of whomever; None where the account is flat.
+        """
+        genes = self.spec.layout.decode(genome)
+        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
+        bars = find_signal_range(window.start, window.end, warm_up, limits)
+        start, free = bars.start, (0, 0)
+        if before is not None:
+            free = find_free_bars(before.exit_bar, before.reason, before.side)
+            start = max(start, min(free))
+        bars = slice(start, max(start, min(bars.stop, stop)))
+        world = self._build_world(genes, window.series)
+        span, scales = Span(start, bars.stop, window.end), self._scales(genes, window.series)
+        return self._take(world, span, scales, free)
+
+    def find_standing(self, genome: Floats, window: Window, ledger: Ledger) -> Standing:
+        """How an individual [G] stands after a window's last close, by its trades there.
+
+        Raises:
+            EngineError: When its entries rest or reverse, of which this does not tell yet.
+        """
+        if self.spec.entry is not None or self.spec.reverse:
+            raise EngineError("entries that rest or reverse: a signal of these is not told yet")
+        genes = self.spec.layout.decode(genome)
+        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
+        sides, end = self._sides(genes, window.series), window.end
+        known = find_signal_range(window.start, end + 1 + limits.delay, warm_up, limits)
+        bars = slice(max(known.start, end - 1 - limits.delay), known.stop)
+        signals = list_signals(*sides, bars)
+        world = self._build_world(genes, window.series)
+        return find_standing(world, sides, ledger, signals, end)
+
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
         """Bars at which one side of an individual [G] asks for an entry, and not both.
 
@@ -203,14 +248,14 @@ class Reference:
     def conditions(self, genes: Genes, series: int) -> dict[str, Bools]:
         """Conditions of entries and exits: whether each holds, [T], also in the warm-up.
 
-        Before each of them stand its parts that must all hold, as they are written.
+        Before each of them stand its parts that must all hold, as switches leave them.
         """
         holds: dict[str, Bools] = {}
         for name in ("long", "short", "exit_long", "exit_short"):
             condition = getattr(self.spec, name)
             if condition is None:
                 continue
-            parts = split_conjunction(condition)
+            parts = split_conjunction(settle_switches(condition, genes))
             holds |= {format_tree(part): self.truth(part, genes, series) for part in parts}
             holds[name] = self.truth(condition, genes, series)
         return holds
@@ -225,16 +270,28 @@ class Reference:
         warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         chosen = (self.windows[number] for number in windows)
         for series, of_series in groupby(chosen, lambda window: window.series):
-            clock, sides = self._clock(genes, series), self._sides(genes, series)
-            prices, tables = self._prices[series], self._tables(genes, series)
-            scales = self._scales(genes, series)
+            world, scales = self._build_world(genes, series), self._scales(genes, series)
             for window in of_series:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
-                span = Span(bars.start, bars.stop, window.end)
-                world = build_world(prices, clock, *sides, limits, tables)
-                book, trades = begin_book(world), begin_trades(world, span, self._legs)
-                self._run(take_signals, world, span, book, trades)
-                yield build_ledger(trades, book.counts, scales)
+                yield self._take(world, Span(bars.start, bars.stop, window.end), scales)
+
+    def _take(
+        self, world: World, span: Span, scales: Floats | None, free: tuple[int, int] = (0, 0)
+    ) -> Ledger:
+        """The ledger of one window; `free`: first bars at which signals of each side count."""
+        book, trades = begin_book(world, free), begin_trades(world, span, self._legs)
+        self._run(take_signals, world, span, book, trades)
+        return build_ledger(trades, book.counts, scales)
+
+    def _build_world(self, genes: Genes, series: int) -> World:
+        """A series and what an individual asks of it."""
+        clock, sides = self._clock(genes, series), self._sides(genes, series)
+        limits, tables = self._limits(genes), self._tables(genes, series)
+        return build_world(self._prices[series], clock, *sides, limits, tables)
+
+    def find_limits(self, genome: Floats) -> Limits:
+        """Limits of an individual [G], the same for both sides."""
+        return self._limits(self.spec.layout.decode(genome))
 
     def _limits(self, genes: Genes) -> Limits:
         spec = self.spec
@@ -282,13 +339,13 @@ class Reference:
         return build_plan(
             side,
             truth(entry, rows, genes),
-            _evaluate_form(stop, rows, genes),
+            evaluate_form(stop, rows, genes),
             exits=None if leave is None else truth(leave, rows, genes),
-            legs=build_legs([(_evaluate_form(form, rows, genes), share) for form, share in legs]),
-            trail=_evaluate_form(_find_trail_form(trail), rows, genes),
-            after=_after(trail, genes),
-            order=_evaluate_order(order, rows, genes, find_step(spec.market, "tick")),
-            slippage=_evaluate_slippage(slippage, rows, genes),
+            legs=build_legs([(evaluate_form(form, rows, genes), share) for form, share in legs]),
+            trail=evaluate_form(find_trail_form(trail), rows, genes),
+            after=find_trail_start(trail, genes),
+            order=evaluate_order(order, rows, genes, find_step(spec.market, "tick")),
+            slippage=evaluate_slippage(slippage, rows, genes),
             borrow=self._paid(borrow, genes, series),
         )
 
@@ -315,49 +372,3 @@ class Reference:
 
     def _run(self, loop: Callable[..., Result], *arguments: object) -> Result:
         return self.form(loop)(*arguments)
-
-
-def _evaluate_form(form: object, rows: Rows, genes: Genes) -> exit_spec.ExitForm:
-    """Where a stop or a target stands, or how far behind a trailing stop follows."""
-    if form is None:
-        return build_form()
-    if isinstance(form, Share):
-        return build_form(exit_spec.SHARE, resolve_value(form.fraction, genes))
-    if isinstance(form, RMultiple):
-        return build_form(exit_spec.R_MULTIPLE, resolve_value(form.multiple, genes))
-    if isinstance(form, Level):
-        return build_form(exit_spec.LEVEL, row=rows.values(form.price, genes))
-    assert isinstance(form, BeyondBar | FromEntry)
-    number = exit_spec.BEYOND_BAR if isinstance(form, BeyondBar) else exit_spec.FROM_ENTRY
-    return build_form(number, row=rows.values(form.distance, genes))
-
-
-def _evaluate_order(order: object, rows: Rows, genes: Genes, tick: Step) -> exit_spec.OrderPlan:
-    """How a side enters."""
-    if not isinstance(order, StopAt | LimitAt):
-        return build_order()
-    expires = 0 if order.expires is None else int(resolve_value(order.expires, genes))
-    form, beyond = exit_spec.STOP_ORDER, 0.0
-    if isinstance(order, LimitAt):
-        form = exit_spec.LIMIT_ORDER
-        beyond = resolve_value(order.through, genes) * tick.numerator / tick.denominator
-    return build_order(form, rows.values(order.price, genes), expires, beyond)
-
-
-def _evaluate_slippage(slippage: object, rows: Rows, genes: Genes) -> exit_spec.SlippagePlan:
-    """By how much fills of a side are worse."""
-    if isinstance(slippage, Ticks):
-        return build_slippage(exit_spec.TICKS, resolve_value(slippage.count, genes))
-    if isinstance(slippage, BasisPoints):
-        return build_slippage(exit_spec.BASIS_POINTS, resolve_value(slippage.points, genes))
-    if isinstance(slippage, PriceOf):
-        return build_slippage(exit_spec.PRICE_ROW, row=rows.values(slippage.row, genes))
-    return build_slippage()
-
-
-def _find_trail_form(trail: object) -> object:
-    return trail.form if isinstance(trail, Trail) else None
-
-
-def _after(trail: object, genes: Genes) -> float:
-    return resolve_value(trail.after, genes) if isinstance(trail, Trail) else 0.0

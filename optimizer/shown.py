@@ -112,16 +112,18 @@ def number(value: object) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def format_gene(value: float) -> str:
+def format_gene(value: float | str) -> str:
     """A gene as people read it: as `number`, but never rounded onto a rounder one.
 
-    A value of 114.998 next to a bound of 115 is not at it.
+    An option has its name; a value of 114.998 next to a bound of 115 is not at it.
 
     >>> format_gene(114.998), format_gene(0.29999), format_gene(12.3456), format_gene(96)
     ('114.998', '0.29999', '12.35', '96')
     >>> format_gene(1234.56)
     '1,234.6'
     """
+    if isinstance(value, str):
+        return value
     if value == int(value) or abs(value) >= LONG:
         return number(value)
     if abs(value) >= 1000:

@@ -2,7 +2,8 @@
 
 from strategy.errors import StrategyError
 from strategy.files import load_strategy
-from strategy.genes import Gene, GenomeLayout, LessThan
+from strategy.gene import Gene
+from strategy.genes import GenomeLayout, LessThan
 from strategy.model import Strategy
 from strategy.rules import STRATEGIES, find_strategy, register
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from strategy.errors import StrategyError
-from strategy.expressions import Expression, Setting, check_settings, holds_row
+from strategy.expressions import Expression, GeneValue, Setting, check_settings, holds_row
 from strategy.indicators import Parameter
 from strategy.nodes import Node
 
@@ -36,7 +36,8 @@ class Compare(Condition):
     def __post_init__(self) -> None:
         if self.relation not in OPPOSITE:
             raise StrategyError(f"no comparison is {self.relation!r}; write > < >= or <=")
-        if not (holds_row(self.left) or holds_row(self.right)):
+        is_of_switch = isinstance(self.left, GeneValue) and bool(self.left.gene.options)
+        if not (is_of_switch or holds_row(self.left) or holds_row(self.right)):
             raise StrategyError("a comparison needs a row on one side, such as close or an ema")
 
 
@@ -87,6 +88,19 @@ class Within(OverBars):
     written: ClassVar[str] = "within"
 
 
+@dataclass(frozen=True)
+class Switch(Condition):
+    """A condition that a gene leaves out where it is 0; `strategy.switches` says what is left."""
+
+    gene: Setting
+    condition: Condition
+    written: ClassVar[str] = "switch"
+    numbers: ClassVar[Mapping[str, Parameter]] = {"gene": Parameter("gene", least=0, most=1)}
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
 def split_conjunction(condition: Condition | None) -> Iterator[Condition]:
     """Parts that must all be true; none of a side that there is not."""
     if isinstance(condition, AllOf):
@@ -105,6 +119,8 @@ def negate_condition(condition: Condition) -> Condition:
         return AnyOf(tuple(negate_condition(part) for part in condition.conditions))
     if isinstance(condition, AnyOf):
         return AllOf(tuple(negate_condition(part) for part in condition.conditions))
+    if isinstance(condition, Switch):
+        return Switch(condition.gene, negate_condition(condition.condition))
     if isinstance(condition, Held):
         return Within(negate_condition(condition.condition), condition.bars)
     if isinstance(condition, Within):

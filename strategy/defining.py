@@ -34,13 +34,13 @@ class OwnWord:
     """A person's own indicator as a word: called with numbers and genes it is a row."""
 
     def __init__(self, own: OwnIndicator, signature: inspect.Signature) -> None:
-        self.own, self._signature = own, signature
+        self.own, self.__signature__ = own, signature
         self.__name__, self.__doc__ = own.name, own.function.__doc__
 
     @locate_errors
     def __call__(self, *args: Operand, **kwargs: Operand) -> Term:
         """The row of these parameters."""
-        bound_arguments = check_arguments(self.own.name, self._signature, args, kwargs)
+        bound_arguments = check_arguments(self.own.name, self.__signature__, args, kwargs)
         bound_arguments.apply_defaults()
         settings = tuple(as_setting(value) for value in bound_arguments.arguments.values())
         return Term(Call(self.own, None, settings))

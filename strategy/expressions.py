@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, get_args
 from strategy.clock import Offset, check_offset
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, quote_value, unknown
-from strategy.genes import Gene
+from strategy.gene import Gene
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS, ROW_NAMES
 from strategy.indicators import ANY, Parameter
 from strategy.nodes import Node, walk
@@ -200,6 +200,30 @@ class Clock(Expression):
     def settings(self) -> "tuple[tuple[Parameter, Setting], ...]":
         """Minutes of an opening range."""
         return tuple(zip(CLOCK[self.name], self.parameters, strict=True))
+
+
+@dataclass(frozen=True)
+class Choose(Expression):
+    """One of several rows, that of the number that a gene has."""
+
+    gene: Setting  # a gene of whole numbers, from 0 on
+    options: tuple[Expression, ...]  # rows
+    written: ClassVar[str] = "choice"
+
+    def __post_init__(self) -> None:
+        for option in self.options:
+            if not holds_row(option):
+                raise StrategyError("an option of a choice is a row, such as close or an ema")
+        check_settings(self)
+
+    @property
+    def settings(self) -> "tuple[tuple[Parameter, Setting], ...]":
+        """Its gene."""
+        return ((Parameter("option", least=0, most=len(self.options) - 1), self.gene),)
+
+    def pick(self, number: float) -> Expression:
+        """The row of an option."""
+        return self.options[int(number)]
 
 
 def holds_row(node: Node) -> bool:

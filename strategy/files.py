@@ -15,7 +15,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from data.errors import near_match
 from data.files import NoFileError, read_ordinary
 from strategy import limits, words
 from strategy.custom_indicator import OwnIndicator
@@ -23,6 +22,7 @@ from strategy.defining import TEXT
 from strategy.errors import StrategyError, in_one_line, unknown
 from strategy.language import NO_ARRAY
 from strategy.model import Strategy
+from strategy.other_names import suggest_word
 from strategy.source_location import PlacedError, StrategySource
 
 MODULE = "strategy_file"
@@ -213,7 +213,7 @@ def _describe_error(error: BaseException) -> str:
     if isinstance(error, StrategyError):
         return str(error)
     if isinstance(error, NameError) and error.name:
-        hint = near_match(error.name, words.__all__)
+        hint = suggest_word(error.name)
         if error.name in words.__all__:
             hint = "; a file begins with: from strategy.words import *"
         return f"the name '{error.name}' is unknown{hint}"

@@ -8,85 +8,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from strategy.errors import GeneError, unknown
+from strategy.gene import (
+    LONGEST_LENGTH,
+    Gene,
+    GeneText,
+    as_steps,
+    compute_step_values,
+    find_least,
+    scale,
+    with_bounds,
+)
 
 Floats = npt.NDArray[np.float64]
+
 Ints = npt.NDArray[np.int64]
-
-SHORTEST_LENGTH_BARS = 2
-"""No scaled length falls below this: a rolling window needs two bars."""
-
-LONGEST_LENGTH = 2**31 - 1
-"""Whole genes stay below this, so that every engine can hold them in 32 bits."""
-
-
-@dataclass(frozen=True)
-class Gene:
-    """One number of a strategy that a search may change.
-
-    Args:
-        name: Identifier, unique within a strategy.
-        kind: ``"int"`` or ``"float"``.
-        low: Smallest legal value, in `unit`.
-        high: Largest legal value, in `unit`; equal to `low` means frozen.
-        default: Value of the strategy as published, in `unit`.
-        unit: What the number counts. ``"bars"`` marks a length, which scales with the timeframe.
-        positive: Whether only values above 0 make sense, whatever the bounds; lengths always are.
-
-    Raises:
-        GeneError: When a value is not finite, is out of order, or is not whole for an int gene.
-    """
-
-    name: str
-    kind: Literal["int", "float"]
-    low: float
-    high: float
-    default: float
-    unit: str = "1"
-    positive: bool = False
-
-    def __post_init__(self) -> None:
-        for label, value in (("low", self.low), ("high", self.high), ("default", self.default)):
-            self.check(value, label)
-        if self.low > self.high:
-            raise GeneError(f"gene '{self.name}': low {self.low} is above high {self.high}")
-        if not self.low <= self.default <= self.high:
-            raise GeneError(
-                f"gene '{self.name}': default {self.default} is outside {self.low} .. {self.high}"
-            )
-
-    @property
-    def is_int(self) -> bool:
-        """Whether only whole values are legal."""
-        return self.kind == "int"
-
-    @property
-    def is_length(self) -> bool:
-        """Whether the gene counts bars."""
-        return self.is_int and self.unit == "bars"
-
-    def check(self, value: float, label: str = "value") -> None:
-        """Refuse a value that this gene can never have, whatever its bounds; `label` names it.
-
-        Raises:
-            GeneError: When it is not finite, not whole for an int gene, or not positive where it
-                must be.
-        """
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise GeneError(f"gene '{self.name}': {label} must be a finite number, got {value!r}")
-        if self.is_int and value != int(value):
-            raise GeneError(f"gene '{self.name}': {label} must be whole, got {value!r}")
-        if self.is_int and abs(value) > LONGEST_LENGTH:
-            raise GeneError(f"gene '{self.name}': {label} must be at most {LONGEST_LENGTH}")
-        if self.is_length and value < 1:
-            raise GeneError(f"gene '{self.name}': {label} must be at least 1 bar, got {value!r}")
-        if self.positive and value <= 0:
-            raise GeneError(f"gene '{self.name}': {label} must be above 0, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -150,6 +90,16 @@ class GenomeLayout:
         return np.array([gene.is_int for gene in self.genes], dtype=np.bool_)
 
     @cached_property
+    def is_category(self) -> npt.NDArray[np.bool_]:
+        """Flags of genes whose values have no order, [G]."""
+        return np.array([bool(gene.options) for gene in self.genes], dtype=np.bool_)
+
+    @cached_property
+    def step(self) -> Floats:
+        """Steps of genes that have one, [G]; 0 for all others."""
+        return np.array([gene.step or 0.0 for gene in self.genes], dtype=np.float64)
+
+    @cached_property
     def defaults(self) -> Floats:
         """The published genome, [G]."""
         return np.array([gene.default for gene in self.genes], dtype=np.float64)
@@ -165,13 +115,14 @@ class GenomeLayout:
         return self.genes[self.index(name)]
 
     def corners(self, names: Sequence[str]) -> Iterator[dict[str, float]]:
-        """Every combination of the bounds of some genes, by name."""
-        bounds = [(self.gene(name).low, self.gene(name).high) for name in names]
-        for corner in product(*bounds):
+        """Every combination of the extremes of some genes, by name."""
+        for corner in product(*(self.gene(name).extremes for name in names)):
             yield dict(zip(names, corner, strict=True))
 
-    def encode(self, values: Mapping[str, float]) -> Floats:
-        """Turn named values into a genome [G]; genes that are not named keep their default.
+    def encode(self, values: Mapping[str, object]) -> Floats:
+        """Turn named values, numbers or names of options, into a genome [G].
+
+        Genes that are not named keep their default.
 
         Bounds are the search's concern and are not applied; constraints are.
 
@@ -180,9 +131,7 @@ class GenomeLayout:
         """
         genome = self.defaults.copy()
         for name, value in values.items():
-            gene = self.gene(name)
-            gene.check(value)
-            genome[self.index(name)] = value
+            genome[self.index(name)] = self.gene(name).parse(value)
         for pair in self.constraints:
             left, right = genome[self.index(pair.left)], genome[self.index(pair.right)]
             if not left < right:
@@ -198,9 +147,62 @@ class GenomeLayout:
             for gene, value in zip(self.genes, genome, strict=True)
         }
 
+    def show(self, genome: Floats) -> dict[str, GeneText]:
+        """Turn a genome [G] into named values for people; options come as their names."""
+        return {
+            gene.name: gene.show(value)
+            for gene, value in zip(self.genes, genome.tolist(), strict=True)
+        }
+
+    @cached_property
+    def grid(self) -> "GenomeLayout":
+        """The same with a whole gene, the number of its step, for each gene with a step."""
+        if not self.step.any():
+            return self
+        return GenomeLayout(tuple(map(as_steps, self.genes)), self.constraints)
+
+    def to_grid(self, genomes: Floats) -> Floats:
+        """Genomes [P, G] of `grid`, that of the nearest step."""
+        if self.grid is self:
+            return genomes
+        has_step = self.step > 0
+        steps = np.rint((genomes - self.low) / np.where(has_step, self.step, 1.0))
+        return np.where(has_step, steps, genomes)
+
+    def from_grid(self, genomes: Floats) -> Floats:
+        """Genomes [P, G] of those of `grid`."""
+        if self.grid is self:
+            return genomes
+        values = compute_step_values(genomes, self.low, self.high, self.step)
+        return np.where(self.step > 0, values, genomes)
+
+    def axis_moves(self, reach: Floats) -> Floats:
+        """Moves along one gene of `grid` each: plus its reach, in order, then each minus, [n, G].
+
+        Behind them stand moves to what other options a gene without order has, whose reach is 1.
+
+        Args:
+            reach: How far each gene moves, [G]; 0 for one that stays.
+        """
+        plus = np.diag(reach)[reach > 0]
+        columns = np.flatnonzero(self.is_category).tolist()
+        others = [self._move_to_other_options(column) for column in columns]
+        return np.concatenate([plus, -plus, *others])
+
+    def move(self, genomes: Floats, moves: Floats) -> Floats:
+        """Genomes [..., G] after moves on `grid`, neither clipped nor repaired.
+
+        Options are counted round.
+        """
+        moved = self.to_grid(genomes) + moves
+        if self.is_category.any():
+            rounds = self.low + np.mod(moved - self.low, self.high - self.low + 1.0)
+            moved = np.where(self.is_category, rounds, moved)
+        return self.from_grid(moved)
+
     def clip(self, genomes: Floats) -> Floats:
-        """Genomes [P, G] with whole genes rounded and every gene inside its bounds, a new array."""
-        clipped = np.where(self.is_int, np.rint(genomes), genomes)
+        """Genomes [P, G] of whole numbers and steps inside their bounds, a new array."""
+        clipped = np.where(self.is_int, np.rint(genomes), self.from_grid(self.to_grid(genomes)))
         np.maximum(clipped, self.low, out=clipped)
         np.minimum(clipped, self.high, out=clipped)
         return clipped
@@ -227,7 +229,7 @@ class GenomeLayout:
     @cached_property
     def least(self) -> Floats:
         """Lower limit of genomes, whatever the bounds, [G]."""
-        return np.array([_least(gene) for gene in self.genes])
+        return np.array([find_least(gene) for gene in self.genes])
 
     @cached_property
     def most(self) -> Floats:
@@ -276,8 +278,8 @@ class GenomeLayout:
             f"{wanted}"
         )
 
-    def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> "GenomeLayout":
-        """Another layout, with bounds (low, high) by gene.
+    def with_bounds(self, bounds: Mapping[str, tuple[float | str, float | str]]) -> "GenomeLayout":
+        """Another layout, with bounds (low, high) by gene, numbers or names of options.
 
         A default outside its new bounds moves to the nearer one.
 
@@ -289,7 +291,7 @@ class GenomeLayout:
         return replace(
             self,
             genes=tuple(
-                _rebound(gene, *bounds[gene.name]) if gene.name in bounds else gene
+                with_bounds(gene, *bounds[gene.name]) if gene.name in bounds else gene
                 for gene in self.genes
             ),
         )
@@ -303,13 +305,20 @@ class GenomeLayout:
         Raises:
             GeneError: When bars are so long that rounding leaves no genome inside a constraint.
         """
-        genes = tuple(_scale(gene, factor) for gene in self.genes)
+        genes = tuple(scale(gene, factor) for gene in self.genes)
         try:
             return replace(self, genes=genes)
         except GeneError as error:
             raise GeneError(
                 f"lengths times {factor:g} are too short for such bars: {error}"
             ) from None
+
+    def _move_to_other_options(self, column: int) -> Floats:
+        """Moves [k, G] of a gene to its options that are no neighbours by number."""
+        farther = np.arange(2.0, self.high[column] - self.low[column])
+        moves = np.zeros((len(farther), len(self)))
+        moves[:, column] = farther
+        return moves
 
     def _check_constraint(self, pair: LessThan, paired: set[str]) -> None:
         left, right = self.gene(pair.left), self.gene(pair.right)
@@ -322,32 +331,3 @@ class GenomeLayout:
                 f"no genome can have '{left.name}' below '{right.name}': "
                 f"{left.low:g} is not below {right.high:g}"
             )
-
-
-def _rebound(gene: Gene, low: float, high: float) -> Gene:
-    bounded = replace(gene, low=low, high=max(low, high), default=low)
-    if high < low:
-        raise GeneError(f"gene '{gene.name}': low {low} is above high {high}")
-    return replace(bounded, default=min(max(gene.default, low), high))
-
-
-def _scale(gene: Gene, factor: float) -> Gene:
-    if not gene.is_length or factor == 1:
-        return gene
-
-    def to_bars(value: float) -> int:
-        return max(SHORTEST_LENGTH_BARS, round(value * factor))
-
-    return replace(
-        gene, low=to_bars(gene.low), high=to_bars(gene.high), default=to_bars(gene.default)
-    )
-
-
-def _least(gene: Gene) -> float:
-    """The smallest value that a gene can have, whatever its bounds."""
-    if gene.is_length:
-        return 1.0
-    above_zero = 1.0 if gene.is_int else float(np.nextafter(0.0, 1.0))
-    if gene.positive:
-        return above_zero
-    return -float(LONGEST_LENGTH) if gene.is_int else -float(np.finfo(np.float64).max)

@@ -12,6 +12,7 @@ from strategy.indicators.adaptive_trend import (
     find_longest_length,
 )
 from strategy.indicators.bar_columns import close_location, hl2, hlc3, ohlc4, true_range
+from strategy.indicators.cci import cci
 from strategy.indicators.dema import dema
 from strategy.indicators.directional import adx, minus_di, plus_di
 from strategy.indicators.ema import ema
@@ -19,11 +20,14 @@ from strategy.indicators.extremes import highest, lowest
 from strategy.indicators.hma import hma, whole_root
 from strategy.indicators.kama import kama
 from strategy.indicators.lag import lag, roc
+from strategy.indicators.mfi import mfi
 from strategy.indicators.obv import obv
 from strategy.indicators.rma import ema_mean, rma
 from strategy.indicators.rolling import sma, std, zscore
 from strategy.indicators.rsi import rsi
+from strategy.indicators.sar import sar
 from strategy.indicators.stoch import stoch
+from strategy.indicators.supertrend import supertrend, supertrend_side
 from strategy.indicators.swing import swing_high, swing_low
 from strategy.indicators.wma import lsma, wma
 
@@ -49,6 +53,10 @@ def _all(n: int) -> int:
     return n
 
 
+def _band(bars: int, _: int) -> int:
+    return bars - 1
+
+
 def _add(back: int, ahead: int) -> int:
     return back + ahead
 
@@ -57,6 +65,12 @@ _ATR = "Plain mean of the true range; others' ATR is Wilder's average, rma(true_
 
 _BARS, _WINDOW = (Parameter("n"),), (Parameter("n", least=2),)
 _SWING = (Parameter("lookback", least=2), Parameter("lookahead"))
+_SUPERTREND = (*_WINDOW, Parameter("factor_tenths", least=5))
+_SAR = (
+    Parameter("start_percent"),
+    Parameter("step_percent", least=0),
+    Parameter("most_percent"),
+)
 _TREND = (
     *(Parameter(f"{family}_len", least=9, most=4096) for family in FAMILIES),
     Parameter("robustness", least=0, most=2),
@@ -85,6 +99,7 @@ def _trend(name: str, loop: Loop, vote: int) -> Kind:
 
 
 _BAR, _MOVED = ("high", "low", "close"), ("high", "low", "true_range")
+_BANDS = ("hl2", "close", "true_range")
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
@@ -113,6 +128,11 @@ KINDS: dict[str, Kind] = {
         Kind("obv", obv, (), lambda: 0, ("close", "volume")),
         Kind("swing_high", swing_high, _SWING, _add, ("high",), above=((0, 1, 1),)),
         Kind("swing_low", swing_low, _SWING, _add, ("low",), above=((0, 1, 1),)),
+        Kind("cci", cci, _WINDOW, one_less),
+        Kind("mfi", mfi, _WINDOW, _all, ("hlc3", "volume")),
+        Kind("sar", sar, _SAR, lambda *_: 1, _BAR, (2, 2, 20)),
+        Kind("supertrend", supertrend, _SUPERTREND, _band, _BANDS, (10, 30)),
+        Kind("supertrend_side", supertrend_side, _SUPERTREND, _band, _BANDS, (10, 30)),
         _trend("adaptive_trend", adaptive_trend, 10),
         _trend("adaptive_trend_script", adaptive_trend_script, 49),
     )
@@ -140,5 +160,8 @@ CLOCK: dict[str, tuple[Parameter, ...]] = {
 }
 """Rows ruled by the clock, each with what it takes beside its offset."""
 
-ROW_NAMES = (*COLUMNS, *KINDS, *CLOCK, "higher")
-"""Names that stand for a row, so that no gene may have them."""
+LATER = frozenset({"cci", "mfi", "sar", "supertrend", "supertrend_side"})
+"""Later rows: a gene, a column or an indicator that a person named so before stays theirs."""
+
+ROW_NAMES = tuple(name for name in (*COLUMNS, *KINDS, *CLOCK, "higher") if name not in LATER)
+"""Names that stand for a row alone, so that no gene may have them."""

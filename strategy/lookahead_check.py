@@ -7,7 +7,7 @@ the same again after it ran on other bars, and of its file run once more.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 
@@ -257,16 +257,18 @@ def _evenly(bars: Ints, most: int) -> list[int]:
 
 
 def _corners(strategy: Strategy) -> Iterator[Genes]:
-    """The default genes, then each gene at each of its bounds; no search breaks a constraint."""
+    """The default genes, then each gene at its bounds or options; none breaks a constraint."""
     layout = strategy.layout
     yield layout.decode(layout.defaults)
-    for column, bounds in product(range(len(layout)), (layout.low, layout.high)):
-        genome = layout.defaults.copy()
-        genome[column] = bounds[column]
-        for pair in layout.ordered:
-            if column in pair and not genome[pair[0]] < genome[pair[1]]:
-                genome[pair] = bounds[pair]
-        yield layout.decode(layout.repair(genome[None])[0][0])
+    for column, gene in enumerate(layout.genes):
+        for value in gene.extremes:
+            bounds = layout.high if value == gene.high else layout.low
+            genome = layout.defaults.copy()
+            genome[column] = value
+            for pair in layout.ordered:
+                if column in pair and not genome[pair[0]] < genome[pair[1]]:
+                    genome[pair] = bounds[pair]
+            yield layout.decode(layout.repair(genome[None])[0][0])
 
 
 def _collect(node: Node, rows: Rows, signals: Ints, calls: CallSignals) -> None:

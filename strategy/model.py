@@ -241,7 +241,7 @@ class Strategy(Node):
             return self
         return replace(self, layout=self.layout.scaled(self.timeframe_s / timeframe_s))
 
-    def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> "Strategy":
+    def with_bounds(self, bounds: Mapping[str, tuple[float | str, float | str]]) -> "Strategy":
         """The strategy with other bounds; see `GenomeLayout.with_bounds`."""
         return replace(self, layout=self.layout.with_bounds(bounds))
 

@@ -13,7 +13,16 @@ from strategy.conditions import (
     equals,
 )
 from strategy.exits import SessionExit
-from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
+from strategy.expressions import (
+    Arithmetic,
+    Call,
+    Choose,
+    Clock,
+    Column,
+    GeneValue,
+    Higher,
+    Number,
+)
 from strategy.indicator_registry import KINDS
 from strategy.nodes import Node
 
@@ -37,6 +46,8 @@ def format_tree(node: Node) -> str:
         return _arithmetic(node)
     if isinstance(node, Call):
         return f"{node.label}({', '.join(_list_arguments(node))})"
+    if isinstance(node, Choose):
+        return _format_choice(node)
     if isinstance(node, Higher):
         offset = f", {node.offset}" if node.offset else ""
         return f"higher({node.minutes}, {format_tree(node.inner)}{offset})"
@@ -58,6 +69,17 @@ def _list_arguments(call: Call) -> Iterator[str]:
     for (parameter, setting), default in zip(call.settings, defaults, strict=True):
         if not isinstance(setting, Number) or setting.value != default:
             yield f"{parameter.name}={format_tree(setting)}"
+
+
+def _format_choice(node: Choose) -> str:
+    """A choice as it is called, which is its gene in the place of an option's name."""
+    gene, texts = format_tree(node.gene), [format_tree(option) for option in node.options]
+    names = node.gene.gene.options if isinstance(node.gene, GeneValue) else ()
+    if len(names) == len(texts) and all(map(str.startswith, texts, names)):
+        rests = {text[len(name) :] for text, name in zip(texts, names, strict=True)}
+        if len(rests) == 1:
+            return gene + rests.pop()
+    return f"choice({', '.join([gene, *texts])})"
 
 
 def _condition(node: Node) -> str:

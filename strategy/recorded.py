@@ -8,7 +8,8 @@ from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError
 from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
-from strategy.genes import Gene, GenomeLayout, LessThan
+from strategy.gene import Gene
+from strategy.genes import GenomeLayout, LessThan
 from strategy.model import Strategy
 from strategy.parts import LATER_PARTS, PARTS
 from strategy.pretty_print import format_tree
@@ -132,4 +133,5 @@ def _gene(record: Mapping[str, Any]) -> Gene:
         # It stands in programs for other platforms.
         raise StrategyError(f"{record['name']!r} is no name of a gene")
     bounds = record["low"], record["high"], record["default"]
-    return Gene(record["name"], record["kind"], *bounds, unit, record["positive"])
+    parts = record.get("step"), tuple(record.get("options", ()))
+    return Gene(record["name"], record["kind"], *bounds, unit, record["positive"], *parts)

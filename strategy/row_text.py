@@ -5,12 +5,12 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from data.errors import near_match
 from strategy import words
 from strategy.errors import StrategyError
 from strategy.expressions import Expression, GeneValue, check_settings, holds_row
 from strategy.language import Term
 from strategy.nodes import walk
+from strategy.other_names import suggest_word
 from strategy.source_location import here
 
 LONGEST = 4000
@@ -129,5 +129,5 @@ def _shorten(text: str) -> str:
 def _find_word(name: str) -> Any:  # noqa: ANN401 - a row, or what makes one
     """Meaning of a name."""
     if name not in NAMES:
-        raise StrategyError(f"the name '{name}' is unknown{near_match(name, list(NAMES))}")
+        raise StrategyError(f"the name '{name}' is unknown{suggest_word(name)}")
     return NAMES[name]

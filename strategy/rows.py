@@ -9,7 +9,7 @@ import numpy as np
 from data.bars import Bars
 from data.timeframe import DAY_NS, MINUTE_NS
 from strategy.clock import days_of_week, local_time, minutes_of_day, number_sessions
-from strategy.conditions import Compare, OverBars
+from strategy.conditions import Compare, Condition, OverBars
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import (
@@ -17,6 +17,7 @@ from strategy.expressions import (
     WEEK_MINUTES,
     Arithmetic,
     Call,
+    Choose,
     Clock,
     Column,
     Expression,
@@ -32,6 +33,7 @@ from strategy.indicators.opening import opening_high, opening_low
 from strategy.indicators.vwap import vwap
 from strategy.nodes import Node, transform_nodes, walk
 from strategy.series import Series, higher_series
+from strategy.switches import settle_switches
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 Tree = TypeVar("Tree", bound=Node)
@@ -89,9 +91,11 @@ def first_value(row: Floats) -> int:
 
 
 def bound(tree: Tree, genes: Genes) -> Tree:
-    """A tree with its genes replaced by their values: equal trees share one row."""
+    """A tree with genes replaced by their values, choices by rows: equal trees share one row."""
 
     def replace_gene(node: Node) -> Node:
+        if isinstance(node, Choose) and isinstance(node.gene, Number):
+            return node.pick(node.gene.value)
         return Number(genes[node.gene.name]) if isinstance(node, GeneValue) else node
 
     return transform_nodes(tree, replace_gene)
@@ -102,7 +106,7 @@ def count_warm_up(tree: Node, genes: Genes) -> int:
 
     It comes from parameters alone: a row may know its first value later than that.
     """
-    return _warm_up(tree, genes)
+    return _warm_up_settled(tree, genes)
 
 
 def count_reach(tree: Node, genes: Genes, timeframe_ns: int) -> int:
@@ -111,7 +115,7 @@ def count_reach(tree: Node, genes: Genes, timeframe_ns: int) -> int:
     As `count_warm_up`, with rows of higher bars counted in bars of the series, and those of a
     session as a day.
     """
-    return _warm_up(tree, genes, timeframe_ns)
+    return _warm_up_settled(tree, genes, timeframe_ns)
 
 
 def check_spans(strategy: Node, timeframe_ns: int) -> None:
@@ -288,9 +292,17 @@ def resolve_value(setting: Node, genes: Genes) -> float:
     return setting.value
 
 
+def _warm_up_settled(tree: Node, genes: Genes, timeframe_ns: int | None = None) -> int:
+    """Warm-up or reach of what switches leave."""
+    left = settle_switches(tree, genes) if isinstance(tree, Condition) else tree
+    return 0 if left is None else _warm_up(left, genes, timeframe_ns)
+
+
 def _warm_up(tree: Node, genes: Genes, timeframe_ns: int | None = None) -> int:
     if isinstance(tree, Higher | Clock):
         return 0 if timeframe_ns is None else _reach_by_clock(tree, genes, timeframe_ns)
+    if isinstance(tree, Choose):
+        return _warm_up(tree.pick(resolve_value(tree.gene, genes)), genes, timeframe_ns)
     below = max((_warm_up(part, genes, timeframe_ns) for part in tree.parts), default=0)
     if isinstance(tree, Call):
         parameters = [int(resolve_value(setting, genes)) for setting in tree.parameters]

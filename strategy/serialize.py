@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 
-from strategy.conditions import AllOf, AnyOf, Compare, Held, Within
+from strategy.conditions import AllOf, AnyOf, Compare, Held, Switch, Within
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, unknown
 from strategy.exits import (
@@ -18,8 +18,17 @@ from strategy.exits import (
     Share,
     Trail,
 )
-from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
-from strategy.genes import Gene
+from strategy.expressions import (
+    Arithmetic,
+    Call,
+    Choose,
+    Clock,
+    Column,
+    GeneValue,
+    Higher,
+    Number,
+)
+from strategy.gene import Gene
 from strategy.money import (
     AccountOf,
     BasisPoints,
@@ -48,6 +57,7 @@ NAMES: dict[str, type[Node]] = {
     "bp": BasisPoints,
     "by_side": BySide,
     "call": Call,
+    "choice": Choose,
     "clock": Clock,
     "column": Column,
     "compare": Compare,
@@ -67,6 +77,7 @@ NAMES: dict[str, type[Node]] = {
     "session_exit": SessionExit,
     "share": Share,
     "stop_at": StopAt,
+    "switch": Switch,
     "targets": Ladder,
     "ticks": Ticks,
     "trail": Trail,
@@ -148,8 +159,11 @@ def _resolve_reference(
 
 
 def describe_gene(gene: Gene) -> dict[str, object]:
-    """All of a gene that decides which genomes there are, ready for JSON."""
-    return {
+    """All of a gene that decides which genomes there are, ready for JSON.
+
+    Step and options are left out of a gene that has none.
+    """
+    described: dict[str, object] = {
         "name": gene.name,
         "kind": gene.kind,
         "low": float(gene.low),
@@ -158,6 +172,11 @@ def describe_gene(gene: Gene) -> dict[str, object]:
         "is_length": gene.is_length,
         "positive": gene.positive,
     }
+    if gene.step is not None:
+        described["step"] = gene.step
+    if gene.options:
+        described["options"] = list(gene.options)
+    return described
 
 
 def hash_description(described: Mapping[str, object]) -> str:

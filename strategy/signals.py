@@ -9,13 +9,20 @@ import numpy.typing as npt
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Held, Relation, Within
 from strategy.errors import StrategyError
 from strategy.rows import Genes, Rows, bound, whole
+from strategy.switches import settle_switches
 
 Bools = npt.NDArray[np.bool_]
 
 
 def truth(condition: Condition, rows: Rows, genes: Genes) -> Bools:
-    """Whether a condition is true, at every bar [T] of the series of `rows`."""
-    return _truth(bound(condition, genes), rows)
+    """Whether what switches leave of a condition is true, at every bar [T] of `rows`.
+
+    It is nowhere where they leave nothing.
+    """
+    left = settle_switches(condition, genes)
+    if left is None:
+        return np.zeros(len(rows.series), np.bool_)
+    return _truth(bound(left, genes), rows)
 
 
 def _truth(condition: Condition, rows: Rows) -> Bools:

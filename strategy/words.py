@@ -10,14 +10,13 @@ makes a strategy of conditions, a stop and what else it may have.
 (('span',), 49)
 """
 
-from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
-from typing import Any
+from collections.abc import Sequence
 
 from data.errors import TimeframeError
 from data.timeframe import SECOND_NS, parse_timeframe
-from strategy import conditions
+from strategy import composed_words, conditions
 from strategy.clock import Offset
+from strategy.composed_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
 from strategy.defining import indicator
 from strategy.errors import StrategyError
@@ -32,8 +31,8 @@ from strategy.exit_words import (
     trail,
 )
 from strategy.exits import SessionExit
-from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher
-from strategy.genes import Gene
+from strategy.expressions import Clock, Column, Higher
+from strategy.gene_words import choice, gene, length, switch, whole
 from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.language import (
     Claim,
@@ -42,7 +41,6 @@ from strategy.language import (
     as_condition,
     as_expression,
     as_setting,
-    check_arguments,
     check_name,
     check_pairs,
     word,
@@ -69,60 +67,8 @@ from strategy.order_words import (
     volatility,
 )
 from strategy.orders import AfterLeg
-from strategy.source_location import here, locate_errors
-
-
-def _indicator_word(name: str) -> Callable[..., Term]:
-    """The word that calls an indicator: a source where it takes one, then its parameters."""
-    kind = KINDS[name]
-    taken: dict[str, object] = dict.fromkeys(() if kind.columns else ("x",), Parameter.empty)
-    defaults = kind.defaults or (Parameter.empty,) * len(kind.parameters)
-    taken |= {
-        parameter.name: default
-        for parameter, default in zip(kind.parameters, defaults, strict=True)
-    }
-    signature = Signature(
-        [
-            Parameter(keyword, Parameter.POSITIONAL_OR_KEYWORD, default=default)
-            for keyword, default in taken.items()
-        ]
-    )
-
-    @locate_errors
-    def call(*args: Operand, **kwargs: Operand) -> Term:
-        arguments = check_arguments(name, signature, args, kwargs)
-        arguments.apply_defaults()
-        values = list(arguments.arguments.values())
-        source = None if kind.columns else as_expression(values.pop(0))
-        return Term(Call(name, source, tuple(as_setting(value) for value in values)))
-
-    call.__name__ = call.__qualname__ = name
-    # Its first line; the rest speaks of arrays.
-    call.__doc__ = kind.summary or str(kind.loop.__doc__).splitlines()[0]
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    return call
-
-
-open, high, low, close, volume = (Term(Column(name)) for name in COLUMNS[:5])
-true_range, close_location, hl2, hlc3, ohlc4 = (Term(Column(name)) for name in COLUMNS[5:])
-
-ema, rma, sma, wma = (_indicator_word(name) for name in ("ema", "rma", "sma", "wma"))
-ema_mean, dema, hma, lsma, kama = (
-    _indicator_word(name) for name in ("ema_mean", "dema", "hma", "lsma", "kama")
-)
-adaptive_trend, adaptive_trend_script = (
-    _indicator_word(name) for name in ("adaptive_trend", "adaptive_trend_script")
-)
-std, zscore, rsi, roc, lag = (
-    _indicator_word(name) for name in ("std", "zscore", "rsi", "roc", "lag")
-)
-highest, lowest, stoch, atr = (
-    _indicator_word(name) for name in ("highest", "lowest", "stoch", "atr")
-)
-plus_di, minus_di, adx, obv = (
-    _indicator_word(name) for name in ("plus_di", "minus_di", "adx", "obv")
-)
-swing_high, swing_low = (_indicator_word(name) for name in ("swing_high", "swing_low"))
+from strategy.row_words import *  # noqa: F403
+from strategy.source_location import here
 
 
 @word
@@ -131,50 +77,6 @@ def column(name: str) -> Term:
     if not isinstance(name, str) or not name:
         raise StrategyError(f"a column has a name such as column('sentiment'), got {name!r}")
     return Term(Column(name, is_extra=True))
-
-
-@word
-def gene(
-    name: str,
-    default: float | None = None,
-    low: float | None = None,
-    high: float | None = None,
-    unit: str = "1",
-) -> Term:
-    """A real number that a search may change, from `low` to `high`."""
-    return _gene(name, "float", default, low, high, unit)
-
-
-@word
-def length(
-    name: str, default: int | None = None, low: int | None = None, high: int | None = None
-) -> Term:
-    """A whole number of bars that a search may change."""
-    return _gene(name, "int", default, low, high, "bars")
-
-
-@word
-def whole(
-    name: str,
-    default: int | None = None,
-    low: int | None = None,
-    high: int | None = None,
-    unit: str = "1",
-) -> Term:
-    """Another whole number that a search may change."""
-    return _gene(name, "int", default, low, high, unit)
-
-
-@word
-def minimum(x: Operand, y: Operand) -> Term:
-    """The smaller of two numbers at each bar."""
-    return Term(Arithmetic("minimum", as_expression(x), as_expression(y)))
-
-
-@word
-def maximum(x: Operand, y: Operand) -> Term:
-    """The larger of two numbers at each bar."""
-    return Term(Arithmetic("maximum", as_expression(x), as_expression(y)))
 
 
 @word
@@ -338,27 +240,10 @@ def _optional(claim: Claim | None, what: str) -> Condition | None:
     return None if claim is None else as_condition(claim, what)
 
 
-def _gene(
-    name: str,
-    kind: Any,  # noqa: ANN401 - one of two words
-    default: float | None,
-    low: float | None,
-    high: float | None,
-    unit: str,
-) -> Term:
-    if not isinstance(name, str) or not name.isidentifier():
-        raise StrategyError(f"a gene has a name such as 'stop_mult', got {name!r}")
-    if default is None or low is None or high is None:
-        raise StrategyError(
-            f"gene '{name}' needs a default and bounds: name, default, low, high, "
-            f"as in gene('{name}', 2, 0.5, 4)"
-        )
-    return Term(GeneValue(Gene(name, kind, low, high, default, unit), here()))
-
-
 __all__ = [
     *COLUMNS,
     *KINDS,
+    *composed_words.__all__,
     "account",
     "after_leg",
     "all_of",
@@ -367,6 +252,7 @@ __all__ = [
     "borrow",
     "bp",
     "by_side",
+    "choice",
     "column",
     "crosses_above",
     "crosses_below",
@@ -383,8 +269,8 @@ __all__ = [
     "level",
     "limit_at",
     "market",
-    "maximum",
-    "minimum",
+    "maximum",  # noqa: F405
+    "minimum",  # noqa: F405
     "minute_of_day",
     "notional",
     "opening_high",
@@ -396,6 +282,7 @@ __all__ = [
     "share",
     "stop_at",
     "strategy",
+    "switch",
     "ticks",
     "trail",
     "units",

@@ -15,6 +15,7 @@ from engine.cpu import backend
 
 pytest.register_assert_rewrite("tests.support")
 
+from tests.support.agreement import AGREE  # noqa: E402
 from tests.support.backends import BACKEND_PARAMETERS  # noqa: E402
 
 REAL = Path(__file__).parents[2] / "shared" / "data" / "real"
@@ -124,3 +125,11 @@ def real_folder():
     if not REAL.is_dir():
         pytest.skip("the real series are not part of the project and are not here")
     return REAL
+
+
+@pytest.fixture(scope="session")
+def agree_folder():
+    """The folder of what other programs published; tests that need it are skipped without it."""
+    if not AGREE.is_dir():
+        pytest.skip("trade lists of other programs are not part of the project and are not here")
+    return AGREE

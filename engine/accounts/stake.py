@@ -72,6 +72,12 @@ def build_stake(strategy: Strategy, costs: Costs, genes: Mapping[str, float]) ->
     )
 
 
+def build_stakes(strategy: Strategy, costs: Costs, genomes: Floats) -> list[Stake]:
+    """The stakes of individuals [P, G]."""
+    decode = strategy.layout.decode
+    return [build_stake(strategy, costs, decode(genome)) for genome in genomes]
+
+
 def plain_stake(risk_fraction: float) -> Stake:
     """The stake of trades that each risk a share of equity."""
     none = np.zeros((2, 0)), np.zeros(2)

@@ -12,6 +12,7 @@ from engine.accounts.ledger import Ledger
 from engine.conditions.cpu.kernels import gather_words
 from engine.conditions.cpu.operands import Readings
 from engine.conditions.cpu.parts import Formula, Leaves, write_formula
+from engine.conditions.switches import lower_conditions
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.batch import fold_population, list_population, list_results
 from engine.positions.cpu.block_minmax import Extremes, build_extremes
@@ -44,12 +45,12 @@ class FormulaMarket:
         self.prices: Extremes = build_extremes(bars.open, bars.high, bars.low, bars.close)
         self._spec, self._bars, self._workers, self._costs = spec, bars, workers, costs
         self._charges = _encode_costs(costs)
-        conditions = (spec.long, spec.short, spec.exit_long, spec.exit_short, spec.cancel)
+        self._conditions = lower_conditions(spec)
         self._readings = Readings(
             rows,
             spec.layout,
             workers,
-            [condition for condition in conditions if condition is not None],
+            [condition for condition in self._conditions if condition is not None],
         )
         self._exits, self._after = lower_exits(spec)
         self._warm_ups = WarmUps(spec)
@@ -91,8 +92,8 @@ class FormulaMarket:
                     numbers[:, side, place] = read.values(number)
             if after is not None:
                 numbers[:, side, 3] = read.values(after)
-        entries = inputs.conditions(spec.long, spec.short)
-        exits_asked = inputs.conditions(spec.exit_long, spec.exit_short)
+        entries = inputs.conditions(*self._conditions[:2])
+        exits_asked = inputs.conditions(*self._conditions[2:4])
         formula, spans, leaves = inputs.formulas(self._exits)
         sessions, session_of = self._clock(len(genomes))
         return CodedPopulation(

@@ -8,6 +8,7 @@ from engine.backend import Floats, Slots
 from engine.conditions.cuda.expression_vm import Formulas, Span
 from engine.conditions.cuda.operands import DevicePart, DevicePopulation, DeviceReadings
 from engine.conditions.cuda.specialization import Comparing
+from engine.conditions.switches import lower_conditions
 from engine.cuda.accounts import BatchInputs, IndividualInputs
 from engine.indicators.cuda.device_rows import Making
 from engine.indicators.cuda.market import MOST_BARS
@@ -61,8 +62,8 @@ class Asking:
         self._spec, self._bars, self._delay, self._device = spec, bars, delay, device
         formulas = Formulas(spec.layout)
         self._readings = DeviceReadings(making, spec.layout, formulas, room, device, comparing)
-        self._entries = [self._part(condition) for condition in (spec.long, spec.short)]
-        self._exits = [self._part(condition) for condition in (spec.exit_long, spec.exit_short)]
+        parts = [self._part(condition) for condition in lower_conditions(spec)]
+        self._entries, self._exits = parts[:2], parts[2:4]
         self._forms, self._after = lower_exits(spec)
         reads = [
             [NOTHING if side.read is None else formulas.span(side.read) for side in pair]

@@ -7,7 +7,7 @@ import numpy as np
 from engine.backend import Ints
 from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
 from engine.indicators.keys import Keys
-from strategy.conditions import Compare, OverBars
+from strategy.conditions import Compare, OverBars, Switch
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Setting
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
@@ -23,6 +23,7 @@ class Reach(NamedTuple):
     ago: int  # bars
     # Lengths of conditions that hold it or remember it, each reaching back one bar less.
     spans: tuple[Setting, ...] = ()
+    switches: tuple[Setting, ...] = ()  # it is looked at where all of them are on
 
 
 class WarmUps:
@@ -42,7 +43,7 @@ class WarmUps:
         self._varying = [
             _Varying(reach, Keys(list_gene_columns(reach.row, spec.layout)), [])
             for reach in reaches
-            if list_gene_columns(reach.row, spec.layout) or reach.spans
+            if list_gene_columns(reach.row, spec.layout) or reach.spans or reach.switches
         ]
         fixed = reaches.keys() - {leaf.reach for leaf in self._varying}
         self._least = max((count_warm_up(leaf.row, {}) + leaf.ago for leaf in fixed), default=0)
@@ -55,6 +56,8 @@ class WarmUps:
             for span in leaf.reach.spans:
                 held = resolve_values(span, self._layout, individuals.here)
                 bars = bars + held.astype(np.int64) - 1
+            for switch in leaf.reach.switches:
+                bars = np.where(resolve_values(switch, self._layout, individuals.here) > 0, bars, 0)
             warm_ups = np.maximum(warm_ups, bars)
         return warm_ups
 
@@ -87,5 +90,7 @@ def _note(node: Node, reach: Reach, found: dict[Reach, None]) -> None:
         reach = reach._replace(ago=reach.ago + node.bars_ago)
     if isinstance(node, OverBars):
         reach = reach._replace(spans=(*reach.spans, node.bars))
+    if isinstance(node, Switch):
+        reach = reach._replace(switches=(*reach.switches, node.gene))
     for part in node.parts:
         _note(part, reach, found)

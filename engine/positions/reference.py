@@ -66,6 +66,13 @@ def list_signals(longs: SidePlan, shorts: SidePlan, bars: slice) -> Ints:
     return signals
 
 
+def find_free_bars(exit_bar: int, reason: int, side: int) -> tuple[int, int]:
+    """First bars at which signals of longs and of shorts count again after a trade."""
+    # Flat at the exit bar's open already, as was known a bar before: the other side may reverse.
+    longs = exit_bar - int(reason == SIGNAL and side < 0)
+    return longs, exit_bar - int(reason == SIGNAL and side > 0)
+
+
 def take_signals(world: World, span: Span, book: Book, trades: Trades) -> None:
     """Take signals of both sides, one position at a time; `trades` receives what comes of them."""
     position, j = stay_out(), span.first

@@ -77,11 +77,11 @@ class Book(NamedTuple):
     counts: Ints  # [3]
 
 
-def begin_book(world: World) -> Book:
-    """No orders: both sides may place them from the first bar on."""
+def begin_book(world: World, free: tuple[int, int] = (0, 0)) -> Book:
+    """No orders; `free`: bars from whose close on longs and shorts may place them."""
     legs = world.parts.shape[2] - FIRST_LEG
     orders = np.zeros((2, LEG_BARS + legs), np.int64)
-    orders[:, STANDING] = NO_ORDER
+    orders[:, STANDING], orders[:, SINCE] = NO_ORDER, free
     return Book(orders, np.zeros((2, LEG_LEVELS + legs)), np.zeros(3, np.int64))
 
 

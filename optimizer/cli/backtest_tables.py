@@ -227,7 +227,7 @@ def describe_backtest(
     return Backtest(
         **vars(figures(markets.places("search"))),
         strategy=task.spec.name,
-        genes=task.spec.layout.decode(genome),
+        genes=task.spec.layout.show(genome),
         data=describe_data(task),
         data_hash=data_hash(markets.series),
         held_out=figures(held_out) if held_out else None,

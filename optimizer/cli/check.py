@@ -113,7 +113,7 @@ def _list_corners(strategy: Strategy, condition: Condition) -> Iterator[Mapping[
     """Values of a condition's genes at their bounds, all combinations of the first few."""
     genes = {node.gene.name: node.gene for node in walk(condition) if isinstance(node, GeneValue)}
     names = list(genes)[:MOST_CORNERED]
-    bounds = [(strategy.layout.gene(name).low, strategy.layout.gene(name).high) for name in names]
+    bounds = [strategy.layout.gene(name).extremes for name in names]
     for values in product(*bounds):
         whole = zip(names, values, strict=True)
         yield {name: int(v) if genes[name].is_int else v for name, v in whole}

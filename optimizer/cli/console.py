@@ -112,16 +112,16 @@ def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table
     return table
 
 
-def print_json(value: object) -> None:
-    """Print one JSON object on stdout; NaN is null."""
+def print_json(value: object, *, is_line: bool = False) -> None:
+    """Print one JSON object on stdout, as one line where several follow; NaN is null."""
     stream = find_own_stdout()
-    stream.write(format_json(value))
+    stream.write(format_json(value, is_line=is_line))
     stream.flush()
 
 
-def format_json(value: object) -> str:
+def format_json(value: object, *, is_line: bool = False) -> str:
     """A value as JSON, null where a number is not finite."""
-    return json.dumps(replace_nan(value), indent=2, allow_nan=False) + "\n"
+    return json.dumps(replace_nan(value), indent=None if is_line else 2, allow_nan=False) + "\n"
 
 
 def replace_nan(value: object) -> object:

@@ -92,7 +92,17 @@ def _trust(name: str | None, arguments: Mapping[str, object]) -> None:
 
     if name is None:
         raise ConfigError("--trust is about a recorded run: name one, or leave it out")
-    trust_run(find_run(Path(str(arguments.get("runs") or "runs")), name))
+    trust_run(find_run(Path(str(arguments.get("runs") or "runs")), split_member(name)[0]))
+
+
+def split_member(text: str) -> tuple[str, int | None]:
+    """Run and number of a member that a text such as ``latest:3`` names; None without a number.
+
+    >>> split_member("latest:3"), split_member("runs/2026")
+    (('latest', 3), ('runs/2026', None))
+    """
+    name, _, member = text.rpartition(":")
+    return (name, int(member)) if name and member.isdecimal() else (text, None)
 
 
 def config_flags(
@@ -123,16 +133,16 @@ def read_given_fields(flags: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
-    """Read bounds such as ``ema_fast=10:50``."""
-    bounds: dict[str, list[float]] = {}
+def parse_bounds(texts: Sequence[str]) -> dict[str, list[float | str]]:
+    """Read bounds such as ``ema_fast=10:50``, or one option such as ``average=ema``."""
+    bounds: dict[str, list[float | str]] = {}
     for text in texts:
         name, span = _parse_assignment("--bound", text, bounds)
-        low, _, high = span.partition(":")
-        try:
-            bounds[name] = [float(low), float(high)]
-        except ValueError:
-            raise ConfigError(f"--bound '{text}' must look like ema_fast=10:50") from None
+        low, colon, high = span.partition(":")
+        ends = [_parse_value(end) for end in ((low, high) if colon else (span, span))]
+        if "" in ends or (not colon and not isinstance(ends[0], str)):
+            raise ConfigError(f"--bound '{text}' must look like ema_fast=10:50, or average=ema")
+        bounds[name] = ends
     return bounds
 
 
@@ -147,16 +157,35 @@ def parse_columns(texts: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def parse_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, float]:
-    """Read genes such as ``reward_r=2.5``; `flag` is what errors call them."""
-    genes: dict[str, float] = {}
+def parse_settings(texts: Sequence[str]) -> dict[str, float | str]:
+    """Read genes such as ``reward_r=2.5`` or ``average=ema``."""
+    genes: dict[str, float | str] = {}
     for text in texts:
-        name, value = _parse_assignment(flag, text, genes)
+        name, value = _parse_assignment("--set", text, genes)
+        if not value.strip():
+            raise ConfigError(f"--set '{text}' must look like reward_r=2.5, or average=ema")
+        genes[name] = _parse_value(value)
+    return genes
+
+
+def parse_numbers(texts: Sequence[str], flag: str = "--set") -> dict[str, float]:
+    """Read numbers such as ``reward_r=2.5``; `flag` is what errors call them."""
+    numbers: dict[str, float] = {}
+    for text in texts:
+        name, value = _parse_assignment(flag, text, numbers)
         try:
-            genes[name] = float(value)
+            numbers[name] = float(value)
         except ValueError:
             raise ConfigError(f"{flag} '{text}' must look like reward_r=2.5") from None
-    return genes
+    return numbers
+
+
+def _parse_value(text: str) -> float | str:
+    """The number that a text is, else the text, which may be the name of an option."""
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip()
 
 
 def _parse_assignment(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
@@ -183,7 +212,7 @@ def _read_value(name: str, value: object) -> object:
 
 PARSERS: Mapping[str, Callable[[Sequence[str]], object]] = {
     "GENE=LOW:HIGH": parse_bounds,
-    "GENE=STEP": partial(parse_settings, flag="--step"),
+    "GENE=STEP": partial(parse_numbers, flag="--step"),
     "MEANING=NAME": parse_columns,
 }
 """How the entries of a flag that repeats are read, by their form; others are taken as they are."""

@@ -48,10 +48,12 @@ def choose_runs(
 
 
 def print_runs(runs: Sequence[RunSummary]) -> None:
-    """Print runs, a line each, then their labels and what is damaged."""
+    """Print runs, a line each, then their labels, drift, and what is damaged."""
     _print_table(runs)
     _print_labels(runs)
     for run in runs:
+        if run.drift:
+            stdout().say(f"{run.id}: drift: {run.drift}")
         if run.damaged:
             stdout().say(f"{run.id}: {run.damaged}")
 

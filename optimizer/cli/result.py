@@ -3,8 +3,6 @@
 import shlex
 from collections.abc import Mapping
 
-import numpy as np
-
 from optimizer.cli.console import Lines, stdout
 from optimizer.cli.tables import (
     SHOWN_MEMBERS,
@@ -138,8 +136,8 @@ def _print_front(
     for table in genes_tables(members, console.width):
         console.print()
         console.print(table)
-    genomes = np.array([[*member.genes.values()] for member in result.front], np.float64)
-    if result.bounds and (told := describe_bounds(genomes, result.bounds)):
+    bounds = result.bounds
+    if bounds and (told := describe_bounds(result.genomes, bounds, result.options)):
         console.print()
         console.say(told)
     if result.front[0].held_out is not None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
-from optimizer.cli.flags import config_flags, option, parse_settings
+from optimizer.cli.flags import config_flags, option, parse_numbers
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import COMPILES, relay_logs
 from optimizer.cli.shared import MOST, AsJson, ConfigFile, Member, Quiet, single_command
@@ -56,7 +56,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     from optimizer.trend_scan.params import ScanParams
     from optimizer.trend_scan.scan import Ways, scan_sources
 
-    parameters = {**_read_parameters(genes, member), **parse_settings(set_)}
+    parameters = {**_read_parameters(genes, member), **parse_numbers(set_)}
     question = ScanParams(parameters, high, low, as_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
     drawn, page = _name_page(plot)

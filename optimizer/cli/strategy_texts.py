@@ -8,7 +8,7 @@ from importlib.machinery import PathFinder
 from optimizer.cli.console import Lines, plain_table
 from optimizer.processes import ROOT
 from optimizer.shown import number
-from strategy import words
+from strategy import composed_words, words
 from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.model import Strategy
 
@@ -54,7 +54,7 @@ def list_signatures() -> dict[str, dict[str, str]]:
             signatures["Columns"][name] = ""
             continue
         heading = "Indicators"
-        if name not in KINDS:
+        if name not in KINDS and name not in composed_words.__all__:
             made = getattr(inspect.signature(word).return_annotation, "__name__", "")
             heading = HEADINGS.get(made, "Stops, targets, exits and the rest")
         signatures.setdefault(heading, {})[_format_signature(name)] = _read_meaning(name)
@@ -74,8 +74,12 @@ def print_genes(console: Lines, spec: Strategy) -> None:
     bounds = ("low", "default", "high")
     table = plain_table("  gene", *bounds, "unit", right=bounds)
     for gene in spec.layout.genes:
-        values = (number(getattr(gene, name)) for name in bounds)
+        values = (number(gene.show(getattr(gene, name))) for name in bounds)
         unit = "" if gene.unit == "1" else gene.unit
+        if gene.options:
+            unit = "one of " + ", ".join(gene.options)
+        elif gene.step is not None:
+            unit = f"{unit} in steps of {number(gene.step)}".strip()
         table.add_row(f"  {gene.name}", *values, unit)
     console.print(table)
 

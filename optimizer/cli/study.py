@@ -16,11 +16,17 @@ from optimizer.run.tables import Recorded, natural, newest_front, recorded_indiv
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
 from optimizer.shown import evenly
 from optimizer.store import RunStore
-from optimizer.store.result import GeneRecord, RunHeader
+from optimizer.store.gene_record import GeneRecord
+from optimizer.store.result import RunHeader
 
 try:
     import optuna
-    from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+    from optuna.distributions import (
+        BaseDistribution,
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
     from optuna.storages.journal import JournalFileBackend
     from optuna.study import StudyDirection
     from optuna.trial import FrozenTrial, TrialState, create_trial
@@ -106,17 +112,18 @@ def _build_trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
     population = natural(header, chosen.population)
     _check_objectives(population)
     distributions = {gene.name: _build_distribution(gene) for gene in header.genes}
+    shown = header.show_genomes(population.genomes)
     trials: list[FrozenTrial] = []
     for i, born in enumerate(chosen.born.tolist()):
         failure = header.failure_names[population.failures[i]]
-        values = zip(distributions.items(), population.genomes[i].tolist(), strict=True)
+        params = {name: values[i] for name, values in shown.items()}
         trials.append(
             create_trial(
                 state=TrialState.FAIL if population.failures[i] else TrialState.COMPLETE,
                 values=None if population.failures[i] else population.objectives[i].tolist(),
                 params={
-                    name: int(value) if isinstance(kind, IntDistribution) else value
-                    for (name, kind), value in values
+                    name: int(value) if isinstance(distributions[name], IntDistribution) else value
+                    for name, value in params.items()
                 },
                 distributions=distributions,
                 user_attrs=_list_attributes(population, i, born, failure),
@@ -134,9 +141,11 @@ def _check_objectives(population: Population) -> None:
 def _build_distribution(gene: GeneRecord) -> BaseDistribution:
     if not gene.low <= gene.high:
         raise StoreError(f"the header does not say between which bounds {gene.name} lies")
+    if gene.options:
+        return CategoricalDistribution(gene.options[int(gene.low) : int(gene.high) + 1])
     if gene.kind == "int":
         return IntDistribution(int(gene.low), int(gene.high))
-    return FloatDistribution(gene.low, gene.high)
+    return FloatDistribution(gene.low, gene.high, step=gene.step)
 
 
 def _list_attributes(

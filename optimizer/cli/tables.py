@@ -20,6 +20,7 @@ from optimizer.store.result import (
     describe_certificate,
 )
 from optimizer.store.windows import list_searched_windows, name_metric
+from strategy.gene import GeneText
 
 SHOWN_MEMBERS = 5
 
@@ -119,7 +120,7 @@ def genes_tables(members: Mapping[int, Member], width: int = WIDTH_OF_A_FILE) ->
     return tables
 
 
-def genes_table(genes: Mapping[str, float]) -> Table:
+def genes_table(genes: Mapping[str, GeneText]) -> Table:
     """Genes of one candidate, one a line."""
     return columns_table({"": {name: format_gene(v) for name, v in genes.items()}}, "Genes")
 

@@ -177,8 +177,15 @@ AlignedColumns = Annotated[list[str], Words("a list of NAME or NAME=COLUMN", "NA
 ColumnFiles = Annotated[list[str], Words("a list of NAME=FILE", "NAME=FILE")]
 Columns = Annotated[dict[str, str], Words("a table of meaning = name", "MEANING=NAME", "text")]
 Bounds = Annotated[
-    dict[str, Annotated[list[float], BeforeValidator(_as_list), Field(min_length=2, max_length=2)]],
-    Words("a table of gene = [low, high]", "GENE=LOW:HIGH", "[low, high], two finite numbers"),
+    dict[
+        str,
+        Annotated[list[float | str], BeforeValidator(_as_list), Field(min_length=2, max_length=2)],
+    ],
+    Words(
+        "a table of gene = [low, high]",
+        "GENE=LOW:HIGH",
+        "[low, high], two finite numbers or names of options",
+    ),
 ]
 Steps = Annotated[dict[str, float], Words("a table of gene = step", "GENE=STEP", "a finite number")]
 Eta = Annotated[int, _where(ETAS.__contains__), Words("one of " + ", ".join(map(str, ETAS)))]

@@ -10,6 +10,7 @@ from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, Statistic, Weighed, shorten
 from optimizer.shown import format_count
 from optimizer.store.payload import OPTIONAL, Payload
+from strategy.gene import GeneText
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class FoldRow(Payload):
 
     train: tuple[Range, ...]
     test: tuple[Range, ...]
-    genes: Mapping[str, int | float]
+    genes: Mapping[str, GeneText]
     trades: int
     mean_r: Number
     efficiency: Number

@@ -8,6 +8,7 @@ from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.statistic import Numbers, shorten
 from optimizer.shown import format_count
 from optimizer.store.payload import OPTIONAL
+from strategy.gene import GeneText
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class PickRecord(Numbers):
     """The member that is judged."""
 
     member: int
-    genes: Mapping[str, int | float]
+    genes: Mapping[str, GeneText]
     strength: Number
     trades: int
     why: Why = field(default_factory=dict)

@@ -117,7 +117,7 @@ class RobustRecord(Statistic):
 
 
 def list_neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> Floats:
-    """The near neighbours of a member: along each axis, and a cloud around it.
+    """The near neighbours of a member: along each axis, and a cloud around it with its options.
 
     Args:
         layout: Bounds and constraints.
@@ -129,9 +129,11 @@ def list_neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int
         [n, G] legal, each once and none of them the member, in the order in which they were made.
     """
     cloud = draw_words(seed, member, "near", CLOUD * len(layout)).reshape(CLOUD, len(layout))
-    moves = (2 * scale_to_unit(cloud) - 1) * compute_reach(layout)
-    moves = np.where(layout.is_int, np.floor(moves + 0.5), moves)
-    moved, _ = layout.repair(genome + np.concatenate([axis_moves(layout), moves]))
+    reach = np.where(layout.is_category, 0.0, compute_reach(layout))
+    moves = (2 * scale_to_unit(cloud) - 1) * reach
+    moves = np.where(layout.grid.is_int, np.floor(moves + 0.5), moves)
+    moves = np.concatenate([axis_moves(layout), moves])
+    moved, _ = layout.repair(layout.move(genome, moves))
     distinct = dict.fromkeys(map(tuple, moved.tolist()))
     distinct.pop(tuple(genome.tolist()), None)
     return np.array(list(distinct)).reshape(len(distinct), len(layout))
@@ -224,6 +226,8 @@ def compute_means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> t
 def measure_drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figure:
     """Movement of genes between picks of neighbouring folds: mean share of the span.
 
+    Another option of a gene without order is as far as its span.
+
     Args:
         layout: Bounds.
         picks: [F] genomes [G]; None where a fold has none.
@@ -232,9 +236,9 @@ def measure_drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figur
         Mean over free genes and neighbours; undefined without two neighbours or a free gene.
     """
     free = layout.high > layout.low
-    spans = (layout.high - layout.low)[free]
+    spans, is_category = (layout.high - layout.low)[free], layout.is_category[free]
     moved = [
-        np.abs(after - before)[free] / spans
+        np.where(is_category, (after != before)[free], np.abs(after - before)[free] / spans)
         for before, after in pairwise(picks)
         if before is not None and after is not None
     ]

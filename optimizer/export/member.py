@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engine.accounts.costs import Costs
 from optimizer.errors import ConfigError
 from strategy.expressions import Setting
+from strategy.gene import GeneText
 from strategy.model import Strategy
 from strategy.parts import LATER_PARTS
 from strategy.rows import resolve_value
@@ -22,10 +23,11 @@ class ExportedMember:
     """
 
     title: str  # run and member, for people
-    strategy: Strategy  # in words
-    genes: Mapping[str, int | float]  # value of each gene by name
+    strategy: Strategy  # in words, without choices and switches
+    genes: Mapping[str, int | float]  # value by name of each gene that it reads
     costs: Costs  # of its trades
     bar_ns: int  # duration of a bar, nanoseconds
+    shown: Mapping[str, GeneText]  # all genes that were searched, options by their names
 
     def __post_init__(self) -> None:
         if self.strategy.own:
@@ -65,4 +67,10 @@ class ExportedMember:
         # Some platform may take any of these for the end of a line.
         yield "".join(letter if letter.isprintable() else " " for letter in summary)
         yield self.title
-        yield "Genes: " + ", ".join(f"{name} {value:g}" for name, value in self.genes.items())
+        yield "Genes: " + ", ".join(_format_genes(self.shown))
+
+
+def _format_genes(genes: Mapping[str, GeneText]) -> Iterator[str]:
+    for name, value in genes.items():
+        text = value if isinstance(value, str) else f"{value:g}"
+        yield f"{name} {text}"

@@ -8,6 +8,7 @@ from optimizer.export.scripts import build_python_script
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from strategy.errors import StrategyError, unknown
+from strategy.resolved import resolve_options
 
 ENDINGS = {"backtesting.py": ".py", "vectorbt": ".py", "pine": ".pine"}
 """Platforms, each with the ending of its programs."""
@@ -24,13 +25,16 @@ def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
 
     Raises:
         ConfigError: When the strategy does what the platform cannot say.
-        StrategyError: When the platform is unknown.
+        StrategyError: When the platform is unknown, or the member's switches leave no entry.
     """
     if platform not in ENDINGS:
         raise StrategyError(unknown("platform", platform, list(ENDINGS)))
-    genes = task.spec.layout.decode(np.asarray(genome))
+    layout, whole = task.spec.layout, np.asarray(genome)
+    values = layout.decode(whole)
+    strategy = resolve_options(task.spec, values)
+    genes = {name: values[name] for name in strategy.layout.names}
     bar_ns = task.markets.series[0].timeframe_ns
-    member = ExportedMember(title, task.spec, genes, task.costs, bar_ns)
+    member = ExportedMember(title, strategy, genes, task.costs, bar_ns, layout.show(whole))
     return (
         build_pine_script(member) if platform == "pine" else build_python_script(member, platform)
     )

@@ -1,7 +1,7 @@
 """A front in words: why it is empty, the nearest candidate, what to change, its bounds."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -29,18 +29,21 @@ Figures = Mapping[str, float | None]
 Floats = npt.NDArray[np.float64]
 
 
-def describe_bounds(genomes: Floats, bounds: Mapping[str, tuple[float, float]]) -> str:
+def describe_bounds(
+    genomes: Floats, bounds: Mapping[str, tuple[float, float]], unordered: Container[str] = ()
+) -> str:
     """Genes at their bounds in a sentence, for the best may lie beyond; empty where none is.
 
     Args:
         genomes: [F, G] of a front.
         bounds: Low and high of each gene, [G].
+        unordered: Names of genes without order, beyond whose bounds lies nothing.
     """
     phrases = []
     for (name, (low, high)), values in zip(bounds.items(), genomes.T, strict=True):
         near = AT_A_BOUND * (high - low)
         sides = (("minimum", low, values - low), ("maximum", high, high - values))
-        for side, bound, distance in sides if high > low else ():
+        for side, bound, distance in sides if high > low and name not in unordered else ():
             if count := int((distance <= near).sum()):
                 phrases.append(f"{name} is at its {side} {number(bound)} in {number(count)}")
     if not phrases:

@@ -1,6 +1,7 @@
 """``@near``: an objective of a member and its neighbours, of which the worst quarter decides.
 
-A neighbour lies one reach away along one gene, 5 % of its span. A member that is good only at one
+A neighbour lies one reach away along one gene, 5 % of its span; along a gene without order each of
+its other options is one. A member that is good only at one
 point of the search space, without good neighbours, is not called good.
 """
 
@@ -48,25 +49,27 @@ class Neighbourhoods:
 
 
 def compute_reach(layout: GenomeLayout) -> Floats:
-    """How far a neighbour lies in each gene [G]: 5 % of its span, whole genes at least 1."""
-    spans = layout.high - layout.low
+    """How far a neighbour lies in each gene of the grid [G].
+
+    It is 5 % of the gene's span, for whole genes 1 at least, for one without order 1.
+    """
+    grid = layout.grid
+    spans = grid.high - grid.low
     reach = REACH_FRAC * spans
-    whole = np.maximum(np.rint(reach), 1.0)
-    return np.where(spans > 0, np.where(layout.is_int, whole, reach), 0.0)
+    whole = np.where(grid.is_category, 1.0, np.maximum(np.rint(reach), 1.0))
+    return np.where(spans > 0, np.where(grid.is_int, whole, reach), 0.0)
 
 
 def axis_moves(layout: GenomeLayout) -> Floats:
-    """Each free gene plus its reach, in order, then each minus, [2 G', G]."""
-    reach = compute_reach(layout)
-    plus = np.diag(reach)[reach > 0]
-    return np.concatenate([plus, -plus])
+    """Moves to all neighbours, [n, G]; see `GenomeLayout.axis_moves`."""
+    return layout.axis_moves(compute_reach(layout))
 
 
 def neighbourhoods(layout: GenomeLayout, genomes: Floats) -> Neighbourhoods:
     """The neighbourhoods of legal genomes [P, G], clipped and repaired."""
     steps = np.concatenate([np.zeros((1, len(layout))), axis_moves(layout)])
     moved, _ = layout.repair(
-        (genomes[:, None] + steps).reshape(len(genomes) * len(steps), len(layout))
+        layout.move(genomes[:, None], steps).reshape(len(genomes) * len(steps), len(layout))
     )
     distinct, indices = np.unique(moved, axis=0, return_inverse=True)
     indices = indices.reshape(len(genomes), len(steps))

@@ -132,7 +132,7 @@ def build_folds_record(
             continue
         before, after = replay_pick(task, pick.genome, (split.train, split.test))
         tested.append(after)
-        genes = task.spec.layout.decode(np.array(pick.genome))
+        genes = task.spec.layout.show(np.array(pick.genome))
         alone = measure_out_of_sample(after.ledgers, after.series, after.windows)
         figures = encode_figures(
             mean_r=alone.mean_r, efficiency=compute_efficiency(before.days, after.days)

@@ -383,7 +383,7 @@ def build_pick_record(task: Task, pick: Pick, *, is_named: bool) -> PickRecord:
     names = task.markets.names
     return PickRecord(
         pick.member,
-        task.spec.layout.decode(pick.genome),
+        task.spec.layout.show(pick.genome),
         trades=pick.trades,
         is_named=is_named,
         trades_by_symbol={names[key]: n for key, n in pick.trades_by_series.items()},

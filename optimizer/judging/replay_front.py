@@ -59,13 +59,34 @@ def replay_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floats]
         return (task.closed if has_own else task), front
 
 
+def prepare_whole(store: RunStore, flags: Mapping[str, object]) -> Task:
+    """The task of a run on all bars that its sources have now, uncut.
+
+    Raises:
+        ConfigError: When bars have another duration than those of the run.
+        StoreError: When members would trade otherwise than in the run, naming what differs.
+    """
+    config = recorded_config(store, flags).model_copy(update=_list_unset_windows())
+    task = prepare_replay(store, config, may_fetch="data" in flags)
+    _require_same_bars(store, task)
+    recorded, present = require_identity(store), build_identity(task, None)
+    kept: dict[str, Any] = {"data_hash": present.data_hash, "windows": present.windows}
+    require_same(store.run_id, replace(recorded, **kept), present, only_values=True)
+    return task
+
+
+def _list_unset_windows() -> dict[str, object]:
+    """Knobs that cut windows, as they are where nobody sets them."""
+    return {name: RunConfig.model_fields[name].default for name in WINDOWS}
+
+
 def _build_task(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, bool]:
     """Task that flags ask for, and whether it has bars and windows of the run's own."""
     config = recorded_config(store, flags)
     is_own = not flags.keys() & WINDOWS
     if is_own and "data" in flags:
-        unset = {name: RunConfig.model_fields[name].default for name in WINDOWS}
-        task = prepare_replay(store, config.model_copy(update=unset), may_fetch=True)
+        unset = config.model_copy(update=_list_unset_windows())
+        task = prepare_replay(store, unset, may_fetch=True)
         if data_hash(task.markets.series) != require_identity(store).data_hash:
             return task, False
     return prepare_replay(store, config, may_fetch="data" in flags), is_own

@@ -186,11 +186,10 @@ def _count_days(windows: Sequence[WindowDescription]) -> int:
 def _find_strongest(result: RunResult) -> PickRecord | None:
     """Member of greatest strength, by the metrics of the result."""
     strengths = [candidate.metrics.get("strength") for candidate in result.front]
-    genomes = [list(candidate.genes.values()) for candidate in result.front]
     known = np.array(
         [np.nan if candidate is None else candidate for candidate in strengths], np.float64
     )
-    index = find_strongest(known, np.array(genomes, np.float64))
+    index = find_strongest(known, result.genomes)
     if index is None:
         return None
     candidate = result.front[index]

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from optimizer.evidence.drift import DriftRecord
 from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.statistic import Weighed
@@ -14,6 +15,8 @@ from optimizer.judging.sentences import suggest_next, weigh_evidence
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.shown import number
+from optimizer.signals.drift import read_drift
+from optimizer.store import RunStore
 
 FOLD_COLUMNS = ("fold", "searched on", "tested on", "trades", "mean R", "efficiency")
 
@@ -50,7 +53,7 @@ def build_answer(run: Tables) -> PageAnswer:
         "" if run.result is None else suggest_next(run.result, verdict, judgement),
         verdict.reasons,
         "" if run.pick is None else run.pick.describe(),
-        () if judgement is None else (*weigh_evidence(judgement), *_list_missing(run, judgement)),
+        tuple(_list_evidence(run)),
         _list_fold_cells(rows),
         tuple(words(name) for name in run.genes),
         tuple(tuple(number(row.genes.get(name)) for name in run.genes) for row in rows),
@@ -69,6 +72,23 @@ def _shorten(verdict: Verdict) -> str:
     if not (colon and head.lower().startswith(GRADE_WORDS[verdict.grade])):
         return sentence
     return rest[:1].upper() + rest[1:]
+
+
+def _list_evidence(run: Tables) -> Iterator[Weighed]:
+    """Drift first, which is newest; then what was judged, and what was not."""
+    drift = _read_drift(run)
+    if drift is not None:
+        yield drift.row
+    if run.judgement is not None:
+        yield from weigh_evidence(run.judgement)
+        yield from _list_missing(run, run.judgement)
+
+
+def _read_drift(run: Tables) -> DriftRecord | None:
+    if not run.is_search:
+        return None
+    with RunStore.open(run.path) as store:
+        return read_drift(store)
 
 
 def _list_missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:

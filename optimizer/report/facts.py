@@ -136,7 +136,7 @@ def _describe_held_out(run: Tables) -> list[Caution]:
 
 def _describe_bounds(run: Tables) -> list[Caution]:
     bounds = dict(zip(run.genes, run.bounds.tolist(), strict=True))
-    text = describe_bounds(run.genomes, bounds) if run.members else ""
+    text = describe_bounds(run.genomes, bounds, run.header.options) if run.members else ""
     return [Caution("bound", text)] if text else []
 
 

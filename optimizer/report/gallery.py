@@ -48,9 +48,12 @@ HOLD_POINTS = 1_000
 
 
 def collect_front_columns(run: Tables) -> dict[str, Floats]:
-    """Every number of the front's members by name, each [F]."""
-    frame = run.front
-    return {str(name): frame[name].to_numpy(np.float64) for name in frame.columns}
+    """Every number of the front's members by name, each [F]; of an option its number."""
+    frame, genes = run.front, dict(zip(run.genes, run.genomes.T, strict=True))
+    return {
+        str(name): genes[name] if name in genes else frame[name].to_numpy(np.float64)
+        for name in frame.columns
+    }
 
 
 def front(run: Tables, x: str | None, y: str | None, colour: str | None) -> Chart:
@@ -77,7 +80,10 @@ def front_3d(run: Tables) -> Chart:
 def parallel(run: Tables) -> Chart:
     """Members as lines through all genes and objectives."""
     return front_charts.parallel(
-        collect_front_columns(run), (*run.genes, *run.objectives), run.objectives[0]
+        collect_front_columns(run),
+        (*run.genes, *run.objectives),
+        run.objectives[0],
+        run.header.options,
     )
 
 
@@ -100,7 +106,12 @@ def genes(run: Tables) -> list[Chart]:
     history = run.history
     return [
         progress.gene_fan(
-            gene, history.generations, history.quantiles[:, g], run.bounds[g], run.genomes[:, g]
+            gene,
+            history.generations,
+            history.quantiles[:, g],
+            run.bounds[g],
+            run.genomes[:, g],
+            run.header.options.get(gene, ()),
         )
         for g, gene in enumerate(run.genes)
     ]
@@ -111,7 +122,7 @@ def heat_map(run: Tables, candidates: Candidates, pair: tuple[int, int], metric:
     cells = candidates.grid(pair, maximise=wants_more(metric))
     names = run.genes[pair[0]], run.genes[pair[1]]
     pick = None if run.pick is None or not run.members else run.genomes[run.pick.member][[*pair]]
-    return progress.heat_map(cells, names, metric, pick)
+    return progress.heat_map(cells, names, metric, pick, run.header.options)
 
 
 def main_heat_map(run: Tables) -> Chart | None:
@@ -120,7 +131,7 @@ def main_heat_map(run: Tables) -> Chart | None:
         return None
     metric = run.objectives[0]
     candidates = find_candidates(run, metric, MOST_MEASURED)
-    pair = choose_genes(candidates, run.bounds)
+    pair = choose_genes(candidates, run.bounds, run.header.is_category)
     return None if pair is None else heat_map(run, candidates, pair, metric)
 
 

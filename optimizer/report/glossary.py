@@ -38,6 +38,7 @@ OF_EVIDENCE = {
     "all trials": "Hansen's test (SPA): could the best of blindly chosen trials be luck",
     "costs": "at which fee and slippage a side nothing would be left",
     "DSR": "deflated Sharpe ratio: PSR after as many tries as were made",
+    "drift": "are trades since worse than those that the run is judged by; 20 is an alarm",
     "efficiency": "mean daily R of a fold's pick on unseen bars over that on searched ones",
     "folds": "the search made anew on parts of the bars, its pick judged on the bars after them",
     "halves": "does what is best in one half of the bars stay good in the other (PBO by CSCV)",

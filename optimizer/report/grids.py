@@ -5,6 +5,7 @@ run of 512 candidates and 100 generations all metrics anew would take half of th
 lattice has recorded its front alone; its points, or a sample of them, are evaluated.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,18 +82,22 @@ def find_candidates(run: Tables, metric: str, most: int | None = None) -> Candid
     return Candidates(genomes, np.where(is_feasible, values, np.nan), is_lattice(run))
 
 
-def choose_genes(candidates: Candidates, bounds: Floats) -> tuple[int, int] | None:
+def choose_genes(
+    candidates: Candidates, bounds: Floats, is_category: Sequence[bool]
+) -> tuple[int, int] | None:
     """The two genes that explain most of the values, else those that vary most; None of fewer.
 
     Args:
         candidates: Of a search.
         bounds: [G, 2] of the genes.
+        is_category: [G] whether a gene has no order.
     """
     genomes = candidates.genomes
     free = np.flatnonzero(np.ptp(genomes, axis=0) > 0) if len(genomes) else np.empty(0, np.int64)
     if len(free) < 2:
         return None
-    shares = _measure_variance_shares(candidates, free)
+    unordered = [is_category[gene] for gene in free.tolist()]
+    shares = _measure_variance_shares(candidates, free, unordered)
     if shares is None:
         span = np.maximum(bounds[free, 1] - bounds[free, 0], np.finfo(np.float64).tiny)
         shares = genomes[:, free].std(axis=0) / span
@@ -100,7 +105,9 @@ def choose_genes(candidates: Candidates, bounds: Floats) -> tuple[int, int] | No
     return first, second
 
 
-def _measure_variance_shares(candidates: Candidates, free: Ints) -> Floats | None:
+def _measure_variance_shares(
+    candidates: Candidates, free: Ints, is_category: Sequence[bool]
+) -> Floats | None:
     """Shares of variance that free genes explain alone; None where trials are too few."""
     known = np.flatnonzero(np.isfinite(candidates.values))
     if len(known) < count_needed(len(free)):
@@ -110,4 +117,4 @@ def _measure_variance_shares(candidates: Candidates, free: Ints) -> Floats | Non
     genomes = candidates.genomes[np.ix_(known, free)]
     if not (np.ptp(genomes, axis=0) > 0).all():
         return None
-    return importance(genomes, candidates.values[known]).alone
+    return importance(genomes, candidates.values[known], is_category).alone

@@ -126,14 +126,13 @@ def build_member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, floa
         if row in {*run.objectives, *HELD_BESIDE} and f"{HELD_OUT}{row}" in frame:
             columns.append(f"{HELD_OUT}{row}")
     columns += run.genes
-    numbers = frame[columns].head(MOST_MEMBERS).to_numpy(float).tolist()
-    genes = set(run.genes)
+    metrics = [name for name in columns if name not in run.genes]
+    numbers = frame[metrics].head(MOST_MEMBERS).to_numpy(float).tolist()
+    members = zip(run.members, run.genomes.tolist(), numbers, strict=False)
     rows = [
-        [
-            (format_gene(v) if n in genes else metric(n, v), v)
-            for n, v in zip(columns, row, strict=True)
-        ]
-        for row in numbers
+        [(metric(n, v), v) for n, v in zip(metrics, row, strict=True)]
+        + [(format_gene(m.genes[n]), v) for n, v in zip(run.genes, genome, strict=True)]
+        for m, genome, row in members
     ]
     return columns, rows
 
@@ -196,9 +195,9 @@ def _build_members(run: Tables, chosen: Chosen) -> list[Plain]:
         genes = []
         for name, value, (low, high) in zip(run.genes, genomes[i], low_high, strict=True):
             share = (value - low) / (high - low) if high > low else None
-            genes.append(
-                [words(name), f"{format_gene(value)}  ({number(low)} to {number(high)})", share]
-            )
+            text, options = format_gene(member.genes[name]), run.header.options.get(name)
+            among = f"of {', '.join(options)}" if options else f"{number(low)} to {number(high)}"
+            genes.append([words(name), f"{text}  ({among})", None if options else share])
         members.append({"metrics": metrics, "genes": genes, "role": chosen.roles.get(i, "")})
     return members
 

@@ -64,7 +64,7 @@ class Plots:
         metric = metric or run.objectives[0]
         candidates = find_candidates(run, metric)
         if x is None or y is None:
-            genes = choose_genes(candidates, run.bounds)
+            genes = choose_genes(candidates, run.bounds, run.header.is_category)
             if genes is None:
                 raise ConfigError(f"run '{run.id}' has no two genes that vary")
         else:

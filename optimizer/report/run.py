@@ -97,7 +97,7 @@ class Run(Tables):
         with RunStore.open(self.path) as store:
             genomes = find_points(store, self.task)
         points = measure_points(self.task, genomes)
-        genes = dict(zip(self.genes, points.genomes.T, strict=True))
+        genes = self.header.show_genomes(points.genomes)
         metrics = dict(zip(METRICS, points.values.T, strict=True))
         return pd.DataFrame({**genes, **metrics, "infeasible": points.failures})
 

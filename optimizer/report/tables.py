@@ -143,8 +143,7 @@ class Tables:
     @cached_property
     def genomes(self) -> Floats:
         """Genomes of the members, [F, G]."""
-        rows = [[member.genes[name] for name in self.genes] for member in self.members]
-        return np.array(rows, np.float64).reshape(len(rows), len(self.genes))
+        return self.header.list_genomes(self.members)
 
     @cached_property
     def front(self) -> pd.DataFrame:
@@ -329,7 +328,7 @@ class Tables:
         with RunStore.open(self.path) as store:
             population = store.generation(generation).population
         self.header.check_genes(population.genomes)
-        frame = pd.DataFrame(population.genomes, columns=list(self.genes))
+        frame = pd.DataFrame(self.header.show_genomes(population.genomes))
         natural = self.header.natural(population.objectives)
         for column, name in enumerate(self.objectives):
             frame[name] = natural[:, column]

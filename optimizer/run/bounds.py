@@ -11,7 +11,7 @@ from strategy.errors import GeneError, StrategyError
 from strategy.model import Strategy
 
 
-def apply_bounds(spec: Strategy, bounds: Mapping[str, tuple[float, float]]) -> Strategy:
+def apply_bounds(spec: Strategy, bounds: Mapping[str, tuple[float | str, float | str]]) -> Strategy:
     """The strategy with other bounds; an error names every gene whose bounds are wrong."""
     problems: list[str] = []
     for name, pair in bounds.items():
@@ -30,7 +30,8 @@ def apply_bounds(spec: Strategy, bounds: Mapping[str, tuple[float, float]]) -> S
 
 def bars_needed(spec: Strategy) -> int:
     """Bars that every genome within the bounds can trade on."""
-    return spec.warm_up({gene.name: gene.high for gene in spec.layout.genes}) + 2
+    highs = {gene.name: gene.high for gene in spec.layout.genes}
+    return max(spec.warm_up({**highs, **options}) for options in _list_options(spec)) + 2
 
 
 def check_bounds_fit(spec: Strategy, markets: Markets) -> None:
@@ -41,7 +42,8 @@ def check_bounds_fit(spec: Strategy, markets: Markets) -> None:
     def missing(**genes: float) -> int:
         """Bars too few, with the other genes as low as may be."""
         lows = {gene.name: gene.low for gene in layout.genes}
-        return spec.warm_up({**lows, **genes}) + 2 - n_bars
+        least = min(spec.warm_up({**lows, **options, **genes}) for options in _list_options(spec))
+        return least + 2 - n_bars
 
     if missing() > 0:
         least = n_bars + missing()
@@ -50,7 +52,7 @@ def check_bounds_fit(spec: Strategy, markets: Markets) -> None:
     most = {
         gene: _largest_that_fits(gene, missing)
         for gene in layout.genes
-        if gene.name in reading and missing(**{gene.name: gene.high}) > 0
+        if gene.name in reading and not gene.options and missing(**{gene.name: gene.high}) > 0
     }
     if most:
         named = ", ".join(f"'{gene.name}' may be {gene.high:g}" for gene in most)
@@ -60,6 +62,12 @@ def check_bounds_fit(spec: Strategy, markets: Markets) -> None:
             f"is {', '.join(map(str, sorted(set(most.values()))))}: {' '.join(bounds)}"
             + spec.place_of(*(gene.name for gene in most))
         )
+
+
+def _list_options(spec: Strategy) -> list[dict[str, float]]:
+    """Every combination of options within the bounds, by gene; one of none without such genes."""
+    names = [gene.name for gene in spec.layout.genes if gene.options]
+    return list(spec.layout.corners(names))
 
 
 def _largest_that_fits(gene: Gene, missing: Callable[..., int]) -> int:

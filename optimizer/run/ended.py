@@ -60,6 +60,7 @@ def describe_result(
         evaluated=sum(summary.evaluated for summary in store.generations()) + ended.polished,
         polished=ended.polished,
         regret=ended.regret,
+        options={g.name: g.options for g in task.spec.layout.genes if g.options},
         bounds={g.name: (float(g.low), float(g.high)) for g in task.spec.layout.genes},
         timing=timing,
     )

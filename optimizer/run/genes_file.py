@@ -82,8 +82,7 @@ def encode_genome(layout: GenomeLayout, values: Mapping[str, object]) -> Floats:
     numbers: dict[str, float] = {}
     for name, value in values.items():
         try:
-            layout.gene(name).check(value)  # type: ignore[arg-type]
-            numbers[name] = value  # type: ignore[assignment]
+            numbers[name] = layout.gene(name).parse(value)
         except GeneError as error:
             problems.append(str(error))
     if problems:

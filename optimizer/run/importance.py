@@ -13,6 +13,7 @@ Both have mean 0 where values are shuffled, and may fall below 0. *Noise* is the
 gene reached in `SHUFFLES` orders of the values: chance exceeds it once in `SHUFFLES` + 1 times.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,7 +72,7 @@ def measure_run_importance(store: RunStore) -> dict[str, Importance]:
             "and --keep all"
         )
     return {
-        name: importance(genomes, values[:, column])
+        name: importance(genomes, values[:, column], header.is_category)
         for column, name in enumerate(header.objectives)
     }
 
@@ -81,17 +82,24 @@ def count_needed(genes: int) -> int:
     return max(FEWEST_TRIALS, TRIALS_A_BIN * genes)
 
 
-def importance(genomes: Floats, values: Floats) -> Importance:
+def importance(
+    genomes: Floats, values: Floats, is_category: Sequence[bool] | None = None
+) -> Importance:
     """Share of the variance of values that each gene explains.
 
     Args:
         genomes: [N, G] of distinct trials.
         values: [N], finite.
+        is_category: [G] whether a gene has no order, so that each of its values is a bin.
     """
     count = min(len(values), MOST_TRIALS)
     chosen = np.arange(count) * len(values) // count
     most = min(max(count // (TRIALS_A_BIN * genomes.shape[1]), 2), MOST_BINS)
-    bins = [_bins(gene, most) for gene in genomes[chosen].T]
+    unordered = is_category or [False] * genomes.shape[1]
+    bins = [
+        _bins(gene, np.unique(gene)[:-1] if is_each else _quantile_edges(gene, most))
+        for gene, is_each in zip(genomes[chosen].T, unordered, strict=True)
+    ]
     owner = np.repeat(np.arange(len(bins)), [columns.shape[1] for columns in bins])
     design, shuffled = np.concatenate(bins, axis=1), _shuffle_values(values[chosen])
     gram = design.T @ design + RIDGE * count * np.eye(len(owner))
@@ -112,9 +120,14 @@ def importance(genomes: Floats, values: Floats) -> Importance:
     return Importance(count, by_itself[:, 0], added[:, 0], float(together[0]), noise)
 
 
-def _bins(gene: Floats, most: int) -> Floats:
-    """A column a bin of about as many trials each but the last, 1 within it, less its mean."""
-    edges = np.unique(np.quantile(gene, np.arange(1, most) / most))
+def _quantile_edges(gene: Floats, most: int) -> Floats:
+    """Upper ends of bins of about as many trials each, but the last."""
+    edges: Floats = np.unique(np.quantile(gene, np.arange(1, most) / most))
+    return edges
+
+
+def _bins(gene: Floats, edges: Floats) -> Floats:
+    """A column a bin but the last, 1 within it, less its mean."""
     number = np.searchsorted(edges, gene, side="left")
     columns = (number[:, None] == np.unique(number)[:-1]).astype(np.float64)
     centred: Floats = columns - columns.mean(axis=0)

@@ -61,7 +61,7 @@ def describe_individuals(
                 kept = with_account(kept, unseen_account, taken)
         members.append(
             Member(
-                genes=task.spec.layout.decode(genome),
+                genes=task.spec.layout.show(genome),
                 metrics=figures.metrics,
                 undefined=figures.undefined,
                 objectives={} if objectives is None else goals.name_objectives(objectives[i]),

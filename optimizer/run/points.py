@@ -90,7 +90,7 @@ def points_table(task: Task, points: Points) -> Columns:
     layout = task.spec.layout
     columns: Columns = {}
     for gene, column in zip(layout.genes, points.genomes.T, strict=True):
-        columns[f"genes.{gene.name}"] = (column.astype(int) if gene.is_int else column).tolist()
+        columns[f"genes.{gene.name}"] = [gene.show(value) for value in column.tolist()]
     for name, column in zip(METRICS, points.values.T, strict=True):
         plain = column.tolist()
         columns[f"metrics.{name}"] = [None if value != value else value for value in plain]

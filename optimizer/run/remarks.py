@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from data.timeframe import format_timeframe
-from optimizer.search.lattice import NEARLY, Lattice
+from optimizer.search.lattice import Lattice
 from optimizer.shown import number
 from strategy.conditions import OverBars
 from strategy.exits import Share, split_sides
 from strategy.expressions import Call, GeneValue, Number
+from strategy.gene import NEARLY
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
 from strategy.nodes import Node, walk

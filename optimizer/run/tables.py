@@ -23,7 +23,13 @@ from optimizer.search.generation import (
 )
 from optimizer.shown import format_count
 from optimizer.store import RunStore
-from optimizer.store.result import Figures, Member, RunHeader, RunResult, load_result
+from optimizer.store.result import (
+    Figures,
+    Member,
+    RunHeader,
+    RunResult,
+    load_result,
+)
 
 What = Literal["front", "generations", "individuals", "points"]
 
@@ -107,7 +113,7 @@ def newest_front(store: RunStore) -> Population:
         return front.take(np.argsort(front.objectives[:, 0], kind="stable"))
     header, members = RunHeader.read(store.header), result.front
     header.check_genes(front.genomes)
-    genomes = _table(header.gene_names, [member.genes for member in members])
+    genomes = header.list_genomes(members)
     objectives = _table(header.objectives, [member.objectives for member in members])
     nothing = np.zeros(len(members))
     polished = Population(genomes, objectives, nothing, nothing.astype(np.int16))
@@ -202,8 +208,8 @@ def _individuals(store: RunStore) -> Columns:
     failures = header.failure_names
     columns["failure"] = [failures[code] or None for code in population.failures.tolist()]
     columns["violation"] = list(population.violations.tolist())
-    for gene, name in enumerate(header.gene_names):
-        columns[f"genes.{name}"] = list(population.genomes[:, gene].tolist())
+    for name, shown in header.show_genomes(population.genomes).items():
+        columns[f"genes.{name}"] = list(shown)
     for objective, name in enumerate(header.objectives):
         values = population.objectives[:, objective].tolist()
         columns[f"objectives.{name}"] = [value if value == value else None for value in values]

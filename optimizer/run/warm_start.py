@@ -139,7 +139,7 @@ def _strict(layout: GenomeLayout, values: Values) -> Floats:
     if outside:
         raise ConfigError("; ".join(outside) + ": widen them (--bound), or add --repair")
     if (layout.repair(genome[None])[0] != genome).any():
-        raise ConfigError("it breaks a constraint: add --repair")
+        raise ConfigError("it breaks a constraint, or is no value of a gene's steps: add --repair")
     return genome
 
 
@@ -147,7 +147,9 @@ def _loose(layout: GenomeLayout, values: Values) -> Floats:
     """A genome as it was written; only what is no number of a known gene is refused."""
     genome = layout.defaults.copy()
     for name, value in values.items():
-        index = layout.index(layout.gene(name).name)
+        index, gene = layout.index(name), layout.gene(name)
+        if isinstance(value, str) and gene.options:
+            value = gene.parse(value)
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
             raise ConfigError(f"gene '{name}': must be a finite number, got {value!r}")
         genome[index] = value

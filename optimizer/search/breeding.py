@@ -16,6 +16,7 @@ import numpy as np
 
 from optimizer.search.compiled.repeats import Seen
 from optimizer.search.compiled.variation import repair
+from optimizer.search.draws import Draws
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -27,7 +28,6 @@ from optimizer.search.generation import (
     Serials,
 )
 from optimizer.search.operators import plain
-from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import Toolbox
 from strategy import GenomeLayout
@@ -240,27 +240,27 @@ def _children(
     n_bred = sum(sizes[:-1])
     known = plan.rankings[island] if plan.rankings else None
     ranking = known or toolbox.rank(population.objectives, population.violations)
-    chosen = toolbox.select(draws.ahead("select"), ranking, count=2 * n_bred)
-    if plan.elite and len(archive):
-        numbers = draws.ahead("elite").random((2, 2 * n_bred))
+    has_elders = plan.elite > 0 and len(archive) > 0
+    draws.ahead(count_numbers(sizes, len(population), pool.shape[1], has_elders=has_elders))
+    chosen = toolbox.select(draws("select"), ranking, count=2 * n_bred)
+    if has_elders:
+        numbers = draws("elite").random((2, 2 * n_bred))
         elites = len(population) + (numbers[1] * len(archive)).astype(np.int64)
         chosen = np.where(numbers[0] < plan.elite, elites, chosen)
     chosen = chosen.reshape(n_bred, 2)
     # Rows of children, in this order: crossed, swapped, moved by a difference, nudged.
     moving, nudged = n_cross + n_swap, n_cross + n_swap + n_differ
     # Of two children the first counts, which the crossover puts in the mother's place.
-    crossed = toolbox.mate(draws.ahead("crossover"), pool.take(chosen[:n_cross].ravel(), axis=0))[
-        0::2
-    ]
+    crossed = toolbox.mate(draws("crossover"), pool.take(chosen[:n_cross].ravel(), axis=0))[0::2]
     mothers = pool.take(chosen[n_cross:, 0], axis=0)
     fathers = pool.take(chosen[n_cross:moving, 1], axis=0)
-    swaps = toolbox.exchange(draws.ahead("exchange"), mothers[:n_swap], fathers)
-    others = draws.ahead("difference").random((2, n_differ))
+    swaps = toolbox.exchange(draws("exchange"), mothers[:n_swap], fathers)
+    others = draws("difference").random((2, n_differ))
     ahead, behind = pool.take((others * len(pool)).astype(np.int64), axis=0)
     parents = mothers[n_swap : n_swap + n_differ]
-    moves = toolbox.differ(draws.ahead("difference"), parents, ahead, behind)
-    parts = [toolbox.mutate(draws.ahead("mutate"), np.concatenate([crossed, swaps, moves]))]
-    parts.append(toolbox.nudge(draws.ahead("mutate"), mothers[n_swap + n_differ :]))
+    moves = toolbox.differ(draws("difference"), parents, ahead, behind)
+    parts = [toolbox.mutate(draws("mutate"), np.concatenate([crossed, swaps, moves]))]
+    parts.append(toolbox.nudge(draws("mutate"), mothers[n_swap + n_differ :]))
     serials = np.concatenate([population.lineage[:, 0], archive.lineage[:, 0]])
     lineage = np.full((n_bred + n_immigrants, 2), UNKNOWN)
     lineage[:n_bred] = serials[chosen]
@@ -268,6 +268,23 @@ def _children(
     if n_immigrants:
         parts.append(toolbox.sample(draws("immigrate"), count=n_immigrants))
     return _Drawn(np.concatenate(parts), np.repeat(BRED, sizes), lineage)
+
+
+def count_numbers(
+    sizes: Sequence[int], n_parents: int, n_genes: int, *, has_elders: bool
+) -> dict[str, int]:
+    """How many numbers of each stream children take, from sizes as of `count_children`."""
+    n_cross, n_swap, n_differ, _, n_immigrants = sizes
+    n_bred = sum(sizes[:-1])
+    return {
+        "select": -(-4 * n_bred // n_parents) * n_parents,
+        "elite": 4 * n_bred * has_elders,
+        "crossover": n_cross * (1 + 3 * n_genes),
+        "exchange": n_swap * n_genes,
+        "difference": n_differ * (5 + n_genes),
+        "mutate": 2 * n_bred * n_genes,
+        "immigrate": n_immigrants * n_genes,
+    }
 
 
 def _distinct(
@@ -330,9 +347,11 @@ def repair_genomes(
 ) -> tuple[Floats, Bools]:
     """Legal genomes [P, G] without negative zeros, and which of them broke a constraint [P].
 
+    Genes with a step have values of it.
+
     The first are written to `out`, where it is given.
     """
-    plain_genomes = plain(genomes)
+    plain_genomes = plain(layout.from_grid(layout.to_grid(genomes)))
     legal = np.empty(plain_genomes.shape) if out is None else out
     is_broken = np.empty(len(plain_genomes), dtype=np.bool_)
     repair(plain_genomes, layout.low, layout.high, layout.is_int, layout.ordered, legal, is_broken)

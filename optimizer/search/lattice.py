@@ -36,6 +36,7 @@ from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
 from optimizer.search.problem import Problem, advance, judged_population
 from optimizer.search.state import update_box
 from strategy import Gene, GenomeLayout
+from strategy.gene import NEARLY, compute_step_values
 
 CHUNK = 8192
 """Points judged at once."""
@@ -45,9 +46,6 @@ MOST_POINTS = 100_000_000
 
 UNBOUNDED = 2**31 - 1
 """The archive of a grid holds its whole front."""
-
-NEARLY = 1e-9
-"""Share of a step by which rounding may miss a bound."""
 
 OFF_GRID = "breaks_a_constraint"
 """Failure of grid points that are no legal genome; they are counted but never judged."""
@@ -108,7 +106,8 @@ def make_lattice(layout: GenomeLayout, steps: Mapping[str, float]) -> Lattice:
         The grid.
 
     Raises:
-        ConfigError: When no gene has a step, a step is not above 0, or not whole for a whole gene.
+        ConfigError: When no gene has a step, a step is not above 0, not whole for a whole gene, or
+            leaves values of the gene's own step, or some of its options.
         GeneError: When there is no such gene.
     """
     if not len(layout):
@@ -121,8 +120,20 @@ def make_lattice(layout: GenomeLayout, steps: Mapping[str, float]) -> Lattice:
         if not 0 < step < np.inf or (gene.is_int and step != int(step)):
             kind = "a whole number" if gene.is_int else "a number"
             raise ConfigError(f"the step of '{name}' must be {kind} above 0, got {step!r}")
+        _check_own_step(gene, step)
         values[layout.index(name)] = _values(gene, step)
     return Lattice(layout, tuple(values))
+
+
+def _check_own_step(gene: Gene, step: float) -> None:
+    if gene.options and step != 1:
+        raise ConfigError(
+            f"the step of '{gene.name}' must be 1, got {step:g}: its options have no order"
+        )
+    if gene.step is not None and abs(step / gene.step - round(step / gene.step)) > NEARLY:
+        raise ConfigError(
+            f"the step of '{gene.name}' must be a multiple of its own, {gene.step:g}, got {step:g}"
+        )
 
 
 def _values(gene: Gene, step: float) -> Floats:
@@ -132,8 +143,12 @@ def _values(gene: Gene, step: float) -> Floats:
         raise ConfigError(
             f"the lattice has {n_steps:,.0f} points and more, at most {MOST_POINTS:,} are searched"
         )
-    values = gene.low + step * np.arange(int(n_steps + NEARLY) + 1)
-    return np.where(values > gene.high - NEARLY * step, gene.high, values)
+    numbers = np.arange(int(n_steps + NEARLY) + 1, dtype=np.float64)
+    if gene.step is not None:
+        # Multiples of its own step, so that these are values that a search may give it.
+        numbers = numbers * round(step / gene.step)
+        return compute_step_values(numbers, gene.low, gene.high, gene.step)
+    return compute_step_values(numbers, gene.low, gene.high, step)
 
 
 def explore(
@@ -249,7 +264,7 @@ class GridProblem:
         self._problem, self._lattice = problem, lattice
         self.layout = GenomeLayout(
             tuple(
-                Gene(gene.name, "int", 0, size - 1, (size - 1) // 2)
+                _number_values(gene, size)
                 for gene, size in zip(lattice.layout.genes, lattice.sizes, strict=True)
             )
         )
@@ -271,3 +286,10 @@ class GridProblem:
             violations[is_legal] = evaluation.violations
             failures[is_legal] = evaluation.failures
         return Evaluation(objectives, violations, failures)
+
+
+def _number_values(gene: Gene, size: int) -> Gene:
+    """A gene of the numbers of a grid's values, without order where the values have none."""
+    first = int(gene.low) if size > 1 else 0
+    options = gene.options[first : first + size] if size > 1 else ()
+    return Gene(gene.name, "int", 0, size - 1, (size - 1) // 2, options=options)

@@ -4,6 +4,9 @@ Every operator is a pure function of a random stream and arrays. It draws the sa
 for the same shapes, uses only operations that IEEE 754 rounds exactly (no power, no logarithm), and
 leaves its inputs alone, so equal streams give equal bits on every machine.
 
+A gene with a step is varied as the whole number of its step. One without order is never moved
+along: each operator says what it does with it.
+
 The root of order eta + 1 in simulated binary crossover and polynomial mutation is a chain of square
 roots, and the power a chain of squarings, which is why eta + 1 must be a power of two.
 
@@ -18,7 +21,7 @@ from optimizer.config.values import ETAS
 from optimizer.errors import ConfigError
 from optimizer.search.compiled.sorting import rising_orders
 from optimizer.search.compiled.variation import choose_winners, cross, move, mutate
-from optimizer.search.generation import Floats, Indices
+from optimizer.search.generation import Bools, Floats, Indices
 from optimizer.search.ranking import Ranking
 from strategy import GenomeLayout
 
@@ -63,10 +66,11 @@ def sample_genomes(rng: np.random.Generator, layout: GenomeLayout, count: int) -
     Returns:
         [count, G]; whole genes are uniform over whole values. Constraints are not repaired.
     """
-    draws = rng.random((count, len(layout)))
-    spans = layout.high - layout.low  # [G]
-    steps = np.where(layout.is_int, np.floor(draws * (spans + 1.0)), draws * spans)
-    return layout.clip(layout.low + steps)
+    grid = layout.grid
+    draws = rng.random((count, len(grid)))
+    spans = grid.high - grid.low  # [G]
+    steps = np.where(grid.is_int, np.floor(draws * (spans + 1.0)), draws * spans)
+    return layout.from_grid(grid.clip(grid.low + steps))
 
 
 def select_parents(rng: np.random.Generator, ranking: Ranking, count: int) -> Indices:
@@ -111,7 +115,8 @@ def cross_simulated_binary(
 
     Returns:
         [P, G] children inside their bounds, whole genes rounded. Genes on which a pair agrees stay
-        as they are. Constraints are not repaired.
+        as they are; where a pair that is crossed differs in a gene without order, each child has
+        either parent's, as likely. Constraints are not repaired.
 
     Raises:
         ConfigError: When `eta` is not legal.
@@ -122,11 +127,11 @@ def cross_simulated_binary(
     draws = rng.random((3, n_pairs, len(layout)))
     children = np.empty(parents.shape)
     if len(parents) % 2:
-        children[-1] = layout.clip(parents[-1])
-    plain_parents = plain(parents)
-    low, high, is_int = layout.low, layout.high, layout.is_int
-    cross(plain_parents, is_crossed, draws, low, high, is_int, n_squarings, children)
-    return children
+        children[-1] = layout.clip(parents[-1:])[0]
+    grid = layout.grid
+    plain_parents = plain(layout.to_grid(parents))
+    cross(plain_parents, is_crossed, draws, *_describe(grid), n_squarings, children)
+    return layout.from_grid(children)
 
 
 def mutate_polynomial(
@@ -148,7 +153,8 @@ def mutate_polynomial(
 
     Returns:
         [P, G] inside their bounds. A mutated whole gene moves by at least one, towards the inside
-        where it stands at a bound. Constraints are not repaired.
+        where it stands at a bound; one without order becomes one of its other options, each as
+        likely. Constraints are not repaired.
 
     Raises:
         ConfigError: When `eta` is not legal.
@@ -156,12 +162,10 @@ def mutate_polynomial(
     n_squarings = squarings(eta)
     draws = rng.random((2, *genomes.shape))
     mutants = np.empty(genomes.shape)
-    plain_genomes = plain(genomes)
+    plain_genomes = plain(layout.to_grid(genomes))
     chance = float(probability)
-    mutate(
-        plain_genomes, draws, chance, layout.low, layout.high, layout.is_int, n_squarings, mutants
-    )
-    return mutants
+    mutate(plain_genomes, draws, chance, *_describe(layout.grid), n_squarings, mutants)
+    return layout.from_grid(mutants)
 
 
 def exchange_genes(
@@ -190,7 +194,8 @@ def move_by_difference(
 
     Step and share of genes are drawn anew for each child: the step is uniform from 1/4 to 1, the
     chance of a gene is one of 1/8, 1/2 and 1. One gene at least moves. Where a child would leave
-    its bounds it goes half of the way from its parent to the bound.
+    its bounds it goes half of the way from its parent to the bound. A gene without order moves to
+    where the difference ends, if it is one.
 
     Args:
         rng: Random stream.
@@ -206,10 +211,10 @@ def move_by_difference(
     """
     draws = rng.random((3, len(parents)))
     chances = rng.random(parents.shape)
-    to, away = plain(ahead), plain(behind)
+    of_parents, to, away = (plain(layout.to_grid(part)) for part in (parents, ahead, behind))
     moved = np.empty(parents.shape)
-    move(plain(parents), to, away, draws, chances, layout.low, layout.high, layout.is_int, moved)
-    return moved
+    move(of_parents, to, away, draws, chances, *_describe(layout.grid), moved)
+    return layout.from_grid(moved)
 
 
 def nudge_genomes(
@@ -232,6 +237,11 @@ def nudge_genomes(
         for part, eta in ((genomes[:half], FINE), (genomes[half:], COARSE))
     ]
     return np.concatenate(parts)
+
+
+def _describe(layout: GenomeLayout) -> tuple[Floats, Floats, Bools, Bools]:
+    """Bounds and kinds of genes, as compiled loops take them."""
+    return layout.low, layout.high, layout.is_int, layout.is_category
 
 
 def nudge_chance(layout: GenomeLayout) -> float:

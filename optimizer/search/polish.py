@@ -1,7 +1,8 @@
 """The last touch: the neighbours of a front on the lattice of its genes, judged in one batch.
 
-A neighbour differs in one gene by one step: 1 for whole genes, 1/128 of the span of bounds for the
-others. What is polished depends on the front alone, so it adds no randomness and needs no record.
+A neighbour differs in one gene by one step: its own where it has one, 1 for whole genes, 1/128 of
+the span of bounds for the others; or in the option of a gene without order. What is polished
+depends on the front alone, so it adds no randomness and needs no record.
 """
 
 from dataclasses import replace
@@ -40,14 +41,12 @@ def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarra
         [N, G] legal genomes, none of them among `genomes`, those of the first genome first; and
         [N], the place of the genome that each is a neighbour of.
     """
-    spans = layout.high - layout.low
-    steps = np.where(layout.is_int, 1.0, spans / STEPS)
-    free = np.flatnonzero(spans > 0)
-    moves = np.zeros((2 * len(free), len(layout)))
-    moves[np.arange(len(free)), free] = steps[free]
-    moves[len(free) + np.arange(len(free)), free] = -steps[free]
+    grid = layout.grid
+    spans = grid.high - grid.low
+    steps = np.where(grid.is_int, 1.0, spans / STEPS)
+    moves = layout.axis_moves(np.where(spans > 0, steps, 0.0))
     origins = np.repeat(np.arange(len(genomes)), len(moves))
-    moved = (genomes[:, None, :] + moves).reshape(len(origins), len(layout))
+    moved = layout.move(genomes[:, None], moves).reshape(len(origins), len(layout))
     moved, _ = repair_genomes(layout, moved)
     rows = np.concatenate([genomes, moved])
     is_new = ~Seen(rows, len(genomes)).admit(np.arange(len(genomes), len(rows)))

@@ -7,11 +7,7 @@ before. A search that is resumed at generation 40 draws what an unbroken one wou
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
 
-from concurrent.futures import Executor, Future
-from math import prod
-
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.errors import ConfigError
 
@@ -51,12 +47,6 @@ two by `optimizer.forecasts`, of folds in place of generations.
 """
 
 
-START = np.zeros(4, dtype=np.uint64)
-"""Counter and buffer of a stream from which nothing was drawn."""
-
-NOTHING = np.empty(0)
-
-
 def stream(seed: int, generation: int, purpose: str) -> np.random.Generator:
     """Open the random stream at an address.
 
@@ -72,119 +62,15 @@ def stream(seed: int, generation: int, purpose: str) -> np.random.Generator:
         ConfigError: When the seed or the generation is out of range.
         KeyError: When the purpose is not in the table.
     """
-    return np.random.Generator(np.random.Philox(key=_build_key(seed, generation, purpose)))
+    key = np.array(build_key(seed, generation, purpose), dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key))
 
 
-def restart(opened: np.random.Generator, seed: int, generation: int, purpose: str) -> None:
-    """Take a stream that is no longer needed to the start of another address, as `stream` would.
-
-    That takes a quarter of the time of opening one.
-
-    Args:
-        opened: From `stream`.
-        seed: As in `stream`.
-        generation: As in `stream`.
-        purpose: As in `stream`.
-
-    Raises:
-        ConfigError: As in `stream`.
-        KeyError: As in `stream`.
-    """
-    opened.bit_generator.state = {
-        "bit_generator": "Philox",
-        "state": {"counter": START, "key": _build_key(seed, generation, purpose)},
-        "buffer": START,
-        "buffer_pos": len(START),
-        "has_uint32": 0,
-        "uinteger": 0,
-    }
-
-
-Numbers = npt.NDArray[np.float64]
-
-
-class Ahead:
-    """A stream of which the first numbers may be drawn already.
-
-    Args:
-        opened: The stream behind these.
-        drawn: [N].
-
-    Attributes:
-        n_taken: How many numbers were asked for.
-    """
-
-    def __init__(self, opened: np.random.Generator, drawn: Numbers) -> None:
-        self._opened, self._left = opened, drawn
-        self.n_taken = 0
-
-    def random(self, size: tuple[int, ...]) -> Numbers:
-        """The next numbers, as the stream itself would give them."""
-        count = prod(size)
-        self.n_taken += count
-        numbers, self._left = self._left[:count], self._left[count:]
-        if len(numbers) < count:
-            more = self._opened.random(count - len(numbers))
-            numbers = np.concatenate([numbers, more]) if len(numbers) else more
-        return numbers.reshape(size)
-
-
-class Draws:
-    """The random streams of one generation, each opened once and then drawn from in turn.
-
-    Args:
-        seed: Of the run.
-        threads: Who draws what may be drawn ahead; nothing is when None.
-    """
-
-    def __init__(self, seed: int, threads: Executor | None = None) -> None:
-        self._address, self._threads = (seed, 0), threads
-        self._made: dict[str, np.random.Generator] = {}
-        self._open: set[str] = set()
-        self._ahead: dict[str, Ahead] = {}
-        self._drawn: Future[dict[str, Numbers]] | None = None
-
-    def switch_generation(self, generation: int) -> "Draws":
-        """The streams of another generation; those of the one before must no longer be used.
-
-        From now on a thread draws what was asked for ahead of the one before, and an eighth more.
-        """
-        if generation == self._address[1]:
-            return self
-        if self._drawn is not None:
-            self._drawn.result()
-        self._address = (self._address[0], generation)
-        self._open.clear()
-        counts = {name: 9 * ahead.n_taken // 8 for name, ahead in self._ahead.items()}
-        self._ahead.clear()
-        if self._threads is not None:
-            self._drawn = self._threads.submit(self._draw, counts)
-        return self
-
-    def __call__(self, purpose: str) -> np.random.Generator:
-        """The stream of a purpose, where it was left."""
-        if purpose not in self._made:
-            self._made[purpose] = stream(*self._address, purpose)
-        elif purpose not in self._open:
-            restart(self._made[purpose], *self._address, purpose)
-        self._open.add(purpose)
-        return self._made[purpose]
-
-    def ahead(self, purpose: str) -> Ahead:
-        """The stream of a purpose; its numbers are taken through this alone."""
-        if purpose not in self._ahead:
-            drawn = {} if self._drawn is None else self._drawn.result()
-            self._ahead[purpose] = Ahead(self(purpose), drawn.pop(purpose, NOTHING))
-        return self._ahead[purpose]
-
-    def _draw(self, counts: dict[str, int]) -> dict[str, Numbers]:
-        return {purpose: self(purpose).random(count) for purpose, count in counts.items()}
-
-
-def _build_key(seed: int, generation: int, purpose: str) -> npt.NDArray[np.uint64]:
+def build_key(seed: int, generation: int, purpose: str) -> tuple[int, int]:
+    """Key of the stream at an address; errors as of `stream`."""
     _check_range("seed", seed, MAX_SEED)
     _check_range("generation", generation, MAX_GENERATION)
-    return np.array([seed, generation << 16 | PURPOSES[purpose]], dtype=np.uint64)
+    return seed, generation << 16 | PURPOSES[purpose]
 
 
 def _check_range(name: str, value: int, largest: int) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 from optimizer.config.search import SearchSettings
 from optimizer.search.archive import update_archive
 from optimizer.search.breeding import Brood, generate_offspring, settle, update_credits
+from optimizer.search.draws import Draws
 from optimizer.search.generation import OPERATORS, Floats, Indices, Population
 from optimizer.search.memory import Memory
 from optimizer.search.problem import Problem
-from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking, rank_survivors
 from optimizer.search.state import (
     TRIFLE,
@@ -52,15 +52,13 @@ class Steps:
         self._toolbox = make_toolbox(problem, settings)
         is_large = settings.population >= FEWEST_FOR_A_THREAD
         self._thread = ThreadPoolExecutor(1, "search") if is_large else None
-        self._draws = Draws(settings.seed, self._thread)
+        self._draws = Draws(settings.seed)
 
     def breed(self, state: State, number: int) -> Brood:
         """The newcomers of a generation, numbered in the order in which all were bred."""
         brood = self._brood(state, number)
         lineage = brood.lineage.copy()
         lineage[:, 0] = state.memory.evaluated + np.arange(len(brood))
-        # Drawn while the brood is judged.
-        self._draws.switch_generation(number + 1)
         return replace(brood, lineage=lineage)
 
     def choose(self, state: State, brood: Brood, newcomers: Population, number: int) -> State:

@@ -46,6 +46,7 @@ class RunSummary:
     trades: int | None = None
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
     note: str = ""
+    drift: str = ""  # of trades since, in a line; empty where it was never watched
     damaged: str = ""  # why it cannot be trusted whole, or an empty string
     # Rank in the order of creation, 0 of older versions; None where it cannot be read.
     number: int | None = None
@@ -165,13 +166,14 @@ def run_path(runs_dir: Path, run_id: str) -> Path:
 def _build_summary(path: Path, reader: Reader) -> RunSummary:
     header = reader.header
     damaged, generations, planned, result, verdict = "", 0, None, None, None
-    answer = RunAnswer()
+    answer, drift = RunAnswer(), ""
     try:
         planned = reader.planned
         result = reader.result
         generations = len(reader.generations())
         damaged = "; ".join(dict.fromkeys((*reader.recover().warnings, *reader.find_losses())))
-        judgement = _read_newest_judgement(reader)
+        judgement = _read_newest_row(reader, "judgement")
+        drift = _read_text(_read_newest_row(reader, "drift"), "sentence") or ""
         verdict = _read_text(mapping_or_empty(judgement.get("verdict")), "grade")
         answer = read_answer(header, result, judgement)
     except StoreError as error:
@@ -188,13 +190,14 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
         front_size=_count_front(result),
         verdict=verdict,
         **answer._asdict(),
+        drift=drift,
         damaged=damaged,
         number=reader.number,
     )
 
 
-def _read_newest_judgement(reader: Reader) -> Mapping[str, object]:
-    rows = [row for name, row in reader.evidence if name == "judgement"]
+def _read_newest_row(reader: Reader, kind: str) -> Mapping[str, object]:
+    rows = [row for name, row in reader.evidence if name == kind]
     return rows[-1] if rows else {}
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import nan
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -17,9 +16,17 @@ from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
 from optimizer.search.generation import Population, Regret, final_front
 from optimizer.shown import format_count, fraction
+from optimizer.store.gene_record import (
+    GeneRecord,
+    check_genomes,
+    list_genomes,
+    number_genes,
+    show_genomes,
+)
 from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.rows import count_rejected
 from optimizer.store.store import RunStore
+from strategy.gene import GeneText
 
 BESIDE = {"total_return": "buy_and_hold", "max_drawdown": "max_drawdown_marked"}
 """A metric's figure of the account stands right behind it."""
@@ -90,7 +97,7 @@ class Figures(Payload):
 class Member(Figures):
     """An individual of a front, and its figures over the windows to search on."""
 
-    genes: Mapping[str, int | float]
+    genes: Mapping[str, GeneText]
     objectives: Annotated[Mapping[str, float], OPTIONAL] = field(default_factory=dict)
     # Its figures over the windows that are held out; None without any.
     held_out: Annotated[Figures | None, OPTIONAL] = None
@@ -158,11 +165,28 @@ class RunResult(Payload):
     polished: int = 0  # individuals that were tried to polish the front
     # Low and high bound of each gene.
     bounds: Annotated[Mapping[str, tuple[float, float]], OPTIONAL] = field(default_factory=dict)
+    # Names of the options of each gene without order.
+    options: Annotated[Mapping[str, tuple[str, ...]], OPTIONAL] = field(default_factory=dict)
     # Regret of a genetic search on the lattice; None where it was not asked for.
     regret: Regret | None = None
     timing: Timing
     # Set where a run was to be resumed and was finished already.
     resumed: Annotated[str, OPTIONAL] = ""
+
+    def __post_init__(self) -> None:
+        for place, member in enumerate(self.front):
+            for name, value in member.genes.items():
+                if isinstance(value, str) and value not in self.options.get(name, ()):
+                    raise StoreError(
+                        f"{self.what} cannot be read: front.{place}.genes.{name}: '{value}' is "
+                        "neither a number nor an option"
+                    )
+
+    @property
+    def genomes(self) -> npt.NDArray[np.float64]:
+        """Genomes of the members, [F, G]."""
+        rows = [list(number_genes(member.genes, self.options)) for member in self.front]
+        return np.array(rows, np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
 
     def restore_order(self, genes: Sequence[str]) -> "RunResult":
         """Result with members by their numbers, and names in order: JSON has them sorted."""
@@ -201,7 +225,8 @@ def load_result(store: RunStore) -> RunResult | None:
         )
     # Older versions counted the last generation alone.
     bounds = {gene.name: (gene.low, gene.high) for gene in header.genes if gene.low <= gene.high}
-    whole = replace(result, infeasible=count_rejected(store.generations()), bounds=bounds)
+    counts = count_rejected(store.generations())
+    whole = replace(result, infeasible=counts, bounds=bounds, options=header.options)
     return whole.restore_order(header.gene_names)
 
 
@@ -218,7 +243,8 @@ def _is_agreeing(result: RunResult, header: "RunHeader", front: Population) -> b
     rows = zip(front.genomes.tolist(), header.natural(front.objectives).tolist(), strict=True)
     known = {tuple(genome): objectives for genome, objectives in rows}
     for member in result.front:
-        expected = known.get(tuple(member.genes.get(name) for name in header.gene_names))
+        genes = {name: member.genes[name] for name in header.gene_names}
+        expected = known.get(tuple(number_genes(genes, header.options)))
         reached = [member.objectives.get(name) for name in header.objectives]
         if (expected is None and not result.polished) or expected not in (None, reached):
             return False
@@ -285,16 +311,6 @@ Described = TypeVar("Described", Member, Figures)
 
 
 @dataclass(frozen=True)
-class GeneRecord(Payload):
-    """A gene, ``int`` or ``float``, with its bounds."""
-
-    name: str
-    kind: str = "float"
-    low: float = nan
-    high: float = nan
-
-
-@dataclass(frozen=True)
 class RunHeader(Payload):
     """The circumstances of a recorded run."""
 
@@ -320,25 +336,27 @@ class RunHeader(Payload):
         """Names of the genes, in the order of a genome."""
         return tuple(gene.name for gene in self.genes)
 
-    def check_genes(self, genomes: npt.NDArray[np.float64]) -> None:
-        """Refuse genomes [N, G] of other genes than the header names, or beyond their bounds.
+    @property
+    def options(self) -> dict[str, tuple[str, ...]]:
+        """Names of the options of each gene without order."""
+        return {gene.name: gene.options for gene in self.genes if gene.options}
 
-        Raises:
-            StoreError: When one is.
-        """
-        if genomes.shape[-1] != len(self.genes):
-            raise StoreError(
-                f"the header names {format_count(len(self.genes), 'gene')}, and candidates have "
-                f"{genomes.shape[-1]}"
-            )
-        for gene, values in zip(self.genes, genomes.T, strict=True):
-            # Former versions recorded no bounds, which hold every number then.
-            outside = values[~np.isfinite(values) | (values < gene.low) | (values > gene.high)]
-            if len(outside):
-                raise StoreError(
-                    f"the header bounds {gene.name} by {gene.low:g} and {gene.high:g}, and a "
-                    f"candidate has {outside[0]:g}"
-                )
+    @property
+    def is_category(self) -> list[bool]:
+        """Whether each gene has no order, [G]."""
+        return [bool(gene.options) for gene in self.genes]
+
+    def list_genomes(self, members: Sequence[Member]) -> npt.NDArray[np.float64]:
+        """Genomes of members, [F, G]; raises `StoreError` as `gene_record.list_genomes`."""
+        return list_genomes(self.genes, [member.genes for member in members])
+
+    def show_genomes(self, genomes: npt.NDArray[np.float64]) -> dict[str, list[GeneText]]:
+        """Values [N] of each gene of checked genomes [N, G] as people read them, by name."""
+        return show_genomes(self.genes, genomes)
+
+    def check_genes(self, genomes: npt.NDArray[np.float64]) -> None:
+        """Refuse genomes [N, G]; raises `StoreError` as `gene_record.check_genomes`."""
+        check_genomes(self.genes, genomes)
 
     def natural(self, objectives: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Minimised objectives [..., O] in the sign that people know, and back again.

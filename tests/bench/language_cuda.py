@@ -31,7 +31,7 @@ from tests.support.worlds import random_genomes
 
 EXAMPLES = Path(__file__).parents[1] / "support" / "examples.py"
 
-NINE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
+EXAMPLE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
 """The strategies of the examples by name."""
 
 BESIDE = "seller_exhaustion"
@@ -50,7 +50,7 @@ def population(strategy, count):
 
 def verify(name, bars, count, device):
     """End the program where the device and the CPU differ in a bit."""
-    strategy, windows = NINE[name], [Window.whole(bars), Window(0, 5000, 20_000)]
+    strategy, windows = EXAMPLE[name], [Window.whole(bars), Window(0, 5000, 20_000)]
     genomes = population(strategy, count)
     host, other = (Engine(strategy, [bars], windows, device=one) for one in ("cpu", device))
     expected, found = host.evaluate(genomes), [other.evaluate(genomes) for _ in range(2)]
@@ -96,7 +96,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--populations", nargs="+", type=int, default=[512, 32_768])
     parser.add_argument("--lengths", nargs="+", type=int, default=[35_040, 350_400])
-    parser.add_argument("--strategies", nargs="+", choices=sorted(NINE), default=sorted(NINE))
+    parser.add_argument("--strategies", nargs="+", choices=sorted(EXAMPLE), default=sorted(EXAMPLE))
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--verified", type=int, default=512)
     parser.add_argument("--device", default="cuda")
@@ -118,7 +118,7 @@ def main():
             beside, line, *_ = timed(find_strategy(BESIDE), bars, count, asked)
             print(f"{line} {1:>6.2f}", flush=True)
             for name in asked.strategies:
-                p50, line, engine, genomes = timed(NINE[name], bars, count, asked)
+                p50, line, engine, genomes = timed(EXAMPLE[name], bars, count, asked)
                 print(f"{line} {p50 / beside:>6.2f}", flush=True)
                 if asked.kernels:
                     print(kernels_of(engine, genomes), flush=True)

@@ -14,7 +14,7 @@ import time
 from data import Window, load_bars
 from engine.batch import Engine
 from engine.cpu import language
-from tests.bench.language_cuda import NINE, population
+from tests.bench.language_cuda import EXAMPLE, population
 
 ALLOWED_NS, ALLOWED_MOVING_NS = 80, 160
 
@@ -42,7 +42,7 @@ def main():
     spent, bars = Spent(), load_bars("sample")
     language.fold_population = spent.fold
     print(f"{'strategy':>20} {'trades':>10} {'conditions, ms':>15} {'ns a trade':>11} allowed")
-    for name, strategy in sorted(NINE.items()):
+    for name, strategy in sorted(EXAMPLE.items()):
         genomes = population(strategy, asked.individuals)
         engine = Engine(strategy, [bars], [Window.whole(bars)], device="cpu", threads=1)
         trades = engine.evaluate(genomes)[:, 0, 0].sum()

@@ -11,7 +11,7 @@ from engine.batch import Engine
 from engine.replay.parity import compare_ledgers
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
-from tests.parity.test_language import NINE, population
+from tests.parity.test_language import EXAMPLE, population
 from tests.support.comparisons import needs_gpu, run_interpreted
 from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_strategy
@@ -24,7 +24,7 @@ GROUPS = [
 """Parts that one program compares. The interpreter needs minutes for all of them, which
 `python -m tests.support.interpreted_words cpu` compares; a device does so in seconds."""
 
-ALL = NINE | {"adaptive_trend": ADAPTIVE_TREND, "adaptive_trend_bracket": ADAPTIVE_TREND_BRACKET}
+ALL = EXAMPLE | {"adaptive_trend": ADAPTIVE_TREND, "adaptive_trend_bracket": ADAPTIVE_TREND_BRACKET}
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_a_gpu_equals_the_cpu_whatever_is_said():
 @needs_gpu
 def test_order_and_chunks_change_no_bit_on_a_gpu():
     """Another order, few individuals at a time, and what was evaluated before."""
-    strategy, bars = NINE["rsi_pullback"], make_bars(6, 5000)
+    strategy, bars = EXAMPLE["rsi_pullback"], make_bars(6, 5000)
     genomes = population(strategy, 300, seed=3)
     windows = [Window.whole(bars)]
     expected = Engine(strategy, [bars], windows, device="cpu").evaluate(genomes)

@@ -27,7 +27,7 @@ from tests.support.strategies import CROSSINGS, LEVELS, LOCATED
 from tests.support.worlds import costs, draw_window, make_bars, markets, random_genomes
 
 EXAMPLES = Path(__file__).parents[1] / "support" / "examples.py"
-NINE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
+EXAMPLE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
 BARS = [make_bars(3, 700, gaps=0.02), make_bars(4, 500, flat=0.1)]
 WINDOWS = [Window.whole(BARS[0]), Window(0, 150, 420), Window.whole(BARS[1], 1)]
 
@@ -77,7 +77,7 @@ def population(strategy, count, seed):
 @pytest.mark.parametrize("name", sorted({line["strategy"] for line in LAW}))
 def test_check_values_of_the_law(name, real_folder):
     """Real series as one window, 5 + 5 basis points, genes at their defaults."""
-    strategy = NINE[name]
+    strategy = EXAMPLE[name]
     genome = strategy.layout.defaults
     for expected in (line for line in LAW if line["strategy"] == name):
         path = real_folder / f"{expected['series']}.parquet"
@@ -115,10 +115,10 @@ def test_check_values_of_a_cross_of_double_averages(real_folder):
     assert one["max_drawdown"] == 0.27427429767118505
 
 
-@pytest.mark.parametrize("name", sorted(NINE))
+@pytest.mark.parametrize("name", sorted(EXAMPLE))
 def test_examples_on_small_worlds(name):
     """Several series and windows, random genes, in plain Python too."""
-    strategy = NINE[name]
+    strategy = EXAMPLE[name]
     genomes = population(strategy, 6, seed=1)
     assert both(strategy, BARS, WINDOWS, genomes) == ""
     assert both(strategy, BARS, WINDOWS, genomes[:2], form=as_it_reads) == ""
@@ -253,7 +253,7 @@ def test_offsets_of_former_times_have_seconds():
 )
 def test_bits_depend_on_nothing_else(options):
     """Threads, chunks, memory, order, and what was evaluated before."""
-    strategy = NINE["donchian_trail"]
+    strategy = EXAMPLE["donchian_trail"]
     genomes = population(strategy, 40, seed=2)
     expected = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
     engine = Engine(strategy, BARS, WINDOWS, device="cpu", **options)
@@ -268,7 +268,7 @@ def test_columns_may_lie_between_others():
     names = ("open", "high", "low", "close", "volume")
     table = np.stack([getattr(BARS[0], name) for name in names], axis=1)
     apart = replace(BARS[0], **{name: table[:, i] for i, name in enumerate(names)})
-    for strategy in (ARITHMETIC, NINE["vwap_reversion"]):
+    for strategy in (ARITHMETIC, EXAMPLE["vwap_reversion"]):
         assert both(strategy, [apart], WINDOWS[:2], population(strategy, 3, seed=1)) == ""
 
 

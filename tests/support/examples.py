@@ -1,4 +1,4 @@
-"""Strategies in the words of the language: nine that say, together, all that it can say.
+"""Strategies in the words of the language: ten that say, together, all that it can say.
 
 They are written as a person would write a file of one's own, and are loaded from here by path too.
 """
@@ -103,4 +103,15 @@ OPENING_RANGE = strategy(
     target=share(0.03),
     trail=trail(share(0.008), after=0.5),
     session=session_exit(),
+)
+
+average = choice("average", sma, ema, wma, default="ema")
+source, chosen = choice("source", close, hl2), average(close, length("span", 30, 10, 60))
+CHOSEN_AVERAGE = strategy(
+    "Crosses a chosen average, with conditions that may be left out.",
+    long=crosses_above(source, chosen) & switch("busy", volume > sma(volume, 20)),
+    short=switch("shorts", crosses_below(source, chosen), default=False),
+    exit_long=(rsi(close, 14) > 75) | switch("leaves", close < chosen),
+    stop=from_entry(gene("far", 2, 0.5, 4, step=0.25) * rma(true_range, 14)),
+    max_hold=96,
 )

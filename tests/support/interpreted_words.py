@@ -34,7 +34,8 @@ from engine.replay.parity import compare_ledgers
 from strategy import words
 from strategy.expressions import Arithmetic, GeneValue, Number
 from strategy.files import build_strategies
-from strategy.genes import Gene, GenomeLayout
+from strategy.gene import Gene
+from strategy.genes import GenomeLayout
 from tests.support.aligned import MOODY, moody_bars
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_accounts, assert_same_bits
@@ -46,7 +47,7 @@ HOST = torch.device("cpu")
 
 EXAMPLES = Path(__file__).with_name("examples.py")
 
-NINE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
+EXAMPLE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
 """The strategies of the examples by name."""
 
 DRAWN = (0, 3, 4, 8, 15, 21, 22, 24, 29, 32)
@@ -113,11 +114,11 @@ def population(strategy, count, seed):
 
 
 def compare_example(name):
-    """One of the nine, on two series in three windows; memory for one row more than it needs."""
+    """An example, on two series in three windows; memory for one row more than it needs."""
     series = [make_bars(17, 1100, jump=0.02, gaps=0.02), make_bars(4, 300, flat=0.1)]
     windows = [Window.whole(series[0]), Window(0, 700, 1010), Window(1, 20, 300)]
-    genomes = population(NINE[name], 2, seed=2)
-    ledgers = assert_same_everywhere(NINE[name], genomes, series, windows)
+    genomes = population(EXAMPLE[name], 2, seed=2)
+    ledgers = assert_same_everywhere(EXAMPLE[name], genomes, series, windows)
     trades = ledgers[:, :, 0].sum()
     assert trades > 0, "nothing was compared"
     print(f"{name}: {trades:.0f} trades, every bit equal")
@@ -148,7 +149,7 @@ def compare_drawn():
 
 def compare_memory():
     """Few rows, few conditions and few lists at a time, and out of memory, change no bit."""
-    strategy, bars = NINE["donchian_trail"], make_bars(3, 300)
+    strategy, bars = EXAMPLE["donchian_trail"], make_bars(3, 300)
     windows = [Window.whole(bars), Window(0, 60, 250)]
     genomes = population(strategy, 9, seed=4)
     expected = Engine(strategy, [bars], windows, device="cpu").evaluate(genomes)
@@ -345,7 +346,7 @@ PARTS = {
     "drawn": compare_drawn,
     "memory": compare_memory,
     "trends": compare_trends,
-    **{name: (lambda name=name: compare_example(name)) for name in NINE},
+    **{name: (lambda name=name: compare_example(name)) for name in EXAMPLE},
 }
 """What is compared."""
 

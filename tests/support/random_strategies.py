@@ -41,11 +41,24 @@ class Drawn:
         if self.chance(0.5):
             return value
         self.genes += 1
+        if self.chance(0.3):
+            step = (high - low) / 8
+            return w.gene(f"x{self.genes}", low + 3 * step, low, high, step=step)
         return w.gene(f"x{self.genes}", value, low, high)
+
+    def chosen(self, *options):
+        """One of several rows or indicators by a gene."""
+        self.genes += 1
+        return w.choice(f"c{self.genes}", *options)
 
     def price(self, depth=1):
         """A row that lies where prices lie."""
-        kind = self.rng.integers(7)
+        kind = self.rng.integers(9)
+        if kind == 7:
+            return self.chosen(w.close, w.hl2, w.hlc3, w.highest(w.high, self.length()))
+        if kind == 8:
+            average = self.chosen(w.sma, w.ema, w.kama, w.dema)
+            return average(w.close, self.length())
         if kind == 0 or depth == 0:
             return self.one_of((w.open, w.high, w.low, w.close, w.hl2, w.hlc3, w.ohlc4))
         if kind == 1:
@@ -67,7 +80,9 @@ class Drawn:
 
     def row(self, depth=2):
         """Any row."""
-        kind = self.rng.integers(8)
+        kind = self.rng.integers(9)
+        if kind == 8 and depth:
+            return self.chosen(w.atr, w.adx, w.stoch)(self.length())
         if kind == 0 or depth == 0:
             return self.one_of(COLUMNS)
         if kind == 1:
@@ -101,7 +116,10 @@ class Drawn:
 
     def condition(self, depth=2):
         """A condition of conditions."""
-        kind = self.rng.integers(8) if depth else 0
+        kind = self.rng.integers(10) if depth else 0
+        if kind > 7:
+            self.genes += 1
+            return w.switch(f"s{self.genes}", self.condition(depth - 1), default=bool(kind == 8))
         if kind == 1:
             return self.condition(depth - 1) & self.condition(depth - 1)
         if kind in (2, 3):

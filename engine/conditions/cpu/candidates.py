@@ -27,7 +27,8 @@ from strategy.conditions import (
     split_conjunction,
 )
 from strategy.expressions import Arithmetic, GeneValue
-from strategy.genes import Gene, GenomeLayout
+from strategy.gene import Gene
+from strategy.genes import GenomeLayout
 from strategy.nodes import Node, transform_nodes, walk
 
 MOST_SETS = 1024

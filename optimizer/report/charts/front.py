@@ -74,10 +74,16 @@ def front_3d(columns: Mapping[str, Floats], names: Sequence[str]) -> Chart:
     return Chart("three objectives", alt, [data], layout)
 
 
-def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -> Chart:
+def parallel(
+    columns: Mapping[str, Floats],
+    names: Sequence[str],
+    colour: str,
+    options: Mapping[str, Sequence[str]] | None = None,
+) -> Chart:
     """A line a member through all its genes and objectives, each on a scale of its own.
 
-    `columns` maps genes and objectives to values [F]; `customdata` of a line is its member.
+    `columns` maps genes and objectives to values [F], of which `options` names those that are
+    numbers of options; `customdata` of a line is its member.
     With more than `MOST_LINES` members an even choice of them is drawn, and `alt` says so.
     """
     n_members = len(columns[colour])
@@ -94,7 +100,8 @@ def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -
             scaled[member],
             customdata=np.full(len(names), member),
             text=[
-                f"member {member}<br>{name(words(n))} {metric(n, float(columns[n][member]))}"
+                f"member {member}<br>{name(words(n))} "
+                + _format_value(n, float(columns[n][member]), options or {})
                 for n in names
             ],
             hoverinfo="text",
@@ -119,6 +126,11 @@ def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -
         "hovermode": "closest",
     }
     return Chart("genes and objectives", alt, data, layout)
+
+
+def _format_value(column: str, value: float, options: Mapping[str, Sequence[str]]) -> str:
+    """A metric, or the name of a gene's option."""
+    return name(options[column][int(value)]) if column in options else metric(column, value)
 
 
 def hover_texts(columns: Mapping[str, Floats], names: Sequence[str]) -> list[str]:

@@ -66,11 +66,17 @@ def best_objective(generations: Ints, objective: str, best: Floats, median: Floa
 
 
 def gene_fan(
-    gene: str, generations: Ints, quantiles: Floats, bounds: Sequence[float], final: Floats
+    gene: str,
+    generations: Ints,
+    quantiles: Floats,
+    bounds: Sequence[float],
+    final: Floats,
+    options: Sequence[str] = (),
 ) -> Chart:
     """How a gene's values spread over the population, generation by generation.
 
-    `quantiles` are [N, 7] at `LEVELS`; `final` [F] are the values of the final front.
+    `quantiles` are [N, 7] at `LEVELS`; `final` [F] are the values of the final front; `options`
+    names values 0, 1, ... of a gene without order.
     """
     last = int(generations[-1]) if len(generations) else 0
     line, mark = {"color": BLUE, "width": 2}, {"symbol": "line-ew-open", "line": {"width": 2}}
@@ -88,11 +94,17 @@ def gene_fan(
     margin = (bounds[1] - bounds[0]) * 0.04
     layout = {
         "xaxis": axis("generation"),
-        "yaxis": {"range": [bounds[0] - margin, bounds[1] + margin], "automargin": True},
+        "yaxis": {
+            "range": [bounds[0] - margin, bounds[1] + margin],
+            "automargin": True,
+            **_option_ticks(options),
+        },
         "showlegend": False,
     }
     alt = f"{words(gene)} between its bounds {number(bounds[0])} and {number(bounds[1])}"
-    if len(quantiles):
+    if options:
+        alt = f"{words(gene)}, of {', '.join(options)}"
+    elif len(quantiles):
         low, middle, high = (number(float(quantiles[-1, i])) for i in (2, 3, 4))
         alt += f"; at the end half of the population lies from {low} to {high}, median {middle}"
     return Chart(words(gene), alt, data, layout)
@@ -120,10 +132,17 @@ def _bands(generations: Ints, quantiles: Floats) -> list[Mapping[str, object]]:
     return bands
 
 
-def heat_map(cells: Grid, genes: tuple[str, str], metric_name: str, pick: Floats | None) -> Chart:
+def heat_map(
+    cells: Grid,
+    genes: tuple[str, str],
+    metric_name: str,
+    pick: Floats | None,
+    options: Mapping[str, Sequence[str]] | None = None,
+) -> Chart:
     """The best of a metric in each cell of two genes, and where the pick lies.
 
-    `genes` run from left to right and from bottom to top; `pick` has its values of both.
+    `genes` run from left to right and from bottom to top; `pick` has its values of both, of which
+    `options` names those that are numbers of options.
     """
     known = cells.values[np.isfinite(cells.values)]
     what, percent = words(metric_name), is_fraction(metric_name)
@@ -147,7 +166,11 @@ def heat_map(cells: Grid, genes: tuple[str, str], metric_name: str, pick: Floats
         ring = {"symbol": "circle-open", "size": 14, "color": ORANGE, "line": {"width": 3}}
         data.append(scatter("markers", pick[:1], pick[1:], name="the pick", marker=ring))
     sides = zip(("xaxis", "yaxis"), genes, (cells.x, cells.y), strict=True)
-    axes = {side: axis(words(gene), **_ticks(values)) for side, gene, values in sides}
+    named = options or {}
+    axes = {
+        side: axis(words(gene), **(_option_ticks(named.get(gene, ())) or _ticks(values)))
+        for side, gene, values in sides
+    }
     layout = {**axes, "showlegend": False}
     title = f"{what} by {words(genes[0])} and {words(genes[1])}"
     return Chart(title, _heat_words(cells, known, metric_name, pick is not None), data, layout)
@@ -167,6 +190,12 @@ def _ticks(values: Floats) -> Mapping[str, object]:
     if len(values) > MOST_TICKS or list(map(float, texts)) != values.tolist():
         return {}
     return {"tickvals": values, "ticktext": texts}
+
+
+def _option_ticks(options: Sequence[str]) -> Mapping[str, object]:
+    """A tick at each option, by its name."""
+    texts = [name(option) for option in options]
+    return {"tickvals": list(range(len(texts))), "ticktext": texts} if texts else {}
 
 
 def _heat_words(cells: Grid, known: Floats, metric_name: str, has_pick: bool) -> str:

@@ -47,10 +47,17 @@ def mutate_gene(old: float, draw: float, low: float, high: float, n_squarings: i
     return min(max(old + direction * (reach * (high - low)), low), high)
 
 
+@compiled_part
+def draw_other(old: float, draw: float, low: float, high: float) -> float:
+    """An option that is not the old one, each as likely."""
+    other = low + float(np.floor(draw * (high - low)))
+    return other + 1.0 if other >= old else other
+
+
 @compiled_loop
 def mutate(
     genomes: Floats, draws: Floats, chance: float, low: Floats, high: Floats, is_int: Bools,
-    n_squarings: int, out: Floats,
+    is_category: Bools, n_squarings: int, out: Floats,
 ) -> None:  # fmt: skip
     """Polynomial mutation; see `operators.mutate_polynomial`.
 
@@ -61,6 +68,7 @@ def mutate(
         low: [G].
         high: [G].
         is_int: [G].
+        is_category: [G], of genes without order, which change to another option.
         n_squarings: Of the power eta + 1.
         out: [P, G] receives the mutants.
     """
@@ -69,6 +77,9 @@ def mutate(
             old, draw = genomes[i, g], draws[1, i, g]
             out[i, g] = old
             if not (draws[0, i, g] < chance and low[g] < high[g]):
+                continue
+            if is_category[g]:
+                out[i, g] = draw_other(old, draw, low[g], high[g])
                 continue
             moved = mutate_gene(old, draw, low[g], high[g], n_squarings)
             if is_int[g]:
@@ -93,7 +104,7 @@ def spread(draw: float, gap: float, room: float, n_squarings: int) -> float:
 @compiled_loop
 def cross(
     parents: Floats, is_crossed: Bools, draws: Floats, low: Floats, high: Floats, is_int: Bools,
-    n_squarings: int, out: Floats,
+    is_category: Bools, n_squarings: int, out: Floats,
 ) -> None:  # fmt: skip
     """Simulated binary crossover; see `operators.cross_simulated_binary`.
 
@@ -104,13 +115,17 @@ def cross(
         low: [G].
         high: [G].
         is_int: [G].
+        is_category: [G], of genes without order, of which each child has those of one parent.
         n_squarings: Of the power eta + 1.
         out: [P, G] receives the children.
     """
     for i in range(is_crossed.shape[0]):
         for g in range(parents.shape[1]):
             first, second = parents[2 * i, g], parents[2 * i + 1, g]
-            if is_crossed[i, 0] and draws[0, i, g] < 0.5 and first != second:
+            if is_category[g]:
+                if is_crossed[i, 0] and draws[0, i, g] < 0.5:
+                    first, second = second, first
+            elif is_crossed[i, 0] and draws[0, i, g] < 0.5 and first != second:
                 below, above = min(first, second), max(first, second)
                 gap, middle, draw = above - below, below + above, draws[1, i, g]
                 # One draw for both sides, each as far as its own bound allows.
@@ -126,7 +141,7 @@ def cross(
 @compiled_loop
 def move(
     parents: Floats, ahead: Floats, behind: Floats, draws: Floats, chances: Floats, low: Floats,
-    high: Floats, is_int: Bools, out: Floats,
+    high: Floats, is_int: Bools, is_category: Bools, out: Floats,
 ) -> None:  # fmt: skip
     """Differences of two added to a third; see `operators.move_by_difference`.
 
@@ -139,6 +154,7 @@ def move(
         low: [G].
         high: [G].
         is_int: [G].
+        is_category: [G], of genes without order, which become those ahead where these two differ.
         out: [P, G] receives the children.
     """
     n_genes = parents.shape[1]
@@ -150,7 +166,10 @@ def move(
             old = parents[i, g]
             moved = old
             if chances[i, g] < share or g == certain:
-                moved = old + step * (ahead[i, g] - behind[i, g])
+                if not is_category[g]:
+                    moved = old + step * (ahead[i, g] - behind[i, g])
+                elif ahead[i, g] != behind[i, g]:
+                    moved = ahead[i, g]
             if moved < low[g]:
                 moved = 0.5 * (old + low[g])
             if moved > high[g]:

@@ -59,7 +59,7 @@ def test_a_strategy_may_name_itself(write):
 
 
 def test_the_examples_are_files_too():
-    """All nine, by path and name."""
+    """All of them, by path and name."""
     found = load_strategy(f"{examples.__file__}:DONCHIAN_TRAIL")
     assert found.digest == examples.DONCHIAN_TRAIL.digest
 

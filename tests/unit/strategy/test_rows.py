@@ -109,6 +109,14 @@ OTHERS = {
     "own_on_higher": higher(60, efficiency(5)),
     "share": maximum(abs(close - open), minimum(high, low)) / (high - low),
     "negative": -rsi(ohlc4, 3) + roc(hlc3, 2),
+    "cci": cci(hlc3, 20),
+    "mfi": mfi(14),
+    "sar": sar(2, 2, 20),
+    "sar_of_one_speed": sar(5, 0, 5),
+    "supertrend": supertrend(10, 30),
+    "supertrend_side": supertrend_side(5, 15),
+    "tsi": tsi(close, 5, 9),
+    "heikin": heikin_high() - heikin_low(),
 }
 ALL = {**{name: row for name, (row, *_) in ROWS.items()}, **OTHERS}
 

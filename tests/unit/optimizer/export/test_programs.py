@@ -15,7 +15,7 @@ from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 from optimizer.export.programs import build_program
 from optimizer.run.task import ledger_rows, prepare
-from strategy import words
+from strategy import StrategyError, words
 from tests.support import examples, own_words
 from tests.support.pine import run_pine
 from tests.support.worlds import make_bars
@@ -211,3 +211,26 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
     found = [ended.get(key) for key in zip(ledger["entry_bar"], ledger["side"], strict=True)]
     apart = sum(one != bar for one, bar in zip(found, ledger["exit_bar"], strict=True))
     assert apart <= 0.02 * len(ledger)
+
+
+@pytest.mark.parametrize("platform", ["backtesting.py", "vectorbt", "pine"])
+def test_a_program_has_the_options_of_its_member(platform, market):
+    """And neither others nor conditions that are off; its genes are named as they were searched."""
+    task = asked("CHOSEN_AVERAGE", market)
+    genome = task.spec.layout.encode({"average": "wma", "source": "hl2", "busy": "off"})
+    text = build_program(task, genome, "A try.", platform)
+    assert "average wma, " in text
+    assert "busy off" in text
+    assert "wma(" in text
+    assert "volume, 20" not in text
+    shorts = task.spec.layout.encode({"shorts": "on"})
+    assert build_program(task, shorts, "A try.", platform) != text
+
+
+def test_a_member_whose_switches_leave_no_entry_is_not_exported(market):
+    """There would be nothing to trade."""
+    rising = words.switch("rising", words.close > words.open, default=False)
+    spec = words.strategy("Nothing.", long=rising, exit_long=rising, stop=words.share(0.01))
+    task = replace(asked("CHOSEN_AVERAGE", market), spec=spec)
+    with pytest.raises(StrategyError, match="needs an entry"):
+        build_program(task, spec.layout.defaults, "A try.", "pine")

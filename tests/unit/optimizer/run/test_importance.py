@@ -68,3 +68,13 @@ def test_a_gene_that_never_varied_explains_nothing(values):
     found = importance(genomes, values)
     assert found.alone[0] == 0
     assert np.isfinite(found.alone).all()
+
+
+def test_each_option_of_a_gene_without_order_is_a_bin(rng):
+    """However rare: bins by quantiles hide an option between two that are frequent."""
+    option = rng.choice(3, size=1000, p=(0.49, 0.02, 0.49)).astype(float)
+    genomes = np.stack([option, rng.uniform(size=1000)], axis=1)
+    ordered = importance(genomes, option == 1.0)
+    found = importance(genomes, option == 1.0, [True, False])
+    assert found.alone[0] > 0.99
+    assert ordered.alone[0] < 0.5

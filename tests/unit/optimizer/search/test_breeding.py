@@ -1,8 +1,5 @@
 """How operators share a generation, and what children say of their origin."""
 
-from concurrent.futures import ThreadPoolExecutor
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +7,6 @@ from hypothesis import strategies as st
 from optimizer.search.breeding import ADAPTED, FLOOR, compute_rates, shares, update_credits
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, UNKNOWN
-from optimizer.search.randomness import Draws, stream
 from tests.support.searches import Zdt1, float_layout, settings
 
 
@@ -74,27 +70,3 @@ def test_what_works_is_used_more():
     *_, adapted = evolve(Zdt1(float_layout(8)), settings(40, 40))
     *_, even = evolve(Zdt1(float_layout(8)), settings(40, 40, adapt=False))
     assert adapted.archive.genomes.tobytes() != even.archive.genomes.tobytes()
-
-
-def test_draws_of_another_generation_are_its_streams():
-    """Turned to another generation, each stream begins where one opened there would, once."""
-    draws = Draws(5, ThreadPoolExecutor(1))
-    for generation in (0, 1, 9):
-        draws.switch_generation(generation)
-        for purpose in ("select", "mutate"):
-            expected = stream(5, generation, purpose).random(30)
-            found = [draws(purpose).random(10) for _ in range(3)]
-            assert expected.tolist() == np.concatenate(found).tolist()
-
-
-@pytest.mark.parametrize("threads", [None, ThreadPoolExecutor(1)], ids=["at_once", "drawn"])
-def test_numbers_drawn_ahead_are_those_of_the_stream(threads):
-    """In whatever shapes they are taken, fewer or more than in the generation before."""
-    draws = Draws(5, threads)
-    for generation, n_taken in ((3, 6), (4, 60), (5, 0), (7, 6), (3, 7)):
-        ahead = draws.switch_generation(generation).ahead("mutate")
-        found = [ahead.random((2, 3, 3)).ravel(), ahead.random((n_taken,))]
-        found += [draws.ahead("mutate").random((5,)), draws("select").random(3)]
-        expected = [stream(5, generation, "mutate").random(18 + n_taken + 5)]
-        expected.append(stream(5, generation, "select").random(3))
-        assert np.concatenate(expected).tolist() == np.concatenate(found).tolist()

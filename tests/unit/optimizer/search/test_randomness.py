@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.search.randomness import MAX_GENERATION, MAX_SEED, PURPOSES, restart, stream
+from optimizer.search.randomness import MAX_GENERATION, MAX_SEED, PURPOSES, stream
 
 WORD = 2**64
 
@@ -76,20 +76,3 @@ def test_unknown_purpose_is_a_defect():
     """A purpose that is not in the table has no stream."""
     with pytest.raises(KeyError):
         stream(0, 0, "lottery")
-
-
-@pytest.mark.parametrize("drawn", [0, 1, 3, 4, 1001])
-@pytest.mark.parametrize("purpose", ["select", "polish"])
-def test_a_stream_taken_elsewhere_is_the_one_opened_there(drawn, purpose):
-    """However much was drawn, halves of a number included, nothing of the old address is left."""
-    opened = stream(3, 4, "mutate")
-    opened.random(drawn)
-    opened.integers(0, 2**31, dtype=np.int32)
-    for generation in (0, 7, MAX_GENERATION):
-        restart(opened, MAX_SEED, generation, purpose)
-        fresh = stream(MAX_SEED, generation, purpose)
-        assert (
-            fresh.integers(0, 99, 5, np.int32).tolist()
-            == opened.integers(0, 99, 5, np.int32).tolist()
-        )
-        assert fresh.random(1003).tolist() == opened.random(1003).tolist()

@@ -15,7 +15,7 @@ from tests.support.formulas import formula_engine
 from tests.support.worlds import make_bars, random_genomes
 
 EXAMPLES = Path(__file__).parents[4] / "support" / "examples.py"
-NINE = build_strategies(EXAMPLES.read_text(), str(EXAMPLES))
+EXAMPLE = build_strategies(EXAMPLES.read_text(), str(EXAMPLES))
 SEARCHED = ("donchian_trail", "ma_cross", "rsi_pullback", "bollinger_reversion")
 BARS = [make_bars(11, 2500), make_bars(12, 1500)]
 WINDOWS = [Window.whole(BARS[0]), Window.whole(BARS[1], 1)]
@@ -32,7 +32,7 @@ def populations(strategy):
 @pytest.mark.parametrize("name", SEARCHED)
 def test_what_stays_changes_nothing(name, memory_bytes):
     """Whatever memory lets go in between, each population has the bits that it has alone."""
-    strategy = NINE[name.upper()]
+    strategy = EXAMPLE[name.upper()]
     engine = Engine(strategy, BARS, WINDOWS, device="cpu", memory_bytes=memory_bytes)
     for genomes in populations(strategy):
         alone = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
@@ -43,7 +43,7 @@ def test_what_stays_changes_nothing(name, memory_bytes):
 @pytest.mark.parametrize("stage", ["_evaluate_trees", "_compare_sides", "_decide_words"])
 def test_an_interrupted_population_leaves_nothing_half_done(stage, monkeypatch):
     """Who is interrupted while rows or conditions are computed may ask again."""
-    strategy = NINE["RSI_PULLBACK"]
+    strategy = EXAMPLE["RSI_PULLBACK"]
     genomes = random_genomes(strategy, 20, seed=1)
     expected = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
     engine = Engine(strategy, BARS, WINDOWS, device="cpu")
@@ -72,7 +72,7 @@ def test_more_individuals_than_are_looked_up_at_once():
 
 def test_only_what_is_asked_again_is_kept():
     """Two averages cross either way: words of both crosses stay, those of comparisons do not."""
-    strategy = NINE["MA_CROSS"]
+    strategy = EXAMPLE["MA_CROSS"]
     genomes = random_genomes(strategy, 50, seed=4)
     engine = Engine(strategy, BARS[:1], WINDOWS[:1], device="cpu")
     engine.evaluate(genomes)

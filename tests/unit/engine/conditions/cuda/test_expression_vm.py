@@ -18,7 +18,8 @@ from engine.indicators.cuda.row_store import RowStore
 from engine.indicators.individuals import Individuals
 from engine.indicators.warm_ups import WarmUps
 from strategy.expressions import Arithmetic, Column, GeneValue, Number
-from strategy.genes import Gene, GenomeLayout
+from strategy.gene import Gene
+from strategy.genes import GenomeLayout
 from strategy.rows import Rows
 from strategy.series import Series
 from tests.support.random_strategies import drawn_strategy

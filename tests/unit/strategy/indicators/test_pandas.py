@@ -1,10 +1,9 @@
-"""Rows against TA-Lib and pandas on real series, which share nothing with this project."""
+"""Rows of sessions and higher bars against pandas, which shares nothing with this project."""
 # ruff: noqa: F403, F405
 
 import numpy as np
 import pandas as pd
 import pytest
-import talib
 
 from data import LoadOptions, load_bars
 from strategy.rows import Rows
@@ -29,65 +28,6 @@ def largest_difference(found, expected, start=0):
     known = ~np.isnan(found)
     scale = np.maximum(np.abs(expected[known]), 1.0)
     return float((np.abs(found[known] - expected[known]) / scale).max())
-
-
-def test_exact_rows_equal_talib(real):
-    """Extremes, rate of change and on-balance volume in every bit."""
-    bars, said = real
-    pairs = (
-        (said(highest(high, 55)), talib.MAX(bars.high, 55)),
-        (said(lowest(low, 55)), talib.MIN(bars.low, 55)),
-        (said(roc(close, 12)), talib.ROCP(bars.close, 12)),
-        (said(obv()), talib.OBV(bars.close, bars.volume)),
-    )
-    for found, expected in pairs:
-        assert largest_difference(found, expected) == 0.0
-
-
-def test_stochastics_equal_talib_where_they_are_known(real):
-    """An empty range is 0 there, and unknown here."""
-    bars, said = real
-    found = said(stoch(14))
-    fast, _ = talib.STOCHF(bars.high, bars.low, bars.close, 14, 1, 0)
-    known = ~np.isnan(found)
-    np.testing.assert_allclose(found[known], fast[known], rtol=0, atol=1e-12)
-
-
-def test_averages_equal_talib(real):
-    """Up to the drift of its running sums."""
-    bars, said = real
-    close_prices = bars.close
-    assert largest_difference(said(sma(close, 20)), talib.SMA(close_prices, 20)) <= 1e-10
-    assert largest_difference(said(wma(close, 21)), talib.WMA(close_prices, 21)) <= 1e-9
-    upper, _, _ = talib.BBANDS(close_prices, 20, 2, 2)
-    assert largest_difference(said(sma(close, 20) + 2 * std(close, 20)), upper) <= 1e-5
-
-
-def test_strength_equals_talib(real):
-    """But where nothing has moved, which is 0 there."""
-    bars, said = real
-    found = said(rsi(close, 14))
-    known = ~np.isnan(found)
-    assert known.mean() > 0.99
-    assert largest_difference(found[known], talib.RSI(bars.close, 14)[known]) <= 1e-11
-
-
-def test_rows_of_other_seeds_equal_talib_after_a_while(real):
-    """MACD, Wilder's range, directional movement: TA-Lib begins them otherwise."""
-    bars, said = real
-    prices = bars.high, bars.low, bars.close
-    line = ema(close, 12) - ema(close, 26)
-    macd, signal, _ = talib.MACD(bars.close, 12, 26, 9)
-    pairs = (
-        (said(line), macd, 900, 1e-11),
-        (said(ema(line, 9)), signal, 900, 1e-11),
-        (said(rma(true_range, 14)), talib.ATR(*prices, 14), 900, 1e-11),
-        (said(plus_di(14)), talib.PLUS_DI(*prices, 14), 900, 1e-9),
-        (said(minus_di(14)), talib.MINUS_DI(*prices, 14), 900, 1e-9),
-        (said(adx(14)), talib.ADX(*prices, 14), 1200, 1e-9),
-    )
-    for found, expected, start, allowed in pairs:
-        assert largest_difference(found, expected, start) <= allowed
 
 
 def frame(bars):

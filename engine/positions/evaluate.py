@@ -1,0 +1,69 @@
+"""What a strategy says of stops, targets and orders, with the genes of one individual."""
+
+from collections.abc import Mapping
+
+from engine.positions import exit_spec
+from engine.positions.exit_spec import (
+    build_form,
+    build_order,
+    build_slippage,
+)
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail
+from strategy.money import (
+    BasisPoints,
+    PriceOf,
+    Step,
+    Ticks,
+)
+from strategy.orders import LimitAt, StopAt
+from strategy.rows import Rows, resolve_value
+
+Genes = Mapping[str, int | float]
+
+
+def evaluate_form(form: object, rows: Rows, genes: Genes) -> exit_spec.ExitForm:
+    """Where a stop or a target stands, or how far behind a trailing stop follows."""
+    if form is None:
+        return build_form()
+    if isinstance(form, Share):
+        return build_form(exit_spec.SHARE, resolve_value(form.fraction, genes))
+    if isinstance(form, RMultiple):
+        return build_form(exit_spec.R_MULTIPLE, resolve_value(form.multiple, genes))
+    if isinstance(form, Level):
+        return build_form(exit_spec.LEVEL, row=rows.values(form.price, genes))
+    assert isinstance(form, BeyondBar | FromEntry)
+    number = exit_spec.BEYOND_BAR if isinstance(form, BeyondBar) else exit_spec.FROM_ENTRY
+    return build_form(number, row=rows.values(form.distance, genes))
+
+
+def evaluate_order(order: object, rows: Rows, genes: Genes, tick: Step) -> exit_spec.OrderPlan:
+    """How a side enters."""
+    if not isinstance(order, StopAt | LimitAt):
+        return build_order()
+    expires = 0 if order.expires is None else int(resolve_value(order.expires, genes))
+    form, beyond = exit_spec.STOP_ORDER, 0.0
+    if isinstance(order, LimitAt):
+        form = exit_spec.LIMIT_ORDER
+        beyond = resolve_value(order.through, genes) * tick.numerator / tick.denominator
+    return build_order(form, rows.values(order.price, genes), expires, beyond)
+
+
+def evaluate_slippage(slippage: object, rows: Rows, genes: Genes) -> exit_spec.SlippagePlan:
+    """By how much fills of a side are worse."""
+    if isinstance(slippage, Ticks):
+        return build_slippage(exit_spec.TICKS, resolve_value(slippage.count, genes))
+    if isinstance(slippage, BasisPoints):
+        return build_slippage(exit_spec.BASIS_POINTS, resolve_value(slippage.points, genes))
+    if isinstance(slippage, PriceOf):
+        return build_slippage(exit_spec.PRICE_ROW, row=rows.values(slippage.row, genes))
+    return build_slippage()
+
+
+def find_trail_form(trail: object) -> object:
+    """How far behind a trailing stop follows; None where there is none."""
+    return trail.form if isinstance(trail, Trail) else None
+
+
+def find_trail_start(trail: object, genes: Genes) -> float:
+    """Gain in units of risk from which on a stop follows."""
+    return resolve_value(trail.after, genes) if isinstance(trail, Trail) else 0.0

@@ -1,0 +1,179 @@
+"""How an individual stands after a window's last close: in a trade, about to enter, or flat.
+
+It reads what the reference reads, and shares no code with the batch engine.
+"""
+
+import math
+from typing import NamedTuple
+
+from engine.accounts.ledger import Ledger, Trade
+from engine.positions.exit_spec import (
+    BEYOND_BAR,
+    FROM_ENTRY,
+    LEVEL,
+    NONE,
+    R_MULTIPLE,
+    SHARE,
+    ExitForm,
+    SidePlan,
+)
+from engine.positions.reference import find_free_bars
+from engine.positions.reference_exits import (
+    END,
+    NOT_REACHED,
+    SIGNAL,
+    Position,
+    find_first_stop,
+    find_target,
+    move_stop,
+)
+from engine.positions.reference_orders import LEG_BARS, begin_book, on_tick
+from engine.positions.reference_world import TRAIL_PART, Ints, World, read_row
+
+LEVEL_KINDS = {SHARE: "share", FROM_ENTRY: "distance", R_MULTIPLE: "times_risk"}
+"""Kinds of a level that depends on the entry, by its form."""
+
+
+class EntryLevel(NamedTuple):
+    """A stop or a target before the entry is known."""
+
+    # ``price`` itself, or how far from the entry: a ``distance``, a ``share`` of it, or
+    # ``times_risk``; ``none`` where there is none.
+    kind: str
+    value: float
+
+
+class PendingEntry(NamedTuple):
+    """A signal that counts, and is entered at the open of a bar that has not come yet."""
+
+    signal_bar: int
+    bars_to_wait: int  # 0: at the next open
+    side: int  # 1 for a long, -1 for a short
+    stop: EntryLevel
+    target: EntryLevel
+
+
+class Standing(NamedTuple):
+    """What holds after a window's last close."""
+
+    trade: Trade | None  # that is open, as if closed at that close; None where flat
+    next_stop: float  # in force from the next bar on; NaN where flat
+    bars_left: int | None  # until it is left by time at the latest; None without such a limit
+    leaves: bool  # whether its exit condition holds, so that the next open ends it
+    pending: PendingEntry | None
+
+
+def find_standing(
+    world: World,
+    sides: tuple[SidePlan, SidePlan],
+    ledger: Ledger,
+    signals: Ints,
+    end: int,
+) -> Standing:
+    """How an individual stands after bar `end - 1`.
+
+    Args:
+        world: The series and what the individual asks of it.
+        sides: What longs do, and what shorts do.
+        ledger: Its trades until then.
+        signals: Bars at which one side asks for an entry that no bar has brought yet, ascending.
+        end: One past the last bar.
+    """
+    last = ledger.trade(len(ledger) - 1) if len(ledger) else None
+    if last is None or last.reason != END:
+        free = (0, 0) if last is None else find_free_bars(last.exit_bar, last.reason, last.side)
+        return Standing(
+            None, math.nan, None, False, _find_pending(world, sides, signals, free, end)
+        )
+    plan, hold = sides[0] if last.side > 0 else sides[1], world.limits.max_hold
+    leaves = len(plan.exits) > 0 and bool(plan.exits[end - 1])
+    # What leaves at the next open may reverse there.
+    free = find_free_bars(end, SIGNAL, last.side)
+    return Standing(
+        last,
+        _find_next_stop(world, ledger, end),
+        last.entry_bar + hold - end if hold else None,
+        leaves,
+        _find_pending(world, sides, signals, free, end) if leaves else None,
+    )
+
+
+def _find_next_stop(world: World, ledger: Ledger, end: int) -> float:
+    """The stop from bar `end` on of the open position with which a ledger ends."""
+    trade, book = ledger.trade(len(ledger) - 1), begin_book(world)
+    place, risk = 0 if trade.side > 0 else 1, trade.side * (trade.entry - trade.stop)
+    reach = read_row(world, place, TRAIL_PART, trade.signal_bar)
+    best = -trade.side * math.inf
+    at = Position(
+        place, trade.signal_bar, trade.entry_bar, False, trade.entry, trade.stop, risk, reach,
+        trade.stop, best,
+    )  # fmt: skip
+    for j in range(trade.entry_bar, end):
+        for leg, bar in enumerate(ledger.leg_bar[-1].tolist()):
+            is_reached = NOT_REACHED < bar <= j
+            book.orders[place, LEG_BARS + leg] = bar if is_reached else NOT_REACHED
+        at = move_stop(world, book, at, j)
+    return float(at.stop)
+
+
+def _find_pending(
+    world: World,
+    sides: tuple[SidePlan, SidePlan],
+    signals: Ints,
+    free: tuple[int, int],
+    end: int,
+) -> PendingEntry | None:
+    """The first signal that counts, but for those that no open would make a trade of."""
+    for bar in signals:
+        t = int(bar)
+        place = 0 if sides[0].signals[t] else 1
+        plan = sides[place]
+        if t < free[place] or _is_void(plan, t):
+            continue
+        stop, target = _place_stop(world, plan, place, t), _place_target(world, plan, place, t)
+        return PendingEntry(t, t + 1 + world.limits.delay - end, int(plan.side), stop, target)
+    return None
+
+
+def _is_void(plan: SidePlan, t: int) -> bool:
+    """Whether a level that a signal reads is unknown, or on the wrong side at any entry."""
+    forms = plan.stop, plan.trail, *_list_targets(plan)
+    return any(_is_wrong(form, t) for form in forms if form.form != NONE)
+
+
+def _list_targets(plan: SidePlan) -> list[ExitForm]:
+    """The targets of a side."""
+    legs = plan.legs
+    columns = zip(legs.forms.tolist(), legs.numbers.tolist(), legs.rows, strict=True)
+    return [ExitForm(*column) for column in columns]
+
+
+def _is_wrong(form: ExitForm, t: int) -> bool:
+    if form.form in (SHARE, R_MULTIPLE):
+        return False
+    value = float(form.row[t])
+    return math.isnan(value) or (form.form == FROM_ENTRY and not value > 0)
+
+
+def _place_stop(world: World, plan: SidePlan, place: int, t: int) -> EntryLevel:
+    """The stop of a signal at bar t, as far as it is known."""
+    if plan.stop.form in (BEYOND_BAR, LEVEL):
+        stop = find_first_stop(world, place, t, math.nan)
+        return EntryLevel("price", float(on_tick(world.limits, stop, place == 1)))
+    return _place_level(plan.stop, t)
+
+
+def _place_target(world: World, plan: SidePlan, place: int, t: int) -> EntryLevel:
+    """The first target of a signal at bar t, as far as it is known."""
+    targets = _list_targets(plan)
+    if not targets:
+        return EntryLevel("none", math.nan)
+    if targets[0].form == LEVEL:
+        target = find_target(world, place, 0, t, math.nan, math.nan)
+        return EntryLevel("price", float(on_tick(world.limits, target, place == 0)))
+    return _place_level(targets[0], t)
+
+
+def _place_level(form: ExitForm, t: int) -> EntryLevel:
+    value = form.row[t] if form.form == FROM_ENTRY else form.number
+    return EntryLevel(LEVEL_KINDS[form.form], float(value))

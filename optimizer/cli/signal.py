@@ -1,0 +1,105 @@
+"""signal: where a run stands on the newest closed bars; it places no order."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.cli.flags import config_flags, option, run_names, split_member, trust_flag
+from optimizer.cli.help import Sectioned
+from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.shared import DATA, AsJson, Runs, single_command
+from optimizer.errors import ConfigError
+
+app = single_command()
+
+IN_A_TRADE, IS_DUE = 10, 11
+"""Exit codes beside 0, which means flat: a position is open; something is due at the next open."""
+
+
+@app.command("signal", cls=Sectioned)
+@trust_flag("run")
+@config_flags(*DATA)
+@relay_logs((COMPILES,), note)
+def tell_signal(
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="A run, and behind a colon the number of a member; its pick if none is named.",
+            metavar="RUN[:MEMBER]",
+            autocompletion=run_names,
+        ),
+    ],
+    *,
+    flags: dict[str, object],
+    runs: Runs = Path("runs"),
+    now: Annotated[
+        str | None, option("--now", "The clock, ISO time UTC; that of this machine if unset.", "T")
+    ] = None,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            "--watch", help="Read the source again every so often.", metavar="SECONDS", min=0.1
+        ),
+    ] = None,
+    on_change: Annotated[
+        str | None,
+        option(
+            "--on-change",
+            "Send a changed state as JSON: to https://... by POST, or into a command; $NAME in it "
+            "is read from the environment.",
+            "COMMAND|URL",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say where a run stands on the newest closed bars: flat, enter, in a trade; it orders nothing.
+
+    Exit code: 0 flat, 10 a position is open, 11 something is due at the next open.
+    """
+    from optimizer.cli.console import print_json, stdout
+    from optimizer.cli.signal_texts import print_signal
+    from optimizer.signals.messages import check_target
+    from optimizer.signals.source import SignalSource
+    from optimizer.signals.watching import ChangeWatcher, watch_source
+    from optimizer.store import find_run
+
+    if watch is not None and now is not None:
+        raise ConfigError("--watch follows the clock: leave --now out")
+    if on_change is not None:
+        check_target(on_change)
+    name, member = split_member(run)
+    source = SignalSource(find_run(runs, name), member, flags)
+    changes = ChangeWatcher(on_change, None if watch is None else note)
+    if watch is None:
+        readings = iter((source.read(read_clock(now)),))
+    else:
+        readings = watch_source(source, watch, note)
+    is_first, noted = True, set[str]()
+    for signal in readings:
+        changed = changes.take_changed(signal)
+        for line in signal.notes:
+            if line not in noted:
+                note(line)
+        noted.update(signal.notes)
+        if as_json and changed:
+            print_json(signal.payload(), is_line=watch is not None)
+        elif changed:
+            print_signal(stdout(), signal, None if is_first else changed)
+        changes.send(signal)
+        is_first = False
+    raise typer.Exit(IS_DUE if signal.is_due else IN_A_TRADE if signal.is_in_trade else 0)
+
+
+def read_clock(text: str | None) -> int:
+    """Nanoseconds UTC of a time that was named, or else now."""
+    from data.bars import parse_time
+    from data.errors import WindowError
+
+    if text is None:
+        return time.time_ns()
+    try:
+        return parse_time(text)
+    except WindowError as error:
+        raise ConfigError(f"--now {error}") from None

@@ -1,0 +1,55 @@
+"""watch: whether a run's new trades are worse than those that it is judged by."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.cli.flags import config_flags, option, trust_flag
+from optimizer.cli.help import Sectioned
+from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.shared import DATA, AsJson, RunName, Runs, single_command
+
+app = single_command()
+
+ALARM = 12
+"""Exit code where drift has come; 0 where it has not."""
+
+
+@app.command("watch", cls=Sectioned)
+@trust_flag("run")
+@config_flags(*DATA)
+@relay_logs((COMPILES,), note)
+def watch_drift(
+    run: RunName,
+    *,
+    flags: dict[str, object],
+    runs: Runs = Path("runs"),
+    now: Annotated[
+        str | None, option("--now", "The clock, ISO time UTC; that of this machine if unset.", "T")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hold a run's trades since its bars against those that it is judged by, and record it.
+
+    Exit code: 0 no alarm, 12 an alarm: the new ones are worse, however often one looked.
+    """
+    from optimizer.cli.console import print_json, stderr, stdout
+    from optimizer.cli.report import renew_run_report
+    from optimizer.cli.signal import read_clock
+    from optimizer.signals.drift import watch_run
+    from optimizer.store import find_run
+
+    path = find_run(runs, run)
+    record = watch_run(path, flags, read_clock(now))
+    renew_run_report(path, {}, stderr())
+    if as_json:
+        print_json({"run": path.name, "drift": record.payload(), "sentence": record.sentence})
+    else:
+        console = stdout()
+        console.say(record.sentence)
+        console.say(
+            f"Held against {record.reference_trades} trades ({record.source}), which make sure of "
+            f"{record.least_mean:.3f} R each; bars until {record.until}."
+        )
+    raise typer.Exit(0 if record.alarm_at is None else ALARM)

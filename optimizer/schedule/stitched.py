@@ -1,0 +1,100 @@
+"""The stitched ledger: one chain of trades a symbol, each entered by the pick of its bar's step.
+
+A position that is open at a border runs on under the genes that entered it, and ends by them alone;
+until then new genes are not heard.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from data.bars import Bars, Window
+from data.checks import Floats, Ints
+from engine.accounts.ledger import Ledger
+from engine.reference import Reference
+from optimizer.schedule.dates import Step
+
+Picks = Sequence[Floats | None]
+"""Genome [G] of each step; None of an empty front, which enters nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stitched:
+    """Trades of a schedule."""
+
+    series: tuple[Bars, ...]  # [S] that windows refer to
+    windows: tuple[Window, ...]  # [W], each from the first date on
+    ledgers: tuple[Ledger, ...]  # [W]
+    steps: tuple[Ints, ...]  # [W], number of the step that entered each trade, [K]
+    borders: tuple[tuple[int, ...], ...]  # [W], first bar of each step, and the end
+
+    @property
+    def n_over_border(self) -> int:
+        """Number of trades that were open at a border."""
+        return sum(
+            int((ledger.exit_bar >= np.array(borders)[steps + 1]).sum())
+            for ledger, steps, borders in zip(self.ledgers, self.steps, self.borders, strict=True)
+        )
+
+    def list_entered(self, step: int) -> tuple[Ledger, ...]:
+        """Trades that a step entered, a ledger a window, [W]."""
+        pairs = zip(self.ledgers, self.steps, strict=True)
+        return tuple(_take(ledger, steps == step) for ledger, steps in pairs)
+
+
+def stitch(
+    reference: Reference, windows: Sequence[Window], steps: Sequence[Step], picks: Picks
+) -> Stitched:
+    """Trades of the picks of all steps.
+
+    Args:
+        reference: Of the strategy and the series that windows refer to.
+        windows: [W] searched ones, as steps were planned on them.
+        steps: In the order of time.
+        picks: Of each step.
+    """
+    traded, ledgers, entered, borders = [], [], [], []
+    for number, window in enumerate(windows):
+        cuts = [*(step.borders[number] for step in steps), window.end]
+        # A market that ends before the first date trades nothing.
+        if cuts[0] == window.end:
+            continue
+        ledger, by_step = _chain(reference, window, cuts, picks)
+        traded.append(replace(window, start=cuts[0]))
+        ledgers.append(ledger)
+        entered.append(by_step)
+        borders.append(tuple(cuts))
+    return Stitched(reference.series, tuple(traded), tuple(ledgers), tuple(entered), tuple(borders))
+
+
+def _chain(
+    reference: Reference, window: Window, cuts: Sequence[int], picks: Picks
+) -> tuple[Ledger, Ints]:
+    """Trades in a window, and the step that entered each."""
+    parts, last = [_empty_ledger()], None
+    for pick, (start, stop) in zip(picks, pairwise(cuts), strict=True):
+        part = _empty_ledger()
+        if pick is not None and start < stop:
+            step_window = replace(window, start=start)
+            part = reference.continue_trades(pick, step_window, stop, last)
+        if len(part):
+            last = part.trade(len(part) - 1)
+        parts.append(part)
+    columns = zip(*(part.columns().values() for part in parts), strict=True)
+    joined = [np.concatenate(column) for column in columns]
+    rejected = sum(part.rejected for part in parts)
+    numbers = np.repeat(np.arange(len(picks)), [len(part) for part in parts[1:]])
+    return Ledger(*joined, rejected), numbers  # type: ignore[arg-type, call-arg]
+
+
+def _empty_ledger() -> Ledger:
+    whole, prices, small = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int8)
+    return Ledger(
+        whole, whole, whole, small, prices, prices, prices, prices, prices, small, prices, whole
+    )
+
+
+def _take(ledger: Ledger, is_kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ledger:
+    return Ledger(*[column[is_kept] for column in ledger.columns().values()])  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Where a run stands on the newest closed bars: flat, about to enter, in a trade."""

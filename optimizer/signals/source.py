@@ -1,0 +1,226 @@
+"""A member of a recorded run on the newest bars of its source, read as often as is asked for."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from data import cut_at_gaps, parse_timeframe
+from data.bars import Bars, Window, parse_time
+from data.checks import VALUES, format_time
+from engine.certificate import data_hash
+from engine.reference import Reference
+from engine.runtime.compiling.forms import CompiledForm
+from optimizer.errors import ConfigError
+from optimizer.evidence.verdict import Verdict
+from optimizer.judging.judgement import read_judgement
+from optimizer.judging.replay_front import prepare_whole
+from optimizer.judging.verdict import derive_verdict, find_pick
+from optimizer.run.header import is_opened, recorded_config
+from optimizer.run.identity import require_identity
+from optimizer.run.tables import newest_front, require_result
+from optimizer.run.task import Task
+from optimizer.shown import format_count
+from optimizer.signals.state import SymbolState, TradeChain, read_state
+from optimizer.store import RunStore
+from optimizer.store.payload import Payload
+from optimizer.store.result import RunResult
+
+NO_ORDER = "This places no order."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal(Payload):
+    """States of a member of a run on all symbols."""
+
+    what: ClassVar[str] = "a signal"
+
+    run: str
+    member: int
+    strategy: str
+    genes: Mapping[str, int | float]
+    verdict: Verdict
+    now: str  # the clock
+    symbols: tuple[SymbolState, ...]
+    notes: tuple[str, ...] = ()
+    about: str = NO_ORDER
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something is to be done at a next open."""
+        return any(state.is_due for state in self.symbols)
+
+    @property
+    def is_in_trade(self) -> bool:
+        """Whether a position is open."""
+        return any(state.trade is not None for state in self.symbols)
+
+
+class SignalSource:
+    """Reads the state of a member; bars of the reading before are remembered.
+
+    Args:
+        path: The run.
+        member: Its number in the front; None for the pick.
+        flags: Say where the data is now, and how it is read.
+    """
+
+    def __init__(self, path: Path, member: int | None, flags: Mapping[str, object]) -> None:
+        self._path, self._member, self._flags = path, member, flags
+        self._before: dict[str, Bars] = {}
+
+    def read(self, now_ns: int) -> Signal:
+        """State by a clock, nanoseconds UTC.
+
+        Raises:
+            ConfigError: When there is no such member, no bar has closed, or the newest closed one
+                was held out and not opened.
+            StoreError: When the run has no result, or its members would trade otherwise now.
+            DataError: When the bars cannot be read.
+        """
+        with RunStore.open(self._path) as store:
+            result, judgement = require_result(store), read_judgement(store)
+            pick = find_pick(result, judgement)
+            if pick is None:
+                raise ConfigError(f"run '{store.run_id}' has an empty front: there is no member")
+            front = newest_front(store).genomes
+            member = pick.member if self._member is None else self._member
+            if member >= len(front):
+                raise ConfigError(
+                    f"run '{store.run_id}' has members 0 to {len(front) - 1}, not {member}"
+                )
+            task = prepare_whole(store, self._flags)
+            config = recorded_config(store, self._flags)
+            chains = list(list_chains(task, result, config.max_gap, now_ns))
+            if not is_opened(store):
+                _refuse_held_out(store, result, chains)
+            notes = [*self._note_corrected(chains)]
+            if config.end is None and config.max_gap is None:
+                notes += _note_run_bars(store, task, result)
+        self._before = {chain.symbol: chain.bars for chain in chains}
+        series = [chain.bars for chain in chains]
+        windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
+        reference = Reference(task.spec, series, windows, task.costs, form=CompiledForm())
+        genome = front[member]
+        return Signal(
+            run=self._path.name,
+            member=member,
+            strategy=task.spec.name,
+            genes=task.spec.layout.decode(genome),
+            verdict=derive_verdict(result, judgement),
+            now=format_time(now_ns - now_ns % 10**9),
+            symbols=tuple(read_state(reference, genome, chain, now_ns) for chain in chains),
+            notes=tuple(notes),
+        )
+
+    def _note_corrected(self, chains: Sequence[TradeChain]) -> Iterator[str]:
+        """A line for each symbol whose closed bars are others than at the reading before."""
+        for chain in chains:
+            before = self._before.get(chain.symbol)
+            corrected = [] if before is None else list_corrected(before, chain.bars)
+            if corrected:
+                yield (
+                    f"{chain.symbol}: {format_count(len(corrected), 'closed bar')} corrected since "
+                    f"the last reading, the first of {format_time(corrected[0])}"
+                )
+
+
+def list_corrected(before: Bars, now: Bars) -> list[int]:
+    """Opens of closed bars that are no longer what they were, nanoseconds UTC, ascending.
+
+    Those that are gone are among them, and those that came between; later ones are not.
+    """
+    rows_before, rows_now = (
+        dict(zip(bars.timestamp.tolist(), zip(*_list_values(bars), strict=True), strict=True))
+        for bars in (before, now)
+    )
+    span = int(before.timestamp[0]), int(before.timestamp[-1])
+    inside = {time for time in rows_now if span[0] <= time <= span[1]}
+    times = sorted(inside | rows_before.keys())
+    return [time for time in times if rows_before.get(time) != rows_now.get(time)]
+
+
+def _list_values(bars: Bars) -> list[list[float]]:
+    """Columns of prices and volume, and the others, whose NaN are equal."""
+    columns = [getattr(bars, name) for name in VALUES]
+    extra = [np.where(np.isnan(column), -np.inf, column) for column in bars.extra.values()]
+    return [column.tolist() for column in (*columns, *extra)]
+
+
+def list_chains(
+    task: Task, result: RunResult, max_gap: str | None, now_ns: int
+) -> Iterator[TradeChain]:
+    """Chain of each symbol on the bars that have closed by the clock."""
+    markets, firsts = task.markets, _list_firsts(result)
+    for number, (name, bars) in enumerate(zip(markets.names, markets.series, strict=True)):
+        closes = bars.timestamp + bars.timeframe_ns
+        count = int(np.searchsorted(closes, now_ns, side="right"))
+        if not count:
+            raise ConfigError(
+                f"{name}: no bar has closed by {format_time(now_ns - now_ns % 10**9)}, the first "
+                f"closes at {format_time(closes[0])}"
+            )
+        closed = bars.until(count)
+        # Nothing reaches over a long gap: the part after the last one is all that counts.
+        closed = list_pieces(closed, max_gap)[-1]
+        first_ns = firsts.get(name)
+        start = 0 if first_ns is None else int(np.searchsorted(closed.timestamp, first_ns))
+        is_there = start < len(closed) and int(closed.timestamp[start]) == first_ns
+        yield TradeChain(
+            name, number, closed, start if is_there else 0, is_there, len(bars) - count
+        )
+
+
+def list_pieces(bars: Bars, max_gap: str | None) -> list[Bars]:
+    """Parts of a series between long gaps, which know nothing of each other; None for no gap."""
+    if max_gap is None:
+        return [bars]
+    return [piece for _, piece in cut_at_gaps(bars, parse_timeframe(max_gap, "--max-gap"))]
+
+
+def _list_firsts(result: RunResult) -> dict[str, int]:
+    """When the first bar opened that the run searched on, by symbol, nanoseconds UTC."""
+    firsts: dict[str, int] = {}
+    for window in result.data.windows:
+        time_ns = parse_time(window.first)
+        firsts[window.symbol] = min(firsts.get(window.symbol, time_ns), time_ns)
+    return firsts
+
+
+def _refuse_held_out(store: RunStore, result: RunResult, chains: Sequence[TradeChain]) -> None:
+    """Refuse a newest bar that was held out: each look at such bars is counted."""
+    newest = {chain.symbol: int(chain.bars.timestamp[-1]) for chain in chains}
+    for window in result.data.windows:
+        time_ns = newest.get(window.symbol)
+        if not window.is_held_out or time_ns is None:
+            continue
+        if parse_time(window.first) <= time_ns <= parse_time(window.last):
+            raise ConfigError(
+                f"run '{store.run_id}' held out the newest closed bar of {window.symbol}, and "
+                f"nobody has opened it: python -m optimizer judge {shlex.quote(str(store.path))} "
+                "--open counts the look"
+            )
+
+
+def _note_run_bars(store: RunStore, task: Task, result: RunResult) -> Iterator[str]:
+    """A line where bars of the run are others now; none where that cannot be compared.
+
+    Its series were whole, and end with its last windows.
+    """
+    ends: dict[str, int] = {}
+    for window in result.data.windows:
+        ends[window.symbol] = max(ends.get(window.symbol, 0), window.end)
+    firsts = {w.symbol: (w.start, parse_time(w.first)) for w in reversed(result.data.windows)}
+    series = dict(zip(task.markets.names, task.markets.series, strict=True))
+    if list(series) != list(ends):
+        return
+    for name, bars in series.items():
+        place, first_ns = firsts[name]
+        if len(bars) < ends[name] or int(bars.timestamp[place]) != first_ns:
+            return
+    known = data_hash([bars.until(ends[name]) for name, bars in series.items()])
+    if known != require_identity(store).data_hash:
+        yield "bars that the run knew were corrected since, or it is another source"

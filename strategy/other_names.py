@@ -1,0 +1,89 @@
+"""Names that other programs have for words, so that a mistake ends with what to write."""
+
+import inspect
+import re
+from collections.abc import Mapping
+
+from data.errors import near_match
+from strategy import words
+
+OURS: Mapping[str, str] = {
+    "bollinger_upper(close, 20, 2), bollinger_lower(close, 20, 2) and sma(close, 20)": (
+        "bb bbands bollinger bollingerbands bbupper bblower upperband lowerband"
+    ),
+    "bollinger_percent(close, 20, 2)": "bbp percentb pctb percb",
+    "bollinger_width(close, 20, 2)": "bbw bandwidth",
+    "keltner_upper(close, 20, 2), keltner_lower(close, 20, 2) and ema_mean(close, 20)": (
+        "kc keltner keltnerchannel keltnerchannels"
+    ),
+    "donchian_upper(20), donchian_lower(20) and donchian_middle(20)": (
+        "dc donchian donchianchannel donchianchannels"
+    ),
+    "macd_signal(close, 12, 26, 9)": "macdsignal signalline",
+    "macd_histogram(close, 12, 26, 9)": "macdhist macdhistogram macdh histogram",
+    "crosses_above(a, b)": "crossover crossabove crossedabove crossup",
+    "crosses_below(a, b)": "crossunder crossbelow crossedbelow crossdown",
+    "momentum(close, 10)": "mom change diff",
+    "roc(close, 10), a fraction": "rocp pctchange",
+    "williams_r(14)": "willr wpr williamsr williams",
+    "sar(2, 2, 20), in percent": "psar parabolicsar parabolic",
+    "lsma(close, 14)": "linreg linearreg linearregression",
+    "rma(close, 14)": "smma wilder wilders",
+    "std(close, 20)": "stdev stddev",
+    "highest(close, 20) over bars, maximum(a, b) of two rows": "max hhv",
+    "lowest(close, 20) over bars, minimum(a, b) of two rows": "min llv",
+    "stoch(14), smoothed by sma(stoch(14), 3)": "stochf stochastic stochs slowk fastk fastd",
+    "stoch_rsi(close, 14)": "stochrsif srsi",
+    "lag(close, 1)": "shift ref prev previous",
+    "hlc3": "typprice typicalprice",
+    "hl2": "medprice medianprice",
+    "true_range": "tr trange",
+    "100 * (atr_wilder(14) / close)": "natr atrp",
+    "plus_di(14), minus_di(14) and adx(14)": "dmi dx plusdm minusdm",
+    "awesome_oscillator()": "ao awesome",
+    "heikin_open(), heikin_high(), heikin_low() and heikin_close()": "heikinashi heikin ha haopen",
+    "donchian_middle(9), donchian_middle(26) and more, as the page of recipes has it": (
+        "ichimoku tenkan kijun senkou chikou"
+    ),
+    "higher(1440, hlc3) of a day or swing_high(20, 5) of turns, as the page of recipes has it": (
+        "pivot pivots pivothigh pivotlow pivotpoints"
+    ),
+    "a word of its own, as in rsi(close, 14); a library's function stands in an @indicator": (
+        "ta talib pandasta pta qtpylib"
+    ),
+    "a column such as close: rows are words, not frames": "dataframe df data",
+    "a word of its own, such as close: a strategy is no class": "self",
+}
+"""What to write, by names without case and `_` that stand for it elsewhere."""
+
+OTHER_NAMES = {name: ours for ours, names in OURS.items() for name in names.split()}
+
+NUMBERED = re.compile(r"([a-z_]*[a-z])_?(\d+)")
+"""A word with its length behind it, such as `rsi14` or `ema_200`."""
+
+
+def suggest_word(name: str) -> str:
+    """What to write in place of an unknown name, as the end of a message; empty without an idea.
+
+    >>> suggest_word("MACDHIST")
+    '; here it is macd_histogram(close, 12, 26, 9)'
+    >>> suggest_word("rsi14"), suggest_word("ATR")
+    ('; write rsi(close, 14)', "; did you mean 'atr'?")
+    """
+    lower = name.lower()
+    numbered = NUMBERED.fullmatch(lower)
+    if ours := OTHER_NAMES.get(lower.replace("_", "")):
+        return f"; here it is {ours}"
+    if numbered and (call := _format_call(*numbered.groups())):
+        return f"; write {call}"
+    return near_match(name, words.__all__)
+
+
+def _format_call(name: str, length: str) -> str:
+    """Call of a word with a length, of the close where it reads a row; empty of any other name."""
+    if name == "atr":
+        return f"atr_wilder({length}), or atr({length}), which is a plain mean"
+    meaning = getattr(words, name) if name in words.__all__ else None
+    parameters = list(inspect.signature(meaning).parameters) if callable(meaning) else []
+    calls = {("n",): f"{name}({length})", ("x", "n"): f"{name}(close, {length})"}
+    return calls.get(tuple(parameters[:2]), "")

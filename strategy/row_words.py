@@ -1,0 +1,124 @@
+"""Words for rows of the bars: columns, and an indicator's name called with its parameters."""
+
+from collections.abc import Callable
+from inspect import Parameter, Signature
+
+from strategy.expressions import Arithmetic, Call, Column
+from strategy.indicator_registry import COLUMNS, KINDS
+from strategy.language import Operand, Term, as_expression, as_setting, check_arguments, word
+from strategy.source_location import locate_errors
+
+
+def _indicator_word(name: str) -> Callable[..., Term]:
+    """The word that calls an indicator: a source where it takes one, then its parameters."""
+    kind = KINDS[name]
+    taken: dict[str, object] = dict.fromkeys(() if kind.columns else ("x",), Parameter.empty)
+    defaults = kind.defaults or (Parameter.empty,) * len(kind.parameters)
+    taken |= {
+        parameter.name: default
+        for parameter, default in zip(kind.parameters, defaults, strict=True)
+    }
+    signature = Signature(
+        [
+            Parameter(keyword, Parameter.POSITIONAL_OR_KEYWORD, default=default)
+            for keyword, default in taken.items()
+        ]
+    )
+
+    @locate_errors
+    def call(*args: Operand, **kwargs: Operand) -> Term:
+        arguments = check_arguments(name, signature, args, kwargs)
+        arguments.apply_defaults()
+        values = list(arguments.arguments.values())
+        source = None if kind.columns else as_expression(values.pop(0))
+        return Term(Call(name, source, tuple(as_setting(value) for value in values)))
+
+    call.__name__ = call.__qualname__ = name
+    # Its first line; the rest speaks of arrays.
+    call.__doc__ = kind.summary or str(kind.loop.__doc__).splitlines()[0]
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+open, high, low, close, volume = (Term(Column(name)) for name in COLUMNS[:5])
+true_range, close_location, hl2, hlc3, ohlc4 = (Term(Column(name)) for name in COLUMNS[5:])
+
+ema, rma, sma, wma = (_indicator_word(name) for name in ("ema", "rma", "sma", "wma"))
+ema_mean, dema, hma, lsma, kama = (
+    _indicator_word(name) for name in ("ema_mean", "dema", "hma", "lsma", "kama")
+)
+adaptive_trend, adaptive_trend_script = (
+    _indicator_word(name) for name in ("adaptive_trend", "adaptive_trend_script")
+)
+std, zscore, rsi, roc, lag = (
+    _indicator_word(name) for name in ("std", "zscore", "rsi", "roc", "lag")
+)
+highest, lowest, stoch, atr = (
+    _indicator_word(name) for name in ("highest", "lowest", "stoch", "atr")
+)
+plus_di, minus_di, adx, obv = (
+    _indicator_word(name) for name in ("plus_di", "minus_di", "adx", "obv")
+)
+swing_high, swing_low = (_indicator_word(name) for name in ("swing_high", "swing_low"))
+cci, mfi, sar, supertrend, supertrend_side = (
+    _indicator_word(name) for name in ("cci", "mfi", "sar", "supertrend", "supertrend_side")
+)
+
+
+@word
+def minimum(x: Operand, y: Operand) -> Term:
+    """The smaller of two numbers at each bar."""
+    return Term(Arithmetic("minimum", as_expression(x), as_expression(y)))
+
+
+@word
+def maximum(x: Operand, y: Operand) -> Term:
+    """The larger of two numbers at each bar."""
+    return Term(Arithmetic("maximum", as_expression(x), as_expression(y)))
+
+
+__all__ = [
+    "adaptive_trend",
+    "adaptive_trend_script",
+    "adx",
+    "atr",
+    "cci",
+    "close",
+    "close_location",
+    "dema",
+    "ema",
+    "ema_mean",
+    "high",
+    "highest",
+    "hl2",
+    "hlc3",
+    "hma",
+    "kama",
+    "lag",
+    "low",
+    "lowest",
+    "lsma",
+    "maximum",
+    "mfi",
+    "minimum",
+    "minus_di",
+    "obv",
+    "ohlc4",
+    "open",
+    "plus_di",
+    "rma",
+    "roc",
+    "rsi",
+    "sar",
+    "sma",
+    "std",
+    "stoch",
+    "supertrend",
+    "supertrend_side",
+    "swing_high",
+    "swing_low",
+    "true_range",
+    "volume",
+    "wma",
+    "zscore",
+]

@@ -1,0 +1,339 @@
+"""Rows against TA-Lib on real series, which shares nothing with this project."""
+# ruff: noqa: F403, F405
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import talib
+
+from data import LoadOptions, load_bars
+from strategy.language import Term
+from strategy.words import *
+from tests.support.agreement import (
+    Suite,
+    compute_row,
+    describe_bound,
+    measure_distance,
+)
+
+SEED = "theirs begins with other values, which fade"
+EMPTY = "0 there where the range is empty, unknown here"
+
+move = momentum(close, 1)
+plus, minus = plus_di(14), minus_di(14)
+mean, line = sma(close, 14), lsma(close, 14)
+slope = (line - mean) / 6.5
+before = lag(close, 1)
+reached = close - minimum(low, before)
+room = maximum(high, before) - minimum(low, before)
+
+
+def share_of(n):
+    """Share of the true range that closes reached, of n bars."""
+    return sma(reached, n) / sma(room, n)
+
+
+ultimate = 100 * ((4 * share_of(7) + 2 * share_of(14) + share_of(28)) / 7)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function of TA-Lib and what it is here."""
+
+    function: str  # its name there
+    row: Term
+    theirs: Callable[..., np.ndarray]  # of bars
+    within: float = 0.0  # relative above 1; 0 is every bit
+    start: int = 0  # first bar that is compared
+    rule: str = ""
+    differs: bool = False  # whether values differ for that rule
+
+
+CASES = (
+    Case("SMA", sma(close, 20), lambda b: talib.SMA(b.close, 20), 1e-12),
+    Case("EMA", ema_mean(close, 20), lambda b: talib.EMA(b.close, 20), 1e-14),
+    Case("WMA", wma(close, 21), lambda b: talib.WMA(b.close, 21), 1e-12),
+    Case("DEMA", dema(close, 20), lambda b: talib.DEMA(b.close, 20), 1e-14),
+    Case("TEMA", tema(close, 20), lambda b: talib.TEMA(b.close, 20), 1e-14),
+    Case("TRIMA", sma(sma(close, 11), 10), lambda b: talib.TRIMA(b.close, 20), 1e-12),
+    Case(
+        "KAMA",
+        kama(close, 20),
+        lambda b: talib.KAMA(b.close, 20),
+        1e-2,
+        20,
+        "ours has factors of three digits, 0.602 and 0.064, and begins with the first bar",
+        differs=True,
+    ),
+    Case("MACD", macd(close), lambda b: talib.MACD(b.close)[0], 1e-11, 400, SEED),
+    Case("MACD", macd_signal(close), lambda b: talib.MACD(b.close)[1], 1e-11, 400, SEED),
+    Case("MACD", macd_histogram(close), lambda b: talib.MACD(b.close)[2], 1e-11, 400, SEED),
+    Case("APO", macd(close), lambda b: talib.APO(b.close, 12, 26, 1), 1e-12),
+    Case(
+        "PPO",
+        100 * (macd(close) / ema_mean(close, 26)),
+        lambda b: talib.PPO(b.close, 12, 26, 1),
+        1e-12,
+    ),
+    Case("BBANDS", bollinger_upper(close), lambda b: talib.BBANDS(b.close, 20, 2, 2)[0], 1e-11),
+    Case("BBANDS", bollinger_lower(close), lambda b: talib.BBANDS(b.close, 20, 2, 2)[2], 1e-11),
+    Case("STDDEV", std(close, 20), lambda b: talib.STDDEV(b.close, 20), 1e-9),
+    Case("VAR", std(close, 20) * std(close, 20), lambda b: talib.VAR(b.close, 20), 1e-9),
+    Case("RSI", rsi(close, 14), lambda b: talib.RSI(b.close, 14), 1e-11, 0, EMPTY),
+    Case(
+        "STOCHF",
+        stoch(14),
+        lambda b: talib.STOCHF(b.high, b.low, b.close, 14, 1, 0)[0],
+        0,
+        0,
+        EMPTY,
+    ),
+    Case(
+        "STOCH",
+        sma(stoch(14), 3),
+        lambda b: talib.STOCH(b.high, b.low, b.close, 14, 3, 0, 3, 0)[0],
+        1e-11,
+        17,
+        EMPTY,
+    ),
+    Case(
+        "STOCH",
+        sma(sma(stoch(14), 3), 3),
+        lambda b: talib.STOCH(b.high, b.low, b.close, 14, 3, 0, 3, 0)[1],
+        1e-11,
+        0,
+        EMPTY,
+    ),
+    Case(
+        "STOCHRSI",
+        stoch_rsi(close, 14),
+        lambda b: talib.STOCHRSI(b.close, 14, 14, 1, 0)[0],
+        1e-11,
+        0,
+        EMPTY,
+    ),
+    Case(
+        "WILLR", williams_r(14), lambda b: talib.WILLR(b.high, b.low, b.close, 14), 1e-12, 0, EMPTY
+    ),
+    Case(
+        "ATR",
+        atr_wilder(14),
+        lambda b: talib.ATR(b.high, b.low, b.close, 14),
+        1e-11,
+        600,
+        "theirs begins a bar later, without the range of bar 0, which fades",
+    ),
+    Case(
+        "NATR",
+        100 * (atr_wilder(14) / close),
+        lambda b: talib.NATR(b.high, b.low, b.close, 14),
+        1e-11,
+        600,
+        "as ATR",
+    ),
+    Case(
+        "TRANGE",
+        true_range,
+        lambda b: talib.TRANGE(b.high, b.low, b.close),
+        0,
+        1,
+        "theirs is unknown at bar 0",
+    ),
+    Case("ADX", adx(14), lambda b: talib.ADX(b.high, b.low, b.close, 14), 1e-11, 800, SEED),
+    Case(
+        "ADXR",
+        (adx(14) + lag(adx(14), 13)) / 2,
+        lambda b: talib.ADXR(b.high, b.low, b.close, 14),
+        1e-11,
+        800,
+        SEED,
+    ),
+    Case(
+        "DX",
+        100 * (abs(plus - minus) / (plus + minus)),
+        lambda b: talib.DX(b.high, b.low, b.close, 14),
+        1e-11,
+        800,
+        SEED,
+    ),
+    Case("PLUS_DI", plus, lambda b: talib.PLUS_DI(b.high, b.low, b.close, 14), 1e-11, 800, SEED),
+    Case("MINUS_DI", minus, lambda b: talib.MINUS_DI(b.high, b.low, b.close, 14), 1e-11, 800, SEED),
+    Case("OBV", obv(), lambda b: talib.OBV(b.close, b.volume)),
+    Case("MOM", momentum(close, 10), lambda b: talib.MOM(b.close, 10)),
+    Case("ROC", 100 * roc(close, 10), lambda b: talib.ROC(b.close, 10), 1e-12),
+    Case("ROCP", roc(close, 12), lambda b: talib.ROCP(b.close, 12)),
+    Case("ROCR", close / lag(close, 10), lambda b: talib.ROCR(b.close, 10)),
+    Case("ROCR100", 100 * (close / lag(close, 10)), lambda b: talib.ROCR100(b.close, 10)),
+    Case("MAX", highest(high, 55), lambda b: talib.MAX(b.high, 55)),
+    Case("MIN", lowest(low, 55), lambda b: talib.MIN(b.low, 55)),
+    Case("SUM", 20 * sma(close, 20), lambda b: talib.SUM(b.close, 20), 1e-12),
+    Case("CCI", cci(hlc3, 20), lambda b: talib.CCI(b.high, b.low, b.close, 20), 1e-9),
+    Case(
+        "CMO",
+        100 * (rma(move, 14) / rma(abs(move), 14)),
+        lambda b: talib.CMO(b.close, 14),
+        1e-11,
+        0,
+        "theirs has Wilder's averages; `cmo`, as TradingView, has sums",
+    ),
+    Case(
+        "MFI",
+        mfi(14),
+        lambda b: talib.MFI(b.high, b.low, b.close, b.volume, 14),
+        1e-9,
+        0,
+        "prices that differ by rounding alone are equal there, and below 1 of money it is 0",
+        differs=True,
+    ),
+    Case(
+        "SAR",
+        sar(2, 2, 20),
+        lambda b: talib.SAR(b.high, b.low, 0.02, 0.2),
+        1e-11,
+        0,
+        "theirs moves the stop out of the two bars before it asks whether it was met, ours after, "
+        "as TradingView",
+        differs=True,
+    ),
+    Case("TRIX", trix(close, 15), lambda b: talib.TRIX(b.close, 15), 1e-12),
+    Case("LINEARREG", line, lambda b: talib.LINEARREG(b.close, 14), 1e-11),
+    Case("LINEARREG_SLOPE", slope, lambda b: talib.LINEARREG_SLOPE(b.close, 14), 1e-8),
+    Case(
+        "LINEARREG_INTERCEPT",
+        2 * mean - line,
+        lambda b: talib.LINEARREG_INTERCEPT(b.close, 14),
+        1e-11,
+    ),
+    Case("TSF", line + slope, lambda b: talib.TSF(b.close, 14), 1e-11),
+    Case("MIDPRICE", donchian_middle(14), lambda b: talib.MIDPRICE(b.high, b.low, 14)),
+    Case(
+        "MIDPOINT",
+        (highest(close, 14) + lowest(close, 14)) / 2,
+        lambda b: talib.MIDPOINT(b.close, 14),
+    ),
+    Case("AVGPRICE", ohlc4, lambda b: talib.AVGPRICE(b.open, b.high, b.low, b.close), 1e-14),
+    Case("MEDPRICE", hl2, lambda b: talib.MEDPRICE(b.high, b.low)),
+    Case("TYPPRICE", hlc3, lambda b: talib.TYPPRICE(b.high, b.low, b.close)),
+    Case(
+        "WCLPRICE", (high + low + 2 * close) / 4, lambda b: talib.WCLPRICE(b.high, b.low, b.close)
+    ),
+    Case(
+        "BOP",
+        (close - open) / (high - low),
+        lambda b: talib.BOP(b.open, b.high, b.low, b.close),
+        0,
+        0,
+        EMPTY,
+    ),
+    Case("ULTOSC", ultimate, lambda b: talib.ULTOSC(b.high, b.low, b.close), 1e-12),
+)
+
+SERIES = ("btcusdt_1h", "spy_1m", "bifiusdt_5m")
+
+
+def read_series(real_folder, name):
+    """Bars of a real series."""
+    return load_bars(f"parquet:{real_folder / name}.parquet", LoadOptions(dedupe=True))
+
+
+def compare_values(case, bars):
+    """Ours and theirs of a case from its first bar on; an empty range has no value in either."""
+    ours, theirs = compute_row(case.row, bars)[case.start :], case.theirs(bars)[case.start :]
+    if case.rule == EMPTY:
+        theirs = np.where(np.isnan(ours), np.nan, theirs)
+    return ours, theirs
+
+
+def measure(real_folder):
+    """The suite, on the first series; a function is equal where all that was said of it is."""
+    bars = read_series(real_folder, SERIES[0])
+    rows, equal = [], {}
+    for case in CASES:
+        is_equal = measure_distance(*compare_values(case, bars)) <= case.within and not case.differs
+        equal[case.function] = equal.get(case.function, True) and is_equal
+        near = describe_bound(case.within) if is_equal else "no"
+        rows.append((f"`{case.function}`", f"`{case.row!r}`", near, case.start, case.rule))
+    return Suite(
+        "TA-Lib",
+        "functions",
+        len(talib.get_functions()),
+        len(equal),
+        sum(equal.values()),
+        "61 are shapes of candles; cycles, ranks and plain mathematics need an `@indicator`",
+        ("function", "here", "equal within", "from bar", "what differs"),
+        tuple(rows),
+    )
+
+
+@pytest.fixture(scope="module", params=SERIES)
+def bars(request, real_folder):
+    """Bars of a real series."""
+    return read_series(real_folder, request.param)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}-{case.row!r}"[:40])
+def test_a_function_is_ours(case, bars):
+    """As near as is said, and known at the same bars."""
+    ours, theirs = compare_values(case, bars)
+    assert np.isfinite(ours).mean() > 0.9
+    if not case.differs:
+        assert measure_distance(ours, theirs) <= case.within
+
+
+def find_case(function):
+    """The one case of a function."""
+    (case,) = [case for case in CASES if case.function == function]
+    return case
+
+
+def test_kama_has_factors_of_three_digits(bars):
+    """So that it lies a hundredth away at most, and seldom at the same place."""
+    ours, theirs = compare_values(find_case("KAMA"), bars)
+    assert 1e-6 < measure_distance(ours, theirs) < 1e-2
+
+
+def test_money_flow_differs_only_where_rounding_moved_a_price(bars):
+    """Or where less than one unit of money was traded in all."""
+    ours, theirs = compare_values(find_case("MFI"), bars)
+    price = compute_row(hlc3, bars)
+    moves = np.abs(np.diff(price, prepend=np.nan))
+    is_rounding = (moves > 0) & (moves < 1e-12 * price)
+    has_rounding = np.convolve(is_rounding, np.ones(14))[: len(price)] > 0
+    is_other = ~has_rounding & (compute_row(14 * sma(hlc3 * volume, 14), bars) >= 1)
+    assert is_other.mean() > 0.85
+    assert measure_distance(ours[is_other], theirs[is_other]) <= 1e-6
+
+
+def follow_stops(bars):
+    """Parabolic stops whose next one is moved out of two bars before a bar is asked to meet it."""
+    fall, rise = bars.low[0] - bars.low[1], bars.high[1] - bars.high[0]
+    side = -1 if fall > 0 and fall > rise else 1
+    stop, extreme = (bars.low[0], bars.high[1]) if side > 0 else (bars.high[0], bars.low[1])
+    speed, stops = 0.02, [np.nan]
+    # Mirrored, a short is a long.
+    for t in range(1, len(bars)):
+        tops, bottoms = (bars.high, bars.low) if side > 0 else (-bars.low, -bars.high)
+        stop, extreme = side * stop, side * extreme
+        first = max(t - 1, 1)
+        if bottoms[t] <= stop:
+            stops.append(side * max(extreme, *tops[first : t + 1]))
+            side, extreme, speed = -side, -bottoms[t], 0.02
+            tops, bottoms = -bottoms, -tops
+            stop = side * stops[-1]
+        else:
+            stops.append(side * stop)
+            if tops[t] > extreme:
+                extreme, speed = tops[t], min(speed + 0.02, 0.2)
+        stop = min(stop + speed * (extreme - stop), *bottoms[first : t + 1])
+        stop, extreme = side * stop, side * extreme
+    return np.array(stops)
+
+
+def test_parabolic_stops_equal_by_their_order_of_rules(bars):
+    """Theirs follow from the same rules in another order; most bars are the same."""
+    ours, theirs = compare_values(find_case("SAR"), bars)
+    assert measure_distance(follow_stops(bars.until(9000)), theirs[:9000]) <= 1e-12
+    apart = np.abs(ours - theirs) > 1e-9 * np.maximum(np.abs(theirs), 1)
+    assert 0.88 < 1 - apart.mean() < 0.95

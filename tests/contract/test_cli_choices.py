@@ -1,0 +1,82 @@
+"""Choices, switches and steps in commands: given and shown by name, in whatever one reads."""
+
+import pytest
+
+from tests.support import examples
+from tests.support.commands import write_market
+
+pytestmark = pytest.mark.slow
+
+STRATEGY = f"{examples.__file__}:CHOSEN_AVERAGE"
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """Flags of a market of 3,000 bars and the strategy."""
+    return "--data", write_market(tmp_path / "bars.csv"), "--strategy", STRATEGY
+
+
+@pytest.fixture
+def result(command, asked):
+    """A finished run within bounds of two averages and one source."""
+    flags = ("--population", 24, "--generations", 3, "--min-trades", 3, "--no-judge", "--json")
+    bounds = ("--bound", "average=ema:wma", "--bound", "source=hl2")
+    return command("evolve", *asked, *flags, *bounds).json
+
+
+def test_a_run_shows_options_by_name(command, result, tmp_path):
+    """In JSON, tables and exports; within the bounds, and on its steps."""
+    assert result["front"]
+    for member in result["front"]:
+        genes = member["genes"]
+        assert genes["average"] in ("ema", "wma")
+        assert genes["source"] == "hl2"
+        assert {genes["busy"], genes["shorts"], genes["leaves"]} <= {"off", "on"}
+        assert genes["far"] % 0.25 == 0
+    shown = command("runs", "show", "latest").out
+    assert "hl2" in shown
+    assert "source is at its" not in shown
+    for name, what in (("front.csv", "front"), ("all.csv", "individuals")):
+        command("runs", "export", "latest", tmp_path / name, "--what", what)
+        assert ",hl2," in (tmp_path / name).read_text()
+    page = next(tmp_path.glob("runs/*/report.html")).read_text()
+    assert "hl2" in page
+
+
+def test_what_a_run_wrote_is_read_by_name(command, asked, result, tmp_path):
+    """By a backtest, and by a search that begins with it."""
+    path = tmp_path / "front.csv"
+    command("runs", "export", "latest", path)
+    member = command("backtest", *asked, "--genes", path, "--member", 0, "--json").json
+    assert member["genes"] == result["front"][0]["genes"]
+    assert member["metrics"] == result["front"][0]["metrics"]
+    again = command("evolve", *asked, "--warm-start", path, "--population", 16, "--generations", 1)
+    assert again.code == 0
+    flags = ("--run", "latest", "--member", 0, "--set", "average=sma")
+    changed = command("backtest", *flags, "--json")
+    assert changed.json["genes"]["average"] == "sma"
+
+
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        (("--bound", "average=emu"), "option 'emu' is unknown; known: ema, sma, wma"),
+        (("--bound", "average=wma:sma"), "low 2.0 is above high 0.0"),
+        (("--bound", "span=short"), "must be a finite number, got 'short'"),
+        (("--bound", "far=0.6:2"), "near it are 1.85 and 2.1"),
+        (("--search", "lattice", "--step", "average=2"), "its options have no order"),
+        (("--search", "lattice", "--step", "far=0.3"), "a multiple of its own, 0.25"),
+    ],
+)
+def test_what_is_no_option_or_step_is_refused(command, asked, flags, error):
+    """With what there is."""
+    found = command("evolve", *asked, *flags)
+    assert found.code == 2
+    assert error in found.error
+
+
+def test_a_lattice_has_every_option(command, asked):
+    """One gene of three options and one of 15 steps."""
+    steps = ("--step", "average=1", "--step", "far=0.5")
+    found = command("evolve", *asked, "--search", "lattice", *steps, "--no-judge", "--json")
+    assert found.json["evaluated"] == 3 * 8

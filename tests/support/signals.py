@@ -1,0 +1,51 @@
+"""A recorded run whose file of bars grows, and the clock at its newest close."""
+
+import numpy as np
+
+from optimizer.signals.source import SignalSource
+from tests.support.commands import market_columns
+from tests.support.runs import record_run
+from tests.support.series import csv_text
+
+SETTINGS = {
+    "bounds": {
+        "ema_fast": (8, 20), "ema_slow": (30, 90), "z_window": (30, 90), "atr_window": (8, 30),
+        "max_hold": (4, 20), "vol_z_min": (0.5, 0.6), "tr_z_min": (0.3, 0.4),
+        "close_location_min": (0.3, 0.4), "atr_stop_mult": (1.0, 3.0),
+    },
+    "scale_lengths": False,
+}  # fmt: skip
+"""Of a run whose members trade often."""
+
+
+class GrowingMarket:
+    """A file of bars that is cut anywhere, and a run on its first ones.
+
+    Args:
+        folder: Where file and runs lie.
+        length: Bars that there are in the end.
+        searched: Bars that the run knows.
+        settings: Of the run, beside `SETTINGS`.
+    """
+
+    def __init__(self, folder, length=1600, searched=1200, **settings):
+        self.columns = market_columns(3, length, jump=0.05)
+        self.step_ns = int(np.diff(self.columns["timestamp"])[0])
+        self.file = folder / "bars.csv"
+        self.write(searched)
+        named = {"data": f"csv:{self.file}", **SETTINGS, **settings}
+        self.path = record_run(folder / "runs", **named)
+
+    def write(self, count, **changes):
+        """Let the file hold so many bars, columns replaced by `changes`."""
+        columns = {name: column[:count] for name, column in {**self.columns, **changes}.items()}
+        self.file.write_text(csv_text(columns))
+        return self.find_close(count)
+
+    def find_close(self, count):
+        """When the last of so many bars closes, nanoseconds UTC."""
+        return int(self.columns["timestamp"][count - 1]) + self.step_ns
+
+    def source(self, member=None, **flags):
+        """Its states."""
+        return SignalSource(self.path, member, flags)

@@ -1,0 +1,88 @@
+"""The e-process of drift: the law's check values, and what no bet can do."""
+
+import numpy as np
+import pytest
+
+from optimizer.evidence.drift import (
+    ALARM,
+    DriftRecord,
+    build_drift_reference,
+    compute_drift_evidence,
+    find_alarm,
+)
+from optimizer.evidence.statistic import AGAINST
+
+TEN = [2, -1.02, -1.01, 2, 0.4, -1.03, 3.5, -1, -1.05, 1.9]
+NEW = np.array([-1, -1.02, 2, -1.5, -1, -1] * 10)
+REFERENCE = build_drift_reference(np.array(TEN * 4))
+
+
+def test_check_values_of_the_law():
+    """Lower bound of the mean, evidence of three trades, and the alarm."""
+    assert (3.5, pytest.approx(0.03585555858511802, rel=1e-9)) == REFERENCE
+    evidence = compute_drift_evidence(REFERENCE, NEW)
+    expected = [1.0747555115053196, 1.351848709606853, 101.05908193017444]
+    np.testing.assert_allclose(evidence[[0, 5, 59]], expected, rtol=1e-9)
+    assert find_alarm(evidence) == 42
+
+
+def test_evidence_of_some_trades_is_the_beginning_of_that_of_more():
+    """It is no matter how often one looks."""
+    whole = compute_drift_evidence(REFERENCE, NEW)
+    for count in (0, 1, 17):
+        assert compute_drift_evidence(REFERENCE, NEW[:count]).tolist() == whole[:count].tolist()
+    assert find_alarm(whole[:41]) is None
+
+
+def test_a_trade_above_all_others_counts_as_the_greatest():
+    """No single gain hides losses, and no stake is lost whole."""
+    much = compute_drift_evidence(REFERENCE, np.array([100.0, -1, -1]))
+    top = compute_drift_evidence(REFERENCE, np.array([3.5, -1, -1]))
+    assert much.tolist() == top.tolist()
+    assert (top > 0).all()
+    small = build_drift_reference(np.array([1.0, -1.0] * 15))
+    assert small.top == 3
+
+
+def test_the_mean_of_a_fair_game_is_no_alarm():
+    """At the bound itself evidence does not grow on the mean: a bet's mean is what it was."""
+    top, least = REFERENCE
+    rng = np.random.default_rng(1)
+    share = (top - least) / (top + 1)
+    finals, alarms = [], 0
+    for _ in range(400):
+        r = np.where(rng.random(200) < 1 - share, top, -1.0)
+        evidence = compute_drift_evidence(REFERENCE, r)
+        finals.append(evidence[-1])
+        alarms += find_alarm(evidence) is not None
+    assert np.mean(finals) < 1.5
+    assert alarms / 400 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+
+
+@pytest.mark.parametrize("r", [[1.0, -1.0] * 14, [0.5] * 40])
+def test_too_few_or_equal_trades_are_no_reference(r):
+    """There is nothing to hold new ones against."""
+    assert build_drift_reference(np.array(r)) is None
+
+
+def record(**changes):
+    """A record as it is read back."""
+    fields = {
+        "source": "folds", "reference_trades": 40, "least_mean": 0.1, "top": 3.0,
+        "since": "2024-01-01T00:00", "until": "2024-02-01T00:00", "trades": 41,
+        "mean_r": -0.11, "evidence": 3.44, **changes,
+    }  # fmt: skip
+    return DriftRecord(**fields)
+
+
+def test_a_line_has_evidence_and_limit():
+    """The law's own words."""
+    assert record().sentence == "41 trades since, -0.11 R each: evidence 3.44, an alarm needs 20."
+    assert record().row.speaks == ""
+    alarm = record(alarm_at=30, evidence=101.0)
+    assert alarm.sentence.startswith("Alarm with trade 30. 41 trades since")
+    assert alarm.row.speaks == AGAINST
+    none = record(trades=0, mean_r=None, evidence=1.0)
+    assert none.sentence == "No trade since 2024-01-01T00:00: evidence 1, an alarm needs 20."
+    assert DriftRecord.read(alarm.payload()) == alarm
+    assert record().limit == ALARM

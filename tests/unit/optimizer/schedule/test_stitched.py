@@ -1,0 +1,161 @@
+"""One chain of trades over the picks of a schedule: the law's check values, and equal genes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data import LoadOptions, load_bars
+from data.bars import Window
+from data.timeframe import parse_timeframe
+from engine.accounts.account import Account
+from engine.accounts.costs import Costs
+from engine.reference import Reference
+from engine.runtime.compiling.forms import CompiledForm
+from optimizer.evidence.strength import compute_strength
+from optimizer.schedule.dates import Schedule, plan_steps
+from optimizer.schedule.stitched import stitch
+from strategy import STRATEGIES
+from strategy.words import close, ema, gene, length, share, strategy
+from tests.support.worlds import make_bars
+
+SPEC = STRATEGIES["seller_exhaustion"]
+FORM = CompiledForm()
+G1 = {
+    "ema_fast": 24, "ema_slow": 168, "z_window": 168, "atr_window": 24, "vol_z_min": 0.5,
+    "tr_z_min": 0.3, "close_location_min": 0.5, "atr_stop_mult": 1.0, "reward_r": 3.0,
+    "max_hold": 72,
+}  # fmt: skip
+G2 = {**G1, "reward_r": 2.0, "max_hold": 240, "atr_stop_mult": 2.0}
+
+FAST, SLOW = ema(close, length("fast", 3, 2, 10)), ema(close, length("slow", 8, 5, 30))
+REVERSING = strategy(
+    "Long above an average, short below it, out as the other side begins.",
+    long=FAST > SLOW,
+    short=FAST < SLOW,
+    exit_long=FAST < SLOW,
+    exit_short=FAST > SLOW,
+    stop=share(gene("stop", 0.02, 0.01, 0.2)),
+    less_than=[("fast", "slow")],
+    name="reversing",
+)
+"""It stops and reverses: a side ends at the open at which the other one is entered."""
+
+CASES = {
+    "btcusdt_1h": (
+        ("30d", "180d", 96, ({}, G2, None)), 76,
+        [(0, 4184, 4280, 5000), (53872, 58096, 58192, 58419)],
+        (242, 16, -28.88820590116856, -1.4311897217370637, 0.7340583328429687, 0.3828914727715749),
+    ),
+    "uniusdt_15m": (
+        ("14d", "120d", 0, (G2, G1)), 70,
+        [(0, 11497, 11497, 12841), (84532, 87490, 87490, 87539)],
+        (696, 34, -69.60053330616753, -1.8489143423119547, 0.4646963220121126, 0.6390177649773706),
+    ),
+}  # fmt: skip
+"""Every, train, purge and picks; steps; training and traded bars of the first and the last;
+trades, those over a border, sum of R, strength, equity, deepest fall."""
+
+
+def plan(bars, every, train, purge=0, *, is_anchored=False):
+    """Windows of a whole series, and the steps of a schedule on it."""
+    schedule = Schedule(parse_timeframe(every), parse_timeframe(train), purge, is_anchored)
+    windows = [Window.whole(bars)]
+    return windows, plan_steps([bars], windows, schedule)
+
+
+def repeat(picks, count):
+    """So many genomes of seller exhaustion, from genes that repeat."""
+    genomes = [None if genes is None else SPEC.layout.encode(genes) for genes in picks]
+    return [genomes[k % len(genomes)] for k in range(count)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_check_values_of_the_law(name, real_folder):
+    """Dates, trades and account on real series, to the last digit."""
+    (every, train, purge, genes), count, ends, expected = CASES[name]
+    bars = load_bars(f"parquet:{real_folder / name}.parquet", LoadOptions(dedupe=True))
+    windows, steps = plan(bars, every, train, purge)
+    assert len(steps) == count
+    cuts = [*(step.borders[0] for step in steps), len(bars)]
+    for index, end in zip((0, count - 1), ends, strict=True):
+        (trained,) = steps[index].train
+        assert (trained.start, trained.end, cuts[index], cuts[index + 1]) == end
+    reference = Reference(SPEC, [bars], windows, form=FORM)
+    stitched = stitch(reference, windows, steps, repeat(genes, count))
+    (ledger,) = stitched.ledgers
+    trades, over, sum_r, strength, equity, fall = expected
+    assert (len(ledger), stitched.n_over_border) == (trades, over)
+    sums = reference.fold(ledger)
+    named = [sums[index].item() for index in (2, 8, 10)]
+    assert named == [sum_r, equity, fall]
+    assert compute_strength([ledger.r]).value == strength
+    account = Account(stitched.series, stitched.windows, (bars.symbol,), Costs())
+    assert account.fold(stitched.ledgers).equity[-1] == equity
+    if name == "btcusdt_1h":
+        k = int(np.argmax(ledger.exit_bar >= np.array(cuts)[stitched.steps[0] + 1]))
+        first = ledger.trade(k)
+        assert int(stitched.steps[0][k]) == 4
+        assert first[:4] == (7842, 7843, 7939, 2)
+        assert first.r == 1.9133355275895454
+
+
+@pytest.mark.parametrize("spec", [SPEC.for_timeframe(9000), REVERSING], ids=lambda spec: spec.name)
+@given(seed=st.integers(0, 10_000), every=st.integers(1, 400))
+def test_equal_genes_are_one_window(spec, seed, every):
+    """The ledger is that of one window from the first date on, in every bit, reverses included."""
+    bars, rng = make_bars(seed, 1200, jump=0.05), np.random.default_rng(seed)
+    low, high = spec.layout.low, spec.layout.high
+    (genome,), _ = spec.layout.repair(rng.uniform(low, high, (1, len(spec.layout))))
+    windows, step_ns = [Window.whole(bars)], bars.timeframe_ns
+    steps = plan_steps([bars], windows, Schedule(every * step_ns, 300 * step_ns))
+    reference = Reference(spec, [bars], windows, form=FORM)
+    stitched = stitch(reference, windows, steps, [genome] * len(steps))
+    whole = replace(windows[0], start=steps[0].borders[0])
+    (expected,) = Reference(spec, [bars], [whole], form=FORM).trades(genome)
+    (ledger,) = stitched.ledgers
+    for name, column in expected.columns().items():
+        np.testing.assert_array_equal(ledger.columns()[name], column, strict=True)
+    assert ledger.rejected == expected.rejected
+    assert sum(len(stitched.list_entered(k)[0]) for k in range(len(steps))) == len(expected)
+
+
+def test_a_market_reverses_over_a_border():
+    """The draws above hold trades that end where the other side begins, at many a border."""
+    bars = make_bars(1, 1200, jump=0.05)
+    windows, step_ns = [Window.whole(bars)], bars.timeframe_ns
+    steps = plan_steps([bars], windows, Schedule(3 * step_ns, 300 * step_ns))
+    reference = Reference(REVERSING, [bars], windows, form=FORM)
+    stitched = stitch(reference, windows, steps, [REVERSING.layout.defaults] * len(steps))
+    (ledger,) = stitched.ledgers
+    turned = ledger.signal_bar[1:] == ledger.exit_bar[:-1] - 1
+    borders = np.isin(ledger.exit_bar[:-1] - 1, stitched.borders[0])
+    assert (turned & borders).sum() > 5
+
+
+def test_new_genes_are_not_heard_while_a_position_is_open():
+    """No trade begins before the one before it has ended, whoever entered it."""
+    bars = make_bars(5, 3000, jump=0.05)
+    windows, step_ns = [Window.whole(bars)], bars.timeframe_ns
+    steps = plan_steps([bars], windows, Schedule(50 * step_ns, 700 * step_ns))
+    spec = SPEC.for_timeframe(9000)
+    rng = np.random.default_rng(1)
+    drawn = rng.uniform(spec.layout.low, spec.layout.high, (len(steps), len(spec.layout)))
+    drawn[:, [spec.layout.index(f"{name}_min") for name in ("vol_z", "tr_z")]] = 0.5
+    genomes, _ = spec.layout.repair(drawn)
+    picks = [None if k % 5 == 0 else genome for k, genome in enumerate(genomes)]
+    stitched = stitch(Reference(spec, [bars], windows, form=FORM), windows, steps, picks)
+    (ledger,), (entered,), (cuts,) = stitched.ledgers, stitched.steps, stitched.borders
+    assert len(ledger) > 20
+    assert stitched.n_over_border > 3
+    assert (ledger.signal_bar[1:] >= ledger.exit_bar[:-1]).all()
+    assert not (entered % 5 == 0).any()
+    cuts = np.array(cuts)
+    assert (ledger.signal_bar >= cuts[entered]).all()
+    assert (ledger.signal_bar < cuts[entered + 1]).all()
+    for k in range(len(ledger)):
+        window = replace(windows[0], start=int(ledger.signal_bar[k]))
+        (alone,) = Reference(spec, [bars], [window], form=FORM).trades(picks[entered[k]])
+        assert alone.trade(0) == ledger.trade(k)

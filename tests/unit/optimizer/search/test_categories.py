@@ -1,0 +1,164 @@
+"""Genes without order and genes with a step in every operator of a search."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from optimizer.errors import ConfigError
+from optimizer.evidence.robust import list_neighbours, measure_drift
+from optimizer.goals.near import neighbourhoods
+from optimizer.search.breeding import repair_genomes
+from optimizer.search.lattice import make_lattice
+from optimizer.search.operators import (
+    cross_simulated_binary,
+    exchange_genes,
+    move_by_difference,
+    mutate_polynomial,
+    sample_genomes,
+)
+from optimizer.search.polish import neighbours
+from optimizer.search.randomness import stream
+from strategy import Gene, GenomeLayout
+
+OPTIONS = ("a", "b", "c", "d", "e")
+LAYOUT = GenomeLayout(
+    (
+        Gene("kind", "int", 0, 4, 1, options=OPTIONS),
+        Gene("some", "int", 1, 3, 2, options=OPTIONS),
+        Gene("stepped", "float", 0.0, 0.3, 0.1, step=0.1),
+        Gene("real", "float", 0.0, 1.0, 0.5),
+        Gene("length", "int", 2, 9, 5),
+    )
+)
+STEPS = {0.0, 0.1, 0.2, 0.3}
+
+
+def drawn():
+    """A random stream."""
+    return stream(1, 1, "mutate")
+
+
+def population(count=400):
+    """Legal genomes."""
+    return sample_genomes(stream(1, 0, "initial"), LAYOUT, count)
+
+
+def varied():
+    """Children of each operator."""
+    parents, ahead, behind = population(), population()[::-1], np.roll(population(), 7, axis=0)
+    yield parents
+    yield mutate_polynomial(drawn(), parents, LAYOUT, eta=15, probability=1.0)
+    yield cross_simulated_binary(drawn(), parents, LAYOUT, eta=15, probability=1.0)
+    yield move_by_difference(drawn(), parents, ahead, behind, LAYOUT)
+    yield exchange_genes(drawn(), parents, ahead, 0.5)
+
+
+@pytest.mark.parametrize("children", list(varied()))
+def test_children_have_options_and_values_of_steps(children):
+    """Within bounds; a repair changes no bit of them."""
+    assert set(children[:, 0]) == {0.0, 1.0, 2.0, 3.0, 4.0}
+    assert set(children[:, 1]) == {1.0, 2.0, 3.0}
+    assert set(children[:, 2]) == STEPS
+    assert repair_genomes(LAYOUT, children)[0].tolist() == children.tolist()
+
+
+def test_a_mutation_draws_another_option_each_as_likely():
+    """Whatever the old one; as often as any gene is mutated."""
+    genomes = np.repeat(LAYOUT.defaults[None], 30_000, axis=0)
+    mutants = mutate_polynomial(drawn(), genomes, LAYOUT, eta=63, probability=0.5)
+    counts = np.bincount(mutants[:, 0].astype(int), minlength=5)
+    assert abs(counts[1] - 15_000) < 500
+    assert np.abs(counts[[0, 2, 3, 4]] - 3750).max() < 250
+    assert set(mutants[mutants[:, 1] != 2.0, 1]) == {1.0, 3.0}
+
+
+def test_a_step_is_moved_by_one_at_least():
+    """However fine the mutation."""
+    genomes = np.repeat(LAYOUT.defaults[None], 1000, axis=0)
+    mutants = mutate_polynomial(drawn(), genomes, LAYOUT, eta=63, probability=1.0)
+    assert not (mutants[:, 2] == genomes[:, 2]).any()
+
+
+def test_a_child_has_the_option_of_a_parent():
+    """Either, as likely, and the other child has the other one."""
+    parents = np.tile(population(2), (20_000, 1))
+    parents[0::2, 0], parents[1::2, 0] = 0.0, 4.0
+    children = cross_simulated_binary(drawn(), parents, LAYOUT, eta=1, probability=1.0)
+    first, second = children[0::2, 0], children[1::2, 0]
+    assert set(first) == {0.0, 4.0}
+    assert (first + second == 4.0).all()
+    assert abs((first == 0.0).mean() - 0.5) < 0.02
+
+
+def test_a_difference_takes_the_option_ahead():
+    """Where its ends differ; else the parent keeps its own."""
+    parents, ahead, behind = (np.repeat(LAYOUT.defaults[None], 2000, axis=0) for _ in range(3))
+    ahead[:1000, 0] = 3.0
+    moved = move_by_difference(drawn(), parents, ahead, behind, LAYOUT)
+    assert set(moved[:1000, 0]) == {1.0, 3.0}
+    assert set(moved[1000:, 0]) == {1.0}
+
+
+def test_genes_beside_them_keep_their_streams():
+    """The same draws, whether others have an order or not."""
+    ordered = GenomeLayout(tuple(replace(gene, options=(), step=None) for gene in LAYOUT.genes))
+    genomes = population()
+    found, expected = (
+        mutate_polynomial(drawn(), genomes, layout, eta=15, probability=0.5)
+        for layout in (LAYOUT, ordered)
+    )
+    assert found[:, 3:].tolist() == expected[:, 3:].tolist()
+    assert found[:, 0].tolist() != expected[:, 0].tolist()
+
+
+def list_changes(genome, others):
+    """Genes in which each of others differs, with the values there."""
+    return [
+        {LAYOUT.names[g]: row[g] for g in np.flatnonzero(row != genome).tolist()} for row in others
+    ]
+
+
+def test_neighbours_are_all_other_options_and_the_next_steps():
+    """When a front is polished."""
+    genome = LAYOUT.defaults
+    changes = list_changes(genome, neighbours(LAYOUT, genome[None])[0])
+    of = {name: sorted(c[name] for c in changes if set(c) == {name}) for name in LAYOUT.names}
+    assert of["kind"] == [0.0, 2.0, 3.0, 4.0]
+    assert of["some"] == [1.0, 3.0]
+    assert of["stepped"] == [0.0, 0.2]
+    assert of["length"] == [4.0, 6.0]
+    assert len(changes) == 4 + 2 + 2 + 2 + 2
+
+
+def test_near_candidates_are_all_other_options():
+    """Of an objective @near, and when the pick is judged; the cloud keeps its options."""
+    genome = LAYOUT.defaults
+    near = neighbourhoods(LAYOUT, genome[None]).genomes
+    judged = list_neighbours(LAYOUT, genome, 0, 1)
+    for others in (near, judged):
+        changes = list_changes(genome, others)
+        assert {c["kind"] for c in changes if "kind" in c} == {0.0, 2.0, 3.0, 4.0}
+        assert all(set(c) == {"kind"} for c in changes if "kind" in c)
+        assert set(others[:, 2]) <= STEPS
+
+
+def test_another_option_is_as_far_as_any():
+    """When picks of folds are compared."""
+    one, near, far = (LAYOUT.defaults.copy() for _ in range(3))
+    near[0], far[0] = 2.0, 4.0
+    assert (
+        measure_drift(LAYOUT, [one, near]).value == measure_drift(LAYOUT, [one, far]).value == 0.2
+    )
+
+
+def test_a_lattice_has_all_options_and_values_of_steps():
+    """Of coarser steps only multiples, and no option is passed over."""
+    lattice = make_lattice(LAYOUT, {"kind": 1, "stepped": 0.1})
+    assert lattice.values[0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert set(lattice.values[2]) == STEPS
+    assert make_lattice(LAYOUT, {"stepped": 0.2}).values[2].tolist() == [0.0, 0.2]
+    with pytest.raises(ConfigError, match="must be 1, got 2: its options have no order"):
+        make_lattice(LAYOUT, {"kind": 2})
+    with pytest.raises(ConfigError, match=r"must be a multiple of its own, 0.1, got 0.15"):
+        make_lattice(LAYOUT, {"stepped": 0.15})

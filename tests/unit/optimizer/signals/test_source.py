@@ -1,0 +1,158 @@
+"""A source that grows: each reading is the whole backtest cut there, whatever the clock says."""
+
+import numpy as np
+import pytest
+
+from data import load_bars
+from data.bars import Window
+from data.checks import format_time
+from engine.accounts.ledger import REASONS
+from engine.batch import Engine
+from optimizer import load_run
+from optimizer.errors import ConfigError, StoreError
+from optimizer.signals.source import list_corrected
+from tests.support.series import make_bars
+from tests.support.signals import GrowingMarket
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """A run, and a file that any test may cut anew."""
+    return GrowingMarket(tmp_path_factory.mktemp("growing"))
+
+
+def test_a_file_that_grows_by_a_bar_many_times(market):
+    """State, entry, stop, R and time left are those of a whole backtest that ends there."""
+    market.write(1200)
+    run, source, counts = load_run(str(market.path)), market.source(), range(1200, 1330)
+    spec, costs = run.task.spec, run.task.costs
+    market.write(1330)
+    bars = load_bars(f"csv:{market.file}")
+    cuts = [Window(0, 0, count) for count in counts]
+    engine = Engine(spec, [bars], cuts, costs, device="cpu")
+    member = source.read(market.write(1200)).member
+    for count, ledger in zip(counts, engine.trades(run.genomes[member]), strict=True):
+        signal = source.read(market.write(count))
+        (state,) = signal.symbols
+        is_open = len(ledger) > 0 and REASONS[ledger.reason[-1]] == "end"
+        assert (state.state == "in a trade") == is_open
+        if is_open:
+            trade = ledger.trade(len(ledger) - 1)
+            expected = (format_time(bars.timestamp[trade.entry_bar]), trade.entry, trade.stop)
+            assert (state.trade.since, state.trade.entry, state.trade.stop) == expected
+            assert (state.trade.target, state.trade.r) == (trade.target, trade.r)
+            hold = int(signal.genes["max_hold"])
+            assert state.trade.bars_left == trade.entry_bar + hold - count
+        assert (state.bar, state.age_s, state.left_out) == (
+            format_time(bars.timestamp[count - 1]),
+            0,
+            0,
+        )
+        assert state.begins_with_run
+        assert not signal.notes
+
+
+def test_the_draws_hold_every_state(market):
+    """What the test above walks through is no flat line."""
+    source = market.source()
+    states = [source.read(market.write(count)).symbols[0] for count in range(1200, 1330)]
+    names = [state.state for state in states]
+    assert {"flat", "enter", "in a trade"} == set(names)
+    entered = [k for k, name in enumerate(names[:-1]) if name == "enter"]
+    assert all(names[k + 1] in ("in a trade", "flat") for k in entered)
+    for k in entered:
+        if names[k + 1] == "in a trade":
+            assert states[k].entry.stop.value == states[k + 1].trade.stop
+
+
+def test_a_clock_that_is_behind_leaves_bars_out(market):
+    """A bar that is still open, and bars that the clock knows nothing of."""
+    market.write(1300)
+    whole = market.source().read(market.find_close(1297)).symbols[0]
+    half = market.source().read(market.find_close(1298) - 1).symbols[0]
+    assert (whole.left_out, half.left_out) == (3, 3)
+    assert (whole.age_s, half.bar) == (0, whole.bar)
+    market.write(1297)
+    assert market.source().read(market.find_close(1297)).symbols[0].key == whole.key
+    with pytest.raises(ConfigError, match="no bar has closed by"):
+        market.source().read(10**9)
+
+
+def test_a_clock_that_is_ahead_says_how_old_the_newest_bar_is(market):
+    """The state is that of the newest bar, and its age is told."""
+    now = market.write(1300)
+    late = market.source().read(now + 5 * market.step_ns).symbols[0]
+    assert late.key == market.source().read(now).symbols[0].key
+    assert late.age_s == 5 * market.step_ns / 1e9
+
+
+def test_a_bar_that_is_corrected_is_told(market):
+    """Against the reading before, and against the bars that the run knew."""
+    source = market.source()
+    assert not source.read(market.write(1300)).notes
+    volume = market.columns["volume"].copy()
+    volume[1250] += 1
+    (told,) = source.read(market.write(1301, volume=volume)).notes
+    opened = format_time(market.columns["timestamp"][1250])
+    assert (
+        told == f"TEST: 1 closed bar corrected since the last reading, the first of {opened}"
+        or (told.endswith(f"1 closed bar corrected since the last reading, the first of {opened}"))
+    )
+    assert not source.read(market.write(1302, volume=volume)).notes
+    volume[100] += 1
+    known = market.source().read(market.write(1300, volume=volume)).notes
+    assert known == ("bars that the run knew were corrected since, or it is another source",)
+
+
+def test_corrected_bars_are_listed():
+    """Others, gone, or come between; later ones are new and none of them."""
+    bars = make_bars(10)
+    times = bars.timestamp.tolist()
+    longer = make_bars(12)
+    assert list_corrected(bars, longer) == []
+    gone = longer.cut(0, 12, **{
+        name: np.delete(getattr(longer, name), 4)
+        for name in ("timestamp", "open", "high", "low", "close", "volume")
+    })  # fmt: skip
+    assert list_corrected(bars, gone) == [times[4]]
+    assert list_corrected(gone, longer) == [times[4]]
+
+
+def test_another_member_and_other_bars(market, tmp_path):
+    """A chain on bars that the run does not know begins with the first of them."""
+    other = GrowingMarket.__new__(GrowingMarket)
+    other.columns, other.file, other.step_ns = market.columns, tmp_path / "x.csv", market.step_ns
+    shifted = {name: column[300:] for name, column in market.columns.items()}
+    other.columns = shifted
+    now = other.write(900)
+    source = market.source(0, data=[f"csv:{other.file}"])
+    signal = source.read(now)
+    (state,) = signal.symbols
+    assert (signal.member, state.begins_with_run) == (0, False)
+    assert state.begins == format_time(shifted["timestamp"][0])
+    with pytest.raises(ConfigError, match="has members 0 to"):
+        market.source(10_000).read(now)
+
+
+def test_another_timeframe_is_refused(market, tmp_path):
+    """Genes count bars."""
+    market.write(1300)
+    with pytest.raises(ConfigError, match="searched bars of"):
+        market.source(timeframe="4h").read(market.find_close(1300))
+
+
+def test_held_out_bars_stay_closed(tmp_path):
+    """The newest bar is not looked at while it is held out; later ones may come."""
+    market = GrowingMarket(tmp_path, holdout="20%")
+    market.write(1200)
+    with pytest.raises(ConfigError, match="--open counts the look"):
+        market.source().read(market.find_close(1200))
+    assert market.source().read(market.write(1201)).symbols[0].state
+
+
+def test_a_run_without_a_result_is_refused(tmp_path, monkeypatch):
+    """There is no member yet."""
+    market = GrowingMarket(tmp_path)
+    monkeypatch.setattr("optimizer.run.tables.load_result", lambda store: None)
+    with pytest.raises(StoreError, match="has no front yet"):
+        market.source().read(market.find_close(1200))

@@ -1,0 +1,131 @@
+"""Words made of other words: each is the tree that one would write, and trades on every engine."""
+# ruff: noqa: F403, F405
+
+from inspect import signature
+
+import pytest
+
+from data import Window
+from engine.batch import Engine
+from engine.reference import Reference
+from engine.replay.parity import compare_ledgers
+from strategy import composed_words
+from strategy.errors import StrategyError
+from strategy.files import build_strategies
+from strategy.rows import count_warm_up
+from strategy.words import *
+from tests.support.references import FORMS
+from tests.support.worlds import make_bars
+
+n, k = length("n", 20, 5, 50), gene("k", 2, 1, 4)
+line = ema_mean(close, 12) - ema_mean(close, 26)
+
+WRITTEN = {
+    "macd": (macd(close), line),
+    "macd_signal": (macd_signal(close), ema_mean(line, 9)),
+    "macd_histogram": (macd_histogram(close), line - ema_mean(line, 9)),
+    "bollinger_upper": (bollinger_upper(hlc3, n, k), sma(hlc3, n) + k * std(hlc3, n)),
+    "bollinger_lower": (bollinger_lower(close), sma(close, 20) - 2 * std(close, 20)),
+    "keltner_upper": (keltner_upper(close, n), ema_mean(close, n) + 2 * ema_mean(true_range, n)),
+    "keltner_lower": (
+        keltner_lower(close, 20, k),
+        ema_mean(close, 20) - k * ema_mean(true_range, 20),
+    ),
+    "donchian_upper": (donchian_upper(n), highest(high, n)),
+    "donchian_lower": (donchian_lower(55), lowest(low, 55)),
+    "donchian_middle": (donchian_middle(9), (highest(high, 9) + lowest(low, 9)) / 2),
+    "atr_wilder": (atr_wilder(14), rma(true_range, 14)),
+    "williams_r": (williams_r(n=14), stoch(14) - 100),
+    "momentum": (momentum(close, n), close - lag(close, n)),
+    "vwma": (vwma(close, 20), sma(close * volume, 20) / sma(volume, 20)),
+    "heikin_close": (heikin_close(), ohlc4),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_word_is_what_one_would_write(name):
+    """The same tree, so the same digest and the same row."""
+    said, written = WRITTEN[name]
+    assert said.tree == written.tree
+
+
+WARM_UPS = {
+    "macd": (macd(close), 25),
+    "macd_signal": (macd_signal(close), 33),
+    "tema": (tema(close, 9), 24),
+    "trix": (trix(close, 9), 25),
+    "tsi": (tsi(close), 37),
+    "cmo": (cmo(close, 9), 9),
+    "stoch_rsi": (stoch_rsi(close), 27),
+    "awesome_oscillator": (awesome_oscillator(), 33),
+    "heikin_high": (heikin_high(), 3),
+}
+
+
+@pytest.mark.parametrize("name", WARM_UPS)
+def test_a_word_warms_up_as_its_parts(name):
+    """By their sum along the longest way."""
+    row, bars = WARM_UPS[name]
+    assert count_warm_up(row.tree, {}) == bars
+
+
+ROWS = [getattr(composed_words, name) for name in composed_words.__all__]
+ROWS += [cci, mfi, sar, supertrend, supertrend_side]
+PLACES = {"x": close, "n": 9}
+
+
+def call_word(word):
+    """Row of a word with its defaults, of nine bars where it has none."""
+    names = [name for name in ("x", "n") if name in signature(word).parameters]
+    return word(**{name: PLACES[name] for name in names})
+
+
+@pytest.mark.parametrize("word", ROWS, ids=lambda word: word.__name__)
+@pytest.mark.parametrize("form", FORMS)
+def test_reference_and_engine_trade_the_same(word, form):
+    """A row crosses its own average: ledgers equal in every bit."""
+    row = call_word(word)
+    over, under = crosses_above(row, sma(row, 3)), crosses_below(row, sma(row, 3))
+    plan = strategy("Crosses.", long=over, short=under, exit_long=under, exit_short=over,
+                    stop=share(0.05))  # fmt: skip
+    bars = [make_bars(3, 400), make_bars(8, 300, flat=0.1, silent=0.1, gaps=0.05)]
+    windows = [Window.whole(bars[0]), Window.whole(bars[1], 1)]
+    genome = plan.layout.defaults
+    expected = Reference(plan, bars, windows, form=FORMS[form]).trades(genome)
+    actual = Engine(plan, bars, windows, device="cpu").trades(genome)
+    assert len(expected[0]) + len(expected[1]) > 5
+    assert [*map(compare_ledgers, expected, actual)] == ["", ""]
+
+
+def test_a_wrong_argument_is_told_with_what_the_word_takes():
+    """Its own name and parameters; limits are those of the row that has them."""
+    with pytest.raises(StrategyError, match=r"macd\(x, fast, slow\): got an unexpected.*'slov'"):
+        macd(close, slov=26)
+    with pytest.raises(StrategyError, match="ema_mean needs n whole and at least 2, got 1"):
+        macd(close, 1, 26)
+    with pytest.raises(StrategyError, match="factor_tenths whole and at least 5, got 3"):
+        supertrend(10, 3)
+    with pytest.raises(StrategyError, match=r"start_percent whole and at least 1, got 0.02"):
+        sar(0.02, 0.02, 0.2)
+
+
+OLD_NAMES = """
+import numpy as np
+from strategy.words import *
+
+@indicator(warm_up=lambda n: n)
+def cci(bars, n):
+    return np.append(np.full(n, np.nan), bars.close[n:])
+
+LONG = (cci(9) > gene("sar", 1, 0, 2)) & (column("mfi") > 0)
+OLD = strategy("Old names.", long=LONG, stop=share(0.1))
+"""
+
+
+def test_names_of_later_rows_stay_with_those_who_had_them():
+    """A gene, a column and an own indicator may be called so, as before there were such rows."""
+    plan = build_strategies(OLD_NAMES, "old.py")["OLD"]
+    assert plan.layout.names == ("sar",)
+    assert [*plan.own] == ["cci"]
+    with pytest.raises(StrategyError, match="there is a row 'rsi' already"):
+        build_strategies(OLD_NAMES.replace("cci", "rsi"), "old.py")

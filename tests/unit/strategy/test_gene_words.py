@@ -1,0 +1,197 @@
+"""Words of genes: steps, choices and switches, and what of them is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from strategy import StrategyError, words
+from strategy.errors import GeneError
+from strategy.expressions import Call, Choose, Column, GeneValue
+from strategy.gene import Gene
+from strategy.recorded import from_described
+from strategy.rows import bound
+from strategy.words import (
+    beyond_bar,
+    choice,
+    close,
+    ema,
+    gene,
+    hl2,
+    length,
+    rma,
+    sma,
+    strategy,
+    switch,
+    true_range,
+    volume,
+    wma,
+)
+
+STOP = beyond_bar(rma(true_range, 3))
+
+
+def averaged():
+    """A strategy of a choice, a switch and a step."""
+    average = choice("average", sma, ema, wma, default="ema")
+    busy = switch("busy", volume > sma(volume, 30), default=False)
+    above = close > average(close, length("n", 10, 5, 20))
+    far = gene("far", 0.5, 0, 2, step=0.25)
+    return strategy("Drawn.", long=above & busy, stop=beyond_bar((far + 1) * rma(true_range, 3)))
+
+
+def test_a_choice_of_indicators_is_called_as_they_are():
+    """Its row is one of theirs, that of the gene's number."""
+    average = choice("average", sma, ema, wma, default="ema")
+    tree = average(close, 10).tree
+    assert isinstance(tree, Choose)
+    assert repr(average(close, 10)) == "average(close, 10)"
+    assert average(x=close, n=10).tree == tree
+    assert tree.gene.gene == Gene("average", "int", 0, 2, 1, options=("sma", "ema", "wma"))
+    rows = [bound(tree, {"average": number}) for number in range(3)]
+    assert [row.indicator for row in rows] == ["sma", "ema", "wma"]
+    assert {row.source for row in rows} == {Column("close")}
+
+
+def test_a_choice_of_rows_is_a_row():
+    """Each is named as it is written; a choice may stand in another one."""
+    source = choice("source", close, hl2, ema(close, 5))
+    assert source.tree.gene.gene.options == ("close", "hl2", "ema(close, 5)")
+    assert repr(source) == "source"
+    assert repr(sma(source, 3)) == "sma(source, 3)"
+    nested = choice("smooth", source, sma(source, 3))
+    genes = {"source": 1, "smooth": 1}
+    assert bound(nested.tree, genes) == sma(hl2, 3).tree
+
+
+def test_functions_of_rows_are_options():
+    """By their names."""
+
+    def twice(x, n):
+        return ema(ema(x, n), n)
+
+    row = choice("average", sma, twice)(close, 4)
+    assert repr(row) == "choice(average, sma(close, 4), ema(ema(close, 4), 4))"
+    assert bound(row.tree, {"average": 1}) == ema(ema(close, 4), 4).tree
+
+
+@pytest.mark.parametrize(
+    ("write", "part"),
+    [
+        (lambda: choice("average", sma), "two options or more"),
+        (lambda: choice("average", sma, close), "all of them indicators without brackets"),
+        (lambda: choice("average", sma, 3), "two options or more"),
+        (lambda: choice("n", length("a", 3, 2, 4), length("b", 3, 2, 4)), "all of them rows"),
+        (lambda: choice("average", sma, words.atr), "sma takes (x, n), atr takes (n)"),
+        (lambda: choice("average", sma, ema, default="wma"), "name of an option, sma, ema"),
+        (lambda: choice("average", sma, sma), "two options or more, each once"),
+        (lambda: choice("close", sma, ema)(close, 3), "a row has this name"),
+        (lambda: choice("no name", sma, ema), "a gene has a name"),
+        (lambda: close > choice("average", sma, ema), "write average(...)"),
+        (lambda: switch("busy", close), "what is switched is a condition"),
+        (lambda: switch("busy", close > 1, default="on"), "default is True or False"),
+        (lambda: gene("far", 0.6, 0, 2, step=0.25), "near it are 0.5 and 0.75"),
+        (lambda: gene("far", 0.5, 0, 1.9, step=0.25), "high 1.9 is no value of steps"),
+        (lambda: gene("far", 0.5, 0, 2, step=0), "step is a number above 0"),
+    ],
+)  # fmt: skip
+def test_what_has_no_meaning_is_refused(write, part):
+    """In one line that says what is legal."""
+    with pytest.raises((StrategyError, GeneError), match=r".*") as caught:
+        write()
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_two_choices_of_one_name_must_have_the_same_options():
+    """Equal ones are one gene."""
+    one, other = choice("average", sma, ema), choice("average", sma, wma)
+    both = strategy("One.", long=one(close, 3) > one(close, 5), stop=STOP)
+    assert both.layout.names == ("average",)
+    with pytest.raises(StrategyError, match="two different genes are named 'average'"):
+        strategy("Two.", long=one(close, 3) > other(close, 5), stop=STOP)
+
+
+def test_the_warm_up_is_that_of_the_option():
+    """And of conditions that are on."""
+    slow = choice("average", words.dema, ema)(close, length("n", 10, 5, 20))
+    busy = switch("busy", volume > sma(volume, 30))
+    one = strategy("Warm.", long=(close > slow) & words.held(busy, 4), stop=STOP)
+    genes = {"average": 0, "n": 10, "busy": 0}
+    assert one.warm_up(genes) == 18
+    assert one.warm_up(genes | {"average": 1}) == 9
+    assert one.warm_up(genes | {"busy": 1}) == 29 + 3
+    assert one.longest_warm_up == 38
+
+
+def test_the_longest_warm_up_is_asked_of_every_option():
+    """Also of one that is neither first nor last."""
+    row = choice("average", sma, words.dema, ema)(close, 10)
+    assert strategy("Warm.", long=close > row, stop=STOP).longest_warm_up == 18
+
+
+def test_a_record_is_read_back():
+    """With options and steps, through JSON, and only where there are any."""
+    one = averaged()
+    described = json.loads(json.dumps(one.described))
+    again = from_described(described)
+    assert again.digest == one.digest
+    assert again.long == one.long
+    by_name = {gene["name"]: gene for gene in described["genes"]}
+    assert by_name["average"]["options"] == ["sma", "ema", "wma"]
+    assert by_name["far"]["step"] == 0.25
+    assert not {"options", "step"} & by_name["n"].keys()
+
+
+def test_options_are_given_and_shown_by_name():
+    """A number stands for one as well."""
+    layout = averaged().layout
+    genome = layout.encode({"average": "wma", "busy": "on", "far": 0.75})
+    assert dict(zip(layout.names, genome.tolist(), strict=True)) == {
+        "average": 2.0, "n": 10.0, "busy": 1.0, "far": 0.75,
+    }  # fmt: skip
+    assert layout.show(genome) == {"average": "wma", "n": 10, "busy": "on", "far": 0.75}
+    assert layout.encode(layout.decode(genome)).tolist() == genome.tolist()
+    with pytest.raises(GeneError, match=r"option 'emu' is unknown.*did you mean 'ema'"):
+        layout.encode({"average": "emu"})
+    with pytest.raises(GeneError, match="must be one of sma, ema, wma, got 3"):
+        layout.encode({"average": 3})
+
+
+def test_bounds_may_be_names():
+    """A default outside of them moves to the nearest option."""
+    layout = averaged().layout.with_bounds({"average": ("sma", "sma"), "busy": ("on", "on")})
+    assert layout.show(layout.defaults) == {"average": "sma", "n": 10, "busy": "on", "far": 0.5}
+
+
+@pytest.mark.parametrize(("low", "high", "step"), [(0, 0.3, 0.1), (-1, 1, 0.25), (1.1, 3.2, 0.7)])
+def test_values_of_a_step_follow_from_one_arithmetic(low, high, step):
+    """A product and a sum, each rounded once; the last value is the bound itself."""
+    layout = strategy(
+        "Stepped.", long=close > gene("x", low, low, high, step=step), stop=STOP
+    ).layout
+    count = round((high - low) / step)
+    expected = [low + k * step for k in range(count)] + [high]
+    steps = np.arange(count + 1.0)[:, None]
+    assert layout.from_grid(steps)[:, 0].tolist() == expected
+    assert layout.to_grid(layout.from_grid(steps)).tolist() == steps.tolist()
+    legal, _ = layout.repair(np.array([[value + 0.4 * step] for value in expected]))
+    assert legal[:, 0].tolist() == expected
+    assert layout.repair(legal)[0].tolist() == legal.tolist()
+
+
+def test_a_bound_is_where_steps_begin():
+    """So the other one has to lie on one of them, and a default moves there."""
+    layout = averaged().layout
+    moved = layout.with_bounds({"far": (0.1, 1.1)})
+    assert moved.gene("far").default == 0.1 + 2 * 0.25
+    with pytest.raises(GeneError, match=r"high 1 is no value of steps of 0.25 from 0.1"):
+        layout.with_bounds({"far": (0.1, 1.0)})
+
+
+def test_a_gene_of_options_is_no_parameter_by_accident():
+    """It has a gene's place, and its numbers are checked as such."""
+    value = choice("source", close, hl2).tree.gene
+    assert isinstance(value, GeneValue)
+    with pytest.raises(StrategyError, match="n must be whole and at least 2"):
+        Call("sma", Column("close"), (value,))
