@@ -40,7 +40,7 @@ ACCOUNT_PAIRS = 32_768
 """Pairs whose results are held at once where windows are one account: about 300 MB."""
 
 MOST_KEPT, LISTED_PAIRS = 64, 256
-"""Engines of other windows that are kept, and pairs whose ledgers a device is asked for at once."""
+"""Engines of other windows that are kept, and pairs whose ledgers are asked for at once."""
 
 PARTS_THAT_PAY = 2
 """Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""

@@ -146,5 +146,6 @@ class Ledger:
         ]
 
     def columns(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Column name to array [K], in the order of `Trade`, then [K, L] of several targets."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in COUNTS}
+        """Column name to array [K], in the order of `Trade`, then what is there of [K, L]."""
+        columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in COUNTS}
+        return {name: column for name, column in columns.items() if column.shape[1:] != (0,)}

@@ -118,7 +118,10 @@ def pass_quiet_bars(
     marks, prices, ago = world.marks, world.table, 1 + world.limits.delay
     if at.place == NOBODY:
         longs, shorts = marks[ENTRIES], marks[ENTRIES + 1]
-        while j < span.end and not (longs[j] or shorts[j] or longs[j - ago] or shorts[j - ago]):
+        while j < span.end and not (longs[j] or shorts[j]):
+            # Before the first bar is none that could have asked for an order.
+            if longs[max(j - ago, 0)] or shorts[max(j - ago, 0)]:
+                break
             j += 1
         return at, j
     side, against, leaves = (
@@ -130,7 +133,7 @@ def pass_quiet_bars(
     stop, best = at.stop, at.best
     worst, reach = (prices[LOW], prices[HIGH]) if side > 0 else (prices[HIGH], prices[LOW])
     while j < last and not leaves[j - 1]:
-        if world.limits.reverses and (against[j] or against[j - ago]):
+        if world.limits.reverses and (against[j] or against[max(j - ago, 0)]):
             break
         if len(world.local_ns) > 0 and is_clock_over(world, at.entry_bar, j):
             break
