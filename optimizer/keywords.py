@@ -68,7 +68,7 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     parts: int
     strategy: object
     scale_lengths: bool
-    bounds: Mapping[str, Sequence[float | str]]
+    bounds: Mapping[str, Sequence[float | str] | str]
     fee_bp: float
     slippage_bp: float
     min_risk: float

@@ -156,6 +156,10 @@ def _as_list(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
+def _as_bounds(value: object) -> object:
+    return [value, value] if isinstance(value, str) else _as_list(value)
+
+
 def _as_tags(value: object) -> object:
     return [value] if isinstance(value, str) else _as_list(value)
 
@@ -179,12 +183,14 @@ Columns = Annotated[dict[str, str], Words("a table of meaning = name", "MEANING=
 Bounds = Annotated[
     dict[
         str,
-        Annotated[list[float | str], BeforeValidator(_as_list), Field(min_length=2, max_length=2)],
+        Annotated[
+            list[float | str], BeforeValidator(_as_bounds), Field(min_length=2, max_length=2)
+        ],
     ],
     Words(
         "a table of gene = [low, high]",
         "GENE=LOW:HIGH",
-        "[low, high], two finite numbers or names of options",
+        "[low, high], two finite numbers or names of options, or one name",
     ),
 ]
 Steps = Annotated[dict[str, float], Words("a table of gene = step", "GENE=STEP", "a finite number")]
