@@ -48,7 +48,9 @@ class JudgeKeywords(TypedDict, total=False):
     null_keep: Literal["auto", "none", "day", "week"]
     stop_after: int
     folds: int
-    train: int
+    every: str | None
+    train: int | str
+    pick_by: Literal["strength", "keep"]
     anchored: bool
     cpcv: str | None
     purge: int | None

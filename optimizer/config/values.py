@@ -139,6 +139,15 @@ def _is_split(value: str | None) -> bool:
     return match is not None and 1 <= int(match[2]) < int(match[1])
 
 
+def is_duration(text: str) -> bool:
+    """Whether a text is a whole number above 0 and one of s, m, h, d, w.
+
+    >>> is_duration("30d"), is_duration("0d"), is_duration("30")
+    (True, False, False)
+    """
+    return re.fullmatch(r"[1-9][0-9]{0,5}[smhdw]", text) is not None
+
+
 def is_tag(text: str) -> bool:
     """Whether a text is one word that no terminal obeys, by `TAG_RULE`.
 
@@ -209,6 +218,16 @@ Groups = Annotated[
 ]
 Blocks = Annotated[
     int, _where(range(0, 17, 2).__contains__), Words("0, or an even number up to 16", "COUNT")
+]
+Duration = Annotated[
+    str | None,
+    _where(lambda value: value is None or is_duration(value)),
+    Words("a duration such as 30d", "DURATION"),
+]
+Training = Annotated[
+    int | str,
+    _where(lambda value: is_duration(value) if isinstance(value, str) else 1 <= value <= 1000),
+    Words("a whole number from 1 to 1,000, or a duration such as 180d", "COUNT|DURATION"),
 ]
 Tags = Annotated[
     list[Annotated[str, _where(is_tag)]],

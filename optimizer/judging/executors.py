@@ -11,11 +11,12 @@ from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullSetup
+from optimizer.judging.schedule import NullScheduleSetup, StepSetup
 from optimizer.judging.verdict import ROWS_OF_ONE
 from optimizer.judging.workers import Executor, Pool, Workers
 from optimizer.run.task import Task
 
-SearchSetup = NullSetup | FoldSetup
+SearchSetup = NullSetup | FoldSetup | StepSetup | NullScheduleSetup
 """What repeats the search of a task."""
 
 PROCESS_S = 0.5
@@ -86,7 +87,7 @@ class ThisMachine:
         threads = config.threads or available_cores()
         cores = max(1, min(threads, jobs))
         beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
-        if isinstance(setup, FoldSetup):
+        if isinstance(setup, FoldSetup | StepSetup):
             has_rows = engine is not None and engine.n_parts == 1
             if has_rows and jobs * setup.seconds(threads, engine) < beside_s:
                 return Workers(replace(setup, engine=engine), 1)
@@ -104,7 +105,7 @@ class ThisMachine:
         alone = replace(setup.task, config=config.model_copy(update=settings))
         return Workers(replace(setup, task=alone), cores, self._pool)
 
-    def _share_gpu(self, setup: NullSetup, jobs: int, device: str) -> Workers:
+    def _share_gpu(self, setup: NullSetup | NullScheduleSetup, jobs: int, device: str) -> Workers:
         """Processes on a GPU, each of which has room for the rows of a search; or this one."""
         config = setup.task.config.model_copy(update={"device": device})
         room, of_one = measure_room(replace(setup.task, config=config))

@@ -146,6 +146,8 @@ def run_null_searches(
     limits: tuple[int, int],
     checkpoint: Checkpoint[NullSearch],
     watch: Watch,
+    *,
+    noun: str = "searches",
 ) -> tuple[Tally, list[NullSearch]]:
     """Search null markets until enough were at least as good, or all are done.
 
@@ -156,12 +158,13 @@ def run_null_searches(
         limits: How many are planned, and after how many at least as good the rest is left.
         checkpoint: Searches that were made before; new ones are added.
         watch: Callback of progress.
+        noun: What is made, in words.
 
     Returns:
         The tally, and the searches that count, by number.
     """
     planned, stop_after = limits
-    part = f"searches on {kind} bars"
+    part = f"{noun} on {kind} bars"
 
     def update_tally() -> Tally:
         count = tally(value, list_strengths(checkpoint.known)[:planned], stop_after)
