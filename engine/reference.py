@@ -160,15 +160,28 @@ class Reference:
         arguments = prices, clock, *sides, limits, list_signals(*sides, bars), window.end, free
         return build_ledger(self._run(take_signals, *arguments))
 
-    def find_standing(self, genome: Floats, window: Window, ledger: Ledger) -> Standing:
-        """How an individual [G] stands after a window's last close, by its trades there."""
+    def find_standing(
+        self, genome: Floats, window: Window, ledger: Ledger, entered_by: Floats | None = None
+    ) -> Standing:
+        """How an account stands after a window's last close, by its trades there.
+
+        Args:
+            genome: [G] that signals are of.
+            window: With the trades.
+            ledger: All of them.
+            entered_by: [G] that entered the last of them; the same if None.
+        """
         genes = self.spec.layout.decode(genome)
         warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         sides, end = self._sides(genes, window.series), window.end
         known = find_signal_range(window.start, end + 1 + limits.delay, warm_up, limits)
         bars = slice(max(known.start, end - 1 - limits.delay), known.stop)
-        signals = list_signals(*sides, bars)
-        return find_standing(self._prices[window.series], sides, limits, ledger, signals, end)
+        signals, prices = list_signals(*sides, bars), self._prices[window.series]
+        held = sides, limits
+        if entered_by is not None:
+            before = self.spec.layout.decode(entered_by)
+            held = self._sides(before, window.series), self._limits(before)
+        return find_standing(prices, sides, limits, ledger, signals, end, held=held)
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
         """Bars at which one side of an individual [G] asks for an entry, and not both.

@@ -71,6 +71,8 @@ def find_standing(
     ledger: Ledger,
     signals: Ints,
     end: int,
+    *,
+    held: tuple[tuple[SidePlan, SidePlan], Limits],
 ) -> Standing:
     """How an individual stands after bar `end - 1`.
 
@@ -81,6 +83,7 @@ def find_standing(
         ledger: Its trades until then.
         signals: Bars at which one side asks for an entry that no bar has brought yet, ascending.
         end: One past the last bar.
+        held: Sides and limits of the genes that entered an open position.
     """
     last = ledger.trade(len(ledger) - 1) if len(ledger) else None
     if last is None or last.reason != END:
@@ -88,14 +91,15 @@ def find_standing(
         return Standing(
             None, math.nan, None, False, _find_pending(prices, sides, limits, signals, free, end)
         )
-    plan = sides[0] if last.side > 0 else sides[1]
+    held_sides, held_limits = held
+    plan = held_sides[0] if last.side > 0 else held_sides[1]
     leaves = len(plan.exits) > 0 and bool(plan.exits[end - 1])
     # What leaves at the next open may reverse there.
     free = find_free_bars(end, SIGNAL, last.side)
     return Standing(
         last,
-        _find_next_stop(prices, plan, limits, last, end),
-        last.entry_bar + limits.max_hold - end if limits.max_hold else None,
+        _find_next_stop(prices, plan, held_limits, last, end),
+        last.entry_bar + held_limits.max_hold - end if held_limits.max_hold else None,
         leaves,
         _find_pending(prices, sides, limits, signals, free, end) if leaves else None,
     )

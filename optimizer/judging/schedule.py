@@ -12,7 +12,7 @@ from engine.batch import Engine
 from engine.groups import Group, evaluate_groups
 from optimizer.evidence.figures import encode_figure
 from optimizer.evidence.null_markets import Keep, NullMarkets
-from optimizer.evidence.splits import Split, scale_min_trades
+from optimizer.evidence.splits import Split
 from optimizer.evidence.strength import compute_strength
 from optimizer.judging.checkpoint import Numbered
 from optimizer.judging.folds import FoldSetup
@@ -56,6 +56,8 @@ class StepSetup:
     warm_start: Floats | None = None  # [N, G] genomes that the run began with
     # Of the task's series, whose rows serve all steps; each batch has one of its own if None.
     engine: Engine | None = None
+    # That the run searched, of which `min_trades` is; those of the task if None.
+    n_bars: int | None = None
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -128,7 +130,8 @@ class StepSetup:
     def _search(self, number: int, engine: Engine) -> Asking[StepPick]:
         """Search one training; evaluations are asked of whoever advances the search."""
         markets, train = self.task.markets, self.steps[number].train
-        fewest = scale_min_trades(self.task.config.min_trades, train, markets.windows)
+        n_bars = self.n_bars or markets.n_bars
+        fewest = -(-self.task.config.min_trades * sum(map(len, train)) // n_bars)
         task = on_other_bars(self.task, markets.series, train, min_trades=fewest)
         outcome = yield from search_again(task, task.problem(engine), self.warm_start)
         genomes, windows = outcome.front.genomes, self.windows[number]
