@@ -11,6 +11,7 @@ from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, Weighed, choose_side
 from optimizer.shown import format_count, fraction
 from optimizer.store.payload import OPTIONAL, Payload
+from strategy.gene import GeneText
 
 
 def name_duration(text: str) -> str:
@@ -30,7 +31,7 @@ class ScheduleStep(Payload):
 
     date: str
     train: tuple[Range, ...]
-    genes: Mapping[str, int | float]
+    genes: Mapping[str, GeneText]
     strength: Number  # of the pick in training
     trades: int  # that it entered
     mean_r: Number
@@ -68,7 +69,7 @@ class ScheduleRecord(OutOfSample):
     why: Why = field(default_factory=dict)
 
     @property
-    def genes(self) -> Mapping[str, int | float]:
+    def genes(self) -> Mapping[str, GeneText]:
         """Today's genes: those of the last step; empty where its front was."""
         return self.rows[-1].genes
 

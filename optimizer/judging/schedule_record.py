@@ -25,6 +25,7 @@ from optimizer.judging.schedule import PickBy, StepPick, StepSetup, stitch_picks
 from optimizer.run.task import Task
 from optimizer.schedule.dates import format_days
 from optimizer.schedule.stitched import Stitched
+from strategy.gene import GeneText
 
 
 def build_schedule_record(
@@ -126,9 +127,9 @@ def _describe_step(setup: StepSetup, stitched: Stitched, pick: StepPick) -> Sche
     total = float(sum(r.tolist()))
     mean = Figure(total / len(r)) if len(r) else make_undefined("no trades")
     efficiency = make_undefined("nobody was feasible")
-    genes = {}
+    genes: dict[str, GeneText] = {}
     if pick.genome is not None:
-        genes = task.spec.layout.decode(np.array(pick.genome))
+        genes = task.spec.layout.show(np.array(pick.genome))
         before = _list_daily(task, step.train, np.array(pick.genome))
         n_days = _count_days(setup, stitched, pick.number)
         efficiency = compute_efficiency(before, np.full(n_days, total / max(n_days, 1)))

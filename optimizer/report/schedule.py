@@ -62,8 +62,8 @@ def collect_step_genes(run: Tables) -> StepGenes:
     shares = np.full((len(made.rows), len(free)), np.nan)
     for k, row in enumerate(made.rows):
         if row.genes:
-            values = np.array([float(row.genes[run.genes[g]]) for g in free])
-            shares[k] = (values - low[free]) / (high - low)[free]
+            values = run.task.spec.layout.encode(row.genes)
+            shares[k] = ((values - low) / np.where(high > low, high - low, 1.0))[free]
     return StepGenes(parse_dates(made), tuple(words(run.genes[g]) for g in free), shares)
 
 

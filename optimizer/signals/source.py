@@ -30,6 +30,7 @@ from optimizer.signals.today import SignalStep, TodaysGenes, find_todays_genes
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
 from optimizer.store.result import RunResult
+from strategy.gene import GeneText
 
 NO_ORDER = "This places no order."
 
@@ -43,7 +44,7 @@ class Signal(Payload):
     run: str
     member: int | None  # None for today's genes of a schedule
     strategy: str
-    genes: Mapping[str, int | float]
+    genes: Mapping[str, GeneText]
     verdict: Verdict
     now: str  # the clock
     symbols: tuple[SymbolState, ...]
@@ -122,7 +123,7 @@ class SignalSource:
             run=self._path.name,
             member=member,
             strategy=task.spec.name,
-            genes={} if genome is None else task.spec.layout.decode(genome),
+            genes={} if genome is None else task.spec.layout.show(genome),
             verdict=derive_verdict(result, judgement),
             now=format_time(now_ns - now_ns % 10**9),
             symbols=tuple(
