@@ -63,6 +63,7 @@ def test_what_a_run_wrote_is_read_by_name(command, asked, result, tmp_path):
         (("--bound", "average=emu"), "option 'emu' is unknown; known: ema, sma, wma"),
         (("--bound", "average=wma:sma"), "low 2.0 is above high 0.0"),
         (("--bound", "span=short"), "low must be a finite number, got 'short'"),
+        (("--bound", "average=sma:2"), "must look like ema_fast=10:50, or average=ema"),
         (("--bound", "far=0.6:2"), "near it are 1.85 and 2.1"),
         (("--search", "lattice", "--step", "average=2"), "its options have no order"),
         (("--search", "lattice", "--step", "far=0.3"), "a multiple of its own, 0.25"),
