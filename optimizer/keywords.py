@@ -50,7 +50,7 @@ class JudgeKeywords(TypedDict, total=False):
     folds: int
     every: str | None
     train: int | str
-    pick_by: Literal["strength", "keep"]
+    pick_by: Literal["strength", "near", "keep"]
     anchored: bool
     cpcv: str | None
     purge: int | None

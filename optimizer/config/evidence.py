@@ -52,10 +52,10 @@ class EvidenceSettings(Settings):
         "such as 180d.",
         decides="nothing",
     )
-    pick_by: Literal["strength", "keep"] = knob(
+    pick_by: Literal["strength", "near", "keep"] = knob(
         "strength",
-        "Who trades after each search of --every: the strongest, or the one before while it is "
-        "half as strong.",
+        "Who trades after each search of --every: the strongest, the one with the strongest "
+        "neighbours, or the one before while it is half as strong.",
         decides="nothing",
     )
     anchored: bool = knob(False, "Search each fold from the first bar on.", decides="nothing")

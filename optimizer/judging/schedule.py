@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -12,24 +12,26 @@ from engine.batch import Engine
 from engine.groups import Group, evaluate_groups
 from optimizer.evidence.figures import encode_figure
 from optimizer.evidence.null_markets import Keep, NullMarkets
-from optimizer.evidence.splits import Split
-from optimizer.evidence.strength import compute_strength
+from optimizer.evidence.strength import compute_strength, find_strongest
+from optimizer.goals.objectives import parse_objectives
 from optimizer.judging.checkpoint import Numbered
-from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullJob, NullSearch
 from optimizer.judging.pick import build_pick, compute_strengths
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
 from optimizer.run.indicator_cache import keeping_rows
-from optimizer.run.problem import Answer, Asking, Question
+from optimizer.run.problem import Answer, Asking, EngineProblem, Question, answer
 from optimizer.run.search import on_other_bars, search_again
 from optimizer.run.task import Task
 from optimizer.schedule.dates import Schedule, Step, plan_steps
 from optimizer.schedule.stitched import Stitched, stitch
 from optimizer.search.generation import Floats
-from optimizer.search.in_step import run_in_step
+from optimizer.search.in_step import run_alone, run_in_step
 
-PickBy = Literal["strength", "keep"]
-"""Rule that picks a member: the strongest, or the one before while it is half as strong."""
+PickBy = Literal["strength", "near", "keep"]
+"""Rule that picks a member: the strongest, the one of the strongest neighbours, or the one before
+while it is half as strong as the strongest."""
+
+BY_NEIGHBOURS = "strength@near"
 
 STAYS_FROM = 0.5
 """Share of the greatest strength from which on the pick before stays, by the rule ``keep``."""
@@ -53,6 +55,7 @@ class StepSetup:
     # With the generations that the run reached; without what is held out.
     task: Task
     schedule: Schedule
+    pick_by: PickBy = "strength"
     warm_start: Floats | None = None  # [N, G] genomes that the run began with
     # Of the task's series, whose rows serve all steps; each batch has one of its own if None.
     engine: Engine | None = None
@@ -94,17 +97,21 @@ class StepSetup:
                 Group(question.genomes, places[number], question.pools)
                 for number, question in questions.items()
             ]
-            return [Answer(*answer) for answer in evaluate_groups(engine, groups)]
+            return [Answer(*answered) for answered in evaluate_groups(engine, groups)]
 
-        searches = {number: self._search(number, engine) for number in searched}
+        searches = {
+            number: self._search(number, self._build_task(number), engine) for number in searched
+        }
         yield from (pick for _, pick in run_in_step(searches, answer_all))
 
     def repeat(self, number: int) -> tuple[float, ...] | None:
         """Genome that the search of a step picks on bars that end with its training."""
-        train = self.steps[number].train
-        if not train:
+        if not self.windows[number]:
             return None
-        return FoldSetup(self.task, (Split(train, (), ()),), self.warm_start).run(0).genome
+        task = self._build_task(number)
+        engine = task.engine()
+        search = self._search(number, task, engine)
+        return run_alone(search, partial(answer, engine)).genome
 
     def evaluate_strength(self, number: int, genome: Floats, engine: Engine) -> float:
         """Strength of an individual [G] in the training of a step; NaN where undefined."""
@@ -127,20 +134,41 @@ class StepSetup:
             return self.engine.on(windows)
         return self.task.engine().on(windows)
 
-    def _search(self, number: int, engine: Engine) -> Asking[StepPick]:
-        """Search one training; evaluations are asked of whoever advances the search."""
+    def _build_task(self, number: int) -> Task:
+        """Task of one training, on bars that end with it."""
         markets, train = self.task.markets, self.steps[number].train
         n_bars = self.n_bars or markets.n_bars
         fewest = -(-self.task.config.min_trades * sum(map(len, train)) // n_bars)
-        task = on_other_bars(self.task, markets.series, train, min_trades=fewest)
+        return on_other_bars(self.task, markets.series, train, min_trades=fewest)
+
+    def _search(self, number: int, task: Task, engine: Engine) -> Asking[StepPick]:
+        """Search one training; evaluations are asked of whoever advances the search."""
         outcome = yield from search_again(task, task.problem(engine), self.warm_start)
         genomes, windows = outcome.front.genomes, self.windows[number]
         if not len(genomes):
             return StepPick(number, None, None)
         accumulators, account = yield Question(genomes, len(windows) > 1)
         alone = accumulators[:, 0] if account is None else account
-        pick = build_pick(windows, genomes, accumulators, alone)
+        member = None
+        if self.pick_by == "near":
+            member = yield from _find_nearest(task, engine, genomes, compute_strengths(alone))
+        pick = build_pick(windows, genomes, accumulators, alone, member)
         return StepPick(number, tuple(pick.genome.tolist()), encode_figure(pick.strength))
+
+
+def _find_nearest(
+    task: Task, engine: Engine, genomes: Floats, strengths: Floats
+) -> Asking[int | None]:
+    """Member of greatest `strength@near`, then strength, then the first by genome; None of none."""
+    goals = replace(task.goals, objectives=parse_objectives(BY_NEIGHBOURS))
+    problem = EngineProblem(goals, task.markets.spans(task.markets.windows), engine)
+    near = goals.natural((yield from problem.ask_objectives(genomes)))[:, 0]
+    known = np.flatnonzero(~np.isnan(near))
+    if not len(known):
+        return None
+    best = known[near[known] == near[known].max()]
+    index = find_strongest(strengths[best], genomes[best])
+    return int(best[0 if index is None else index])
 
 
 @dataclass(frozen=True)
@@ -165,9 +193,9 @@ class NullScheduleSetup:
         task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
         # No run comes back to these bars.
         task = replace(task, spec=keeping_rows(task.spec, None))
-        setup = StepSetup(task, self.schedule, self.warm_start, task.engine())
+        setup = StepSetup(task, self.schedule, self.pick_by, self.warm_start, task.engine())
         found = {pick.number: pick for pick in setup.run_in_step(range(len(setup.steps)))}
-        picks = choose_picks(setup, [found[number] for number in range(len(found))], self.pick_by)
+        picks = choose_picks(setup, [found[number] for number in range(len(found))])
         stitched = stitch_picks(task, setup.steps, picks)
         strength = compute_strength([ledger.r for ledger in stitched.ledgers])
         return NullSearch(
@@ -189,15 +217,13 @@ class NullScheduleSetup:
         return steps * estimate_gpu_seconds(self.task.workload(), self.task.config.generations)
 
 
-def choose_picks(
-    setup: StepSetup, found: Sequence[StepPick], pick_by: PickBy
-) -> tuple[StepPick, ...]:
-    """Pick of each step by a rule, from the strongest that its search found.
+def choose_picks(setup: StepSetup, found: Sequence[StepPick]) -> tuple[StepPick, ...]:
+    """Pick of each step by the rule, from what its search found.
 
     By ``keep`` the pick before stays while its strength in the new training is at least half of
     the greatest, where that is above 0.
     """
-    if pick_by == "strength":
+    if setup.pick_by != "keep":
         return tuple(found)
     engine = setup.engine or setup.task.engine()
     picks: list[StepPick] = []

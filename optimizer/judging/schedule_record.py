@@ -21,7 +21,7 @@ from optimizer.evidence.robust import measure_drift
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
 from optimizer.evidence.strength import compute_strength
 from optimizer.judging.folds import list_ranges
-from optimizer.judging.schedule import PickBy, StepPick, StepSetup, stitch_picks
+from optimizer.judging.schedule import StepPick, StepSetup, stitch_picks
 from optimizer.run.task import Task
 from optimizer.schedule.dates import format_days
 from optimizer.schedule.stitched import Stitched
@@ -31,7 +31,6 @@ from strategy.gene import GeneText
 def build_schedule_record(
     setup: StepSetup,
     picks: Sequence[StepPick],
-    pick_by: PickBy,
     *,
     mismatches: int,
     null: NullRecord | None,
@@ -40,8 +39,7 @@ def build_schedule_record(
 
     Args:
         setup: Of its steps.
-        picks: Of each step, by the rule.
-        pick_by: The rule.
+        picks: Of each step, by its rule.
         mismatches: Searches that pick otherwise on bars that end at their date.
         null: The same schedule on null markets; None where there is none.
     """
@@ -71,7 +69,7 @@ def build_schedule_record(
         train=format_days(schedule.train_ns),
         anchored=schedule.is_anchored,
         purge=schedule.purge,
-        pick_by=pick_by,
+        pick_by=setup.pick_by,
         rows=tuple(_describe_step(setup, stitched, pick) for pick in picks),
         next_date=format_time(steps[-1].date_ns + schedule.every_ns),
         trades=unseen.trades,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import cast, get_args
 
 from engine.batch import Engine
 from optimizer.config.evidence import EvidenceSettings
@@ -48,13 +49,13 @@ def evaluate_schedule(
         watch: Callback of progress.
     """
     found = _search_steps(store, setup, executors, watch)
-    picks = choose_picks(setup, found, settings.pick_by)
+    picks = choose_picks(setup, found)
     watch("steps searched again without later bars", 0, 0, "")
     mismatches = count_mismatches(setup, found)
     null = None
     if settings.null:
         null = _evaluate_null(store, setup, settings, picks, executors, watch)
-    return build_schedule_record(setup, picks, settings.pick_by, mismatches=mismatches, null=null)
+    return build_schedule_record(setup, picks, mismatches=mismatches, null=null)
 
 
 def build_step_setup(
@@ -68,7 +69,7 @@ def build_step_setup(
     schedule = parse_schedule(
         str(settings.every), str(settings.train), purge, is_anchored=settings.anchored
     )
-    setup = StepSetup(task, schedule, warm_start, engine)
+    setup = StepSetup(task, schedule, settings.pick_by, warm_start, engine)
     # Dates that do not fit are refused before any work.
     assert setup.steps
     return setup
@@ -85,35 +86,47 @@ def restore_schedule_record(
     schedule = parse_schedule(
         recorded.every, recorded.train, recorded.purge, is_anchored=recorded.anchored
     )
-    setup = StepSetup(task, schedule, None, engine)
+    setup = StepSetup(task, schedule, read_rule(recorded), None, engine)
     known = Checkpoint(store, name_steps(setup), StepPick).known
     if missing := [number for number in range(len(setup.steps)) if number not in known]:
         raise StoreError(f"{name_steps(setup)}/{missing[0]} is missing")
     found = [known[number] for number in range(len(setup.steps))]
-    pick_by: PickBy = "keep" if recorded.pick_by == "keep" else "strength"
-    picks = choose_picks(setup, found, pick_by)
+    picks = choose_picks(setup, found)
     null = recorded.null
     if null is not None:
         value = _measure_strength(setup, picks)
         kinds = {}
         for kind, before in null.kinds.items():
-            rows = Checkpoint(store, name_null(setup, pick_by, null.keep, kind), NullSearch).known
+            rows = Checkpoint(store, name_null(setup, null.keep, kind), NullSearch).known
             counted = tally(value, list_strengths(rows)[: null.planned], null.stop_after)
             searches = [rows[n + 1] for n in range(counted.searches)]
             kinds[kind] = _build_kind(value, counted, searches)
             assert before is not None
         null = NullRecord(null.planned, null.keep, **kinds, stop_after=null.stop_after)
-    return build_schedule_record(setup, picks, pick_by, mismatches=recorded.mismatches, null=null)
+    return build_schedule_record(setup, picks, mismatches=recorded.mismatches, null=null)
 
 
 def name_steps(setup: StepSetup) -> str:
     """Name of the rows of steps."""
-    return f"schedule/{setup.schedule.name}"
+    # Who is kept is found out afterwards, of the strongest.
+    return f"schedule/{setup.schedule.name}" + "-near" * (setup.pick_by == "near")
 
 
-def name_null(setup: StepSetup, pick_by: str, keep: str, kind: str) -> str:
+def name_null(setup: StepSetup, keep: str, kind: str) -> str:
     """Name of the rows of null schedules of a kind."""
-    return f"null-schedule/{setup.schedule.name}-{pick_by}/{keep}/{kind}"
+    return f"null-schedule/{setup.schedule.name}-{setup.pick_by}/{keep}/{kind}"
+
+
+def read_rule(recorded: ScheduleRecord) -> PickBy:
+    """Rule of a recorded schedule.
+
+    Raises:
+        StoreError: When this version has no such rule.
+    """
+    for rule in get_args(PickBy):
+        if rule == recorded.pick_by:
+            return cast(PickBy, rule)
+    raise StoreError(f"this version knows no rule '{recorded.pick_by}' of schedules")
 
 
 def estimate_schedule_seconds(task: Task, settings: EvidenceSettings, cores: int) -> float:
@@ -149,14 +162,11 @@ def _evaluate_null(
 ) -> NullRecord:
     """The same schedule on shuffled bars, and on mirrored ones where those do not say luck."""
     null_setup = NullScheduleSetup(
-        setup.task, setup.schedule, settings.pick_by, settings.null_keep, setup.warm_start
+        setup.task, setup.schedule, setup.pick_by, settings.null_keep, setup.warm_start
     )
     keep, stop_after = null_setup.markets.keep, settings.stop_after
     value = _measure_strength(setup, picks)
-    made = {
-        kind: Checkpoint(store, name_null(setup, settings.pick_by, keep, kind), NullSearch)
-        for kind in KINDS
-    }
+    made = {kind: Checkpoint(store, name_null(setup, keep, kind), NullSearch) for kind in KINDS}
     planned = max(settings.null, *(len(list_strengths(rows.known)) for rows in made.values()))
     workers = executors.executor(
         replace(null_setup, keep=keep), planned, first=2 * stop_after, engine=setup.engine

@@ -14,8 +14,11 @@ from optimizer.shown import format_count, number
 NULL = re.compile(r"null/(?P<keep>none|day|week)/(?P<kind>shuffled|mirrored)")
 FOLD = re.compile(r"fold/(?P<kind>rolling|anchored)-(\d{1,4})-(\d{1,4})-(\d{1,9})")
 CPCV = re.compile(r"cpcv/(\d{1,3})-(\d{1,3})-(\d{1,9})-(\d{1,9})")
-SCHEDULE = re.compile(r"schedule/(rolling|anchored)-(\w{2,7})-(\w{2,7})-(\d{1,9})")
-NULL_SCHEDULE = re.compile(r"null-" + SCHEDULE.pattern + r"-(strength|keep)/(none|day|week)/(\w+)")
+SCHEDULE = re.compile(r"schedule/(rolling|anchored)-(\w{2,7})-(\w{2,7})-(\d{1,9})(-near)?")
+NULL_SCHEDULE = re.compile(
+    r"null-schedule/(rolling|anchored)-(\w{2,7})-(\w{2,7})-(\d{1,9})"
+    r"-(strength|near|keep)/(none|day|week)/(shuffled|mirrored)"
+)
 LOOK = re.compile(OPENED)
 """Names of rows up to their numbers, with the settings that decide them."""
 
@@ -97,7 +100,8 @@ def _states_schedule(match: re.Match[str], _: int, judgement: Judgement) -> bool
 
 
 def _describe_schedule(match: re.Match[str], count: int) -> Unstated:
-    return Unstated(format_count(count, "step"), _name_schedule(match))
+    rule = " --pick-by near" * (match[5] is not None)
+    return Unstated(format_count(count, "step"), _name_schedule(match) + rule)
 
 
 def _states_null_schedule(match: re.Match[str], count: int, judgement: Judgement) -> bool:

@@ -195,7 +195,11 @@ class EngineProblem:
 
         That of soft constraints is not among them.
         """
-        metrics, _, near = run_alone(self._measure_with_neighbours(genomes), self._answer)
+        return run_alone(self.ask_objectives(genomes), self._answer)
+
+    def ask_objectives(self, genomes: Floats) -> Asking[Floats]:
+        """The same; evaluations are asked of whoever advances this."""
+        metrics, _, near = yield from self._measure_with_neighbours(genomes)
         return self.goals.compute_objectives(metrics, near)
 
     def keep_trials(self) -> None:

@@ -13,8 +13,8 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.judging.checkpoint import Checkpoint
 from optimizer.judging.repeated import require_start, restore_stop_rule
-from optimizer.judging.schedule import PickBy, StepPick, StepSetup, choose_picks
-from optimizer.judging.scheduling import name_steps
+from optimizer.judging.schedule import StepPick, StepSetup, choose_picks
+from optimizer.judging.scheduling import name_steps, read_rule
 from optimizer.run.search import on_other_bars
 from optimizer.run.task import Task
 from optimizer.schedule.dates import Step, parse_schedule
@@ -84,8 +84,7 @@ def find_todays_genes(
         store.flush()
         missing = []
     found = [known.known[number] for number in numbers if number not in missing]
-    pick_by: PickBy = "keep" if made.pick_by == "keep" else "strength"
-    picks = list(choose_picks(setup, found, pick_by))
+    picks = list(choose_picks(setup, found))
     # The pick before goes on where a search is due and not made.
     last = picks[-1]
     picks += [StepPick(number, last.genome, None) for number in missing]
@@ -116,4 +115,4 @@ def _build_setup(
     schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
     n_bars = sum(window.bars for window in result.data.windows if not window.is_held_out)
     warm_start = require_start(store, task)
-    return StepSetup(again, schedule, warm_start, again.engine(), n_bars)
+    return StepSetup(again, schedule, read_rule(made), warm_start, again.engine(), n_bars)

@@ -7,6 +7,7 @@ import pytest
 
 from optimizer.errors import ConfigError
 from optimizer.evidence.null import tally
+from optimizer.evidence.splits import Split
 from optimizer.evidence.strength import compute_strength
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.judgement import read_judgement
@@ -20,7 +21,7 @@ from optimizer.judging.schedule import (
     choose_picks,
     stitch_picks,
 )
-from optimizer.judging.scheduling import restore_schedule_record
+from optimizer.judging.scheduling import name_steps, restore_schedule_record
 from optimizer.run.header import recorded_task
 from optimizer.schedule.dates import parse_schedule
 from optimizer.store import RunStore
@@ -36,7 +37,7 @@ SCHEDULE = parse_schedule("14d", "40d", 24)
 def setup():
     """Steps on a planted market, with an engine that serves them all."""
     task = make_task(BARS, polish=8)
-    return StepSetup(task, SCHEDULE, None, task.engine())
+    return StepSetup(task, SCHEDULE, engine=task.engine())
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +54,31 @@ def test_steps_in_step_find_what_each_finds_alone(setup, found):
     for pick in found:
         assert alone.run(pick.number) == pick
         assert setup.repeat(pick.number) == pick.genome
-    assert isinstance(FoldSetup(setup.task, ()), FoldSetup)
+    splits = [Split(step.train, (), ()) for step in setup.steps]
+    folds = FoldSetup(setup.task, splits)
+    assert [folds.run(pick.number).genome for pick in found] == [pick.genome for pick in found]
+
+
+def test_the_one_of_the_strongest_neighbours_is_picked(setup, found):
+    """By the rule ``near``, among the members of the same front; alone and in step."""
+    near = replace(setup, pick_by="near")
+    picks = sorted(near.run_in_step(range(len(setup.steps))), key=lambda pick: pick.number)
+    assert [near.run(pick.number) for pick in picks] == picks
+    assert [near.repeat(pick.number) for pick in picks] == [pick.genome for pick in picks]
+    assert any(a.genome != b.genome for a, b in zip(picks, found, strict=True))
+    for pick, strongest in zip(picks, found, strict=True):
+        assert pick.genome is None or pick.strength <= strongest.strength
+    assert choose_picks(near, picks) == tuple(picks)
+    assert (name_steps(setup), name_steps(near)) == (
+        "schedule/rolling-14d-40d-24",
+        "schedule/rolling-14d-40d-24-near",
+    )
 
 
 def test_the_pick_before_stays_while_it_is_half_as_strong(setup, found):
     """By the rule ``keep``, where the greatest strength is above 0."""
-    assert choose_picks(setup, found, "strength") == tuple(found)
-    kept = choose_picks(setup, found, "keep")
+    assert choose_picks(setup, found) == tuple(found)
+    kept = choose_picks(replace(setup, pick_by="keep"), found)
     assert kept[0] == found[0]
     for before, pick, strongest in zip(kept, kept[1:], found[1:], strict=False):
         if before.genome is None or strongest.genome is None:
@@ -175,7 +194,7 @@ def test_a_schedule_that_does_not_fit_is_refused_before_any_search(run):
 def test_an_empty_front_trades_nothing():
     """Until the next date there are no entries."""
     task = make_task(BARS, min_trades=10_000)
-    setup = StepSetup(task, SCHEDULE, None, task.engine())
+    setup = StepSetup(task, SCHEDULE, engine=task.engine())
     picks = list(setup.run_in_step([0, 1]))
     assert picks == [StepPick(0, None, None), StepPick(1, None, None)]
     stitched = stitch_picks(task, setup.steps[:2], picks)
