@@ -109,5 +109,5 @@ class ScheduleRecord(OutOfSample):
         p = "" if self.gain_p is None else f" (p = {self.gain_p:.2g})"
         return (
             f"Searching again gained {abs(self.gain):.3g} R a day {word} than keeping the first "
-            f"pick{p}."
+            f"pick{p}, whose account ends at {self.first_equity:.3g}."
         )

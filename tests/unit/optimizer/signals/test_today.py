@@ -13,6 +13,7 @@ from optimizer.errors import ConfigError
 from optimizer.judging.schedule import StepSetup
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
+from optimizer.signals.drift import watch_run
 from optimizer.store import RunStore
 from tests.support.signals import GrowingMarket
 
@@ -121,3 +122,15 @@ def test_bars_without_the_beginning_are_refused(market, tmp_path):
             market.source().read(now)
     finally:
         market.columns = kept
+
+
+def test_drift_is_that_of_the_schedule(market, made):
+    """New trades of all steps are held against the stitched ones of the run's bars."""
+    assert made.trades >= 30
+    record = watch_run(market.path, {}, market.write(LENGTH))
+    assert (record.source, record.reference_trades) == ("schedule", made.trades)
+    assert record.trades > 3
+    last = market.columns["timestamp"][SEARCHED - 1]
+    assert record.since == format_time(last)
+    one = watch_run(market.path, {}, market.write(SEARCHED))
+    assert (one.trades, one.evidence) == (0, 1.0)
