@@ -91,7 +91,8 @@ class Facts:
     @property
     def traded_unseen(self) -> Mapping[str, Unseen]:
         """Trades on bars that the search had not seen, by where, as far as there were any."""
-        unseen = (("folds", self.folds), ("held-out bars", self.held_out))
+        name = "folds" if self.schedule is None else "steps"
+        unseen = ((name, self.folds), ("held-out bars", self.held_out))
         return {where: trades for where, trades in unseen if trades is not None and trades.trades}
 
     @property
