@@ -19,7 +19,7 @@ from optimizer.judging.pick import build_pick
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
-from optimizer.run.problem import Answer, Asking, Question
+from optimizer.run.problem import Answer, Asking, Question, judge_together
 from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
@@ -90,7 +90,8 @@ class NullSetup:
                 Group(question.genomes, windows[job], question.pools)
                 for job, question in questions.items()
             ]
-            return [Answer(*answer) for answer in evaluate_groups(engine, groups)]
+            answers = [Answer(*answer) for answer in evaluate_groups(engine, groups)]
+            return judge_together(list(questions.values()), answers)
 
         return run_in_step(searches, answer_all)
 
@@ -115,7 +116,7 @@ class NullSetup:
         genomes, windows = outcome.front.genomes, task.markets.windows
         if not len(genomes):
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
-        accumulators, account = yield Question(genomes, len(windows) > 1)
+        accumulators, account, _ = yield Question(genomes, len(windows) > 1)
         alone = accumulators[:, 0] if account is None else account
         pick = build_pick(windows, genomes, accumulators, alone)
         values = task.goals.natural(outcome.front.objectives)
