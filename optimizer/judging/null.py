@@ -132,6 +132,17 @@ class NullSetup:
         )
 
 
+@dataclass(frozen=True)
+class NullWaves:
+    """Makes several null searches at a time, in step."""
+
+    setup: NullSetup
+
+    def run(self, jobs: Sequence[NullJob]) -> list[tuple[NullJob, NullSearch]]:
+        """Search several markets together."""
+        return list(self.setup.run_in_step(jobs))
+
+
 def list_strengths(searches: Mapping[int, NullSearch]) -> list[float]:
     """Strengths of searches 1, 2, ... as far as there is no gap; minus infinity of no member."""
     strengths: list[float] = []
