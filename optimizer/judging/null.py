@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from engine.batch import Engine
-from engine.groups import Group, evaluate_groups
 from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, Tally, tally
@@ -19,8 +18,8 @@ from optimizer.judging.pick import build_pick
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
-from optimizer.run.problem import Answer, Asking, Question, judge_together
-from optimizer.run.search import engine_apart, on_other_bars, search_again
+from optimizer.run.problem import Asking, Question
+from optimizer.run.search import answer_together, engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_in_step
@@ -85,15 +84,7 @@ class NullSetup:
         }
         windows = dict(zip(jobs, windows_of, strict=True))
 
-        def answer_all(questions: Mapping[NullJob, Question]) -> list[Answer]:
-            groups = [
-                Group(question.genomes, windows[job], question.pools)
-                for job, question in questions.items()
-            ]
-            answers = [Answer(*answer) for answer in evaluate_groups(engine, groups)]
-            return judge_together(list(questions.values()), answers)
-
-        return run_in_step(searches, answer_all)
+        return run_in_step(searches, partial(answer_together, engine, windows))
 
     def seconds(self, threads: int) -> float:
         """Seconds that one search takes on so many cores, about."""

@@ -1,6 +1,6 @@
 """The schedule of a run: its search repeated at each date, and the same on null markets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar, Literal
@@ -9,7 +9,6 @@ import numpy as np
 
 from data import Window, parts
 from engine.batch import Engine
-from engine.groups import Group, evaluate_groups
 from optimizer.evidence.figures import encode_figure
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.evidence.strength import compute_strength, find_strongest
@@ -19,8 +18,8 @@ from optimizer.judging.null import NullJob, NullSearch
 from optimizer.judging.pick import build_pick, compute_strengths
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
 from optimizer.run.indicator_cache import keeping_rows
-from optimizer.run.problem import Answer, Asking, EngineProblem, Question, answer
-from optimizer.run.search import on_other_bars, search_again
+from optimizer.run.problem import Asking, EngineProblem, Question, answer
+from optimizer.run.search import answer_together, on_other_bars, search_again
 from optimizer.run.task import Task
 from optimizer.schedule.dates import Schedule, Step, plan_steps
 from optimizer.schedule.stitched import Stitched, stitch
@@ -92,17 +91,11 @@ class StepSetup:
             for number, end in zip(searched, ends, strict=True)
         }
 
-        def answer_all(questions: Mapping[int, Question]) -> list[Answer]:
-            groups = [
-                Group(question.genomes, places[number], question.pools)
-                for number, question in questions.items()
-            ]
-            return [Answer(*answered) for answered in evaluate_groups(engine, groups)]
-
         searches = {
             number: self._search(number, self._build_task(number), engine) for number in searched
         }
-        yield from (pick for _, pick in run_in_step(searches, answer_all))
+        answers = partial(answer_together, engine, places)
+        yield from (pick for _, pick in run_in_step(searches, answers))
 
     def repeat(self, number: int) -> tuple[float, ...] | None:
         """Genome that the search of a step picks on bars that end with its training."""
@@ -147,7 +140,7 @@ class StepSetup:
         genomes, windows = outcome.front.genomes, self.windows[number]
         if not len(genomes):
             return StepPick(number, None, None)
-        accumulators, account = yield Question(genomes, len(windows) > 1)
+        accumulators, account, _ = yield Question(genomes, len(windows) > 1)
         alone = accumulators[:, 0] if account is None else account
         member = None
         if self.pick_by == "near":

@@ -22,10 +22,10 @@ from engine.batch import Engine
 from engine.runtime.gpus import why_no_cuda
 from engine.runtime.machine import available_cores, describe_processor
 from optimizer.config.run_config import resolve_config
-from optimizer.judging import null
 from optimizer.judging.executors import share_device
 from optimizer.judging.null import NullJob, NullSearch, NullSetup
 from optimizer.judging.workers import Executor, Pool, Workers
+from optimizer.run import search as run_search
 from optimizer.run.problem import Answer, Question, answer, judge_together
 from optimizer.run.search import search_again
 from optimizer.run.task import Task, prepare
@@ -120,13 +120,13 @@ def time_in_this_process(
     way: str, executor: Executor, seconds: float, found: dict[NullJob, NullSearch]
 ) -> Row:
     """As `time_searches`, with what engine and search take of a generation, a wave's start too."""
-    evaluate = null.evaluate_groups
-    null.evaluate_groups = clock = Clock(evaluate)
+    evaluate = run_search.evaluate_groups
+    run_search.evaluate_groups = clock = Clock(evaluate)
     began = time.perf_counter()
     try:
         row = time_searches(way, executor, seconds, found)
     finally:
-        null.evaluate_groups = evaluate
+        run_search.evaluate_groups = evaluate
     calls = max(clock.calls, 1)
     beside = time.perf_counter() - began - clock.seconds
     return replace(row, engine_ms=1e3 * clock.seconds / calls, beside_ms=1e3 * beside / calls)
