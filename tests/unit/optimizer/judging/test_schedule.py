@@ -10,9 +10,10 @@ from optimizer.evidence.null import tally
 from optimizer.evidence.splits import Split
 from optimizer.evidence.strength import compute_strength
 from optimizer.judging.folds import FoldSetup
+from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import read_judgement
 from optimizer.judging.null import NullJob
-from optimizer.judging.plan import build_plan
+from optimizer.judging.plan import Plan, build_plan
 from optimizer.judging.repeated import build_searched_task
 from optimizer.judging.schedule import (
     NullScheduleSetup,
@@ -150,6 +151,30 @@ def test_what_is_recorded_is_not_searched_again(run, monkeypatch):
     monkeypatch.setattr(NullScheduleSetup, "run", None)
     plan = {"every": "14d", "train": "40d", "purge": 24, "null": 3, "resamples": 99}
     assert judge_briefly(run, causal=False, **plan).schedule == before
+
+
+@pytest.mark.parametrize("part", ["steps of the schedule", "schedules on shuffled bars"])
+def test_a_judge_that_was_stopped_goes_on(run, tmp_path, part):
+    """Steps and null schedules are kept as they end, and the record is that of one go."""
+    path = recorded_run(tmp_path, BARS, polish=8)
+    plan = Plan(
+        every="14d", train="40d", purge=24, null=3, resamples=99, folds=0, blocks=0, causal=False
+    )
+
+    def stop(told, done, planned, word):
+        if (told, done) == (part, 2):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judge_run(path, plan, {}, stop)
+    with RunStore.open(path) as store:
+        names = [name.rpartition("/")[0] for name, _ in store.evidence]
+        assert read_judgement(store) is None
+    kept = "null-schedule" if "shuffled" in part else "schedule"
+    assert sum(name.startswith(f"{kept}/") for name in names) == 2
+    again = judge_run(path, plan, {}, lambda *told: None)
+    with RunStore.open(run) as store:
+        assert again.schedule == read_judgement(store).schedule
 
 
 def test_a_record_follows_from_its_rows(run):
