@@ -1,12 +1,10 @@
 """Groups of individuals, each of which meets windows of its own, evaluated together."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from engine.batch import Engine
+from engine.out_of_core import ApartEngine
 from strategy.genes import Floats
 
 
@@ -21,31 +19,22 @@ class Group(NamedTuple):
 def evaluate_groups(engine: Engine, groups: Sequence[Group]) -> list[tuple[Floats, Floats | None]]:
     """Accumulators [P, W, A] of each group, and those of its windows as one account, if wanted.
 
-    All groups without accounts are one call of the engine.
+    Parts of an engine whose series are apart work on groups without accounts side by side.
     """
-    plain = iter(_evaluate_plain(engine, [group for group in groups if not group.is_account]))
+    plain = [(group.genomes, group.windows) for group in groups if not group.is_account]
+    answers: Iterator[Floats]
+    if isinstance(engine, ApartEngine):
+        answers = iter(engine.evaluate_groups(plain))
+    else:
+        answers = (_on(engine, windows).evaluate(genomes) for genomes, windows in plain)
     return [
-        engine.on([engine.windows[w] for w in group.windows]).evaluate_account(group.genomes)
+        _on(engine, group.windows).evaluate_account(group.genomes)
         if group.is_account
-        else (next(plain), None)
+        else (next(answers), None)
         for group in groups
     ]
 
 
-def _evaluate_plain(engine: Engine, groups: Sequence[Group]) -> list[Floats]:
-    if not groups:
-        return []
-    begins = np.cumsum([0, *(len(group.genomes) for group in groups)])
-    pairs = [
-        np.stack(np.meshgrid(np.arange(begin, end), group.windows, indexing="ij"), axis=2).reshape(
-            -1, 2
-        )
-        for group, (begin, end) in zip(groups, pairwise(begins), strict=True)
-    ]
-    genomes = np.concatenate([group.genomes for group in groups])
-    accumulators = engine.evaluate_pairs(genomes, np.concatenate(pairs))
-    ends = np.cumsum([len(pairs_of_one) for pairs_of_one in pairs])[:-1]
-    return [
-        of_group.reshape(len(group.genomes), len(group.windows), -1)
-        for group, of_group in zip(groups, np.split(accumulators, ends), strict=True)
-    ]
+def _on(engine: Engine, windows: Sequence[int]) -> Engine:
+    """An engine for some of its windows, by number."""
+    return engine.on([engine.windows[number] for number in windows])

@@ -101,6 +101,7 @@ class PartedEngine(Engine):
         self._held: dict[int, Engine] = {}
         self._chunk = None
         self._parts = cut_windows(self.windows, self._borders)
+        self._shared: dict[tuple[int, ...], list[tuple[int, Ints, Engine]]] = {}
 
     @property
     def threads(self) -> int:
@@ -117,7 +118,7 @@ class PartedEngine(Engine):
         check_windows(self.series, windows)
         other = copy(self)
         other.windows = tuple(windows)
-        other._parts = cut_windows(windows, self._borders)
+        other._parts, other._shared = cut_windows(windows, self._borders), {}
         return other
 
     def with_costs(self, costs: Costs) -> "PartedEngine":
@@ -250,10 +251,56 @@ class PartedEngine(Engine):
 class ApartEngine(PartedEngine):
     """An engine whose parts are held all, so that each has the rows of those who meet its windows.
 
-    Searches that advance together, each on a market of its own, are pairs of it.
+    Searches that advance together, each on a market of its own, are pairs or groups of it.
     """
 
     holds_all = True
+
+    def evaluate_groups(self, groups: Sequence[tuple[Floats, Sequence[int]]]) -> list[Floats]:
+        """Accumulators [P, W, A] of groups: genomes [P, G] and numbers of windows [W].
+
+        All are begun before one is waited for, but those that ask a part for the second time.
+        """
+        answers, begun = [], _BegunGroups()
+        try:
+            for genomes, numbers in groups:
+                out = np.empty((len(genomes), len(numbers), len(ACCUMULATORS)))
+                answers.append(out)
+                for part, columns, engine in self._share_windows(tuple(numbers)):
+                    begun.add(part, engine, genomes, out, columns)
+        finally:
+            # What was begun is never left alone.
+            begun.take_all()
+        return answers
+
+    def _share_windows(self, numbers: tuple[int, ...]) -> list[tuple[int, Ints, Engine]]:
+        """Each part that has windows of these numbers, which of them, and its engine."""
+        if numbers not in self._shared:
+            parts = cut_windows([self.windows[number] for number in numbers], self._borders)
+            self._shared[numbers] = [
+                (part, columns, self._engine(part).on(windows))
+                for part, (columns, windows) in parts.items()
+            ]
+        return self._shared[numbers]
+
+
+class _BegunGroups:
+    """Groups that parts have begun with, one at most of each."""
+
+    def __init__(self) -> None:
+        self._waits: dict[int, tuple[Floats, Ints, Wait]] = {}
+
+    def add(self, part: int, engine: Engine, genomes: Floats, out: Floats, columns: Ints) -> None:
+        """Begin with genomes [P, G]; out [P, W, A] receives accumulators in some columns."""
+        if part in self._waits:
+            self.take_all()
+        self._waits[part] = out, columns, engine.begin(genomes)
+
+    def take_all(self) -> None:
+        """Wait for all, and forget them."""
+        while self._waits:
+            out, columns, wait = self._waits.pop(next(iter(self._waits)))
+            out[:, columns] = wait()
 
 
 def cut_windows(

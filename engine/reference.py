@@ -195,8 +195,16 @@ class Reference:
         span, scales = Span(start, bars.stop, window.end), self._scales(genes, window.series)
         return self._take(world, span, scales, free)
 
-    def find_standing(self, genome: Floats, window: Window, ledger: Ledger) -> Standing:
-        """How an individual [G] stands after a window's last close, by its trades there.
+    def find_standing(
+        self, genome: Floats, window: Window, ledger: Ledger, entered_by: Floats | None = None
+    ) -> Standing:
+        """How an account stands after a window's last close, by its trades there.
+
+        Args:
+            genome: [G] that signals are of.
+            window: With the trades.
+            ledger: All of them.
+            entered_by: [G] that entered the last of them; the same if None.
 
         Raises:
             EngineError: When its entries rest or reverse, of which this does not tell yet.
@@ -208,9 +216,11 @@ class Reference:
         sides, end = self._sides(genes, window.series), window.end
         known = find_signal_range(window.start, end + 1 + limits.delay, warm_up, limits)
         bars = slice(max(known.start, end - 1 - limits.delay), known.stop)
-        signals = list_signals(*sides, bars)
-        world = self._build_world(genes, window.series)
-        return find_standing(world, sides, ledger, signals, end)
+        signals, world = list_signals(*sides, bars), self._build_world(genes, window.series)
+        held = world
+        if entered_by is not None:
+            held = self._build_world(self.spec.layout.decode(entered_by), window.series)
+        return find_standing(world, sides, ledger, signals, end, held=held)
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
         """Bars at which one side of an individual [G] asks for an entry, and not both.

@@ -48,7 +48,9 @@ class JudgeKeywords(TypedDict, total=False):
     null_keep: Literal["auto", "none", "day", "week"]
     stop_after: int
     folds: int
-    train: int
+    every: str | None
+    train: int | str
+    pick_by: Literal["strength", "near", "keep"]
     anchored: bool
     cpcv: str | None
     purge: int | None
@@ -68,7 +70,7 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     parts: int
     strategy: object
     scale_lengths: bool
-    bounds: Mapping[str, Sequence[float | str]]
+    bounds: Mapping[str, Sequence[float | str] | str]
     fee_bp: float
     slippage_bp: float
     min_risk: float

@@ -85,8 +85,8 @@ class Gene:
             return tuple(float(number) for number in range(int(self.low), int(self.high) + 1))
         return self.low, self.high
 
-    def parse(self, value: object) -> float:
-        """The number that a value is, which may be the name of an option.
+    def parse(self, value: object, label: str = "value") -> float:
+        """The number that a value is, which may be the name of an option; `label` names it.
 
         Raises:
             GeneError: When this gene can never have it, whatever its bounds.
@@ -98,7 +98,7 @@ class Gene:
                 )
             return float(self.options.index(value))
         number = cast(float, value)
-        self.check(number)
+        self.check(number, label)
         return number
 
     def show(self, value: float) -> GeneText:
@@ -181,7 +181,7 @@ def with_bounds(gene: Gene, low: float | str, high: float | str) -> Gene:
     Raises:
         GeneError: When a bound is not legal.
     """
-    low, high = gene.parse(low), gene.parse(high)
+    low, high = gene.parse(low, "low"), gene.parse(high, "high")
     bounded = replace(gene, low=low, high=max(low, high), default=low)
     if high < low:
         raise GeneError(f"gene '{gene.name}': low {low} is above high {high}")

@@ -28,7 +28,7 @@ from engine.positions.reference_exits import (
     move_stop,
 )
 from engine.positions.reference_orders import LEG_BARS, begin_book, on_tick
-from engine.positions.reference_world import TRAIL_PART, Ints, World, read_row
+from engine.positions.reference_world import EXITS, TRAIL_PART, Ints, World, read_row
 
 LEVEL_KINDS = {SHARE: "share", FROM_ENTRY: "distance", R_MULTIPLE: "times_risk"}
 """Kinds of a level that depends on the entry, by its form."""
@@ -69,6 +69,8 @@ def find_standing(
     ledger: Ledger,
     signals: Ints,
     end: int,
+    *,
+    held: World,
 ) -> Standing:
     """How an individual stands after bar `end - 1`.
 
@@ -78,6 +80,7 @@ def find_standing(
         ledger: Its trades until then.
         signals: Bars at which one side asks for an entry that no bar has brought yet, ascending.
         end: One past the last bar.
+        held: The same series as the genes ask for it that entered an open position.
     """
     last = ledger.trade(len(ledger) - 1) if len(ledger) else None
     if last is None or last.reason != END:
@@ -85,13 +88,13 @@ def find_standing(
         return Standing(
             None, math.nan, None, False, _find_pending(world, sides, signals, free, end)
         )
-    plan, hold = sides[0] if last.side > 0 else sides[1], world.limits.max_hold
-    leaves = len(plan.exits) > 0 and bool(plan.exits[end - 1])
+    place, hold = 0 if last.side > 0 else 1, held.limits.max_hold
+    leaves = bool(held.marks[EXITS + place, end - 1])
     # What leaves at the next open may reverse there.
     free = find_free_bars(end, SIGNAL, last.side)
     return Standing(
         last,
-        _find_next_stop(world, ledger, end),
+        _find_next_stop(held, ledger, end),
         last.entry_bar + hold - end if hold else None,
         leaves,
         _find_pending(world, sides, signals, free, end) if leaves else None,

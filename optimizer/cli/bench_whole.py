@@ -33,6 +33,8 @@ from optimizer.errors import ConfigError, OptimizerError
 from optimizer.run.task import prepare
 from optimizer.store.result import RunResult, refuse_red
 
+NULL_KINDS = ("shuffled", "mirrored")
+
 LAST_TABLE = "bench-whole.json"
 """File in the user's cache that holds the last time of each case on each device."""
 
@@ -52,16 +54,25 @@ class Case:
     generations: int  # after the initial one
     bars: int = 0  # bars of each symbol; the sample as it is when 0
     symbols: int = 1
+    null: int = 0  # null searches of each kind in its judgement, none of which is left out
+
+    @property
+    def flags(self) -> list[str]:
+        """What `evolve` is asked beside bars and device."""
+        sizes = ["--population", str(self.population), "--generations", str(self.generations)]
+        null = ["--null", str(self.null), "--stop-after", str(self.null)] if self.null else []
+        return [*sizes, *null]
 
     def work(self, sample_bars: int) -> float:
-        """Individual-bars of the search."""
+        """Individual-bars of the search and of null searches."""
         bars = (self.bars or sample_bars) * self.symbols
-        return float(self.population * (self.generations + 1) * bars)
+        return float(self.population * (self.generations + 1) * bars * (1 + 2 * self.null))
 
 
 CASES = (
     Case("64x3", 64, 3),
     Case("512x100", 512, 100),
+    Case("512x100+398", 512, 100, null=199),
     Case("512x4000", 512, 4_000),
     Case("4096x1000", 4_096, 1_000),
     Case("32768x300", 32_768, 300),
@@ -79,6 +90,8 @@ class WholeTime:
     wall_s: float  # from the start of the process to its end
     search_s: float  # of it, the search with polish
     certificate_s: float  # of it, the replay by the reference
+    judgement_s: float  # of it, the judgement
+    null_searches: int  # that the judgement made
     members: int
     front_hash: str  # of the front, so that two machines can be compared
     device: str  # where it ran, with the reason
@@ -150,20 +163,22 @@ def _write_case_bars(case: Case, sample: Bars, folder: Path) -> list[str]:
 def _run(case: Case, flags: Sequence[str]) -> WholeTime:
     """Time one process from its start to its end."""
     command = [sys.executable, "-m", "optimizer", "evolve", "--json", "--quiet", "--no-report",
-               "--population", str(case.population), "--generations", str(case.generations),
-               *flags]  # fmt: skip
+               *case.flags, *flags]  # fmt: skip
     began = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wall_s = time.perf_counter() - began
     if done.returncode:
         raise OptimizerError(f"case {case.name} failed: {done.stderr.strip().splitlines()[-1]}")
-    result = RunResult.read(json.loads(done.stdout))
+    printed = json.loads(done.stdout)
+    result, null = RunResult.read(printed), printed["judgement"].get("null") or {}
     refuse_red(result.certificate)
     return WholeTime(
         case=case.name,
         wall_s=wall_s,
         search_s=result.timing.search_s,
         certificate_s=result.timing.certificate_s,
+        judgement_s=printed["judgement_s"],
+        null_searches=sum(null[kind]["run"] for kind in NULL_KINDS if null.get(kind)),
         members=len(result.front),
         front_hash=result.front_hash,
         device=f"{result.device.name} ({result.device.why})",
@@ -193,12 +208,14 @@ def _keep_last(
 
 
 def _table(times: Sequence[WholeTime], before: dict[str, float]) -> Table:
-    numbers = ("all s", "last time s", "search s", "certificate s", "members")
+    numbers = ("all s", "last time s", "search s", "certificate s", "judgement s",
+               "null searches", "members")  # fmt: skip
     table = plain_table("run", *numbers, "front", right=numbers)
     for timed in times:
         last = before.get(timed.case)
         before_s = "" if last is None else f"{last:.1f}"
-        phases = (f"{seconds:.1f}" for seconds in (timed.search_s, timed.certificate_s))
-        ends = (f"{timed.members:,}", timed.front_hash[:12])
+        parts = (timed.search_s, timed.certificate_s, timed.judgement_s)
+        phases = (f"{seconds:.1f}" for seconds in parts)
+        ends = (f"{timed.null_searches:,}", f"{timed.members:,}", timed.front_hash[:12])
         table.add_row(timed.case, f"{timed.wall_s:.1f}", before_s, *phases, *ends)
     return table

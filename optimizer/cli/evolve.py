@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -83,12 +84,12 @@ def evolve_front(
         else:
             path = find_run(runs, resume or "latest")
             result = resume_run(path, flags, watcher, watcher.should_stop, make_evaluator)
-        judgement = _judge_result(result, begun, flags, watcher, workers)
+        judgement, judgement_s = _judge_timed(result, begun, flags, watcher, workers)
         # Its rows would stay in memory while the report is written.
         watcher.just = JustSearched()
     result = add_held_out(result, judgement)
     if as_json:
-        print_json(result_json(result, judgement))
+        print_json({**result_json(result, judgement), "judgement_s": judgement_s})
     else:
         print_result(result, judgement, is_whole=front == "all")
     if flags.get("report", True):
@@ -107,6 +108,18 @@ def _choose_evaluator(workers: "Cluster | None", *, is_judged: bool) -> "MakeEva
     from optimizer.cluster.sharded import on_shards
 
     return on_shards(workers, is_judged=is_judged)
+
+
+def _judge_timed(
+    result: "RunResult",
+    begun: RunConfig | None,
+    flags: Mapping[str, object],
+    watcher: "Watcher",
+    workers: "Cluster | None",
+) -> tuple["Judgement | None", float]:
+    """As `_judge_result`, and the seconds that it took."""
+    began = perf_counter()
+    return _judge_result(result, begun, flags, watcher, workers), perf_counter() - began
 
 
 def _judge_result(

@@ -140,9 +140,10 @@ def parse_bounds(texts: Sequence[str]) -> dict[str, list[float | str]]:
         name, span = _parse_assignment("--bound", text, bounds)
         low, colon, high = span.partition(":")
         ends = [_parse_value(end) for end in ((low, high) if colon else (span, span))]
-        if "" in ends or (not colon and not isinstance(ends[0], str)):
+        is_named = [isinstance(end, str) for end in ends]
+        if None in ends or is_named[0] != is_named[1] or not (colon or is_named[0]):
             raise ConfigError(f"--bound '{text}' must look like ema_fast=10:50, or average=ema")
-        bounds[name] = ends
+        bounds[name] = [end for end in ends if end is not None]
     return bounds
 
 
@@ -162,9 +163,10 @@ def parse_settings(texts: Sequence[str]) -> dict[str, float | str]:
     genes: dict[str, float | str] = {}
     for text in texts:
         name, value = _parse_assignment("--set", text, genes)
-        if not value.strip():
+        number = _parse_value(value)
+        if number is None:
             raise ConfigError(f"--set '{text}' must look like reward_r=2.5, or average=ema")
-        genes[name] = _parse_value(value)
+        genes[name] = number
     return genes
 
 
@@ -180,12 +182,12 @@ def parse_numbers(texts: Sequence[str], flag: str = "--set") -> dict[str, float]
     return numbers
 
 
-def _parse_value(text: str) -> float | str:
-    """The number that a text is, else the text, which may be the name of an option."""
+def _parse_value(text: str) -> float | str | None:
+    """The number that a text is, else the text, which may name an option; None without a letter."""
     try:
         return float(text)
     except ValueError:
-        return text.strip()
+        return text.strip() if any(map(str.isalpha, text)) else None
 
 
 def _parse_assignment(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from optimizer.cli.clusters import cluster_flags, connect_cluster
 from optimizer.cli.flags import config_flags, option, trust_flag
@@ -10,6 +10,12 @@ from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import JUDGED, AsJson, Quiet, RunName, Runs, single_command
 from optimizer.cluster.address import Address
+from optimizer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from optimizer.judging.judgement import Judgement
 
 app = single_command()
 
@@ -18,7 +24,7 @@ app = single_command()
 @trust_flag("run")
 @config_flags(*JUDGED)
 @cluster_flags
-def judge_recorded(
+def judge_recorded(  # noqa: PLR0913 - one argument a flag
     run: RunName,
     *,
     flags: dict[str, object],
@@ -31,12 +37,14 @@ def judge_recorded(
     open_: Annotated[
         bool, option("--open", "Look at the bars that were held out; each look is counted.")
     ] = False,
+    schedule: Annotated[
+        str | None,
+        option("--schedule", "The same as --every EVERY --train TRAIN.", "EVERY,TRAIN"),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Find out whether a run's front is more than luck, and say so in plain words."""
-    from rich.table import Table
-
     from optimizer.cli.console import print_json, stderr, stdout
     from optimizer.cli.judge_progress import Asked, JudgeWatcher, choose_executor, naming_resume
     from optimizer.cli.report import renew_run_report
@@ -46,10 +54,10 @@ def judge_recorded(
     from optimizer.judging.judge import judge_run
     from optimizer.judging.judgement import read_judgement
     from optimizer.judging.plan import build_plan
-    from optimizer.judging.sentences import weigh_evidence
     from optimizer.run.tables import require_result
     from optimizer.store import RunStore, find_run
 
+    flags = {**flags, **_parse_schedule(schedule)}
     request, path = Asked(flags, pick, is_open=open_), find_run(runs, run)
     with RunStore.open(path) as store:
         earlier = read_judgement(store)
@@ -77,12 +85,31 @@ def judge_recorded(
         print_json({"run": path.name, "judgement": judgement.payload()})
         return
     console = stdout()
+    console.print(_build_evidence_table(judgement))
+    renew_run_report(path, flags, console)
+    with RunStore.open(path) as store:
+        print_answer(require_result(store), judgement)
+
+
+def _build_evidence_table(judgement: "Judgement") -> "Table":
+    """All evidence, a row a sentence."""
+    from rich.table import Table
+
+    from optimizer.judging.sentences import weigh_evidence
+
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")
     table.add_column()
     for row in weigh_evidence(judgement):
         table.add_row(row.about, row.sentence)
-    console.print(table)
-    renew_run_report(path, flags, console)
-    with RunStore.open(path) as store:
-        print_answer(require_result(store), judgement)
+    return table
+
+
+def _parse_schedule(text: str | None) -> dict[str, object]:
+    """Flags that a text such as ``30d,180d`` stands for."""
+    if text is None:
+        return {}
+    every, comma, train = text.partition(",")
+    if not comma:
+        raise ConfigError(f"--schedule {text!r} must look like 30d,180d")
+    return {"every": every.strip(), "train": train.strip()}

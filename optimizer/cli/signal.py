@@ -52,6 +52,9 @@ def tell_signal(
             "COMMAND|URL",
         ),
     ] = None,
+    no_search: Annotated[
+        bool, option("--no-search", "Of a schedule, say that a search is due instead of making it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say where a run stands on the newest closed bars: flat, enter, in a trade; it orders nothing.
@@ -70,7 +73,7 @@ def tell_signal(
     if on_change is not None:
         check_target(on_change)
     name, member = split_member(run)
-    source = SignalSource(find_run(runs, name), member, flags)
+    source = SignalSource(find_run(runs, name), member, flags, may_search=not no_search)
     changes = ChangeWatcher(on_change, None if watch is None else note)
     if watch is None:
         readings = iter((source.read(read_clock(now)),))

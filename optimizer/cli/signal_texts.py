@@ -24,7 +24,8 @@ def print_signal(console: Lines, signal: Signal, changed: Collection[str] | None
     """
     if changed is None:
         print_verdict(console, signal.verdict)
-        console.say(f"member {signal.member} of run {signal.run}, {signal.strategy}")
+        for line in describe_genes(signal):
+            console.say(line)
     states = [state for state in signal.symbols if changed is None or state.symbol in changed]
     quiet = [state for state in states if state.state == "flat"] if changed is None else []
     if len(quiet) <= MOST_NAMED:
@@ -38,6 +39,22 @@ def print_signal(console: Lines, signal: Signal, changed: Collection[str] | None
         for line in list_remarks(signal):
             console.say(line)
         console.say(signal.about)
+
+
+def describe_genes(signal: Signal) -> Iterator[str]:
+    """Whose genes these are; of a schedule since when, and until when."""
+    if signal.step is None:
+        yield f"member {signal.member} of run {signal.run}, {signal.strategy}"
+        return
+    step = signal.step
+    found = "" if signal.genes else "; its search found nobody, so that nothing is entered"
+    yield (
+        f"today's genes of run {signal.run}, {signal.strategy}: searched {step.date}, the next "
+        f"search {step.next_date}{found}"
+    )
+    yield "Not these genes were tested, but the way of finding them."
+    if step.due is not None:
+        yield f"A search is due since {step.due}: without --no-search it is made."
 
 
 def describe_state(state: SymbolState) -> str:

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from optimizer.config.values import Blocks, Groups, Settings, knob
+from optimizer.config.values import Blocks, Duration, Groups, Settings, Training, knob
+from optimizer.errors import ConfigError
 
 
 class EvidenceSettings(Settings):
@@ -39,8 +40,23 @@ class EvidenceSettings(Settings):
         ge=0,
         le=1000,
     )
-    train: int = knob(
-        3, "Groups of bars that a fold is searched on.", decides="nothing", ge=1, le=1000
+    every: Duration = knob(
+        None,
+        "Search again each time so much has passed, such as 30d, on --train before it; its trades "
+        "and not folds judge it.",
+        decides="nothing",
+    )
+    train: Training = knob(
+        3,
+        "Groups of bars that a fold is searched on, or how long a search of --every looks back, "
+        "such as 180d.",
+        decides="nothing",
+    )
+    pick_by: Literal["strength", "near", "keep"] = knob(
+        "strength",
+        "Who trades after each search of --every: the strongest, the one with the strongest "
+        "neighbours, or the one before while it is half as strong.",
+        decides="nothing",
     )
     anchored: bool = knob(False, "Search each fold from the first bar on.", decides="nothing")
     cpcv: Groups = knob(
@@ -72,3 +88,21 @@ class EvidenceSettings(Settings):
     trials: int = knob(
         4096, "Trials that statistics over days use at most.", decides="nothing", ge=2, le=100_000
     )
+
+
+def check_schedule(settings: EvidenceSettings) -> None:
+    """Refuse half a schedule.
+
+    Raises:
+        ConfigError: With the flag that is missing.
+    """
+    is_duration = isinstance(settings.train, str)
+    if settings.every is not None and not is_duration:
+        raise ConfigError(
+            f"--every {settings.every} needs how long each search looks back: --train 180d"
+        )
+    if settings.every is None and is_duration:
+        raise ConfigError(
+            f"--train {settings.train} is a duration, which --every asks for: add --every 30d, or "
+            "name a number of groups"
+        )

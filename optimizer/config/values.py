@@ -139,6 +139,15 @@ def _is_split(value: str | None) -> bool:
     return match is not None and 1 <= int(match[2]) < int(match[1])
 
 
+def is_duration(text: str) -> bool:
+    """Whether a text is a whole number above 0 and one of s, m, h, d, w.
+
+    >>> is_duration("30d"), is_duration("0d"), is_duration("30")
+    (True, False, False)
+    """
+    return re.fullmatch(r"[1-9][0-9]{0,5}[smhdw]", text) is not None
+
+
 def is_tag(text: str) -> bool:
     """Whether a text is one word that no terminal obeys, by `TAG_RULE`.
 
@@ -154,6 +163,10 @@ def _as_bytes(value: object) -> object:
 
 def _as_list(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
+
+
+def _as_bounds(value: object) -> object:
+    return [value, value] if isinstance(value, str) else _as_list(value)
 
 
 def _as_tags(value: object) -> object:
@@ -179,12 +192,14 @@ Columns = Annotated[dict[str, str], Words("a table of meaning = name", "MEANING=
 Bounds = Annotated[
     dict[
         str,
-        Annotated[list[float | str], BeforeValidator(_as_list), Field(min_length=2, max_length=2)],
+        Annotated[
+            list[float | str], BeforeValidator(_as_bounds), Field(min_length=2, max_length=2)
+        ],
     ],
     Words(
         "a table of gene = [low, high]",
         "GENE=LOW:HIGH",
-        "[low, high], two finite numbers or names of options",
+        "[low, high], two finite numbers or names of options, or one name",
     ),
 ]
 Steps = Annotated[dict[str, float], Words("a table of gene = step", "GENE=STEP", "a finite number")]
@@ -203,6 +218,16 @@ Groups = Annotated[
 ]
 Blocks = Annotated[
     int, _where(range(0, 17, 2).__contains__), Words("0, or an even number up to 16", "COUNT")
+]
+Duration = Annotated[
+    str | None,
+    _where(lambda value: value is None or is_duration(value)),
+    Words("a duration such as 30d", "DURATION"),
+]
+Training = Annotated[
+    int | str,
+    _where(lambda value: is_duration(value) if isinstance(value, str) else 1 <= value <= 1000),
+    Words("a whole number from 1 to 1,000, or a duration such as 180d", "COUNT|DURATION"),
 ]
 Tags = Annotated[
     list[Annotated[str, _where(is_tag)]],

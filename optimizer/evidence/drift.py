@@ -47,7 +47,7 @@ class DriftRecord(Payload):
 
     what: ClassVar[str] = "a drift"
 
-    source: str  # of the reference: ``held-out bars``, ``folds``
+    source: str  # of the reference: ``held-out bars``, ``schedule``, ``folds``
     reference_trades: int
     least_mean: float  # R, that new trades have to reach on the mean
     top: float  # R above it counts as it

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
+from typing import NamedTuple
 
 from optimizer.evidence.null import MOST_P, MOST_P_OF_ALL, Tally
-from optimizer.evidence.out_of_sample import FEWEST_TRADES, Unseen
+from optimizer.evidence.out_of_sample import FEWEST_CLOSING_DAYS, FEWEST_TRADES, Unseen
 from optimizer.evidence.robust import CHECKS
 from optimizer.grades import GRADES
+from optimizer.shown import format_count
 from optimizer.store.payload import Payload
 
 RULES_VERSION = 1
@@ -28,6 +30,13 @@ NOT_TESTED = "Not tested for luck yet"
 
 NEXT = " Next: "
 """Stands before the command at the end of the sentence of what is not judged."""
+
+
+class ScheduleFacts(NamedTuple):
+    """What a sentence on a schedule names."""
+
+    every: str  # from one search to the next
+    steps: int
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,14 @@ class Facts:
     is_warm_started: bool = False  # whether it began from a run on bars that overlap these
     is_approximate: bool = False  # whether null searches used forecasts that were not fitted again
     is_simulated: bool = False  # whether a program invented the market
+    # Of a schedule, whose stitched trades are `folds` and all other facts too; None where a pick
+    # is judged.
+    schedule: ScheduleFacts | None = None
+
+    @property
+    def noun(self) -> str:
+        """What was made on null markets."""
+        return "searches" if self.schedule is None else "schedules"
 
     @property
     def folds_confirm(self) -> bool:
@@ -74,7 +91,8 @@ class Facts:
     @property
     def traded_unseen(self) -> Mapping[str, Unseen]:
         """Trades on bars that the search had not seen, by where, as far as there were any."""
-        unseen = (("folds", self.folds), ("held-out bars", self.held_out))
+        name = "folds" if self.schedule is None else "steps"
+        unseen = ((name, self.folds), ("held-out bars", self.held_out))
         return {where: trades for where, trades in unseen if trades is not None and trades.trades}
 
     @property
@@ -108,8 +126,12 @@ def _grade_invalid(facts: Facts) -> Verdict | None:
     if not facts.is_certified:
         reasons.append("the reference and the engine disagree")
     if facts.differences:
-        count = f"{facts.differences} difference" + ("s" if facts.differences > 1 else "")
-        reasons.append(f"{count} between trades with and without later bars")
+        reasons.append(
+            f"{format_count(facts.differences, 'difference')} between trades with and without "
+            "later bars"
+            if facts.schedule is None
+            else f"{format_count(facts.differences, 'step')} picked by bars after its date"
+        )
     return Verdict("invalid", f"Do not use this result: {'; '.join(reasons)}.") if reasons else None
 
 
@@ -119,14 +141,18 @@ def _grade_too_little(facts: Facts) -> Verdict | None:
     if facts.trades < FEWEST_TRADES:
         needed = f"{facts.trades}, {FEWEST_TRADES} are needed."
         return Verdict("too_little", f"Too few trades to judge: {needed}")
+    closing_days = FEWEST_CLOSING_DAYS if facts.folds is None else facts.folds.closing_days
+    if facts.schedule is not None and closing_days < FEWEST_CLOSING_DAYS:
+        needed = f"{closing_days}, {FEWEST_CLOSING_DAYS} are needed."
+        return Verdict("too_little", f"Too few days with trades to judge: {needed}")
     return None
 
 
 def _grade_luck(facts: Facts) -> Verdict | None:
     for tally, kind in _list_tallies(facts):
         if tally.p > MOST_P and _is_enough(tally):
-            sentence = f"Probably luck: {describe_tally(tally, kind)}."
-            if facts.lost_unseen:
+            sentence = f"Probably luck: {describe_tally(tally, kind, facts.noun)}."
+            if facts.lost_unseen and facts.schedule is None:
                 sentence += f" It lost in {' and '.join(facts.lost_unseen)} as well."
             return Verdict("luck", sentence, _as_sentences(_list_losses(facts)))
     return None
@@ -151,7 +177,7 @@ def _grade_not_judged(facts: Facts) -> Verdict | None:
     if facts.shuffled is not None:
         is_shuffled = not _is_enough(facts.shuffled)
         tally, kind = (facts.shuffled, "shuffled") if is_shuffled else (facts.mirrored, "mirrored")
-        made = f"{tally.searches if tally else 0} searches on {kind} bars"
+        made = f"{tally.searches if tally else 0} {facts.noun} on {kind} bars"
         sentence = f"{NOT_TESTED}: {made}, {FEWEST_SEARCHES} are needed."
     known = [
         f"{where} {'lost' if unseen.contradicts else 'gained'} {_describe_mean(unseen, abs)}"
@@ -179,6 +205,18 @@ def _grade_weak(facts: Facts) -> Verdict | None:
     return Verdict("weak", sentence, _as_sentences(rest))
 
 
+def _grade_schedule(facts: Facts) -> Verdict | None:
+    """A schedule whose stitched trades confirm; nothing around it is tried."""
+    if facts.schedule is None or facts.folds is None or facts.shuffled is None:
+        return None
+    every, steps = facts.schedule
+    sentence = (
+        f"Searching every {every} held out of sample: {_describe_mean(facts.folds)} in "
+        f"{format_count(steps, 'step')}; {describe_tally(facts.shuffled, 'shuffled', facts.noun)}."
+    )
+    return Verdict("holds", sentence)
+
+
 def _grade_holds(facts: Facts) -> Verdict:
     unseen, is_pick = (facts.held_out, True) if facts.held_out_confirms else (facts.folds, False)
     assert unseen is not None, "without one the grade is weak"
@@ -199,18 +237,21 @@ RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
     _grade_lost,
     _grade_not_judged,
     _grade_weak,
+    _grade_schedule,
     _grade_holds,
 )
 
 
-def describe_tally(tally: Tally, kind: str) -> str:
+def describe_tally(tally: Tally, kind: str, noun: str = "searches") -> str:
     """Null searches that did as well, and p beside its limit, which stands where p misses it.
+
+    `noun` is what they are in words.
 
     >>> describe_tally(Tally(199, 2, is_stopped=False), "shuffled")
     '2 of 199 searches on shuffled bars did as well (p = 0.015; more than luck needs 0.01 or less)'
     """
     limit = f"; more than luck needs {float(MOST_P):g} or less" if tally.p > MOST_P else ""
-    did = f"{tally.at_least} of {tally.searches} searches on {kind} bars did as well"
+    did = f"{tally.at_least} of {tally.searches} {noun} on {kind} bars did as well"
     return f"{did} (p = {_format_p(tally.p)}{limit})"
 
 
@@ -266,6 +307,8 @@ def _list_limits(facts: Facts) -> list[str]:
 
 
 def _explain_unconfirmed(facts: Facts) -> str:
+    if facts.schedule is not None:
+        return "its trades through time are not sure enough"
     if facts.folds is None and facts.held_out is None:
         return "there are neither folds nor held-out bars"
     if facts.folds is not None and facts.untested and facts.folds.confirms(facts.searches):

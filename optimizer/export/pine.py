@@ -58,6 +58,7 @@ PHRASES = Phrases(
 SUPPORTED = (
     *("atr", "adx", "ema", "ema_mean", "highest", "lag", "lowest", "minus_di", "obv", "plus_di"),
     *("rma", "roc", "rsi", "sma", "std", "stoch", "wma", "zscore"),
+    *("cci", "mfi", "sar", "supertrend", "supertrend_side"),
 )
 """Indicators that have a form in Pine."""
 

@@ -10,12 +10,13 @@ from engine.runtime.gpus import can_share_gpus
 from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
 from optimizer.judging.folds import FoldSetup
-from optimizer.judging.null import NullSetup
+from optimizer.judging.null import NullSetup, NullWaves
+from optimizer.judging.schedule import NullScheduleSetup, StepSetup
 from optimizer.judging.verdict import ROWS_OF_ONE
-from optimizer.judging.workers import Executor, Pool, Workers
+from optimizer.judging.workers import Executor, InStep, Pool, Workers
 from optimizer.run.task import Task
 
-SearchSetup = NullSetup | FoldSetup
+SearchSetup = NullSetup | FoldSetup | StepSetup | NullScheduleSetup
 """What repeats the search of a task."""
 
 PROCESS_S = 0.5
@@ -24,6 +25,9 @@ PROCESS_S = 0.5
 GPU_PROCESSES = 4
 """That share a GPU: on an H200 one process made 2.4 null searches of 512 x 100 a second, four made
 4.6, eight no more."""
+
+GPU_IN_STEP = 1
+"""Searches in step of each such process."""
 
 CONTEXT_BYTES = 2**30
 """Of a GPU that a process takes beside its rows, for CUDA itself and kernels."""
@@ -86,7 +90,7 @@ class ThisMachine:
         threads = config.threads or available_cores()
         cores = max(1, min(threads, jobs))
         beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
-        if isinstance(setup, FoldSetup):
+        if isinstance(setup, FoldSetup | StepSetup):
             has_rows = engine is not None and engine.n_parts == 1
             if has_rows and jobs * setup.seconds(threads, engine) < beside_s:
                 return Workers(replace(setup, engine=engine), 1)
@@ -95,7 +99,7 @@ class ThisMachine:
             and engine.device != "cpu"
             and GPU_START_S + jobs * setup.seconds_on_gpu() < beside_s
         ):
-            return self._share_gpu(setup, jobs, engine.device)
+            return share_device(setup, jobs, engine.device, self._pool)[0]
         elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
             # One after the other, on all cores: before processes are there it is done.
             cores = 1
@@ -104,17 +108,32 @@ class ThisMachine:
         alone = replace(setup.task, config=config.model_copy(update=settings))
         return Workers(replace(setup, task=alone), cores, self._pool)
 
-    def _share_gpu(self, setup: NullSetup, jobs: int, device: str) -> Workers:
-        """Processes on a GPU, each of which has room for the rows of a search; or this one."""
-        config = setup.task.config.model_copy(update={"device": device})
-        room, of_one = measure_room(replace(setup.task, config=config))
-        count = min(GPU_PROCESSES, jobs, room // (of_one + CONTEXT_BYTES))
-        if count < 2 or not can_share(device):
-            count = 1
-        threads = max((config.threads or available_cores()) // count, 1)
-        settings = {"threads": threads, "memory": room // count}
-        shared = replace(setup.task, config=config.model_copy(update=settings))
-        return Workers(replace(setup, task=shared), count, self._pool)
+
+def share_device(
+    setup: NullSetup | NullScheduleSetup,
+    jobs: int,
+    device: str,
+    pool: Pool,
+    processes: int = GPU_PROCESSES,
+    in_step: int = GPU_IN_STEP,
+) -> tuple[Executor, int]:
+    """Executor of null searches by processes that share a device, and how many these are.
+
+    Each process makes so many searches in step, fewer where memory has no room for their rows; it
+    is this one where there is only one.
+    """
+    config = setup.task.config.model_copy(update={"device": device})
+    room, of_one = measure_room(replace(setup.task, config=config))
+    count = min(processes, jobs, room // (of_one + CONTEXT_BYTES))
+    if count < 2 or not can_share(device):
+        count = 1
+    threads = max((config.threads or available_cores()) // count, 1)
+    settings = {"threads": threads, "memory": room // count}
+    shared = replace(setup, task=replace(setup.task, config=config.model_copy(update=settings)))
+    size = min(in_step, -(-jobs // count), (room // count - CONTEXT_BYTES) // of_one)
+    if size < 2 or not isinstance(shared, NullSetup):
+        return Workers(shared, count, pool), count
+    return InStep(Workers(NullWaves(shared), count, pool), size), count
 
 
 def can_share(device: str) -> bool:

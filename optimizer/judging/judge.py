@@ -14,7 +14,6 @@ from optimizer.evidence.figures import encode_figures, make_undefined
 from optimizer.evidence.folds import FoldsRecord, PathsRecord
 from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import MOST_P, NullKind, NullRecord
-from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import (
     Split,
@@ -50,7 +49,7 @@ from optimizer.judging.null import (
     list_strengths,
     run_null_searches,
 )
-from optimizer.judging.pick import Pick, select_pick
+from optimizer.judging.pick import Pick, build_pick_record, select_pick
 from optimizer.judging.plan import Plan
 from optimizer.judging.repeated import (
     build_searched_task,
@@ -59,6 +58,12 @@ from optimizer.judging.repeated import (
     restore_stop_rule,
 )
 from optimizer.judging.robust import build_robust_record
+from optimizer.judging.schedule import StepSetup
+from optimizer.judging.scheduling import (
+    build_step_setup,
+    estimate_schedule_seconds,
+    evaluate_schedule,
+)
 from optimizer.judging.trials import (
     TOO_MANY,
     JudgedTrials,
@@ -76,7 +81,6 @@ from optimizer.run.header import recorded_task
 from optimizer.run.problem import JustSearched, Trials, trials_fit
 from optimizer.run.search import search
 from optimizer.run.tables import newest_front
-from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
@@ -179,6 +183,8 @@ class _Judge:
     def _estimate_seconds(self) -> float:
         """Seconds that null searches take, about, and the parts that are not made yet."""
         task, cores = self._task, self._task.config.threads or available_cores()
+        if self._plan.every is not None:
+            return estimate_schedule_seconds(task, self._plan, cores)
         checked = task.markets.windows if self._found.causal is None else ()
         look_ahead_s = estimate_causality_seconds(map(len, checked), len(self._front))
         evaluated, windows = self._result.evaluated, self._result.data.windows
@@ -193,7 +199,8 @@ class _Judge:
         plan = self._plan
         # Splits that do not fit the bars are refused before any work.
         walks, combinations = self._split_walks(), self._split_combinations()
-        if walks or combinations or plan.null:
+        steps = self._plan_steps(engine)
+        if walks or combinations or steps or plan.null:
             self._executors.check(self._task)
         looks = check_open(self._whole, self._store, self._result, pick) if plan.is_open else None
         is_named = plan.pick is not None
@@ -215,7 +222,11 @@ class _Judge:
             parts["folds"] = self._evaluate_walk_forward(walks, engine)
         if plan.groups is not None:
             parts["cpcv"] = self._evaluate_cpcv(combinations, engine, *plan.groups)
-        if plan.null:
+        if steps is not None:
+            parts["schedule"] = evaluate_schedule(
+                self._store, steps, plan, self._executors, self._watch
+            )
+        elif plan.null:
             parts["null"] = self._evaluate_null(engine)
         if looks is not None:
             parts["held_out"] = build_held_out_record(
@@ -288,7 +299,7 @@ class _Judge:
                 markets.series,
                 markets.uncut,
                 folds=plan.folds,
-                train_groups=plan.train,
+                train_groups=plan.train_groups,
                 purge=self._purge,
                 anchored=plan.anchored,
             )
@@ -297,6 +308,12 @@ class _Judge:
                 raise
             self._note(f"no folds: {error}")
             return ()
+
+    def _plan_steps(self, engine: Engine) -> StepSetup | None:
+        """Steps of a schedule; None where none is asked for."""
+        if self._plan.every is None:
+            return None
+        return build_step_setup(self._again, self._plan, self._purge, self._warm_start, engine)
 
     def _split_combinations(self) -> tuple[Split, ...]:
         """Combinatorial splits."""
@@ -329,9 +346,9 @@ class _Judge:
     def _evaluate_walk_forward(self, splits: tuple[Split, ...], engine: Engine) -> FoldsRecord:
         plan = self._plan
         kind = "anchored" if plan.anchored else "rolling"
-        name = f"fold/{kind}-{plan.folds}-{plan.train}-{self._purge}"
+        name = f"fold/{kind}-{plan.folds}-{plan.train_groups}-{self._purge}"
         picks = self._search_folds(name, splits, engine, "folds")
-        return build_folds_record(self._task, splits, picks, kind, (plan.train, self._purge))
+        return build_folds_record(self._task, splits, picks, kind, (plan.train_groups, self._purge))
 
     def _evaluate_cpcv(
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
@@ -376,19 +393,6 @@ class _Judge:
             if tally.p > MOST_P:
                 break
         return NullRecord(planned, keep, **kinds, stop_after=plan.stop_after)
-
-
-def build_pick_record(task: Task, pick: Pick, *, is_named: bool) -> PickRecord:
-    """The member that is judged, for people and JSON."""
-    names = task.markets.names
-    return PickRecord(
-        pick.member,
-        task.spec.layout.show(pick.genome),
-        trades=pick.trades,
-        is_named=is_named,
-        trades_by_symbol={names[key]: n for key, n in pick.trades_by_series.items()},
-        **encode_figures(strength=pick.strength, mean_r=pick.mean_r),
-    )
 
 
 def _same_bars(some: Sequence[Bars], others: Sequence[Bars]) -> bool:

@@ -16,6 +16,7 @@ from optimizer.evidence.lookahead import CausalRecord
 from optimizer.evidence.null import NullRecord
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.robust import RobustRecord
+from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.evidence.sharpe import SharpeRecord
 from optimizer.evidence.statistic import Statistic
 from optimizer.evidence.trials import TrialsRecord
@@ -27,7 +28,7 @@ from optimizer.store.store import RunStore
 JUDGEMENT = "judgement"
 """Name of the rows of evidence that hold judgements; the last one counts."""
 
-READ_FIRST = ("null", "folds", "cpcv", "held_out")
+READ_FIRST = ("schedule", "null", "folds", "cpcv", "held_out")
 """Statistics that decide; the others follow as they are recorded."""
 
 
@@ -50,6 +51,8 @@ class Judgement(Payload):
     robust: RobustRecord | None = None
     causal: CausalRecord | None = None
     held_out: HeldOutRecord | None = None
+    # Of the search repeated through time; the verdict is about it where it was made.
+    schedule: Annotated[ScheduleRecord | None, OPTIONAL] = None
     searches: int = 1  # distinct fronts that were searched on bars overlapping these, this included
     # Forecasts fitted on these bars before one was chosen for the strategy to read.
     fits: Annotated[int, OPTIONAL] = 0

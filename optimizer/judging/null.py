@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from engine.batch import Engine
-from engine.groups import Group, evaluate_groups
 from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, Tally, tally
@@ -19,8 +18,8 @@ from optimizer.judging.pick import build_pick
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
-from optimizer.run.problem import Answer, Asking, Question
-from optimizer.run.search import engine_apart, on_other_bars, search_again
+from optimizer.run.problem import Asking, Question
+from optimizer.run.search import answer_together, engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_in_step
@@ -85,14 +84,7 @@ class NullSetup:
         }
         windows = dict(zip(jobs, windows_of, strict=True))
 
-        def answer_all(questions: Mapping[NullJob, Question]) -> list[Answer]:
-            groups = [
-                Group(question.genomes, windows[job], question.pools)
-                for job, question in questions.items()
-            ]
-            return [Answer(*answer) for answer in evaluate_groups(engine, groups)]
-
-        return run_in_step(searches, answer_all)
+        return run_in_step(searches, partial(answer_together, engine, windows))
 
     def seconds(self, threads: int) -> float:
         """Seconds that one search takes on so many cores, about."""
@@ -115,7 +107,7 @@ class NullSetup:
         genomes, windows = outcome.front.genomes, task.markets.windows
         if not len(genomes):
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
-        accumulators, account = yield Question(genomes, len(windows) > 1)
+        accumulators, account, _ = yield Question(genomes, len(windows) > 1)
         alone = accumulators[:, 0] if account is None else account
         pick = build_pick(windows, genomes, accumulators, alone)
         values = task.goals.natural(outcome.front.objectives)
@@ -129,6 +121,17 @@ class NullSetup:
             objectives=dict(zip(task.goals.names, best.tolist(), strict=True)),
             hypervolume=encode_figure(_compute_hypervolume(task, values)),
         )
+
+
+@dataclass(frozen=True)
+class NullWaves:
+    """Makes several null searches at a time, in step."""
+
+    setup: NullSetup
+
+    def run(self, jobs: Sequence[NullJob]) -> list[tuple[NullJob, NullSearch]]:
+        """Search several markets together."""
+        return list(self.setup.run_in_step(jobs))
 
 
 def list_strengths(searches: Mapping[int, NullSearch]) -> list[float]:
@@ -146,6 +149,8 @@ def run_null_searches(
     limits: tuple[int, int],
     checkpoint: Checkpoint[NullSearch],
     watch: Watch,
+    *,
+    noun: str = "searches",
 ) -> tuple[Tally, list[NullSearch]]:
     """Search null markets until enough were at least as good, or all are done.
 
@@ -156,12 +161,13 @@ def run_null_searches(
         limits: How many are planned, and after how many at least as good the rest is left.
         checkpoint: Searches that were made before; new ones are added.
         watch: Callback of progress.
+        noun: What is made, in words.
 
     Returns:
         The tally, and the searches that count, by number.
     """
     planned, stop_after = limits
-    part = f"searches on {kind} bars"
+    part = f"{noun} on {kind} bars"
 
     def update_tally() -> Tally:
         count = tally(value, list_strengths(checkpoint.known)[:planned], stop_after)

@@ -10,8 +10,10 @@ from data import Window
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from optimizer.errors import ConfigError
-from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.figures import Figure, encode_figures, make_undefined
+from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.strength import find_strongest, strength_of_sums
+from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
 SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
@@ -77,4 +79,17 @@ def build_pick(
         int(trades),
         Figure(sum_r / trades) if trades else make_undefined("no trades"),
         +by_series,
+    )
+
+
+def build_pick_record(task: Task, pick: Pick, *, is_named: bool) -> PickRecord:
+    """The member that is judged, for people and JSON."""
+    names = task.markets.names
+    return PickRecord(
+        pick.member,
+        task.spec.layout.show(pick.genome),
+        trades=pick.trades,
+        is_named=is_named,
+        trades_by_symbol={names[key]: n for key, n in pick.trades_by_series.items()},
+        **encode_figures(strength=pick.strength, mean_r=pick.mean_r),
     )

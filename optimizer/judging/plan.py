@@ -4,8 +4,9 @@ from collections.abc import Collection
 
 from pydantic import ConfigDict
 
-from optimizer.config.evidence import EvidenceSettings
+from optimizer.config.evidence import EvidenceSettings, check_schedule
 from optimizer.evidence.null import DEFAULT_SEARCHES
+from optimizer.evidence.splits import DEFAULT_TRAIN_GROUPS
 from optimizer.judging.judgement import Judgement
 
 OF_FOLDS = ("folds", "train", "anchored", "purge")
@@ -30,6 +31,11 @@ class Plan(EvidenceSettings):
     pick: int | None = None
     is_open: bool = False
     is_lenient: bool = False
+
+    @property
+    def train_groups(self) -> int:
+        """Groups that a fold is searched on; a duration is that of a schedule."""
+        return self.train if isinstance(self.train, int) else DEFAULT_TRAIN_GROUPS
 
     @property
     def groups(self) -> tuple[int, int] | None:
@@ -57,13 +63,15 @@ def build_plan(
         pick: Number of another member than the strongest.
         is_open: Whether to look at held-out bars.
     """
+    check_schedule(settings)
     if earlier is not None and pick is not None:
         earlier = earlier if earlier.pick and earlier.pick.member == pick else None
     asks_folds, asks_trials = (
         any(name in named for name in part) for part in (OF_FOLDS, OF_TRIALS)
     )
     changed: dict[str, int] = {"null": settings.null or (DEFAULT_SEARCHES if settings.judge else 0)}
-    if earlier is not None and earlier.folds is not None and not asks_folds:
+    is_scheduled = settings.every is not None and "folds" not in named
+    if is_scheduled or (earlier is not None and earlier.folds is not None and not asks_folds):
         changed["folds"] = 0
     if earlier is not None and earlier.trials is not None and not asks_trials:
         changed["blocks"] = 0

@@ -14,6 +14,11 @@ from optimizer.shown import format_count, number
 NULL = re.compile(r"null/(?P<keep>none|day|week)/(?P<kind>shuffled|mirrored)")
 FOLD = re.compile(r"fold/(?P<kind>rolling|anchored)-(\d{1,4})-(\d{1,4})-(\d{1,9})")
 CPCV = re.compile(r"cpcv/(\d{1,3})-(\d{1,3})-(\d{1,9})-(\d{1,9})")
+SCHEDULE = re.compile(r"schedule/(rolling|anchored)-(\w{2,7})-(\w{2,7})-(\d{1,9})(-near)?")
+NULL_SCHEDULE = re.compile(
+    r"null-schedule/(rolling|anchored)-(\w{2,7})-(\w{2,7})-(\d{1,9})"
+    r"-(strength|near|keep)/(none|day|week)/(shuffled|mirrored)"
+)
 LOOK = re.compile(OPENED)
 """Names of rows up to their numbers, with the settings that decide them."""
 
@@ -86,6 +91,40 @@ def _describe_paths(match: re.Match[str], count: int) -> Unstated:
     return Unstated(format_count(count, "combinatorial split"), flags)
 
 
+def _states_schedule(match: re.Match[str], _: int, judgement: Judgement) -> bool:
+    made = judgement.schedule
+    if made is None:
+        return False
+    kind = "anchored" if made.anchored else "rolling"
+    return (kind, made.every, made.train, str(made.purge)) == match.groups()[:4]
+
+
+def _describe_schedule(match: re.Match[str], count: int) -> Unstated:
+    rule = " --pick-by near" * (match[5] is not None)
+    return Unstated(format_count(count, "step"), _name_schedule(match) + rule)
+
+
+def _states_null_schedule(match: re.Match[str], count: int, judgement: Judgement) -> bool:
+    made = judgement.schedule
+    if not _states_schedule(match, count, judgement) or made is None or made.null is None:
+        return False
+    kind: NullKind | None = made.null.kinds.get(match[7])
+    return kind is None or kind.stopped or kind.run >= count
+
+
+def _describe_null_schedule(match: re.Match[str], count: int) -> Unstated:
+    flags = f"{_name_schedule(match)} --pick-by {match[5]} --null-keep {match[6]}"
+    return Unstated(
+        f"{format_count(count, 'schedule')} on {match[7]} bars",
+        f"{flags} --null {DEFAULT_SEARCHES}",
+    )
+
+
+def _name_schedule(match: re.Match[str]) -> str:
+    flags = f"--every {match[2]} --train {match[3]} --purge {match[4]}"
+    return flags + " --anchored" * (match[1] == "anchored")
+
+
 def _states_look(_match: re.Match[str], _: int, judgement: Judgement) -> bool:
     return judgement.held_out is not None
 
@@ -101,6 +140,8 @@ KINDS_OF_ROWS: Mapping[re.Pattern[str], tuple[States, Describe]] = {
     NULL: (_states_null, _describe_null),
     FOLD: (_states_folds, _describe_folds),
     CPCV: (_states_paths, _describe_paths),
+    SCHEDULE: (_states_schedule, _describe_schedule),
+    NULL_SCHEDULE: (_states_null_schedule, _describe_null_schedule),
     LOOK: (_states_look, _describe_look),
 }
 """Of rows by name: whether a judgement states them, and what they are in words."""

@@ -16,9 +16,18 @@ from optimizer.evidence.figures import Number
 from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import DEFAULT_SEARCHES
 from optimizer.evidence.pick import PickRecord
+from optimizer.evidence.schedule import ScheduleRecord, name_duration
 from optimizer.evidence.strength import find_strongest
 from optimizer.evidence.trials import MOST_TRIALS
-from optimizer.evidence.verdict import NOT_TESTED, RULES_VERSION, SIMULATED, Facts, Verdict, decide
+from optimizer.evidence.verdict import (
+    NOT_TESTED,
+    RULES_VERSION,
+    SIMULATED,
+    Facts,
+    ScheduleFacts,
+    Verdict,
+    decide,
+)
 from optimizer.judging.judgement import Judgement
 from optimizer.run.tables import resume_command
 from optimizer.store.result import RunResult, WindowDescription
@@ -62,6 +71,10 @@ def add_verdict(
         is_warm_started: Whether the search began with individuals of another.
     """
     null, command = judgement.null, f"python -m optimizer judge {shlex.quote(str(path))}"
+    if judgement.schedule is not None:
+        facts = _build_schedule_facts(judgement, judgement.schedule, result, command, seconds)
+        verdict = decide(replace(facts, is_warm_started=is_warm_started))
+        return replace(judgement, verdict=verdict, rules=RULES_VERSION)
     verdict = decide(
         Facts(
             is_certified=not result.certificate.mismatches,
@@ -86,6 +99,35 @@ def add_verdict(
         )
     )
     return replace(judgement, verdict=verdict, rules=RULES_VERSION)
+
+
+def _build_schedule_facts(
+    judgement: Judgement,
+    schedule: ScheduleRecord,
+    result: RunResult,
+    command: str,
+    seconds: float,
+) -> Facts:
+    """Facts on the way of searching: stitched trades, and the schedule on null markets."""
+    null, lookback = schedule.null, f"--every {schedule.every} --train {schedule.train}"
+    differences = 0 if judgement.causal is None else judgement.causal.mismatches
+    return Facts(
+        is_certified=not result.certificate.mismatches,
+        differences=schedule.mismatches or differences,
+        members=sum(bool(row.genes) for row in schedule.rows),
+        trades=schedule.trades,
+        strength=nan_if_none(schedule.strength),
+        mean_r=nan_if_none(schedule.mean_r),
+        command=f"{command} {lookback} --null {DEFAULT_SEARCHES}",
+        seconds=seconds,
+        shuffled=None if null is None else null.shuffled.tally,
+        mirrored=None if null is None or null.mirrored is None else null.mirrored.tally,
+        folds=schedule.unseen,
+        searches=judgement.tries,
+        is_approximate=judgement.fits > 0,
+        is_simulated=result.data.is_simulated,
+        schedule=ScheduleFacts(name_duration(schedule.every), len(schedule.rows)),
+    )
 
 
 def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any, Protocol
 
 from optimizer.processes import child_environment
@@ -130,6 +130,26 @@ class Workers:
             finally:
                 for process in batch.end():
                     pool.give_back(process)
+
+
+class InStep:
+    """Does several jobs at a time.
+
+    Args:
+        workers: Their setup does a tuple of jobs, and says of each what came of it.
+        size: How many jobs are one for these.
+    """
+
+    def __init__(self, workers: Workers, size: int) -> None:
+        self._workers, self._size = workers, size
+
+    def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
+        """As `Workers.results`."""
+        waiting = tuple(jobs)
+        waves = [waiting[n : n + self._size] for n in range(0, len(waiting), self._size)]
+        with closing(self._workers.results(waves)) as done:
+            for _, of_wave in done:
+                yield from of_wave
 
 
 class _WorkerLostError(Exception):

@@ -13,6 +13,7 @@ from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.sentences import suggest_next, weigh_evidence
 from optimizer.report.charts.chart import words
+from optimizer.report.schedule import list_step_cells
 from optimizer.report.tables import Tables
 from optimizer.shown import number
 from optimizer.signals.drift import read_drift
@@ -36,6 +37,7 @@ class PageAnswer:
     pick: str  # what is judged, empty where that is not known
     evidence: tuple[Weighed, ...]  # first what disagrees with the verdict
     folds: tuple[tuple[str, ...], ...]  # cells of a row each, in `FOLD_COLUMNS`
+    steps: tuple[tuple[str, ...], ...]  # of a schedule, likewise in `STEP_COLUMNS`
     gene_names: tuple[str, ...]  # names of the genes
     # Of each fold, its pick's genes; empty cells where it has none.
     fold_genes: tuple[tuple[str, ...], ...]
@@ -44,6 +46,7 @@ class PageAnswer:
 def build_answer(run: Tables) -> PageAnswer:
     """Whether a run is more than luck, and everything that is known of it."""
     verdict, judgement = run.verdict, run.judgement
+    made = None if judgement is None else judgement.schedule
     rows = () if judgement is None or judgement.folds is None else judgement.folds.rows
     return PageAnswer(
         run.header.is_simulated,
@@ -55,6 +58,7 @@ def build_answer(run: Tables) -> PageAnswer:
         "" if run.pick is None else run.pick.describe(),
         tuple(_list_evidence(run)),
         _list_fold_cells(rows),
+        () if made is None else list_step_cells(made),
         tuple(words(name) for name in run.genes),
         tuple(tuple(number(row.genes.get(name)) for name in run.genes) for row in rows),
     )
@@ -94,7 +98,7 @@ def _read_drift(run: Tables) -> DriftRecord | None:
 def _list_missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:
     """Rows on evidence that was not asked for yet."""
     judge = f"python -m optimizer judge {shlex.quote(str(run.path))}"
-    if judgement.folds is None:
+    if judgement.folds is None and judgement.schedule is None:
         yield Weighed("folds", f"Nobody searched again in folds: {judge} does.", "")
     if judgement.causal is None:
         yield Weighed("look-ahead", f"Not looked for yet: {judge} --null 199 does.", "")

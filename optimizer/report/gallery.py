@@ -14,6 +14,7 @@ from optimizer.report.account import (
 from optimizer.report.charts import account as account_charts
 from optimizer.report.charts import front as front_charts
 from optimizer.report.charts import judged, price, progress, results
+from optimizer.report.charts import schedule as schedule_charts
 from optimizer.report.charts.chart import Chart
 from optimizer.report.folds import parse_ns, stitched_curve
 from optimizer.report.grids import (
@@ -23,6 +24,7 @@ from optimizer.report.grids import (
     find_candidates,
     is_lattice,
 )
+from optimizer.report.schedule import build_schedule_curve, collect_step_genes
 from optimizer.report.tables import Tables
 from optimizer.report.trades import (
     Bools,
@@ -237,9 +239,32 @@ def costs(run: Tables, trades: Trades) -> Chart:
     )
 
 
-def null(run: Tables) -> Chart:
-    """Strengths of null searches, and of the pick."""
+def draw_schedule_equity(run: Tables) -> Chart:
+    """Equity of the account of all steps of a schedule."""
+    return schedule_charts.draw_schedule_equity(*build_schedule_curve(run))
+
+
+def draw_step_genes(run: Tables) -> Chart:
+    """Genes of the picks of all steps of a schedule."""
+    genes = collect_step_genes(run)
+    return schedule_charts.draw_step_genes(genes.dates_ns, genes.names, genes.shares)
+
+
+def has_null(run: Tables) -> bool:
+    """Whether a run, or its schedule, was held against null markets."""
     judgement = run.judgement
+    if judgement is None:
+        return False
+    made = judgement.schedule
+    return judgement.null is not None or (made is not None and made.null is not None)
+
+
+def null(run: Tables) -> Chart:
+    """Strengths of null searches, and of the pick; where there are some, of null schedules."""
+    judgement = run.judgement
+    made = None if judgement is None else judgement.schedule
+    if made is not None and made.null is not None:
+        return judged.null_strengths(made.null, made.strength, "schedules")
     if judgement is None or judgement.null is None:
         raise ConfigError(f"run '{run.id}' was not held against null searches: judge it first")
     return judged.null_strengths(

@@ -153,7 +153,7 @@ def _build_evidence_charts(run: Tables) -> Plain:
     """Charts of evidence, as far as there is some."""
     judgement = run.judgement
     charts: Plain = {}
-    if judgement is not None and judgement.null is not None:
+    if gallery.has_null(run):
         charts["null"] = gallery.null(run)
     if judgement is not None and judgement.robust is not None:
         charts["at_costs"] = gallery.at_costs(run)
@@ -161,7 +161,7 @@ def _build_evidence_charts(run: Tables) -> Plain:
 
 
 def _build_answer_charts(run: Tables, known: Mapping[int, Trades]) -> Plain:
-    """Equity of the pick, and of the picks of folds, as far as there are such."""
+    """Equity of the pick, of the picks of folds, and of a schedule, as far as there are such."""
     charts: Plain = {}
     if run.is_search:
         pick = 0 if run.pick is None else run.pick.member
@@ -169,6 +169,9 @@ def _build_answer_charts(run: Tables, known: Mapping[int, Trades]) -> Plain:
         charts["answer"] = gallery.answer(run, trades)
     if run.judgement is not None and run.judgement.folds is not None:
         charts["stitched"] = gallery.draw_fold_equity(run)
+    if run.judgement is not None and run.judgement.schedule is not None:
+        charts["schedule"] = gallery.draw_schedule_equity(run)
+        charts["step_genes"] = gallery.draw_step_genes(run)
     return charts
 
 

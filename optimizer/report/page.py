@@ -24,6 +24,7 @@ from optimizer.report.evidence import FOLD_COLUMNS, build_answer
 from optimizer.report.facts import list_cautions, list_data_facts, list_search_facts
 from optimizer.report.glossary import anchor, terms
 from optimizer.report.model import MOST_MEMBERS, build_member_rows, build_page_data, choose_members
+from optimizer.report.schedule import STEP_COLUMNS
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
 from optimizer.shown import HELD_OUT, format_count
@@ -185,6 +186,7 @@ def _render_static(run: Tables) -> Mapping[str, object]:
         "tiles": list_tiles(run),
         "tiles_caption": describe_tiles(run),
         "fold_columns": FOLD_COLUMNS,
+        "step_columns": STEP_COLUMNS,
         "grave": [caution for caution in warnings if caution.is_grave],
         "mild": [caution for caution in warnings if not caution.is_grave],
         "facts": [*list_data_facts(run), *list_search_facts(run)],

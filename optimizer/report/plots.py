@@ -89,6 +89,18 @@ class Plots:
             raise ConfigError(f"run '{self._run.id}': no fold traded on bars that are here")
         return chart.figure()
 
+    def schedule(self) -> "Figure":
+        """Equity of the account of all steps of a schedule, a line where each begins.
+
+        Raises:
+            ConfigError: When the run was not searched again through time.
+        """
+        return gallery.draw_schedule_equity(self._run).figure()
+
+    def step_genes(self) -> "Figure":
+        """Genes of the picks of all steps of a schedule, as shares of their bounds."""
+        return gallery.draw_step_genes(self._run).figure()
+
     def equity(self, *members: int) -> "Figure":
         """Equity and drawdown of members against buying and holding."""
         run = self._run

@@ -1,6 +1,8 @@
 """The search's view of an engine, and the trials that it made of it."""
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -99,11 +101,27 @@ class JustSearched(NamedTuple):
     engine: Evaluator | None = None  # that evaluated them; its rows are there
 
 
+@dataclass(frozen=True)
+class Judge:
+    """Goals of a search, none of which asks neighbours, and its windows."""
+
+    goals: Goals
+    spans: tuple[Span, ...]  # [W]
+
+
 class Question(NamedTuple):
     """What a search asks of an engine."""
 
     genomes: Floats  # [P, G], P at least 1
     pools: bool  # whether all windows as one account are wanted too
+    judge: Judge | None = None  # of what the engine answers, where its judgement is wanted
+
+
+class JudgedGenomes(NamedTuple):
+    """Individuals by what an engine answered."""
+
+    evaluation: Evaluation  # of P individuals
+    trades: Floats  # [P] over all windows
 
 
 class Answer(NamedTuple):
@@ -111,6 +129,7 @@ class Answer(NamedTuple):
 
     accumulators: Floats  # [P, W, A]
     account: Floats | None  # [P, A] of all windows as one account, where it is wanted
+    judged: JudgedGenomes | None = None  # where it is wanted
 
 
 Result = TypeVar("Result")
@@ -120,10 +139,52 @@ Asking = Generator[Question, Answer, Result]
 
 
 def answer(engine: Evaluator, asked: Question) -> Answer:
-    """Accumulators of an engine over all its windows."""
+    """Accumulators of an engine over all its windows, judged where that is wanted."""
     if asked.pools:
-        return Answer(*engine.evaluate_account(asked.genomes))
-    return Answer(engine.evaluate(asked.genomes), None)
+        answered = Answer(*engine.evaluate_account(asked.genomes))
+    else:
+        answered = Answer(engine.evaluate(asked.genomes), None)
+    return judge_together([asked], [answered])[0]
+
+
+def judge_together(questions: Sequence[Question], answers: Sequence[Answer]) -> list[Answer]:
+    """Answers of an engine with their judgements, as each alone would be judged.
+
+    Those of one judge are judged at once: arrays of a few hundred take little longer than one
+    individual does.
+    """
+    judged = list(answers)
+    waiting = [number for number, question in enumerate(questions) if question.judge is not None]
+    while waiting:
+        judge = questions[waiting[0]].judge
+        assert judge is not None
+        same = [number for number in waiting if questions[number].judge == judge]
+        waiting = [number for number in waiting if number not in same]
+        of_judge = [answers[number] for number in same]
+        for number, part in zip(same, _judge_answers(judge, of_judge), strict=True):
+            judged[number] = answers[number]._replace(judged=part)
+    return judged
+
+
+def _judge_answers(judge: Judge, answers: Sequence[Answer]) -> Iterator[JudgedGenomes]:
+    """Judgements of each of several answers, made at once."""
+    first, ends = answers[0], np.cumsum([len(each.accumulators) for each in answers]).tolist()
+    together = first
+    if len(answers) > 1:
+        accounts = [each.account for each in answers if each.account is not None]
+        together = Answer(
+            np.concatenate([each.accumulators for each in answers]),
+            np.concatenate(accounts) if accounts else None,
+        )
+    metrics, trades = _tabulate(together, judge.spans, judge.goals.metrics)
+    evaluation = judge.goals.judge(metrics)
+    for begin, end in pairwise((0, *ends)):
+        of_answer = (
+            evaluation.objectives[begin:end],
+            evaluation.violations[begin:end],
+            evaluation.failures[begin:end],
+        )
+        yield JudgedGenomes(Evaluation(*of_answer), trades[begin:end])
 
 
 def measure(
@@ -147,9 +208,8 @@ def _tabulate(
     answered: Answer, spans: Sequence[Span], names: Sequence[str]
 ) -> tuple[MetricTable, Floats]:
     """Metrics of individuals [P], and their trades [P] over all windows."""
-    accumulators, account = answered
-    table = compute_metrics(accumulators, spans, names, account)
-    return table, accumulators[:, :, TRADES].sum(axis=1)
+    table = compute_metrics(answered.accumulators, spans, names, answered.account)
+    return table, answered.accumulators[:, :, TRADES].sum(axis=1)
 
 
 class EngineProblem:
@@ -159,6 +219,7 @@ class EngineProblem:
         self.goals = goals
         self.spans = tuple(spans)
         self.engine = engine
+        self._judge, self._pools = Judge(goals, self.spans), goals.pools and len(self.spans) > 1
         self._judged: list[tuple[Floats, Floats]] | None = None
         self._n_bytes = 0
 
@@ -185,17 +246,27 @@ class EngineProblem:
         """Judge genomes [P, G]; evaluations are asked of whoever advances this, unless P is 0."""
         if not len(genomes):
             return no_evaluation(self.n_objectives)
-        metrics, trades, near = yield from self._measure_with_neighbours(genomes)
+        if self.goals.near:
+            metrics, trades, near = yield from self._measure_with_neighbours(genomes)
+            judged = JudgedGenomes(self.goals.judge(metrics, near), trades)
+        else:
+            answered = yield Question(genomes, self._pools, self._judge)
+            assert answered.judged is not None
+            judged = answered.judged
         if self._judged is not None:
-            self._keep(genomes, trades)
-        return self.goals.judge(metrics, near)
+            self._keep(genomes, judged.trades)
+        return judged.evaluation
 
     def measure_objectives(self, genomes: Floats) -> Floats:
         """Values of genomes [P, G] in each objective, feasible or not, [P, O]; NaN if undefined.
 
         That of soft constraints is not among them.
         """
-        metrics, _, near = run_alone(self._measure_with_neighbours(genomes), self._answer)
+        return run_alone(self.ask_objectives(genomes), self._answer)
+
+    def ask_objectives(self, genomes: Floats) -> Asking[Floats]:
+        """The same; evaluations are asked of whoever advances this."""
+        metrics, _, near = yield from self._measure_with_neighbours(genomes)
         return self.goals.compute_objectives(metrics, near)
 
     def keep_trials(self) -> None:
@@ -223,7 +294,7 @@ class EngineProblem:
 
     def _measure_genomes(self, genomes: Floats) -> Asking[tuple[MetricTable, Floats]]:
         """Metrics of genomes [P, G], and their trades [P] over all windows."""
-        answered = yield Question(genomes, self.goals.pools and len(self.spans) > 1)
+        answered = yield Question(genomes, self._pools)
         return _tabulate(answered, self.spans, self.goals.metrics)
 
     def _answer(self, asked: Question) -> Answer:

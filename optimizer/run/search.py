@@ -1,16 +1,26 @@
 """A whole search without a record: repeated for its trials, on folds, or on null markets."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from data import Bars, Window, parts
 from engine.batch import Engine
+from engine.groups import Group, evaluate_groups
 from engine.out_of_core import create_engine
 from optimizer.run.markets import Markets
-from optimizer.run.problem import Asking, EngineProblem, Trials, answer
+from optimizer.run.problem import (
+    Answer,
+    Asking,
+    EngineProblem,
+    Question,
+    Trials,
+    answer,
+    judge_together,
+)
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.in_step import run_alone
@@ -18,6 +28,8 @@ from optimizer.search.memory import from_numbers
 from optimizer.search.polish import list_neighbours, polish_front
 from optimizer.search.problem import judged_population
 from optimizer.search.stopping import stop_reason
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,19 @@ def on_other_bars(
     config = task.config.model_copy(update={"max_seconds": None, **settings})
     goals = replace(task.goals, min_trades=config.min_trades)
     return replace(task, config=config, markets=markets, goals=goals)
+
+
+def answer_together(
+    engine: Engine,
+    windows: Mapping[Key, Sequence[int]],
+    questions: Mapping[Key, Question],
+) -> list[Answer]:
+    """Answers to searches in step, each of which has windows of its own, by number."""
+    groups = [
+        Group(question.genomes, windows[key], question.pools) for key, question in questions.items()
+    ]
+    answers = [Answer(*answered) for answered in evaluate_groups(engine, groups)]
+    return judge_together(list(questions.values()), answers)
 
 
 def engine_apart(tasks: Sequence[Task]) -> tuple[Engine, list[range]]:

@@ -18,6 +18,7 @@ from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores
 from engine.workload import Workload
 from optimizer.config.data import CostSettings
+from optimizer.config.evidence import check_schedule
 from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import check_constraints, parse_constraints
@@ -34,6 +35,7 @@ from optimizer.run.indicator_cache import keeping_rows, row_cache
 from optimizer.run.markets import Markets, load_markets
 from optimizer.run.problem import EngineProblem
 from optimizer.run.remarks import question_remarks
+from optimizer.schedule.dates import list_dates, parse_schedule
 from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Floats, Generation, Regret
 from optimizer.search.lattice import Exploration, Lattice, make_lattice, measure_regret
@@ -249,6 +251,7 @@ def prepare(
         if known is None:
             check_constraints(goals.constraints)
         check_bounds_fit(spec, task.markets)
+        _check_dates_fit(config, markets)
         prove_bounds(spec, markets.searched)
     return task
 
@@ -298,6 +301,7 @@ def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
 
 def _check_search_fits(config: RunConfig) -> None:
     """Refuse what the search that was asked for would leave unheard."""
+    check_schedule(config)
     if config.search == "genetic" and config.steps:
         gene = next(iter(config.steps))
         raise ConfigError(f"--step {gene} is for a lattice only: add --search lattice")
@@ -346,6 +350,13 @@ def risky_pairs(config: RunConfig) -> tuple[str, ...]:
         ),
     }
     return tuple(text for text, is_given in risky.items() if is_given)
+
+
+def _check_dates_fit(config: RunConfig, markets: Markets) -> None:
+    """Refuse a schedule without a date on the bars to search on."""
+    if config.every is not None:
+        schedule = parse_schedule(config.every, str(config.train), 0)
+        list_dates(markets.series, markets.uncut, schedule)
 
 
 def _check_threads(threads: int | None) -> None:

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.bars import Bars, Window
-from data.timeframe import format_timeframe
+from data.timeframe import UNITS_NS, format_timeframe, parse_timeframe
 from optimizer.errors import ConfigError
 
 MOST_STEPS = 10_000
 """Steps of a schedule at most: each is a search of its own."""
+
+
+def format_days(duration_ns: int) -> str:
+    """A duration in days where it is whole ones, such as ``30d``; else in its longest unit."""
+    days, rest = divmod(duration_ns, UNITS_NS["d"])
+    return format_timeframe(duration_ns) if rest else f"{days}d"
 
 
 @dataclass(frozen=True)
@@ -29,8 +35,21 @@ class Schedule:
     def name(self) -> str:
         """Name of its rows of evidence."""
         kind = "anchored" if self.is_anchored else "rolling"
-        every, train = map(format_timeframe, (self.every_ns, self.train_ns))
+        every, train = map(format_days, (self.every_ns, self.train_ns))
         return f"{kind}-{every}-{train}-{self.purge}"
+
+
+def parse_schedule(every: str, train: str, purge: int, *, is_anchored: bool = False) -> Schedule:
+    """Schedule of durations such as ``30d``.
+
+    Raises:
+        TimeframeError: When a text is no duration.
+
+    >>> parse_schedule("30d", "26w", 96).name
+    'rolling-30d-182d-96'
+    """
+    every_ns, train_ns = parse_timeframe(every, "--every"), parse_timeframe(train, "--train")
+    return Schedule(every_ns, train_ns, purge, is_anchored)
 
 
 @dataclass(frozen=True)
@@ -59,12 +78,12 @@ def list_dates(
     dates = range(first_ns + schedule.train_ns, max(closes), schedule.every_ns)
     if not dates:
         raise ConfigError(
-            f"--train {format_timeframe(schedule.train_ns)} leaves no bar to trade: all bars last "
+            f"--train {format_days(schedule.train_ns)} leaves no bar to trade: all bars last "
             f"{(max(closes) - first_ns) / 86_400e9:.1f} days"
         )
     if len(dates) > MOST_STEPS:
         raise ConfigError(
-            f"--every {format_timeframe(schedule.every_ns)}: {len(dates):,} searches, at most "
+            f"--every {format_days(schedule.every_ns)}: {len(dates):,} searches, at most "
             f"{MOST_STEPS:,} are made"
         )
     return tuple(dates)
@@ -88,8 +107,7 @@ def plan_steps(
     ]
     if not any(step.train for step in steps):
         raise ConfigError(
-            f"--purge {schedule.purge} takes every bar of --train "
-            f"{format_timeframe(schedule.train_ns)}"
+            f"--purge {schedule.purge} takes every bar of --train {format_days(schedule.train_ns)}"
         )
     return tuple(steps)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import Floats, Ints
-from engine.accounts.ledger import Ledger
+from engine.accounts.ledger import Ledger, Trade
 from engine.reference import Reference
 from optimizer.schedule.dates import Step
 
@@ -73,7 +73,8 @@ def _chain(
     reference: Reference, window: Window, cuts: Sequence[int], picks: Picks
 ) -> tuple[Ledger, Ints]:
     """Trades in a window, and the step that entered each."""
-    parts, last = [_empty_ledger()], None
+    parts: list[Ledger] = []
+    last: Trade | None = None
     for pick, (start, stop) in zip(picks, pairwise(cuts), strict=True):
         part = _empty_ledger()
         if pick is not None and start < stop:
@@ -82,11 +83,16 @@ def _chain(
         if len(part):
             last = part.trade(len(part) - 1)
         parts.append(part)
-    columns = zip(*(part.columns().values() for part in parts), strict=True)
+    numbers = np.repeat(np.arange(len(picks)), [len(part) for part in parts])
+    return join_ledgers(parts), numbers
+
+
+def join_ledgers(parts: Sequence[Ledger]) -> Ledger:
+    """Ledgers one after the other."""
+    every = [_empty_ledger(), *parts]
+    columns = zip(*(part.columns().values() for part in every), strict=True)
     joined = [np.concatenate(column) for column in columns]
-    rejected = sum(part.rejected for part in parts)
-    numbers = np.repeat(np.arange(len(picks)), [len(part) for part in parts[1:]])
-    return Ledger(*joined, rejected), numbers  # type: ignore[arg-type, call-arg]
+    return Ledger(*joined, sum(part.rejected for part in parts))  # type: ignore[arg-type, call-arg]
 
 
 def _empty_ledger() -> Ledger:

@@ -1,14 +1,15 @@
 """Drift of a run's pick: trades since the bars that it knew, on those that there are now."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from data import joined
 from data.bars import Bars, Window, parse_time
 from data.checks import Floats, format_time
-from engine.accounts.ledger import REASONS
+from engine.accounts.ledger import REASONS, Ledger
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ConfigError
@@ -20,14 +21,18 @@ from optimizer.evidence.drift import (
     find_alarm,
 )
 from optimizer.evidence.out_of_sample import FEWEST_TRADES
+from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.judging.judgement import Judgement, read_judgement
 from optimizer.judging.replay_front import prepare_whole
 from optimizer.judging.verdict import find_pick
 from optimizer.run.header import recorded_config
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task
+from optimizer.schedule.dates import parse_schedule, plan_steps
+from optimizer.schedule.stitched import stitch
 from optimizer.signals.source import list_chains, list_pieces
 from optimizer.signals.state import TradeChain
+from optimizer.signals.today import TodaysGenes, find_todays_genes
 from optimizer.store import RunStore
 from optimizer.store.result import RunResult
 
@@ -43,7 +48,8 @@ class _Judged:
 
     source: str  # where they were
     trades: int  # how many the judgement says there were
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...] = ()
+    schedule: ScheduleRecord | None = None  # whose steps entered them; None where parts did
 
 
 def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftRecord:
@@ -62,9 +68,14 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
     with RunStore.open(path, writable=True) as store:
         result, judgement = require_result(store), read_judgement(store)
         task = prepare_whole(store, flags)
-        max_gap = recorded_config(store, flags).max_gap
+        config = recorded_config(store, flags)
+        max_gap = config.max_gap
         judged = _find_judged(store, task, result, judgement)
-        r = _replay_judged(task, judged, max_gap)
+        made = judged.schedule
+        if made is None:
+            r = _replay_judged(task, judged, max_gap)
+        else:
+            r = _replay_schedule(task, made, result, max_gap)
         if len(r) != judged.trades:
             raise ConfigError(
                 f"run '{store.run_id}' was judged by {judged.trades} trades ({judged.source}), on "
@@ -73,12 +84,16 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
         reference = build_drift_reference(r)
         if reference is None:
             raise ConfigError(f"run '{store.run_id}': the trades it is judged by do not vary")
-        pick = find_pick(result, judgement)
-        assert pick is not None, "who was judged has a pick"
-        genome = task.spec.layout.encode(pick.genes)
         chains = list(list_chains(task, result, max_gap, now_ns))
         known_ns = _list_ends(result)
-        new = _list_new(task, genome, chains, known_ns)
+        if made is None:
+            pick = find_pick(result, judgement)
+            assert pick is not None, "who was judged has a pick"
+            ledgers = _trade_pick(task, task.spec.layout.encode(pick.genes), chains)
+        else:
+            today = find_todays_genes(store, task, config, result, made, chains, may_search=True)
+            ledgers = _trade_steps(task, chains, today)
+        new = _list_new(chains, ledgers, known_ns)
         evidence = compute_drift_evidence(reference, new)
         last = max(int(chain.bars.timestamp[-1]) + chain.bars.timeframe_ns for chain in chains)
         record = DriftRecord(
@@ -117,7 +132,10 @@ def _record(store: RunStore, record: DriftRecord) -> None:
 def _find_judged(
     store: RunStore, task: Task, result: RunResult, judgement: Judgement | None
 ) -> _Judged:
-    """Trades that new ones are held against: held out if there are enough, else those of folds."""
+    """Trades that new ones are held against: held out, of a schedule, or of folds.
+
+    The first of which there are enough.
+    """
     layout = task.spec.layout
     known = {"held-out bars": 0, "folds": 0}
     if judgement is not None and judgement.held_out is not None and judgement.pick is not None:
@@ -127,6 +145,10 @@ def _find_judged(
             bars = [(window.symbol, window.first, window.last) for window in windows]
             part = (layout.encode(judgement.pick.genes), bars)
             return _Judged("held-out bars", judgement.held_out.trades, (part,))
+    if judgement is not None and judgement.schedule is not None:
+        known["schedule"] = judgement.schedule.trades
+        if judgement.schedule.trades >= FEWEST_TRADES:
+            return _Judged("schedule", judgement.schedule.trades, schedule=judgement.schedule)
     if judgement is not None and judgement.folds is not None:
         known["folds"] = judgement.folds.trades
         if judgement.folds.trades >= FEWEST_TRADES:
@@ -145,17 +167,24 @@ def _find_judged(
 
 def _replay_judged(task: Task, judged: _Judged, max_gap: str | None) -> Floats:
     """R of the trades that a run is judged by, part after part, [n]."""
-    names, pieces = [], []
-    for name, bars in zip(task.markets.names, task.markets.series, strict=True):
-        for piece in list_pieces(bars, max_gap):
-            names.append(name)
-            pieces.append(piece)
+    names, pieces = _list_named_pieces(task, max_gap)
     listed = []
     for genome, ranges in judged.parts:
         windows = [_find_window(names, pieces, *span) for span in ranges]
         reference = Reference(task.spec, pieces, windows, task.costs, form=CompiledForm())
         listed += [ledger.r for ledger in reference.trades(genome)]
     return np.concatenate(listed)
+
+
+def _list_named_pieces(task: Task, max_gap: str | None) -> tuple[list[str], list[Bars]]:
+    """Parts of all series between long gaps, with the name of each one's market."""
+    names: list[str] = []
+    pieces: list[Bars] = []
+    for name, bars in zip(task.markets.names, task.markets.series, strict=True):
+        for piece in list_pieces(bars, max_gap):
+            names.append(name)
+            pieces.append(piece)
+    return names, pieces
 
 
 def _find_window(
@@ -181,28 +210,66 @@ def _list_ends(result: RunResult) -> dict[str, int]:
     return ends
 
 
-def _list_new(
-    task: Task, genome: Floats, chains: Sequence[TradeChain], known_ns: Mapping[str, int]
+def _replay_schedule(
+    task: Task, made: ScheduleRecord, result: RunResult, max_gap: str | None
 ) -> Floats:
-    """R of the trades that were entered since, as they closed, [n]."""
+    """R of the trades of all steps on the bars that the run searched, [n]."""
+    names, pieces = _list_named_pieces(task, max_gap)
+    searched = [window for window in result.data.windows if not window.is_held_out]
+    found = [_find_window(names, pieces, w.symbol, w.first, w.last) for w in searched]
+    windows = joined([replace(window, role="search") for window in found])
+    schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
+    layout = task.spec.layout
+    picks = [layout.encode(row.genes) if row.genes else None for row in made.rows]
+    reference = Reference(task.spec, pieces, windows, task.costs, form=CompiledForm())
+    stitched = stitch(reference, windows, plan_steps(pieces, windows, schedule), picks)
+    return np.concatenate([ledger.r for ledger in stitched.ledgers])
+
+
+def _trade_pick(task: Task, genome: Floats, chains: Sequence[TradeChain]) -> dict[int, Ledger]:
+    """Trades of an individual [G] on each chain, by number of its series."""
+    reference = _build_reference(task, chains)
+    return {
+        chain.series: reference.continue_trades(
+            genome, Window(chain.series, chain.start, len(chain.bars)), len(chain.bars)
+        )
+        for chain in chains
+    }
+
+
+def _trade_steps(task: Task, chains: Sequence[TradeChain], today: TodaysGenes) -> dict[int, Ledger]:
+    """Trades of all steps until now on each chain, likewise."""
+    reference = _build_reference(task, chains)
+    stitched = stitch(reference, today.windows, today.steps, today.genomes)
+    pairs = zip(stitched.windows, stitched.ledgers, strict=True)
+    return {window.series: ledger for window, ledger in pairs}
+
+
+def _build_reference(task: Task, chains: Sequence[TradeChain]) -> Reference:
     series = [chain.bars for chain in chains]
     windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
-    reference = Reference(task.spec, series, windows, task.costs, form=CompiledForm())
+    return Reference(task.spec, series, windows, task.costs, form=CompiledForm())
+
+
+def _list_new(
+    chains: Sequence[TradeChain], ledgers: Mapping[int, Ledger], known_ns: Mapping[str, int]
+) -> Floats:
+    """R of the trades that were entered since, as they closed, [n]."""
     latest = max(known_ns.values())
     rows: list[tuple[int, int, float]] = []
     for chain in chains:
-        after_ns = known_ns.get(chain.symbol, latest)
-        rows += _list_closed(reference, genome, chain, after_ns)
+        if chain.series in ledgers:
+            after_ns = known_ns.get(chain.symbol, latest)
+            rows += _list_closed(ledgers[chain.series], chain, after_ns)
     rows.sort(key=lambda row: row[:2])
     return np.array([r for *_, r in rows])
 
 
 def _list_closed(
-    reference: Reference, genome: Floats, chain: TradeChain, after_ns: int
+    ledger: Ledger, chain: TradeChain, after_ns: int
 ) -> Iterator[tuple[int, int, float]]:
     """Open of the exit bar, number of the series and R of each trade that was entered since."""
-    end, times = len(chain.bars), chain.bars.timestamp
-    ledger = reference.continue_trades(genome, Window(chain.series, chain.start, end), end)
+    times = chain.bars.timestamp
     for k in range(len(ledger)):
         trade = ledger.trade(k)
         if int(times[trade.entry_bar]) > after_ns and trade.reason != END:

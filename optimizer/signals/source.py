@@ -16,18 +16,21 @@ from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ConfigError
 from optimizer.evidence.verdict import Verdict
-from optimizer.judging.judgement import read_judgement
+from optimizer.judging.judgement import Judgement, read_judgement
 from optimizer.judging.replay_front import prepare_whole
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.run.header import is_opened, recorded_config
 from optimizer.run.identity import require_identity
 from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task
+from optimizer.schedule.stitched import join_ledgers, stitch
 from optimizer.shown import format_count
-from optimizer.signals.state import SymbolState, TradeChain, read_state
+from optimizer.signals.state import SymbolState, TradeChain, TradedSteps, read_state
+from optimizer.signals.today import SignalStep, TodaysGenes, find_todays_genes
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
 from optimizer.store.result import RunResult
+from strategy.gene import GeneText
 
 NO_ORDER = "This places no order."
 
@@ -39,12 +42,13 @@ class Signal(Payload):
     what: ClassVar[str] = "a signal"
 
     run: str
-    member: int
+    member: int | None  # None for today's genes of a schedule
     strategy: str
-    genes: Mapping[str, int | float]
+    genes: Mapping[str, GeneText]
     verdict: Verdict
     now: str  # the clock
     symbols: tuple[SymbolState, ...]
+    step: SignalStep | None = None  # of a schedule; None of a member
     notes: tuple[str, ...] = ()
     about: str = NO_ORDER
 
@@ -64,12 +68,21 @@ class SignalSource:
 
     Args:
         path: The run.
-        member: Its number in the front; None for the pick.
+        member: Its number in the front; None for the pick, or for today's genes of a schedule.
         flags: Say where the data is now, and how it is read.
+        may_search: Whether a search of a schedule that is due is made.
     """
 
-    def __init__(self, path: Path, member: int | None, flags: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        member: int | None,
+        flags: Mapping[str, object],
+        *,
+        may_search: bool = True,
+    ) -> None:
         self._path, self._member, self._flags = path, member, flags
+        self._may_search = may_search
         self._before: dict[str, Bars] = {}
 
     def read(self, now_ns: int) -> Signal:
@@ -83,38 +96,53 @@ class SignalSource:
         """
         with RunStore.open(self._path) as store:
             result, judgement = require_result(store), read_judgement(store)
-            pick = find_pick(result, judgement)
-            if pick is None:
-                raise ConfigError(f"run '{store.run_id}' has an empty front: there is no member")
-            front = newest_front(store).genomes
-            member = pick.member if self._member is None else self._member
-            if member >= len(front):
-                raise ConfigError(
-                    f"run '{store.run_id}' has members 0 to {len(front) - 1}, not {member}"
-                )
             task = prepare_whole(store, self._flags)
             config = recorded_config(store, self._flags)
             chains = list(list_chains(task, result, config.max_gap, now_ns))
+            made = None if judgement is None or self._member is not None else judgement.schedule
             if not is_opened(store):
-                _refuse_held_out(store, result, chains)
+                _refuse_held_out(store, result, chains, is_past_refused=made is not None)
             notes = [*self._note_corrected(chains)]
             if config.end is None and config.max_gap is None:
                 notes += _note_run_bars(store, task, result)
+            member = None if made is not None else self._find_member(store, result, judgement)
+            genome = None if member is None else newest_front(store).genomes[member]
         self._before = {chain.symbol: chain.bars for chain in chains}
+        today = None
+        if made is not None:
+            with RunStore.open(self._path, writable=self._may_search) as store:
+                today = find_todays_genes(
+                    store, task, config, result, made, chains, may_search=self._may_search
+                )
+            genome = today.genomes[-1]
         series = [chain.bars for chain in chains]
         windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
         reference = Reference(task.spec, series, windows, task.costs, form=CompiledForm())
-        genome = front[member]
+        traded = [None] * len(chains) if today is None else _trade_steps(reference, chains, today)
         return Signal(
             run=self._path.name,
             member=member,
             strategy=task.spec.name,
-            genes=task.spec.layout.decode(genome),
+            genes={} if genome is None else task.spec.layout.show(genome),
             verdict=derive_verdict(result, judgement),
             now=format_time(now_ns - now_ns % 10**9),
-            symbols=tuple(read_state(reference, genome, chain, now_ns) for chain in chains),
+            symbols=tuple(
+                read_state(reference, genome, chain, now_ns, before)
+                for chain, before in zip(chains, traded, strict=True)
+            ),
+            step=None if today is None else today.step,
             notes=tuple(notes),
         )
+
+    def _find_member(self, store: RunStore, result: RunResult, judgement: Judgement | None) -> int:
+        """Number of the member that is asked for, or of the pick."""
+        pick = find_pick(result, judgement)
+        if pick is None:
+            raise ConfigError(f"run '{store.run_id}' has an empty front: there is no member")
+        member, count = pick.member if self._member is None else self._member, len(result.front)
+        if member >= count:
+            raise ConfigError(f"run '{store.run_id}' has members 0 to {count - 1}, not {member}")
+        return member
 
     def _note_corrected(self, chains: Sequence[TradeChain]) -> Iterator[str]:
         """A line for each symbol whose closed bars are others than at the reading before."""
@@ -126,6 +154,28 @@ class SignalSource:
                     f"{chain.symbol}: {format_count(len(corrected), 'closed bar')} corrected since "
                     f"the last reading, the first of {format_time(corrected[0])}"
                 )
+
+
+def _trade_steps(
+    reference: Reference, chains: Sequence[TradeChain], today: TodaysGenes
+) -> list[TradedSteps | None]:
+    """Trades of all steps until now, of each chain."""
+    stitched = stitch(reference, today.windows, today.steps, today.genomes)
+    by_series = {
+        window.series: (ledger, steps)
+        for window, ledger, steps in zip(
+            stitched.windows, stitched.ledgers, stitched.steps, strict=True
+        )
+    }
+    listed: list[TradedSteps | None] = []
+    for chain in chains:
+        if chain.series not in by_series:
+            listed.append(TradedSteps(join_ledgers([]), None))
+            continue
+        ledger, steps = by_series[chain.series]
+        entered_by = today.genomes[int(steps[-1])] if len(steps) else None
+        listed.append(TradedSteps(ledger, entered_by))
+    return listed
 
 
 def list_corrected(before: Bars, now: Bars) -> list[int]:
@@ -190,16 +240,22 @@ def _list_firsts(result: RunResult) -> dict[str, int]:
     return firsts
 
 
-def _refuse_held_out(store: RunStore, result: RunResult, chains: Sequence[TradeChain]) -> None:
-    """Refuse a newest bar that was held out: each look at such bars is counted."""
+def _refuse_held_out(
+    store: RunStore, result: RunResult, chains: Sequence[TradeChain], *, is_past_refused: bool
+) -> None:
+    """Refuse a newest bar that was held out: each look at such bars is counted.
+
+    With `is_past_refused` later ones too: what searches up to them would have seen those.
+    """
     newest = {chain.symbol: int(chain.bars.timestamp[-1]) for chain in chains}
     for window in result.data.windows:
         time_ns = newest.get(window.symbol)
         if not window.is_held_out or time_ns is None:
             continue
-        if parse_time(window.first) <= time_ns <= parse_time(window.last):
+        is_in = time_ns <= parse_time(window.last) or is_past_refused
+        if parse_time(window.first) <= time_ns and is_in:
             raise ConfigError(
-                f"run '{store.run_id}' held out the newest closed bar of {window.symbol}, and "
+                f"run '{store.run_id}' held out bars of {window.symbol} up to the newest, and "
                 f"nobody has opened it: python -m optimizer judge {shlex.quote(str(store.path))} "
                 "--open counts the look"
             )

@@ -8,11 +8,15 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import Floats, format_time
+from engine.accounts.ledger import Ledger
 from engine.positions.standing import EntryLevel, PendingEntry, Standing
 from engine.reference import Reference
 from optimizer.store.payload import Payload
 
 State = Literal["flat", "enter", "in a trade"]
+
+FLAT = Standing(None, math.nan, None, False, None)
+"""Without trades and without genes that signal."""
 
 SIDES = {1: "long", -1: "short"}
 
@@ -97,19 +101,43 @@ class TradeChain:
     left_out: int  # bars that have not closed by the clock
 
 
-def read_state(reference: Reference, genome: Floats, chain: TradeChain, now_ns: int) -> SymbolState:
-    """State of an individual [G] on the newest bar of a chain.
+@dataclass(frozen=True, eq=False)
+class TradedSteps:
+    """Trades of a schedule on the bars of a chain."""
+
+    ledger: Ledger
+    entered_by: Floats | None  # [G] that entered the last trade; None without trades
+
+
+def read_state(
+    reference: Reference,
+    genome: Floats | None,
+    chain: TradeChain,
+    now_ns: int,
+    traded: TradedSteps | None = None,
+) -> SymbolState:
+    """State of an individual on the newest bar of a chain.
 
     Args:
         reference: Of the chains' series.
-        genome: Of the individual.
+        genome: [G], whose signals count now; None for nobody's.
         chain: Of the symbol.
         now_ns: Of the clock, nanoseconds UTC.
+        traded: Trades until now, where others entered them; its own if None.
     """
     bars, end = chain.bars, len(chain.bars)
     window = Window(chain.series, chain.start, end)
-    ledger = reference.continue_trades(genome, window, end)
-    standing = reference.find_standing(genome, window, ledger)
+    standing = FLAT
+    if traded is None:
+        assert genome is not None, "without a schedule there is a member"
+        ledger = reference.continue_trades(genome, window, end)
+        standing = reference.find_standing(genome, window, ledger)
+    elif traded.entered_by is not None or genome is not None:
+        signals_of = traded.entered_by if genome is None else genome
+        assert signals_of is not None
+        standing = reference.find_standing(signals_of, window, traded.ledger, traded.entered_by)
+        if genome is None:
+            standing = standing._replace(pending=None)
     closed_ns = int(bars.timestamp[-1]) + bars.timeframe_ns
     return SymbolState(
         symbol=chain.symbol,
@@ -120,7 +148,9 @@ def read_state(reference: Reference, genome: Floats, chain: TradeChain, now_ns: 
         begins=format_time(bars.timestamp[chain.start]),
         begins_with_run=chain.begins_with_run,
         trade=_describe_trade(bars, standing),
-        entry=_describe_entry(reference, genome, bars, standing.pending),
+        entry=None
+        if genome is None
+        else _describe_entry(reference, genome, bars, standing.pending),
     )
 
 

@@ -11,18 +11,19 @@ from optimizer.errors import OptimizerError, StoreError
 from optimizer.evidence.folds import FoldsRecord, PathsRecord
 from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.null import MOST_P, NullKind, NullRecord, tally
+from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.judging.checkpoint import Checkpoint
 from optimizer.judging.folds import FoldPick, build_folds_record, build_paths_record
 from optimizer.judging.holdout import LookRecord, count_opened_looks, measure_held_out
-from optimizer.judging.judge import build_pick_record
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.lookahead import build_causal_record
 from optimizer.judging.null import KINDS, NullSearch, build_null_kind, list_strengths
-from optimizer.judging.pick import Pick, select_pick
+from optimizer.judging.pick import Pick, build_pick_record, select_pick
 from optimizer.judging.repeated import build_searched_task
 from optimizer.judging.robust import build_robust_record
+from optimizer.judging.scheduling import restore_schedule_record
 from optimizer.judging.verdict import add_verdict
 from optimizer.run.columns import recorded_fits
 from optimizer.run.header import OPENED
@@ -109,6 +110,7 @@ class Rejudged:
             "folds": self._folds,
             "cpcv": self._paths,
             "held_out": self._held_out,
+            "schedule": self._schedule,
         }
         for name, find in parts.items():
             recorded: Payload | None = getattr(judgement, name)
@@ -197,6 +199,11 @@ class Rejudged:
         if missing := [number for number in range(count) if number not in known]:
             raise StoreError(f"{name}/{missing[0]} is missing")
         return [known[number] for number in range(count)]
+
+    def _schedule(self) -> ScheduleRecord:
+        recorded = self.judgement.schedule
+        assert recorded is not None
+        return restore_schedule_record(self.store, self.task, recorded, self.engine)
 
     def _held_out(self) -> HeldOutRecord:
         recorded = self.judgement.held_out

@@ -14,7 +14,7 @@ from optimizer.verifying.differing import find_differences
 OF_TRIALS = ("sharpe", "cscv", "bootstrap")
 """Parts that are recorded with the trials, where these fitted memory."""
 
-LASTING = ("robust", "causal", "null", "folds", "cpcv", "trials", "held_out")
+LASTING = ("robust", "causal", "null", "folds", "cpcv", "trials", "held_out", "schedule")
 """Parts that stay in later judgements of the same pick."""
 
 

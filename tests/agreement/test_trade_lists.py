@@ -141,7 +141,9 @@ def test_every_trade_of_a_list_is_ours(published, engine_name, bars_of, agree_fo
     actual = list_trades(published.plan, bars, engine_name)
     if not published.unequal:
         assert actual == expected
-    assert count_equal(expected, actual) == len(expected) - published.unequal
+    equal = count_equal(expected, actual)
+    assert equal == len(expected) - published.unequal
+    assert len(actual) - equal <= published.unequal
 
 
 def test_the_tie_of_two_averages_is_one(bars_of):

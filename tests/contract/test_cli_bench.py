@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Two cases that take seconds, and a cache of this test's own."""
-    cases = (Case("tiny", 8, 1), Case("two", 8, 1, bars=3000, symbols=2))
+    cases = (Case("tiny", 8, 1, null=2), Case("two", 8, 1, bars=3000, symbols=2))
     monkeypatch.setattr(bench_whole, "CASES", cases)
     monkeypatch.setattr(bench_whole, "user_cache_path", lambda app: tmp_path / "cache")
     # The runs are processes of their own, which start in the test's empty folder.
@@ -30,6 +30,8 @@ def test_whole_runs_are_timed_beside_the_last_table(command, small):
     first = {run["case"]: run for run in outcome.json["runs"]}
     assert set(first) == {"tiny", "two"}
     assert all(0 < run["search_s"] < run["wall_s"] for run in first.values())
+    assert all(0 < run["judgement_s"] < run["wall_s"] for run in first.values())
+    assert {name: run["null_searches"] for name, run in first.items()} == {"tiny": 2, "two": 0}
     again = command("bench", "--whole", "tiny", "--device", "cpu")
     row = next(line.split() for line in again.out.splitlines() if line.strip().startswith("tiny"))
     assert row[2] == f"{first['tiny']['wall_s']:.1f}"

@@ -62,7 +62,8 @@ def test_what_a_run_wrote_is_read_by_name(command, asked, result, tmp_path):
     [
         (("--bound", "average=emu"), "option 'emu' is unknown; known: ema, sma, wma"),
         (("--bound", "average=wma:sma"), "low 2.0 is above high 0.0"),
-        (("--bound", "span=short"), "must be a finite number, got 'short'"),
+        (("--bound", "span=short"), "low must be a finite number, got 'short'"),
+        (("--bound", "average=sma:2"), "must look like ema_fast=10:50, or average=ema"),
         (("--bound", "far=0.6:2"), "near it are 1.85 and 2.1"),
         (("--search", "lattice", "--step", "average=2"), "its options have no order"),
         (("--search", "lattice", "--step", "far=0.3"), "a multiple of its own, 0.25"),
@@ -80,3 +81,24 @@ def test_a_lattice_has_every_option(command, asked):
     steps = ("--step", "average=1", "--step", "far=0.5")
     found = command("evolve", *asked, "--search", "lattice", *steps, "--no-judge", "--json")
     assert found.json["evaluated"] == 3 * 8
+
+
+def test_a_study_has_categories_and_steps(command, result):
+    """As Optuna knows them, with every trial among them."""
+    optuna = pytest.importorskip("optuna")
+    assert command("runs", "export", "latest", "study.journal").code == 0
+    backend = optuna.storages.journal.JournalFileBackend("study.journal")
+    study = optuna.load_study(study_name=None, storage=optuna.storages.JournalStorage(backend))
+    trial = study.trials[0]
+    assert trial.distributions["average"].choices == ("ema", "wma")
+    assert trial.distributions["far"].step == 0.25
+    assert {trial.params["average"] for trial in study.trials} == {"ema", "wma"}
+
+
+def test_a_file_bounds_options_by_name(command, asked, tmp_path):
+    """One name, or the first and the last of several."""
+    path = tmp_path / "run.toml"
+    path.write_text('[bounds]\naverage = "wma"\nsource = ["close", "hl2"]\n')
+    flags = ("--population", 8, "--generations", 1, "--min-trades", 0, "--no-judge", "--json")
+    found = command("evolve", *asked, "--config", path, *flags).json
+    assert {member["genes"]["average"] for member in found["front"]} == {"wma"}

@@ -1,13 +1,14 @@
 """signal: a state a symbol, exit codes for scripts, and messages without a secret."""
 
 import json
+import signal
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands import SMALL, market_columns, write_market
+from tests.support.commands import SMALL, market_columns, start, write_market
 from tests.support.series import csv_text
 from tests.support.signals import SETTINGS
 
@@ -115,3 +116,19 @@ def test_other_bars_are_named_with_data(command, recordings):
     assert told.code in (0, 10, 11)
     assert "the first there is" in told.out or "as the run's" in told.out
     assert all(len(line) < 400 for line in told.out.splitlines())
+
+
+@pytest.mark.slow
+def test_a_watch_goes_on_until_it_is_stopped(recordings, command, tmp_path):
+    """A line of JSON at once, and Ctrl-C ends it without an error."""
+    recordings.copy(*SMALL, *OFTEN)
+    flags = ("signal", "latest", "--watch", "0.2", "--json")
+    with start(*flags, cwd=tmp_path) as process:
+        first = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert first["symbols"][0]["state"] in ("flat", "enter", "in a trade")
+    assert first["symbols"][0]["age_s"] > 0
+    assert process.returncode == 130
+    assert not out
+    assert err.splitlines()[-1] == "stopped"

@@ -299,3 +299,21 @@ def test_the_fast_case_gives_the_bits_of_formulas(strategy):
     slow = formula_engine(strategy, bars, windows, device="cpu")
     assert fast.evaluate(genomes).tobytes() == slow.evaluate(genomes).tobytes()
     assert certify(slow, genomes).mismatches == certify(fast, genomes).mismatches == 0
+
+
+def test_a_choice_may_stand_wherever_a_row_does():
+    """In `higher`, in another choice, in what stops and targets read."""
+    average = words.choice("average", words.sma, words.dema, words.ema)
+    source = words.choice("source", words.close, average(words.hl2, words.length("n", 5, 2, 9)))
+    slow = words.higher(60, average(words.close, 3))
+    strategy = words.strategy(
+        "Chosen everywhere.", long=words.crosses_above(source, slow),
+        short=words.switch("shorts", words.crosses_below(source, slow)),
+        stop=words.from_entry(words.gene("far", 2, 1, 4, step=0.5) * average(words.true_range, 9)),
+        target=words.by_side(words.level(source * 1.01), words.level(source * 0.99)), max_hold=30,
+    )  # fmt: skip
+    genomes = population(strategy, 24, seed=5)
+    assert both(strategy, BARS, WINDOWS, genomes) == ""
+    trades = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)[:, :, 0]
+    assert (trades.sum(axis=1) > 0).all()
+    assert len(np.unique(trades.sum(axis=1))) > 10

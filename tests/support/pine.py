@@ -281,6 +281,7 @@ def run_pine(text, bars):
         "ta": SimpleNamespace(
             sma=_window(np.mean),
             stdev=_window(np.std),
+            dev=_window(lambda values: np.abs(values - values.mean()).mean()),
             highest=_window(np.max),
             lowest=_window(np.min),
             wma=_window(lambda one: np.average(one, weights=np.arange(len(one)) + 1)),

@@ -46,6 +46,6 @@ class GrowingMarket:
         """When the last of so many bars closes, nanoseconds UTC."""
         return int(self.columns["timestamp"][count - 1]) + self.step_ns
 
-    def source(self, member=None, **flags):
+    def source(self, member=None, *, may_search=True, **flags):
         """Its states."""
-        return SignalSource(self.path, member, flags)
+        return SignalSource(self.path, member, flags, may_search=may_search)

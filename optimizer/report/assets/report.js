@@ -560,7 +560,7 @@
     makeFrontTable();
     makeTradeTable();
     drawFront();
-    for (const name of ["answer", "stitched", "null", "at_costs", "heatmap"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
+    for (const name of ["answer", "schedule", "step_genes", "stitched", "null", "at_costs", "heatmap"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
     if (byId("search")) {
       fill(byId("convergence"), data.shared.convergence);
       fill(byId("gene-fans"), data.shared.genes);

@@ -29,8 +29,12 @@ PATTERNS = {"shuffled": (BLUE, ""), "mirrored": (ORANGE, "/")}
 """Colour and hatching of each kind of null market: both together are distinct."""
 
 
-def null_strengths(null: NullRecord, pick_strength: Number) -> Chart:
-    """How strong the same search looks on markets without an edge, and the pick's own mark."""
+def null_strengths(null: NullRecord, pick_strength: Number, noun: str = "searches") -> Chart:
+    """How strong the same search looks on markets without an edge, and the pick's own mark.
+
+    `noun` is what was made there: of schedules the mark is that of their stitched trades.
+    """
+    mark = "the pick" if noun == "searches" else "here"
     kinds = {"shuffled": null.shuffled, "mirrored": null.mirrored}
     known = {name: _select_strengths(kind) for name, kind in kinds.items() if kind is not None}
     marked = [] if pick_strength is None else [pick_strength]
@@ -46,18 +50,21 @@ def null_strengths(null: NullRecord, pick_strength: Number) -> Chart:
         data.append(bar(middle, counts, name=label, marker=marker, opacity=0.7))
     if pick_strength is not None:
         ends, line = np.array([pick_strength, pick_strength]), {"color": PURPLE, "width": 4}
-        data.append(scatter("lines", ends, np.array([0, highest]), name="the pick", line=line))
+        data.append(scatter("lines", ends, np.array([0, highest]), name=mark, line=line))
     layout = {
         # Room for the mark of a pick that is stronger than all of them.
         "xaxis": axis("strength", range=[edges[0] - width, edges[-1] + width]),
-        "yaxis": axis("searches"),
+        "yaxis": axis(noun),
         "barmode": "overlay",
         "bargap": 0.05,
         "legend": LEGEND,
     }
-    alt = "; ".join(_null_words(name, kind) for name, kind in kinds.items() if kind is not None)
-    alt += f"; the pick has {number(pick_strength)}"
-    return Chart("the same search on markets without an edge", alt, data, layout)
+    alt = "; ".join(
+        _null_words(name, kind, noun) for name, kind in kinds.items() if kind is not None
+    )
+    alt += f"; {mark}{' has' if noun == 'searches' else ''} {number(pick_strength)}"
+    title = "search" if noun == "searches" else "schedule"
+    return Chart(f"the same {title} on markets without an edge", alt, data, layout)
 
 
 def strength_at_costs(robust: RobustRecord) -> Chart:
@@ -95,7 +102,7 @@ def _select_strengths(kind: NullKind) -> np.ndarray[tuple[int], np.dtype[np.floa
     return np.array([strength for strength in kind.strengths if strength is not None], np.float64)
 
 
-def _null_words(name: str, kind: NullKind) -> str:
+def _null_words(name: str, kind: NullKind, noun: str) -> str:
     empty = kind.run - len(_select_strengths(kind))
-    text = f"{number(kind.strength.at_least)} of {number(kind.run)} searches on {name} bars"
+    text = f"{number(kind.strength.at_least)} of {number(kind.run)} {noun} on {name} bars"
     return f"{text} did as well" + (f", {number(empty)} found nothing" if empty else "")

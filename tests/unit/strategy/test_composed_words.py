@@ -3,6 +3,7 @@
 
 from inspect import signature
 
+import numpy as np
 import pytest
 
 from data import Window
@@ -12,7 +13,7 @@ from engine.replay.parity import compare_ledgers
 from strategy import composed_words
 from strategy.errors import StrategyError
 from strategy.files import build_strategies
-from strategy.rows import count_warm_up
+from strategy.rows import count_warm_up, row_values
 from strategy.words import *
 from tests.support.references import FORMS
 from tests.support.worlds import make_bars
@@ -39,6 +40,19 @@ WRITTEN = {
     "momentum": (momentum(close, n), close - lag(close, n)),
     "vwma": (vwma(close, 20), sma(close * volume, 20) / sma(volume, 20)),
     "heikin_close": (heikin_close(), ohlc4),
+    "awesome_oscillator": (awesome_oscillator(), sma(hl2, 5) - sma(hl2, 34)),
+    "bollinger_percent": (
+        bollinger_percent(close),
+        (close - bollinger_lower(close)) / (bollinger_upper(close) - bollinger_lower(close)),
+    ),
+    "stoch_rsi": (
+        stoch_rsi(close, 9),
+        100
+        * (
+            (rsi(close, 9) - lowest(rsi(close, 9), 9))
+            / (highest(rsi(close, 9), 9) - lowest(rsi(close, 9), 9))
+        ),
+    ),
 }
 
 
@@ -67,6 +81,21 @@ def test_a_word_warms_up_as_its_parts(name):
     """By their sum along the longest way."""
     row, bars = WARM_UPS[name]
     assert count_warm_up(row.tree, {}) == bars
+
+
+def test_heikin_ashi_bars_follow_their_recurrence():
+    """An open half way through the bar before; how it began shows no more after sixty bars."""
+    bars = make_bars(5, 300)
+    closes = (bars.open + bars.high + bars.low + bars.close) / 4
+    opens = [(bars.open[0] + bars.close[0]) / 2]
+    for before in closes[:-1].tolist():
+        opens.append((opens[-1] + before) / 2)
+    tops = np.maximum(bars.high, np.maximum(opens, closes))
+    bottoms = np.minimum(bars.low, np.minimum(opens, closes))
+    words = (heikin_open(), heikin_high(), heikin_low(), heikin_close())
+    for row, expected in zip(words, (opens, tops, bottoms, closes), strict=True):
+        values = row_values(row.tree, bars)
+        np.testing.assert_allclose(values[60:], expected[60:], rtol=1e-14)
 
 
 ROWS = [getattr(composed_words, name) for name in composed_words.__all__]

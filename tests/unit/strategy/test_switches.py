@@ -5,15 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data import Window
 from engine.conditions.switches import lower_switches
+from engine.reference import Reference
 from strategy.conditions import AllOf, AnyOf, Compare, Held, Switch, Within, negate_condition
 from strategy.expressions import Column, GeneValue, Number
 from strategy.gene import Gene
+from strategy.language import Claim
 from strategy.nodes import transform_nodes
+from strategy.resolved import resolve_options
 from strategy.rows import Rows, count_warm_up
 from strategy.series import Series
 from strategy.signals import truth
 from strategy.switches import settle_switches
+from strategy.words import choice, close, ema, length, share, sma, strategy, switch, volume
 from tests.support.worlds import make_bars, markets
 
 GENES = [GeneValue(Gene(name, "int", 0, 1, 1, options=("off", "on"))) for name in "abc"]
@@ -93,3 +98,40 @@ def test_not_and_leaving_out_change_places(condition, values):
     expected = None if left is None else negate_condition(left)
     assert settle_switches(opposite, values) == expected
     assert count_warm_up(opposite, values) == count_warm_up(condition, values)
+
+
+def test_a_reader_of_conditions_sees_what_is_left():
+    """Not what is off, nor parts of it."""
+    bars = make_bars(1, 50)
+    spec = strategy("One.", long=Claim(AllOf((UP, A))), short=Claim(B), stop=share(0.01))
+    reference = Reference(spec, [bars], [Window.whole(bars)])
+    assert list(reference.conditions({"a": 0, "b": 1}, 0)) == [
+        "close > open", "long", "true_range > 0.5", "short",
+    ]  # fmt: skip
+    assert list(reference.conditions({"a": 1, "b": 0}, 0)) == [
+        "close > open", "volume > 1", "long", "short",
+    ]  # fmt: skip
+
+
+def test_one_member_has_no_choice_left():
+    """Its strategy trades the same, and has only the genes that it reads."""
+    bars = make_bars(3, 400)
+    average = choice("average", sma, ema)(close, length("n", 5, 3, 9))
+    busy = switch("busy", volume > sma(volume, length("m", 5, 3, 9)))
+    spec = strategy(
+        "One.", long=(close > average) & busy, exit_long=switch("out", close < average),
+        short=switch("shorts", close < average, default=False), stop=share(0.01),
+    )  # fmt: skip
+    for values in ({}, {"average": 1, "busy": 0}, {"shorts": 1, "out": 0}):
+        genome = spec.layout.encode(values)
+        genes = spec.layout.decode(genome)
+        alone = resolve_options(spec, genes)
+        assert not alone.layout.is_category.any()
+        assert ("m" in alone.layout.names) == bool(genes["busy"])
+        known = alone.layout.encode({name: genes[name] for name in alone.layout.names})
+        whole, part = (
+            Reference(each, [bars], [Window.whole(bars)]).accumulators(some)
+            for each, some in ((spec, genome), (alone, known))
+        )
+        assert whole.tobytes() == part.tobytes()
+        assert whole[0, 0] > 0

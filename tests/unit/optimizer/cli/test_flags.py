@@ -52,6 +52,14 @@ def test_bounds_are_read_gene_by_gene():
     }
 
 
+def test_bounds_may_name_options():
+    """One of them, or the first and the last."""
+    assert parse_bounds(["average=ema", "source= close : 2 * hl2"]) == {
+        "average": ["ema", "ema"],
+        "source": ["close", "2 * hl2"],
+    }
+
+
 @pytest.mark.parametrize(
     "text", ["", "a", "a=", "a=1", "a=1:", "a=:2", "a=1:2:3", "a=x:2", "a:1=2"]
 )
@@ -62,11 +70,12 @@ def test_other_bounds_are_refused(text):
 
 
 def test_settings_are_read_gene_by_gene():
-    """One number a gene."""
-    assert parse_settings(["reward_r=2.5", " max_hold = 7"]) == {"reward_r": 2.5, "max_hold": 7.0}
+    """One number a gene, or the name of an option."""
+    found = parse_settings(["reward_r=2.5", " max_hold = 7", "average = ema"])
+    assert found == {"reward_r": 2.5, "max_hold": 7.0, "average": "ema"}
 
 
-@pytest.mark.parametrize("text", ["", "a", "a=", "a=x", "a=1=2", "a=1,2"])
+@pytest.mark.parametrize("text", ["", "a", "a=", "a= ", "a=1=2", "a=1,2"])
 def test_other_settings_are_refused(text):
     """The line shows what was typed and how it should look."""
     with pytest.raises(ConfigError, match=r"--set '.*' must look like reward_r=2.5"):

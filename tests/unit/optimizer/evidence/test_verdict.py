@@ -12,7 +12,7 @@ from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.null import Tally
 from optimizer.evidence.out_of_sample import Unseen
 from optimizer.evidence.robust import CHECKS
-from optimizer.evidence.verdict import Facts, decide
+from optimizer.evidence.verdict import Facts, ScheduleFacts, decide
 from optimizer.grades import GRADES
 
 RARE = Tally(199, 0, is_stopped=False)
@@ -375,3 +375,53 @@ def test_losing_a_confirmation_never_improves_the_grade(facts):
     for name in ("folds", "held_out"):
         worse = replace(facts, **{name: LOSS})
         assert GRADES.index(decide(worse).grade) <= GRADES.index(decide(facts).grade)
+
+
+THROUGH_TIME = replace(
+    BEST, held_out=None, checks={}, trades=40, schedule=ScheduleFacts("30 days", 24)
+)
+"""A schedule of 24 steps whose stitched trades confirm."""
+
+
+def test_a_schedule_speaks_of_the_way_of_searching():
+    """In the law's own words; it is at most held, whatever else is known."""
+    verdict = decide(THROUGH_TIME)
+    assert verdict.grade == "holds"
+    assert verdict.sentence == (
+        "Searching every 30 days held out of sample: 0.12 R a trade over 40 trades in 24 steps; "
+        "0 of 199 schedules on shuffled bars did as well (p = 0.005)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "grade", "words"),
+    [
+        ({"differences": 2}, "invalid", "2 steps picked by bars after its date"),
+        ({"members": 0}, "too_little", "the front is empty"),
+        ({"trades": 12}, "too_little", "12, 30 are needed"),
+        (
+            {"folds": replace(GAIN, closing_days=19)},
+            "too_little",
+            "Too few days with trades to judge: 19, 20 are needed",
+        ),
+        ({"shuffled": LUCKY}, "luck", "10 of 20 schedules on shuffled bars did as well"),
+        ({"strength": -0.5, "mean_r": -0.1}, "lost", "It loses: 40 trades, -0.10 R each"),
+        (
+            {"shuffled": None, "mirrored": None},
+            "not_judged",
+            "Not tested for luck yet. So far: steps gained 0.12 R a trade over 40 trades.",
+        ),
+        (
+            {"shuffled": Tally(3, 0, is_stopped=False)},
+            "not_judged",
+            "3 schedules on shuffled bars, 99 are needed",
+        ),
+        ({"folds": UNSURE}, "weak", "its trades through time are not sure enough"),
+        ({"searches": 11}, "weak", "11 searches were made on these bars"),
+    ],
+)
+def test_grades_of_a_schedule(changes, grade, words):
+    """The first that applies, by stitched trades and null schedules."""
+    verdict = decide(replace(THROUGH_TIME, **changes))
+    assert verdict.grade == grade
+    assert words in verdict.sentence

@@ -181,17 +181,36 @@ def every_word():
     )
 
 
+def later_words():
+    """A strategy of the words that people look for by name."""
+    side, stop = words.supertrend_side(10, 20), words.sar(2, 2, 20)
+    strength = words.cci(words.hlc3, 20) + words.tsi(words.close, 5, 9)
+    return words.strategy(
+        "Of later words.",
+        name="of later words",
+        long=words.crosses_above(side, 0) | ((strength > 150) & (words.close > stop)),
+        short=words.crosses_below(words.close, stop) & (words.mfi(14) < 60),
+        exit_long=words.macd_histogram(words.close) < 0,
+        exit_short=words.close > words.supertrend(7, 15),
+        stop=words.from_entry(2 * words.atr_wilder(14)),
+        target=words.level(words.bollinger_upper(words.close, 20, 2)),
+    )
+
+
+OF_WORDS = {"every_word": every_word, "later_words": later_words}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["seller_exhaustion", "every_word", *EXAMPLES])
+@pytest.mark.parametrize("strategy", ["seller_exhaustion", *OF_WORDS, *EXAMPLES])
 def test_pine_keeps_the_ledger_of_the_run(strategy, market):
     """Every trade that ends before the bars do, or the refusal names the word that Pine lacks.
 
     The tester begins and ends trades at the same bars; stop and target of an entry bar hang on the
     close before it there, so that few trades end at another bar.
     """
-    task = asked("seller_exhaustion" if strategy == "every_word" else strategy, market)
-    if strategy == "every_word":
-        task = replace(task, spec=every_word())
+    task = asked("seller_exhaustion" if strategy in OF_WORDS else strategy, market)
+    if strategy in OF_WORDS:
+        task = replace(task, spec=OF_WORDS[strategy]())
     if strategy in UNSAID:
         with pytest.raises(ConfigError, match=f"'{UNSAID[strategy]}' cannot be exported as Pine"):
             build_program(task, task.spec.layout.defaults, "A try.", "pine")

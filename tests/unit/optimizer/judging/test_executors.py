@@ -12,9 +12,10 @@ from optimizer.judging.executors import (
     GPU_PROCESSES,
     ThisMachine,
     measure_room,
+    share_device,
 )
-from optimizer.judging.null import NullSetup
-from optimizer.judging.workers import Pool, Workers
+from optimizer.judging.null import NullJob, NullSetup
+from optimizer.judging.workers import InStep, Pool, Workers
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 
@@ -83,6 +84,34 @@ def test_no_more_share_a_gpu_than_it_holds(monkeypatch, contexts, is_shared, cou
         )
     assert executor._count == count
     assert executor._setup.task.config.memory == room // count
+
+
+@pytest.mark.parametrize(
+    ("in_step", "jobs", "markets", "size"),
+    [(1, 50, 9, 1), (4, 50, 9, 4), (4, 50, 3, 3), (4, 5, 9, 3), (4, 50, 1, 1)],
+    ids=["alone", "in_step", "little_memory", "few", "no_room"],
+)
+def test_processes_search_in_step_as_many_as_fit(monkeypatch, in_step, jobs, markets, size):
+    """No more than memory has room for beside CUDA itself, nor than there are for each."""
+    room = 2 * (CONTEXT_BYTES + markets * 10**6)
+    monkeypatch.setattr(executors, "measure_room", lambda task: (room, 10**6))
+    monkeypatch.setattr(executors, "can_share", lambda device: True)
+    setup = NullSetup(make_task(BARS, threads=2), "none")
+    with Pool() as pool:
+        executor, count = share_device(setup, jobs, "cpu", pool, 2, in_step)
+    assert count == 2
+    assert getattr(executor, "_size", 1) == size
+
+
+def test_processes_that_search_in_step_find_what_each_finds_alone(monkeypatch):
+    """The last wave may be smaller than the others."""
+    monkeypatch.setattr(executors, "can_share", lambda device: True)
+    setup = NullSetup(make_task(BARS, threads=2, memory=2**33), "none")
+    jobs = [NullJob("shuffled", number) for number in range(1, 6)]
+    with Pool() as pool:
+        executor, count = share_device(setup, 8, "cpu", pool, 2, 2)
+        assert (count, type(executor)) == (2, InStep)
+        assert dict(executor.results(jobs)) == {job: setup.run(job) for job in jobs}
 
 
 def test_a_search_takes_its_series_and_its_rows():

@@ -365,6 +365,8 @@ HARMLESS = {
     "stop_after": 3,
     "folds": 2,
     "train": 2,
+    "every": "30d",
+    "pick_by": "keep",
     "anchored": True,
     "cpcv": "6,2",
     "purge": 9,

@@ -12,6 +12,7 @@ from data.bars import Window
 from data.timeframe import parse_timeframe
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
+from engine.accounts.ledger import REASONS
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.evidence.strength import compute_strength
@@ -19,6 +20,7 @@ from optimizer.schedule.dates import Schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from strategy import STRATEGIES
 from strategy.words import close, ema, gene, length, share, strategy
+from tests.support.scanning import REAL
 from tests.support.worlds import make_bars
 
 SPEC = STRATEGIES["seller_exhaustion"]
@@ -159,3 +161,40 @@ def test_new_genes_are_not_heard_while_a_position_is_open():
         window = replace(windows[0], start=int(ledger.signal_bar[k]))
         (alone,) = Reference(spec, [bars], [window], form=FORM).trades(picks[entered[k]])
         assert alone.trade(0) == ledger.trade(k)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_six_real_series(name, real_folder):
+    """Equal genes are one window, and each cut says what the whole ledger does there."""
+    bars = load_bars(f"parquet:{real_folder / name}.parquet", LoadOptions(dedupe=True))
+    spec = SPEC.for_timeframe(bars.timeframe_ns / 1e9)
+    genome = spec.layout.encode({"vol_z_min": 0.5, "tr_z_min": 0.3, "close_location_min": 0.5})
+    windows = [Window.whole(bars)]
+    span_ns = int(bars.timestamp[-1] - bars.timestamp[0])
+    steps = plan_steps([bars], windows, Schedule(span_ns // 40, span_ns // 8, 24))
+    assert len(steps) == 36
+    reference = Reference(spec, [bars], windows, form=FORM)
+    stitched = stitch(reference, windows, steps, [genome] * len(steps))
+    (ledger,), whole = stitched.ledgers, replace(windows[0], start=steps[0].borders[0])
+    (expected,) = Reference(spec, [bars], [whole], form=FORM).trades(genome)
+    for column, values in expected.columns().items():
+        np.testing.assert_array_equal(ledger.columns()[column], values, strict=True)
+    assert len(ledger) > 100
+    assert stitched.n_over_border > 0
+    for end in np.linspace(whole.start + 1, len(bars), 40).astype(int).tolist():
+        window = replace(whole, end=end)
+        cut = reference.continue_trades(genome, window, end)
+        standing = reference.find_standing(genome, window, cut)
+        is_open = (ledger.entry_bar < end) & (ledger.exit_bar >= end)
+        # The last bar of all ends what is open.
+        assert (standing.trade is not None) == (
+            is_open.any() or (end == len(bars) and ends(ledger))
+        )
+        if is_open.any():
+            assert standing.trade.entry_bar == ledger.entry_bar[is_open][0]
+            assert standing.next_stop == ledger.last_stop[is_open][0]
+
+
+def ends(ledger):
+    """Whether the last trade is open where the bars end."""
+    return REASONS[ledger.reason[-1]] == "end"

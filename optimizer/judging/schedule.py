@@ -1,0 +1,239 @@
+"""The schedule of a run: its search repeated at each date, and the same on null markets."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from data import Window, parts
+from engine.batch import Engine
+from optimizer.evidence.figures import encode_figure
+from optimizer.evidence.null_markets import Keep, NullMarkets
+from optimizer.evidence.strength import compute_strength, find_strongest
+from optimizer.goals.objectives import parse_objectives
+from optimizer.judging.checkpoint import Numbered
+from optimizer.judging.null import NullJob, NullSearch
+from optimizer.judging.pick import build_pick, compute_strengths
+from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
+from optimizer.run.indicator_cache import keeping_rows
+from optimizer.run.problem import Asking, EngineProblem, Question, answer
+from optimizer.run.search import answer_together, on_other_bars, search_again
+from optimizer.run.task import Task
+from optimizer.schedule.dates import Schedule, Step, plan_steps
+from optimizer.schedule.stitched import Stitched, stitch
+from optimizer.search.generation import Floats
+from optimizer.search.in_step import run_alone, run_in_step
+
+PickBy = Literal["strength", "near", "keep"]
+"""Rule that picks a member: the strongest, the one of the strongest neighbours, or the one before
+while it is half as strong as the strongest."""
+
+BY_NEIGHBOURS = "strength@near"
+
+STAYS_FROM = 0.5
+"""Share of the greatest strength from which on the pick before stays, by the rule ``keep``."""
+
+
+@dataclass(frozen=True)
+class StepPick(Numbered):
+    """Strongest of the search of one step; None where its front was empty."""
+
+    what: ClassVar[str] = "a step"
+
+    number: int
+    genome: tuple[float, ...] | None
+    strength: float | None  # in its training; None where undefined
+
+
+@dataclass(frozen=True)
+class StepSetup:
+    """Setup that the steps of one schedule have in common."""
+
+    # With the generations that the run reached; without what is held out.
+    task: Task
+    schedule: Schedule
+    pick_by: PickBy = "strength"
+    warm_start: Floats | None = None  # [N, G] genomes that the run began with
+    # Of the task's series, whose rows serve all steps; each batch has one of its own if None.
+    engine: Engine | None = None
+    # That the run searched, of which `min_trades` is; those of the task if None.
+    n_bars: int | None = None
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """Steps on the task's bars."""
+        return plan_steps(self.task.markets.series, self.task.markets.uncut, self.schedule)
+
+    @cached_property
+    def windows(self) -> tuple[tuple[Window, ...], ...]:
+        """Windows of each step's training, cut as those of the run."""
+        searched = ([replace(w, role="search") for w in step.train] for step in self.steps)
+        return tuple(parts(windows, self.task.config.parts) for windows in searched)
+
+    def run(self, number: int) -> StepPick:
+        """Search the training of one step."""
+        (pick,) = self.run_in_step([number])
+        return pick
+
+    def run_in_step(self, numbers: Sequence[int]) -> Iterator[StepPick]:
+        """Search the trainings of several steps together, each to what it finds alone."""
+        searched = [number for number in numbers if self.windows[number]]
+        yield from (StepPick(number, None, None) for number in numbers if number not in searched)
+        if not searched:
+            return
+        every = [window for number in searched for window in self.windows[number]]
+        engine = self._make_engine(every)
+        ends = np.cumsum([len(self.windows[number]) for number in searched]).tolist()
+        places = {
+            number: range(end - len(self.windows[number]), end)
+            for number, end in zip(searched, ends, strict=True)
+        }
+
+        searches = {
+            number: self._search(number, self._build_task(number), engine) for number in searched
+        }
+        answers = partial(answer_together, engine, places)
+        yield from (pick for _, pick in run_in_step(searches, answers))
+
+    def repeat(self, number: int) -> tuple[float, ...] | None:
+        """Genome that the search of a step picks on bars that end with its training."""
+        if not self.windows[number]:
+            return None
+        task = self._build_task(number)
+        engine = task.engine()
+        search = self._search(number, task, engine)
+        return run_alone(search, partial(answer, engine)).genome
+
+    def evaluate_strength(self, number: int, genome: Floats, engine: Engine) -> float:
+        """Strength of an individual [G] in the training of a step; NaN where undefined."""
+        on_training = engine.on(self.windows[number])
+        _, account = on_training.evaluate_account(genome[None])
+        return float(compute_strengths(account)[0])
+
+    def seconds(self, threads: int, engine: Engine | None = None) -> float:
+        """Seconds of one step on so many cores, about."""
+        bars = max(sum(map(len, windows)) for windows in self.windows)
+        work = self.task.workload()._replace(threads=threads)
+        share = bars / self.task.markets.n_bars
+        rows = work.row_bars if engine is None else 0
+        work = work._replace(individual_bars=int(work.individual_bars * share), row_bars=rows)
+        own_s = INDIVIDUAL_S * work.individual_bars / max(bars, 1)
+        return own_s + (work.gpu_s if engine and engine.device != "cpu" else work.cpu_s)
+
+    def _make_engine(self, windows: Sequence[Window]) -> Engine:
+        if self.engine is not None:
+            return self.engine.on(windows)
+        return self.task.engine().on(windows)
+
+    def _build_task(self, number: int) -> Task:
+        """Task of one training, on bars that end with it."""
+        markets, train = self.task.markets, self.steps[number].train
+        n_bars = self.n_bars or markets.n_bars
+        fewest = -(-self.task.config.min_trades * sum(map(len, train)) // n_bars)
+        return on_other_bars(self.task, markets.series, train, min_trades=fewest)
+
+    def _search(self, number: int, task: Task, engine: Engine) -> Asking[StepPick]:
+        """Search one training; evaluations are asked of whoever advances the search."""
+        outcome = yield from search_again(task, task.problem(engine), self.warm_start)
+        genomes, windows = outcome.front.genomes, self.windows[number]
+        if not len(genomes):
+            return StepPick(number, None, None)
+        accumulators, account, _ = yield Question(genomes, len(windows) > 1)
+        alone = accumulators[:, 0] if account is None else account
+        member = None
+        if self.pick_by == "near":
+            member = yield from _find_nearest(task, engine, genomes, compute_strengths(alone))
+        pick = build_pick(windows, genomes, accumulators, alone, member)
+        return StepPick(number, tuple(pick.genome.tolist()), encode_figure(pick.strength))
+
+
+def _find_nearest(
+    task: Task, engine: Engine, genomes: Floats, strengths: Floats
+) -> Asking[int | None]:
+    """Member of greatest `strength@near`, then strength, then the first by genome; None of none."""
+    goals = replace(task.goals, objectives=parse_objectives(BY_NEIGHBOURS))
+    problem = EngineProblem(goals, task.markets.spans(task.markets.windows), engine)
+    near = goals.natural((yield from problem.ask_objectives(genomes)))[:, 0]
+    known = np.flatnonzero(~np.isnan(near))
+    if not len(known):
+        return None
+    best = known[near[known] == near[known].max()]
+    index = find_strongest(strengths[best], genomes[best])
+    return int(best[0 if index is None else index])
+
+
+@dataclass(frozen=True)
+class NullScheduleSetup:
+    """Setup that null schedules of one run have in common."""
+
+    task: Task
+    schedule: Schedule
+    pick_by: PickBy = "strength"
+    keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
+    warm_start: Floats | None = None  # [N, G] genomes that the run began with
+
+    @cached_property
+    def markets(self) -> NullMarkets:
+        """The null markets."""
+        markets, seed = self.task.markets, self.task.config.seed
+        return NullMarkets(markets.series, markets.windows, seed, self.keep)
+
+    def run(self, job: NullJob) -> NullSearch:
+        """The schedule on one market."""
+        made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market
+        task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
+        # No run comes back to these bars.
+        task = replace(task, spec=keeping_rows(task.spec, None))
+        setup = StepSetup(task, self.schedule, self.pick_by, self.warm_start, task.engine())
+        found = {pick.number: pick for pick in setup.run_in_step(range(len(setup.steps)))}
+        picks = choose_picks(setup, [found[number] for number in range(len(found))])
+        stitched = stitch_picks(task, setup.steps, picks)
+        strength = compute_strength([ledger.r for ledger in stitched.ledgers])
+        return NullSearch(
+            job.kind,
+            job.number,
+            sum(pick.genome is not None for pick in picks),
+            encode_figure(strength),
+            sum(map(len, stitched.ledgers)),
+        )
+
+    def seconds(self, threads: int) -> float:
+        """Seconds that one schedule takes on so many cores, about."""
+        setup = StepSetup(self.task, self.schedule)
+        return len(setup.steps) * setup.seconds(threads)
+
+    def seconds_on_gpu(self) -> float:
+        """Seconds that each takes, about, where several processes share a GPU."""
+        steps = len(StepSetup(self.task, self.schedule).steps)
+        return steps * estimate_gpu_seconds(self.task.workload(), self.task.config.generations)
+
+
+def choose_picks(setup: StepSetup, found: Sequence[StepPick]) -> tuple[StepPick, ...]:
+    """Pick of each step by the rule, from what its search found.
+
+    By ``keep`` the pick before stays while its strength in the new training is at least half of
+    the greatest, where that is above 0.
+    """
+    if setup.pick_by != "keep":
+        return tuple(found)
+    engine = setup.engine or setup.task.engine()
+    picks: list[StepPick] = []
+    for strongest in found:
+        before = picks[-1] if picks else None
+        picks.append(strongest)
+        if before is None or before.genome is None or not setup.windows[strongest.number]:
+            continue
+        kept = setup.evaluate_strength(strongest.number, np.array(before.genome), engine)
+        greatest = strongest.strength
+        if greatest is not None and greatest > 0 and kept >= STAYS_FROM * greatest:
+            picks[-1] = replace(before, number=strongest.number, strength=kept)
+    return tuple(picks)
+
+
+def stitch_picks(task: Task, steps: Sequence[Step], picks: Sequence[StepPick]) -> Stitched:
+    """Trades of the picks of all steps on a task's searched bars."""
+    genomes = [None if pick.genome is None else np.array(pick.genome) for pick in picks]
+    uncut = task.markets.uncut
+    return stitch(task.build_reference(uncut), uncut, steps, genomes)

@@ -1,0 +1,118 @@
+"""Today's genes of a run that is a schedule: its steps until now, searched where they are due."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from data.bars import Bars, Window
+from data.checks import Floats, format_time
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError
+from optimizer.evidence.schedule import ScheduleRecord
+from optimizer.judging.checkpoint import Checkpoint
+from optimizer.judging.repeated import require_start, restore_stop_rule
+from optimizer.judging.schedule import StepPick, StepSetup, choose_picks
+from optimizer.judging.scheduling import name_steps, read_rule
+from optimizer.run.search import on_other_bars
+from optimizer.run.task import Task
+from optimizer.schedule.dates import Step, parse_schedule
+from optimizer.signals.state import TradeChain
+from optimizer.store import RunStore
+from optimizer.store.payload import Payload
+from optimizer.store.result import RunResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalStep(Payload):
+    """Step of a schedule whose pick trades now."""
+
+    what: ClassVar[str] = "a step of today"
+
+    date: str  # of its search
+    next_date: str
+    due: str | None = None  # date of a search that was to be made and is not; None for none
+
+
+@dataclass(frozen=True, eq=False)
+class TodaysGenes:
+    """Steps until now, and their picks."""
+
+    step: SignalStep
+    steps: tuple[Step, ...]
+    genomes: tuple[Floats | None, ...]  # [G] of each; None of an empty front
+    windows: tuple[Window, ...]  # [W] that steps were planned on
+
+
+def find_todays_genes(
+    store: RunStore,
+    task: Task,
+    config: RunConfig,
+    result: RunResult,
+    made: ScheduleRecord,
+    chains: Sequence[TradeChain],
+    *,
+    may_search: bool,
+) -> TodaysGenes:
+    """Picks of all steps until the newest closed bars; searches that are due are recorded.
+
+    Args:
+        store: Of the run, open for writing where it may search.
+        task: Of the run, on all bars.
+        config: As it was recorded.
+        result: Of the run.
+        made: Its schedule.
+        chains: Closed bars of its symbols.
+        may_search: Whether what is due is searched; else the pick before goes on.
+
+    Raises:
+        ConfigError: When these bars do not begin with those of the run.
+    """
+    if not all(chain.begins_with_run for chain in chains):
+        raise ConfigError(
+            f"run '{store.run_id}' is a schedule, whose dates follow from where its bars begin: "
+            "name bars that hold those too, or a member of its front"
+        )
+    setup = _build_setup(store, task, config, result, made, chains)
+    known = Checkpoint(store, name_steps(setup), StepPick)
+    numbers = range(len(setup.steps))
+    missing = [number for number in numbers if number not in known.known]
+    if may_search and missing:
+        for pick in setup.run_in_step(missing):
+            known.add(pick)
+        store.flush()
+        missing = []
+    found = [known.known[number] for number in numbers if number not in missing]
+    picks = list(choose_picks(setup, found))
+    # The pick before goes on where a search is due and not made.
+    last = picks[-1]
+    picks += [StepPick(number, last.genome, None) for number in missing]
+    steps = setup.steps
+    step = SignalStep(
+        date=format_time(steps[last.number].date_ns),
+        next_date=format_time(steps[-1].date_ns + setup.schedule.every_ns),
+        due=format_time(steps[missing[0]].date_ns) if missing else None,
+    )
+    genomes = tuple(None if pick.genome is None else np.array(pick.genome) for pick in picks)
+    return TodaysGenes(step, steps, genomes, setup.task.markets.uncut)
+
+
+def _build_setup(
+    store: RunStore,
+    task: Task,
+    config: RunConfig,
+    result: RunResult,
+    made: ScheduleRecord,
+    chains: Sequence[TradeChain],
+) -> StepSetup:
+    """Setup of the steps on the closed bars, whose searches are those of the run."""
+    series: list[Bars] = [chain.bars for chain in chains]
+    windows = [Window(chain.series, chain.start, len(chain.bars)) for chain in chains]
+    settings = {"generations": result.generation, "plateau": None, "parts": config.parts}
+    searched = on_other_bars(task, series, windows, **settings)
+    again = restore_stop_rule(searched, task, store, result)
+    schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
+    n_bars = sum(window.bars for window in result.data.windows if not window.is_held_out)
+    warm_start = require_start(store, task)
+    return StepSetup(again, schedule, read_rule(made), warm_start, again.engine(), n_bars)

@@ -1,0 +1,185 @@
+"""How fast null searches are made: by processes on the cores, on a GPU, and in step.
+
+    python -m tests.bench.null_searches [--population 512] [--generations 100] [--seconds 15]
+
+First the search alone, its evaluations recorded: a generation of 1, 8 and 32 searches that advance
+together. Then null searches of seller exhaustion on the sample, each way for so many seconds and
+until its first searches have ended; without a GPU on the cores alone. A search must find the same
+whichever way it was made, else nothing is printed. A way's rate is that after its first searches,
+which wait for processes, devices and kernels to start. With the ways that are left at their default
+all takes less than four minutes on a host with a GPU.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from engine.batch import Engine
+from engine.runtime.gpus import why_no_cuda
+from engine.runtime.machine import available_cores, describe_processor
+from optimizer.config.run_config import resolve_config
+from optimizer.judging.executors import share_device
+from optimizer.judging.null import NullJob, NullSearch, NullSetup
+from optimizer.judging.workers import Executor, Pool, Workers
+from optimizer.run import search as run_search
+from optimizer.run.problem import Answer, Question, answer, judge_together
+from optimizer.run.search import search_again
+from optimizer.run.task import Task, prepare
+from optimizer.search.in_step import run_in_step
+
+TOGETHER = (1, 8, 32)
+"""Searches that advance together beside the engine."""
+
+WAYS_ON_GPU = ((4, 1), (4, 4), (4, 8), (8, 4), (8, 8), (16, 4), (1, 16))
+"""Processes that share the GPU, and searches in step of each."""
+
+MOST_JOBS = 2000
+
+
+@dataclass(frozen=True)
+class Row:
+    """Null searches made one way."""
+
+    way: str
+    first_s: float  # until the first ended
+    made: int
+    last_s: float  # until the last of these
+    rate: float | None  # a second after those that ended first
+    # Milliseconds of a generation of all searches in step, where this process made them.
+    engine_ms: float | None = None
+    beside_ms: float | None = None
+
+
+def record_answers(task: Task, engine: Engine) -> list[Answer]:
+    """What an engine answers a search of the task, by generation."""
+    asking, answers = search_again(task, task.problem(engine), None), []
+    asked = next(asking)
+    try:
+        while True:
+            answers.append(answer(engine, asked)._replace(judged=None))
+            asked = asking.send(judge_together([asked], answers[-1:])[0])
+    except StopIteration:
+        return answers
+
+
+def time_beside_engine(task: Task, engine: Engine, answers: Sequence[Answer], count: int) -> float:
+    """Median milliseconds of a generation of so many searches together, evaluations left out."""
+    asked_at: list[float] = []
+
+    def answer_all(questions: Mapping[int, Question]) -> list[Answer]:
+        recorded = [answers[len(asked_at)]] * len(questions)
+        asked_at.append(time.perf_counter())
+        return judge_together(list(questions.values()), recorded)
+
+    searches = {n: search_again(task, task.problem(engine), None) for n in range(count)}
+    list(run_in_step(searches, answer_all))
+    # The first generation is drawn, and the last answer is about neighbours of the front.
+    took = [after - before for before, after in pairwise(asked_at[1:-1])]
+    return 1e3 * median(took)
+
+
+def time_searches(
+    way: str, executor: Executor, seconds: float, found: dict[NullJob, NullSearch]
+) -> Row:
+    """Make null searches for a while; each must be as it was found before, if it was."""
+    jobs = [NullJob("shuffled", number) for number in range(1, MOST_JOBS + 1)]
+    began, ends = time.perf_counter(), []
+    with closing(executor.results(jobs)) as results:
+        for job, search in results:
+            ends.append(time.perf_counter() - began)
+            if found.setdefault(job, search) != search:
+                raise SystemExit(f"{way}: {job} found something else than it did another way")
+            if ends[-1] > seconds and ends[-1] > 1.5 * ends[0]:
+                break
+    later = [end for end in ends if end > ends[0] + 0.25]
+    rate = len(later) / (ends[-1] - ends[0]) if later else None
+    return Row(way, ends[0], len(ends), ends[-1], rate)
+
+
+class Clock:
+    """Time that a function took, and how often it was called."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function, self.seconds, self.calls = function, 0.0, 0
+
+    def __call__(self, *arguments: object) -> object:
+        """Call it."""
+        began = time.perf_counter()
+        try:
+            return self._function(*arguments)
+        finally:
+            self.seconds += time.perf_counter() - began
+            self.calls += 1
+
+
+def time_in_this_process(
+    way: str, executor: Executor, seconds: float, found: dict[NullJob, NullSearch]
+) -> Row:
+    """As `time_searches`, with what engine and search take of a generation, a wave's start too."""
+    evaluate = run_search.evaluate_groups
+    run_search.evaluate_groups = clock = Clock(evaluate)
+    began = time.perf_counter()
+    try:
+        row = time_searches(way, executor, seconds, found)
+    finally:
+        run_search.evaluate_groups = evaluate
+    calls = max(clock.calls, 1)
+    beside = time.perf_counter() - began - clock.seconds
+    return replace(row, engine_ms=1e3 * clock.seconds / calls, beside_ms=1e3 * beside / calls)
+
+
+def iter_rows(task: Task, seconds: float) -> Iterator[Row]:
+    """Each way that this machine has."""
+    setup, found, cores = NullSetup(task), {}, available_cores()
+    one_core = {"threads": 1, "device": "cpu"}
+    on_cores = replace(task, config=task.config.model_copy(update=one_core))
+    with Pool() as pool:
+        workers = Workers(replace(setup, task=on_cores), cores, pool)
+        yield time_searches(f"{cores} processes on the cores", workers, seconds, found)
+    if why_no_cuda():
+        return
+    for processes, in_step in WAYS_ON_GPU:
+        with Pool() as pool:
+            executor, count = share_device(setup, MOST_JOBS, "cuda", pool, processes, in_step)
+            way = f"{count} on the GPU, {in_step} in step each"
+            time_way = time_searches if count > 1 else time_in_this_process
+            yield time_way(way, executor, seconds, found)
+
+
+def print_rows(rows: Sequence[Row]) -> None:
+    """One line a way."""
+    head = ("null searches", "first s", "made", "after s", "a second", "398 in s", "engine ms",
+            "beside ms")  # fmt: skip
+    print("{:<38}{:>9}{:>7}{:>9}{:>10}{:>10}{:>11}{:>11}".format(*head))
+    for row in rows:
+        whole = row.first_s + 398 / row.rate if row.rate else None
+        numbers = (row.rate, whole, row.engine_ms, row.beside_ms)
+        shown = ("-" if number is None else f"{number:.2f}" for number in numbers)
+        line = (row.way, f"{row.first_s:.1f}", row.made, f"{row.last_s:.1f}", *shown)
+        print("{:<38}{:>9}{:>7}{:>9}{:>10}{:>10}{:>11}{:>11}".format(*line))
+
+
+def main() -> None:
+    """Record, time, and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.null_searches")
+    parser.add_argument("--population", type=int, default=512)
+    parser.add_argument("--generations", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=15.0)
+    asked = parser.parse_args()
+    sizes = {"population": asked.population, "generations": asked.generations}
+    task = prepare(resolve_config(None, {**sizes, "device": "cpu"}))
+    print(f"{describe_processor()}; {asked.population} x {asked.generations}")
+    engine = task.engine()
+    answers = record_answers(task, engine)
+    for count in TOGETHER:
+        took = min(time_beside_engine(task, engine, answers, count) for _ in range(3))
+        print(f"beside the engine, {count} together: {took:.2f} ms, a search {took / count:.3f}")
+    print_rows(list(iter_rows(task, asked.seconds)))
+
+
+if __name__ == "__main__":
+    main()

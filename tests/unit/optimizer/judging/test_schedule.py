@@ -1,0 +1,226 @@
+"""A schedule: steps that find what they find alone, rules, kills, and the same on null markets."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from optimizer.errors import ConfigError
+from optimizer.evidence.null import tally
+from optimizer.evidence.splits import Split
+from optimizer.evidence.strength import compute_strength
+from optimizer.judging.folds import FoldSetup
+from optimizer.judging.judge import judge_run
+from optimizer.judging.judgement import read_judgement
+from optimizer.judging.null import NullJob
+from optimizer.judging.plan import Plan, build_plan
+from optimizer.judging.repeated import build_searched_task
+from optimizer.judging.schedule import (
+    NullScheduleSetup,
+    StepPick,
+    StepSetup,
+    choose_picks,
+    stitch_picks,
+)
+from optimizer.judging.scheduling import name_steps, restore_schedule_record
+from optimizer.run.header import recorded_task
+from optimizer.schedule.dates import parse_schedule
+from optimizer.store import RunStore
+from optimizer.store.result import load_result
+from tests.support.evidence import make_planted_market
+from tests.support.judging import judge_briefly, make_task, recorded_run
+
+BARS = make_planted_market(7, 2400, 8)
+SCHEDULE = parse_schedule("14d", "40d", 24)
+
+
+@pytest.fixture(scope="module")
+def setup():
+    """Steps on a planted market, with an engine that serves them all."""
+    task = make_task(BARS, polish=8)
+    return StepSetup(task, SCHEDULE, engine=task.engine())
+
+
+@pytest.fixture(scope="module")
+def found(setup):
+    """What each step's search found, all in step."""
+    return sorted(setup.run_in_step(range(len(setup.steps))), key=lambda pick: pick.number)
+
+
+def test_steps_in_step_find_what_each_finds_alone(setup, found):
+    """On an engine of its own, and on bars that end with its training."""
+    assert len(found) == len(setup.steps) == 5
+    assert sum(pick.genome is not None for pick in found) >= 4
+    alone = replace(setup, engine=None)
+    for pick in found:
+        assert alone.run(pick.number) == pick
+        assert setup.repeat(pick.number) == pick.genome
+    splits = [Split(step.train, (), ()) for step in setup.steps]
+    folds = FoldSetup(setup.task, splits)
+    assert [folds.run(pick.number).genome for pick in found] == [pick.genome for pick in found]
+
+
+def test_the_one_of_the_strongest_neighbours_is_picked(setup, found):
+    """By the rule ``near``, among the members of the same front; alone and in step."""
+    near = replace(setup, pick_by="near")
+    picks = sorted(near.run_in_step(range(len(setup.steps))), key=lambda pick: pick.number)
+    assert [near.run(pick.number) for pick in picks] == picks
+    assert [near.repeat(pick.number) for pick in picks] == [pick.genome for pick in picks]
+    assert any(a.genome != b.genome for a, b in zip(picks, found, strict=True))
+    for pick, strongest in zip(picks, found, strict=True):
+        assert pick.genome is None or pick.strength <= strongest.strength
+    assert choose_picks(near, picks) == tuple(picks)
+    assert (name_steps(setup), name_steps(near)) == (
+        "schedule/rolling-14d-40d-24",
+        "schedule/rolling-14d-40d-24-near",
+    )
+
+
+def test_the_pick_before_stays_while_it_is_half_as_strong(setup, found):
+    """By the rule ``keep``, where the greatest strength is above 0."""
+    assert choose_picks(setup, found) == tuple(found)
+    kept = choose_picks(replace(setup, pick_by="keep"), found)
+    assert kept[0] == found[0]
+    for before, pick, strongest in zip(kept, kept[1:], found[1:], strict=False):
+        if before.genome is None or strongest.genome is None:
+            continue
+        again = setup.evaluate_strength(pick.number, np.array(before.genome), setup.engine)
+        stays = strongest.strength > 0 and again >= 0.5 * strongest.strength
+        assert pick.genome == (before.genome if stays else strongest.genome)
+        assert pick.number == strongest.number
+    assert any(a.genome != b.genome for a, b in zip(kept, found, strict=True))
+
+
+def test_a_null_schedule_is_the_schedule_on_another_market(setup, monkeypatch):
+    """On bars that are shuffled into themselves it finds what the real one finds."""
+    null = NullScheduleSetup(setup.task, SCHEDULE, "strength", "none")
+    first, again = (null.run(NullJob("shuffled", 1)) for _ in range(2))
+    assert first == again
+    assert null.run(NullJob("shuffled", 2)).strength != first.strength
+    monkeypatch.setattr(type(null.markets), "shuffle_market", lambda self, number: (BARS,))
+    same = null.run(NullJob("shuffled", 1))
+    picks = sorted(setup.run_in_step(range(len(setup.steps))), key=lambda pick: pick.number)
+    stitched = stitch_picks(setup.task, setup.steps, picks)
+    assert same.strength == compute_strength([ledger.r for ledger in stitched.ledgers]).value
+    assert same.trades == sum(map(len, stitched.ledgers))
+
+
+def test_check_values_of_p():
+    """Ties count against, and what cannot be measured is minus infinity."""
+    counted = tally(1.5, [0.1, 1.5, float("-inf"), 2.0], 2)
+    assert (counted.at_least, counted.searches) == (2, 4)
+    assert tally(1.5, [0.1] * 39, 10).p.as_integer_ratio() == (1, 40)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A recorded run, judged by a schedule with few null ones."""
+    path = recorded_run(tmp_path_factory.mktemp("schedule"), BARS, polish=8)
+    plan = {"every": "14d", "train": "40d", "purge": 24, "null": 3, "resamples": 99}
+    judge_briefly(path, causal=False, **plan)
+    return path
+
+
+def test_a_judged_schedule_is_recorded_whole(run, setup, found):
+    """Its steps are those of the same task in memory, its null has rows of its own."""
+    with RunStore.open(run) as store:
+        judgement, names = read_judgement(store), [name for name, _ in store.evidence]
+    made = judgement.schedule
+    assert len(made.rows) == len(found)
+    layout = setup.task.spec.layout
+    for row, pick in zip(made.rows, found, strict=True):
+        genome = None if not row.genes else tuple(layout.encode(row.genes).tolist())
+        assert (genome, row.strength) == (pick.genome, pick.strength)
+    assert sum(row.trades for row in made.rows) == made.trades
+    assert made.mismatches == 0
+    assert made.null.shuffled.run == 3
+    assert judgement.null is None
+    assert judgement.folds is None
+    assert [f"schedule/rolling-14d-40d-24/{k}" in names for k in range(5)] == [True] * 5
+    assert "null-schedule/rolling-14d-40d-24-strength/day/shuffled/3" in names or (
+        "null-schedule/rolling-14d-40d-24-strength/none/shuffled/3" in names
+    )
+    assert judgement.verdict.grade in ("too_little", "not_judged", "lost")
+
+
+def test_what_is_recorded_is_not_searched_again(run, monkeypatch):
+    """A judge goes on with the rows of one before, to the same record."""
+    with RunStore.open(run) as store:
+        before = read_judgement(store).schedule
+    monkeypatch.setattr(StepSetup, "run", None)
+    monkeypatch.setattr(NullScheduleSetup, "run", None)
+    plan = {"every": "14d", "train": "40d", "purge": 24, "null": 3, "resamples": 99}
+    assert judge_briefly(run, causal=False, **plan).schedule == before
+
+
+@pytest.mark.parametrize("part", ["steps of the schedule", "schedules on shuffled bars"])
+def test_a_judge_that_was_stopped_goes_on(run, tmp_path, part):
+    """Steps and null schedules are kept as they end, and the record is that of one go."""
+    path = recorded_run(tmp_path, BARS, polish=8)
+    plan = Plan(
+        every="14d", train="40d", purge=24, null=3, resamples=99, folds=0, blocks=0, causal=False
+    )
+
+    def stop(told, done, planned, word):
+        if (told, done) == (part, 2):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judge_run(path, plan, {}, stop)
+    with RunStore.open(path) as store:
+        names = [name.rpartition("/")[0] for name, _ in store.evidence]
+        assert read_judgement(store) is None
+    kept = "null-schedule" if "shuffled" in part else "schedule"
+    assert sum(name.startswith(f"{kept}/") for name in names) == 2
+    again = judge_run(path, plan, {}, lambda *told: None)
+    with RunStore.open(run) as store:
+        assert again.schedule == read_judgement(store).schedule
+
+
+def test_a_record_follows_from_its_rows(run):
+    """As who verifies a run makes it again."""
+    with RunStore.open(run) as store:
+        recorded = read_judgement(store).schedule
+        task = build_searched_task(recorded_task(store, {}), load_result(store))
+        again = restore_schedule_record(store, task, recorded, task.engine())
+    assert again == recorded
+
+
+def test_a_search_that_sees_later_bars_is_told(setup, found, monkeypatch):
+    """Its steps pick otherwise on bars that end at their date, and the result is invalid."""
+    from optimizer.judging.schedule_record import count_mismatches
+
+    assert count_mismatches(setup, found) == 0
+    forged = [replace(pick, genome=(1.0,)) for pick in found]
+    assert count_mismatches(setup, forged) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"every": "30d"}, "--every 30d needs how long each search looks back"),
+        ({"train": "180d"}, "--train 180d is a duration"),
+    ],
+)
+def test_half_a_schedule_is_refused(settings, words):
+    """Each flag names the other."""
+    from optimizer.config.run_config import make_config
+
+    with pytest.raises(ConfigError, match=words):
+        build_plan(make_config(settings, where="judge"))
+
+
+def test_a_schedule_that_does_not_fit_is_refused_before_any_search(run):
+    """Bars that end before the first date."""
+    with pytest.raises(ConfigError, match="leaves no bar to trade"):
+        judge_briefly(run, causal=False, every="14d", train="400d")
+
+
+def test_an_empty_front_trades_nothing():
+    """Until the next date there are no entries."""
+    task = make_task(BARS, min_trades=10_000)
+    setup = StepSetup(task, SCHEDULE, engine=task.engine())
+    picks = list(setup.run_in_step([0, 1]))
+    assert picks == [StepPick(0, None, None), StepPick(1, None, None)]
+    stitched = stitch_picks(task, setup.steps[:2], picks)
+    assert not len(stitched.ledgers[0])

@@ -1,0 +1,136 @@
+"""Today's genes of a schedule: searched when due, and one chain of trades over all steps."""
+
+import numpy as np
+import pytest
+
+from data import load_bars
+from data.bars import Window
+from data.checks import format_time
+from engine.reference import Reference
+from engine.runtime.compiling.forms import CompiledForm
+from optimizer import judge, load_run
+from optimizer.errors import ConfigError
+from optimizer.judging.schedule import StepSetup
+from optimizer.schedule.dates import parse_schedule, plan_steps
+from optimizer.schedule.stitched import stitch
+from optimizer.signals.drift import watch_run
+from optimizer.store import RunStore
+from tests.support.signals import GrowingMarket
+
+SEARCHED, LENGTH = 1600, 2100
+SCHEDULE = {"every": "2d", "train": "5d", "purge": 0}
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """A run judged by a schedule, and bars that come later."""
+    market = GrowingMarket(tmp_path_factory.mktemp("today"), LENGTH, SEARCHED, min_trades=3)
+    judge(str(market.path), blocks=0, resamples=19, **SCHEDULE)
+    return market
+
+
+@pytest.fixture(scope="module")
+def made(market):
+    """The schedule as it was judged."""
+    market.write(SEARCHED)
+    return load_run(str(market.path)).judgement.schedule
+
+
+def list_step_rows(path):
+    """Names of the rows of steps, in the order in which they were recorded."""
+    with RunStore.open(path) as store:
+        return [name for name, _ in store.evidence if name.startswith("schedule/")]
+
+
+def test_genes_are_those_of_the_last_step(market, made):
+    """With its date and the next; the way of finding them was tested, not they."""
+    signal = market.source().read(market.write(SEARCHED))
+    assert signal.member is None
+    assert signal.genes == made.rows[-1].genes
+    assert (signal.step.date, signal.step.next_date) == (made.rows[-1].date, made.next_date)
+    assert signal.step.due is None
+    assert market.source(0).read(market.find_close(SEARCHED)).step is None
+
+
+def test_a_search_that_is_due_is_made_once(market, made, monkeypatch):
+    """Without it the pick before goes on, which is said; with it the new one is recorded."""
+    rows = list_step_rows(market.path)
+    assert len(rows) == len(made.rows)
+    due_ns = int(np.datetime64(made.next_date, "ns").astype(np.int64))
+    opens = market.columns["timestamp"]
+    first = int(np.searchsorted(opens, due_ns))
+    before = market.source().read(market.write(first))
+    assert before.step.date == made.rows[-1].date
+    now = market.write(first + 1)
+    lazy = market.source(may_search=False).read(now)
+    assert (lazy.step.due, lazy.genes) == (made.next_date, before.genes)
+    assert list_step_rows(market.path) == rows
+    signal = market.source().read(now)
+    assert (signal.step.date, signal.step.due) == (made.next_date, None)
+    assert list_step_rows(market.path) == [*rows, f"schedule/rolling-2d-5d-0/{len(rows)}"]
+    monkeypatch.setattr(StepSetup, "run_in_step", None)
+    assert market.source().read(market.write(first + 2)).genes == signal.genes
+
+
+def test_positions_run_on_under_the_genes_that_entered_them(market, made):
+    """Cut anywhere, the state is what one ledger over all steps says there."""
+    market.write(SEARCHED)
+    task = load_run(str(market.path)).task
+    market.write(LENGTH)
+    market.source().read(market.find_close(LENGTH))
+    bars = load_bars(f"csv:{market.file}")
+    windows = [Window.whole(bars)]
+    steps = plan_steps([bars], windows, parse_schedule("2d", "5d", 0))
+    with RunStore.open(market.path) as store:
+        rows = {name: row for name, row in store.evidence if name.startswith("schedule/")}
+    genomes = [rows[f"schedule/rolling-2d-5d-0/{k}"]["genome"] for k in range(len(steps))]
+    picks = [None if genome is None else np.array(genome) for genome in genomes]
+    reference = Reference(task.spec, [bars], windows, task.costs, form=CompiledForm())
+    (ledger,) = stitch(reference, windows, steps, picks).ledgers
+    seen, over = set(), 0
+    borders = [step.borders[0] for step in steps]
+    crossed = [
+        cut for cut in borders if ((ledger.entry_bar < cut) & (ledger.exit_bar >= cut)).any()
+    ]
+    cut = crossed[-1]
+    for count in range(cut - 30, min(cut + 60, LENGTH)):
+        (state,) = market.source().read(market.write(count)).symbols
+        is_open = (ledger.entry_bar < count) & (ledger.exit_bar >= count)
+        seen.add(state.state)
+        assert (state.state == "in a trade") == is_open.any()
+        if is_open.any():
+            trade = ledger.trade(int(np.argmax(is_open)))
+            assert state.trade.since == format_time(bars.timestamp[trade.entry_bar])
+            assert (state.trade.entry, state.trade.target) == (trade.entry, trade.target)
+            over += trade.signal_bar < cut <= count
+        entered = ledger.signal_bar == count - 1
+        if entered.any():
+            assert state.state == "enter"
+            assert state.entry.stop.value == ledger.trade(int(np.argmax(entered))).stop
+    assert {"flat", "in a trade"} <= seen
+    assert over > 0
+
+
+def test_bars_without_the_beginning_are_refused(market, tmp_path):
+    """Dates follow from where the bars of the run begin."""
+    market.write(LENGTH)
+    kept = market.columns
+    market.columns = {name: column[400:] for name, column in kept.items()}
+    try:
+        now = market.write(1300)
+        with pytest.raises(ConfigError, match="whose dates follow from where its bars begin"):
+            market.source().read(now)
+    finally:
+        market.columns = kept
+
+
+def test_drift_is_that_of_the_schedule(market, made):
+    """New trades of all steps are held against the stitched ones of the run's bars."""
+    assert made.trades >= 30
+    record = watch_run(market.path, {}, market.write(LENGTH))
+    assert (record.source, record.reference_trades) == ("schedule", made.trades)
+    assert record.trades > 3
+    last = market.columns["timestamp"][SEARCHED - 1]
+    assert record.since == format_time(last)
+    one = watch_run(market.path, {}, market.write(SEARCHED))
+    assert (one.trades, one.evidence) == (0, 1.0)
