@@ -34,15 +34,14 @@ def watch_drift(
 
     Exit code: 0 no alarm, 12 an alarm: the new ones are worse, however often one looked.
     """
-    from optimizer.cli.console import print_json, stderr, stdout
-    from optimizer.cli.report import renew_run_report
+    from optimizer.cli.console import print_json, stdout
     from optimizer.cli.signal import read_clock
     from optimizer.signals.drift import watch_run
     from optimizer.store import find_run
 
     path = find_run(runs, run)
     record = watch_run(path, flags, read_clock(now))
-    renew_run_report(path, {}, stderr())
+    _renew_report(path)
     if as_json:
         print_json({"run": path.name, "drift": record.payload(), "sentence": record.sentence})
     else:
@@ -53,3 +52,17 @@ def watch_drift(
             f"{record.least_mean:.3f} R each; bars until {record.until}."
         )
     raise typer.Exit(0 if record.alarm_at is None else ALARM)
+
+
+def _renew_report(path: Path) -> None:
+    """Write the report of a run anew, unless it would lose its charts to bars that have grown."""
+    from optimizer.report import Run, renew_report
+    from optimizer.store.files import REPORT
+
+    if not (path / REPORT).is_file():
+        return
+    recorded = Run(path)
+    if recorded.bars_problem:
+        note("the report shows this once it is made from the run's own bars: report RUN --data")
+    else:
+        renew_report(recorded)

@@ -31,6 +31,10 @@ def test_trades_since_are_watched(command, recordings):
     assert command(*search, "--quiet").code == 0
     assert command("judge", "latest", "--folds", "4", "--blocks", "0", "--quiet").code == 0
     grow(4000)
+    assert not command("watch", "latest", *NOW).err
+    grow(2600)
+    assert command("report", "latest").code == 0
+    grow(4000)
     outcome = command("watch", "latest", *NOW)
     line = outcome.out.splitlines()[0]
     assert "trades since, " in line
@@ -39,7 +43,9 @@ def test_trades_since_are_watched(command, recordings):
     assert told.code == outcome.code == (12 if told.json["drift"]["alarm_at"] else 0)
     assert told.json["sentence"] == line
     assert f"drift: {line}" in command("runs", "list").out
+    assert "note: the report shows this once" in outcome.err
     grow(2600)
+    assert not command("watch", "latest", *NOW).err
     assert command("runs", "verify", "latest").code == 0
 
 
