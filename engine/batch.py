@@ -36,8 +36,7 @@ PART_PAIRS = 131_072
 """Pairs of individual and window that are handed over at a time, where windows are many: their
 results are 20 MB."""
 
-ACCOUNT_PAIRS = 32_768
-"""Pairs whose results are held at once where windows are one account: about 300 MB."""
+ACCOUNT_PAIRS = 32_768  # whose results are held at once for one account: about 300 MB
 
 MOST_KEPT, LISTED_PAIRS = 64, 256
 """Engines of other windows that are kept, and pairs whose ledgers are asked for at once."""

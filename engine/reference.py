@@ -49,7 +49,7 @@ from engine.positions.reference import (
     list_signals,
     take_signals,
 )
-from engine.positions.reference_orders import Span, add_payments, begin_book
+from engine.positions.reference_orders import SignalSpan, add_payments, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import Prices, World, build_world
 from engine.positions.standing import Standing, find_standing
@@ -192,7 +192,7 @@ class Reference:
             start = max(start, min(free))
         bars = slice(start, max(start, min(bars.stop, stop)))
         world = self._build_world(genes, window.series)
-        span, scales = Span(start, bars.stop, window.end), self._scales(genes, window.series)
+        span, scales = SignalSpan(start, bars.stop, window.end), self._scales(genes, window.series)
         return self._take(world, span, scales, free)
 
     def find_standing(
@@ -283,10 +283,10 @@ class Reference:
             world, scales = self._build_world(genes, series), self._scales(genes, series)
             for window in of_series:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
-                yield self._take(world, Span(bars.start, bars.stop, window.end), scales)
+                yield self._take(world, SignalSpan(bars.start, bars.stop, window.end), scales)
 
     def _take(
-        self, world: World, span: Span, scales: Floats | None, free: tuple[int, int] = (0, 0)
+        self, world: World, span: SignalSpan, scales: Floats | None, free: tuple[int, int] = (0, 0)
     ) -> Ledger:
         """The ledger of one window; `free`: first bars at which signals of each side count."""
         book, trades = begin_book(world, free), begin_trades(world, span, self._legs)
@@ -356,14 +356,14 @@ class Reference:
             after=find_trail_start(trail, genes),
             order=evaluate_order(order, rows, genes, find_step(spec.market, "tick")),
             slippage=evaluate_slippage(slippage, rows, genes),
-            borrow=self._paid(borrow, genes, series),
+            borrow=self._add_payments(borrow, genes, series),
         )
 
     def _tables(self, genes: Genes, series: int) -> SeriesTables:
         """What both sides read of a series beside prices."""
         cancel = self.spec.cancel
         cancels = None if cancel is None else self.truth(cancel, genes, series)
-        return build_tables(cancels, self._paid(self.spec.funding, genes, series))
+        return build_tables(cancels, self._add_payments(self.spec.funding, genes, series))
 
     def _scales(self, genes: Genes, series: int) -> Floats | None:
         """What sizes are measured by, [T]; None where they hang on cash alone."""
@@ -372,7 +372,7 @@ class Reference:
             return None
         return self._rows[series].values(account.stake.row, genes)
 
-    def _paid(self, charge: object, genes: Genes, series: int) -> Floats | None:
+    def _add_payments(self, charge: object, genes: Genes, series: int) -> Floats | None:
         """What has been paid up to the open of each bar, [T] price; None where nothing is."""
         if not isinstance(charge, Funding | Borrow):
             return None

@@ -21,7 +21,7 @@ from strategy.expressions import (
 from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicator_registry import KINDS
 from strategy.indicators import Parameter
-from strategy.money import AccountOf, Funding, Market
+from strategy.money import AccountOf, Funding, MarketFacts
 from strategy.nodes import Node, check_extent, walk
 from strategy.orders import AfterLeg
 from strategy.parts import LATER_PARTS, PARTS, check_parts
@@ -91,7 +91,7 @@ class Strategy(Node):
     session: SessionExit | None = None
     delay: Setting = field(default_factory=lambda: Number(0.0))
     reverse: bool | None = None
-    market: Market | None = None
+    market: MarketFacts | None = None
     slippage: Node | None = None
     funding: Funding | None = None
     borrow: Node | None = None

@@ -18,7 +18,7 @@ LONGEST_EVERY = 10_080
 """Minutes between two payments, at most: a week."""
 
 
-class Step(NamedTuple):
+class StepSize(NamedTuple):
     """A decimal as a fraction: prices and sizes are whole multiples of it."""
 
     numerator: float
@@ -30,7 +30,7 @@ class Charge(PriceForm):
 
 
 @dataclass(frozen=True)
-class Market(Node):
+class MarketFacts(Node):
     """What is fixed of a symbol: tick of its prices, worth of a point, smallest size."""
 
     tick: str | None = None  # a decimal, as in "0.025"; None: prices are as they come
@@ -186,14 +186,14 @@ SIZES = (RiskOf, Notional, EquityShare, Units, Volatility)
 SLIPPAGES = (Ticks, BasisPoints, PriceOf)
 
 
-def parse_step(name: str, text: object) -> Step:
+def parse_step(name: str, text: object) -> StepSize:
     """A decimal as numerator and denominator.
 
     Raises:
         StrategyError: When it is no decimal above 0 that float64 can count in.
 
     >>> parse_step("tick", "0.025")
-    Step(numerator=1.0, denominator=40.0)
+    StepSize(numerator=1.0, denominator=40.0)
     """
     try:
         value = Decimal(str(text)) if isinstance(text, str | int) else Decimal("NaN")
@@ -202,14 +202,14 @@ def parse_step(name: str, text: object) -> Step:
     if value.is_finite() and value > 0:
         numerator, denominator = value.as_integer_ratio()
         if max(numerator, denominator) <= LARGEST_PART:
-            return Step(float(numerator), float(denominator))
+            return StepSize(float(numerator), float(denominator))
     raise StrategyError(f"{name} is a decimal above 0 in quotes, such as '0.025', got {text!r}")
 
 
-def find_step(market: Market | None, name: str) -> Step:
+def find_step(market: MarketFacts | None, name: str) -> StepSize:
     """The tick or the lot of a symbol; 0 where it has none."""
     text = None if market is None else getattr(market, name)
-    return Step(0.0, 1.0) if text is None else parse_step(name, text)
+    return StepSize(0.0, 1.0) if text is None else parse_step(name, text)
 
 
 def check_money(
@@ -221,7 +221,7 @@ def check_money(
 ) -> None:
     """Refuse what is no charge of its kind, on either side."""
     for name, form, legal in (
-        ("market", market, (Market,)),
+        ("market", market, (MarketFacts,)),
         ("slippage", slippage, SLIPPAGES),
         ("borrow", borrow, (Borrow,)),
         ("funding", funding, (Funding,)),

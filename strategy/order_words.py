@@ -11,7 +11,7 @@ from strategy.money import (
     Borrow,
     EquityShare,
     Funding,
-    Market,
+    MarketFacts,
     Notional,
     PriceOf,
     RiskOf,
@@ -48,9 +48,9 @@ def after_leg(leg: int) -> AfterLeg:
 
 
 @word
-def market(tick: str | None = None, multiplier: float = 1, lot: str | None = None) -> Market:
+def market(tick: str | None = None, multiplier: float = 1, lot: str | None = None) -> MarketFacts:
     """What is fixed of a symbol: tick and lot as decimals in quotes, and the worth of a point."""
-    return Market(tick, as_setting(multiplier), lot)
+    return MarketFacts(tick, as_setting(multiplier), lot)
 
 
 @word

@@ -46,7 +46,7 @@ from strategy.language import (
     word,
 )
 from strategy.model import Strategy
-from strategy.money import AccountOf, Funding, Market
+from strategy.money import AccountOf, Funding, MarketFacts
 from strategy.nodes import Node
 from strategy.order_words import (
     account,
@@ -176,7 +176,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     session: SessionExit | None = None,
     delay: Operand = 0,
     reverse: bool = False,
-    market: Market | None = None,
+    market: MarketFacts | None = None,
     slippage: Node | None = None,
     funding: Funding | None = None,
     borrow: Node | None = None,

@@ -84,7 +84,7 @@ class FormulaMarket:
         """What individuals [P, G] ask of the series, until it is asked for the next ones."""
         spec, read = self._spec, self._readings
         read.begin(genomes)
-        inputs = Asked(read, len(genomes))
+        inputs = AskedParts(read, len(genomes))
         numbers = np.zeros((len(genomes), 2, 4))
         for side, after in enumerate(self._after):
             for place, exits in enumerate(self._exits):
@@ -153,7 +153,7 @@ class FormulaMarket:
         return np.array([self._sessions[minute] for minute in minutes]), minute_of.astype(np.int64)
 
 
-class Asked:
+class AskedParts:
     """Conditions and formulas that a population asks for, each once."""
 
     def __init__(self, readings: Readings, count: int) -> None:

@@ -9,10 +9,10 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.money import Purse
 from engine.accounts.ledger import Ledger
 from engine.accounts.stake import build_stake
-from engine.cpu.market import Asked, FormulaMarket
+from engine.cpu.market import AskedParts, FormulaMarket
 from engine.positions.carried import CarriedRows
 from engine.positions.cpu.order_batch import fold_orders, list_order_ledgers, list_order_results
-from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, Rules
+from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
 from engine.positions.encode import Lowered, form_of_order, lower_exits, lower_targets
 from engine.positions.exit_spec import (
     BASIS_POINTS,
@@ -68,12 +68,12 @@ class OrderMarket(FormulaMarket):
         inputs = self.prices, self._ask(genomes), self._rules(), self._purse()
         return list_order_ledgers(*inputs, ranges, self._workers, has_scale=has_scale)
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> OrderRules:
         """What all individuals share."""
         spec, costs, market = self._spec, self._costs, self._spec.market
         multiplier = 1.0 if market is None else market.multiplier.value  # type: ignore[union-attr]
         slippages = [SLIPPAGES.get(type(one), NO_SLIPPAGE) for one in split_sides(spec.slippage)]
-        return Rules(
+        return OrderRules(
             float(costs.per_side),
             float(costs.min_risk),
             float(costs.fee_unit) / multiplier,
@@ -101,7 +101,7 @@ class OrderMarket(FormulaMarket):
         """What individuals [P, G] ask of the series, until it is asked for the next ones."""
         spec, read, count = self._spec, self._readings, len(genomes)
         read.begin(genomes)
-        asked = Asked(read, count)
+        asked = AskedParts(read, count)
         entries = asked.conditions(*self._conditions[:2])
         exits = asked.conditions(*self._conditions[2:4])
         cancels = np.ascontiguousarray(asked.conditions(self._conditions.cancel, None)[:, 0])

@@ -12,7 +12,7 @@ from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail
 from strategy.money import (
     BasisPoints,
     PriceOf,
-    Step,
+    StepSize,
     Ticks,
 )
 from strategy.orders import LimitAt, StopAt
@@ -36,7 +36,7 @@ def evaluate_form(form: object, rows: Rows, genes: Genes) -> exit_spec.ExitForm:
     return build_form(number, row=rows.values(form.distance, genes))
 
 
-def evaluate_order(order: object, rows: Rows, genes: Genes, tick: Step) -> exit_spec.OrderPlan:
+def evaluate_order(order: object, rows: Rows, genes: Genes, tick: StepSize) -> exit_spec.OrderPlan:
     """How a side enters."""
     if not isinstance(order, StopAt | LimitAt):
         return build_order()

@@ -14,7 +14,7 @@ from engine.positions.reference_exits import (
     NOT_REACHED,
     SIGNAL,
     STILL_OPEN,
-    Position,
+    HeldPosition,
     fill_first,
     follow_prices,
     leave_bar,
@@ -29,14 +29,14 @@ from engine.positions.reference_orders import (
     NO_ORDER,
     STANDING,
     Book,
-    Span,
+    SignalSpan,
     count_placed,
     free_at_open,
     free_sides,
     hold_sides,
     meet_orders,
 )
-from engine.positions.reference_trades import Trades, list_trade
+from engine.positions.reference_trades import ListedTrades, list_trade
 from engine.positions.reference_world import (
     ENTRIES,
     EXITS,
@@ -45,7 +45,7 @@ from engine.positions.reference_world import (
     Ints,
     World,
     count_targets,
-    sign_of,
+    find_sign,
 )
 
 
@@ -73,7 +73,7 @@ def find_free_bars(exit_bar: int, reason: int, side: int) -> tuple[int, int]:
     return longs, exit_bar - int(reason == SIGNAL and side > 0)
 
 
-def take_signals(world: World, span: Span, book: Book, trades: Trades) -> None:
+def take_signals(world: World, span: SignalSpan, book: Book, trades: ListedTrades) -> None:
     """Take signals of both sides, one position at a time; `trades` receives what comes of them."""
     position, j = stay_out(), span.first
     while j < span.end:
@@ -107,8 +107,8 @@ def take_signals(world: World, span: Span, book: Book, trades: Trades) -> None:
 
 
 def pass_quiet_bars(
-    world: World, span: Span, book: Book, at: Position, j: int
-) -> tuple[Position, int]:
+    world: World, span: SignalSpan, book: Book, at: HeldPosition, j: int
+) -> tuple[HeldPosition, int]:
     """Go on to the next bar in which more may happen than that a stop follows prices.
 
     Every other bar could be looked at as well: nothing would come of it.
@@ -125,7 +125,7 @@ def pass_quiet_bars(
             j += 1
         return at, j
     side, against, leaves = (
-        sign_of(at.place),
+        find_sign(at.place),
         marks[ENTRIES + 1 - at.place],
         marks[EXITS + at.place],
     )
@@ -135,7 +135,7 @@ def pass_quiet_bars(
     while j < last and not leaves[j - 1]:
         if world.limits.reverses and (against[j] or against[max(j - ago, 0)]):
             break
-        if len(world.local_ns) > 0 and is_clock_over(world, at.entry_bar, j):
+        if len(world.local_ns) > 0 and leaves_by_clock(world, at.entry_bar, j):
             break
         if side * worst[j] <= side * stop or side * reach[j] >= nearest:
             break
@@ -145,7 +145,7 @@ def pass_quiet_bars(
     return with_stop(at, stop, best), j
 
 
-def find_last_bar(world: World, span: Span, at: Position) -> int:
+def find_last_bar(world: World, span: SignalSpan, at: HeldPosition) -> int:
     """The bar at whose close a position ends at the latest, whatever the clock says."""
     if world.limits.max_hold > 0:
         return min(span.end - 1, at.entry_bar + world.limits.max_hold - 1)
@@ -157,11 +157,11 @@ def find_nearest_target(world: World, book: Book, place: int) -> float:
     nearest = np.inf
     for leg in range(count_targets(world, place)):
         if book.orders[place, LEG_BARS + leg] == NOT_REACHED:
-            nearest = min(nearest, sign_of(place) * book.levels[place, LEG_LEVELS + leg])
+            nearest = min(nearest, find_sign(place) * book.levels[place, LEG_LEVELS + leg])
     return nearest
 
 
-def is_clock_over(world: World, entry_bar: int, j: int) -> bool:
+def leaves_by_clock(world: World, entry_bar: int, j: int) -> bool:
     """Whether the clock ends a position in a bar, at its open or at its close."""
     today, entered = world.local_ns[j], world.local_ns[entry_bar]
     is_late = today % DAY_NS + world.bar_ns >= world.minute_ns

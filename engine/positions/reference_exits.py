@@ -28,7 +28,7 @@ from engine.positions.reference_orders import (
     USED,
     WITHIN,
     Book,
-    Span,
+    SignalSpan,
     fill_price,
     find_first_touched,
     on_tick,
@@ -50,8 +50,8 @@ from engine.positions.reference_world import (
     TRAIL_PART,
     World,
     count_targets,
+    find_sign,
     read_row,
-    sign_of,
 )
 
 STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE = range(len(REASONS))
@@ -65,7 +65,7 @@ NOBODY = -1
 """In place of a position's side."""
 
 
-class Position(NamedTuple):
+class HeldPosition(NamedTuple):
     """An open position, or none; R is its first risk to the end, wherever the stop moves."""
 
     place: int  # 0 for a long, 1 for a short; `NOBODY`
@@ -86,15 +86,15 @@ class Exit(NamedTuple):
     reason: int  # or `STILL_OPEN`
     price: float
     is_at_open: bool
-    following: Position  # that of the other side which ends it, or none
+    following: HeldPosition  # that of the other side which ends it, or none
 
 
-def stay_out() -> Position:
+def stay_out() -> HeldPosition:
     """No position."""
-    return Position(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return HeldPosition(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def fill_first(world: World, book: Book, j: int) -> Position:
+def fill_first(world: World, book: Book, j: int) -> HeldPosition:
     """The position of the first touched order that is worth it; each that is looked at is used."""
     entered, place = stay_out(), find_first_touched(world, book, j)
     while place >= 0 and entered.place == NOBODY:
@@ -103,7 +103,7 @@ def fill_first(world: World, book: Book, j: int) -> Position:
     return entered
 
 
-def fill_order(world: World, book: Book, place: int, j: int) -> Position:
+def fill_order(world: World, book: Book, place: int, j: int) -> HeldPosition:
     """The position that an order opens which a bar touches, or none; either way it is used up."""
     t, how = int(book.orders[place, STANDING]), int(book.orders[place, HOW])
     entered = open_position(world, book, place, t, how, j)
@@ -116,9 +116,9 @@ def fill_order(world: World, book: Book, place: int, j: int) -> Position:
     return stay_out()
 
 
-def open_position(world: World, book: Book, place: int, t: int, how: int, j: int) -> Position:
+def open_position(world: World, book: Book, place: int, t: int, how: int, j: int) -> HeldPosition:
     """The levels of a signal at bar t whose order a bar fills."""
-    side, limits = sign_of(place), world.limits
+    side, limits = find_sign(place), world.limits
     entry = fill_price(world, place, t, how, j)
     # A stop of a long sells worse on the tick, a target better.
     stop = on_tick(limits, find_first_stop(world, place, t, entry), side < 0)
@@ -131,12 +131,12 @@ def open_position(world: World, book: Book, place: int, t: int, how: int, j: int
     if world.parts[place, FORM, TRAIL_PART] == FROM_ENTRY:
         reach = read_row(world, place, TRAIL_PART, t)
     is_inside = how == WITHIN
-    return Position(place, t, j, is_inside, entry, stop, risk, reach, stop, -side * np.inf)
+    return HeldPosition(place, t, j, is_inside, entry, stop, risk, reach, stop, -side * np.inf)
 
 
 def find_first_stop(world: World, place: int, t: int, entry: float) -> float:
     """The stop of a signal at bar t."""
-    form, side = world.parts[place, FORM, STOP_PART], sign_of(place)
+    form, side = world.parts[place, FORM, STOP_PART], find_sign(place)
     # A share of the entry.
     if form == SHARE:
         share: float = world.parts[place, NUMBER, STOP_PART]
@@ -155,7 +155,7 @@ def find_first_stop(world: World, place: int, t: int, entry: float) -> float:
 
 def find_target(world: World, place: int, leg: int, t: int, entry: float, risk: float) -> float:
     """One of the targets of a signal at bar t."""
-    form, side = world.parts[place, FORM, FIRST_LEG + leg], sign_of(place)
+    form, side = world.parts[place, FORM, FIRST_LEG + leg], find_sign(place)
     number: float = world.parts[place, NUMBER, FIRST_LEG + leg]
     # A multiple of the risk.
     if form == R_MULTIPLE:
@@ -168,12 +168,12 @@ def find_target(world: World, place: int, leg: int, t: int, entry: float, risk: 
     return read if form == LEVEL else entry + side * read
 
 
-def is_worth(world: World, book: Book, at: Position) -> bool:
+def is_worth(world: World, book: Book, at: HeldPosition) -> bool:
     """Whether a trade is taken; NaN fails each of these."""
     # There is a price, and the risk is more than a small fraction of it.
     if not at.entry > 0.0 or not at.risk > at.entry * world.limits.min_risk:
         return False
-    side = sign_of(at.place)
+    side = find_sign(at.place)
     # A target that was read from a row lies on the right side of the entry.
     for leg in range(count_targets(world, at.place)):
         form = world.parts[at.place, FORM, FIRST_LEG + leg]
@@ -184,7 +184,7 @@ def is_worth(world: World, book: Book, at: Position) -> bool:
     return bool(world.parts[at.place, FORM, TRAIL_PART] != FROM_ENTRY or at.reach > 0.0)
 
 
-def leave_bar(world: World, span: Span, book: Book, at: Position, j: int) -> Exit:
+def leave_bar(world: World, span: SignalSpan, book: Book, at: HeldPosition, j: int) -> Exit:
     """What a bar after the entry's does to a position: the first rule that applies."""
     leave = leave_open(world, book, at, j)
     if leave.reason == STILL_OPEN:
@@ -194,9 +194,9 @@ def leave_bar(world: World, span: Span, book: Book, at: Position, j: int) -> Exi
     return leave
 
 
-def leave_open(world: World, book: Book, at: Position, j: int) -> Exit:
+def leave_open(world: World, book: Book, at: HeldPosition, j: int) -> Exit:
     """What the open of a bar does to a position."""
-    none, side, other, opened = stay_out(), sign_of(at.place), 1 - at.place, world.table[OPEN, j]
+    none, side, other, opened = stay_out(), find_sign(at.place), 1 - at.place, world.table[OPEN, j]
     local_ns = world.local_ns
     # 1. The side's condition was true at the last close.
     if world.marks[EXITS + at.place, j - 1]:
@@ -215,9 +215,9 @@ def leave_open(world: World, book: Book, at: Position, j: int) -> Exit:
     return Exit(STILL_OPEN, opened, True, none)
 
 
-def leave_range(world: World, book: Book, at: Position, j: int) -> Exit:
+def leave_range(world: World, book: Book, at: HeldPosition, j: int) -> Exit:
     """What the range of a bar does to a position, between its open and its close."""
-    none, side, other = stay_out(), sign_of(at.place), 1 - at.place
+    none, side, other = stay_out(), find_sign(at.place), 1 - at.place
     worst, reach = world.table[LOW, j], world.table[HIGH, j]
     if side < 0:
         worst, reach = reach, worst
@@ -242,16 +242,16 @@ def leave_range(world: World, book: Book, at: Position, j: int) -> Exit:
     return leave_targets(world, book, at, j, reach)
 
 
-def leave_targets(world: World, book: Book, at: Position, j: int, reach: float) -> Exit:
+def leave_targets(world: World, book: Book, at: HeldPosition, j: int, reach: float) -> Exit:
     """What targets do to a position in a bar whose prices went so far."""
     farthest = reach_targets(world, book, at.place, j, reach, np.inf)
     reason = TARGET if is_all_out(world, book, at.place) else STILL_OPEN
     return Exit(reason, farthest, False, stay_out())
 
 
-def leave_entry_bar(world: World, span: Span, book: Book, at: Position, j: int) -> Exit:
+def leave_entry_bar(world: World, span: SignalSpan, book: Book, at: HeldPosition, j: int) -> Exit:
     """What its first bar does to a position."""
-    side, opened = sign_of(at.place), world.table[OPEN, j]
+    side, opened = find_sign(at.place), world.table[OPEN, j]
     # Its open was before a fill within it.
     if not at.is_inside and side * opened <= side * at.stop:
         return Exit(STOP_GAP, opened, True, stay_out())
@@ -267,7 +267,7 @@ def leave_entry_bar(world: World, span: Span, book: Book, at: Position, j: int) 
     return leave if leave.reason != STILL_OPEN else leave_close(world, span, at, j)
 
 
-def leave_close(world: World, span: Span, at: Position, j: int) -> Exit:
+def leave_close(world: World, span: SignalSpan, at: HeldPosition, j: int) -> Exit:
     """What the close of a bar does to a position."""
     limits, reason = world.limits, STILL_OPEN
     # 6. Held for as long as allowed.
@@ -286,7 +286,7 @@ def reach_targets(
     world: World, book: Book, place: int, j: int, reach: float, beyond: float
 ) -> float:
     """Note targets that a bar reaches, none behind a price; the farthest of them."""
-    side, farthest = sign_of(place), -np.inf
+    side, farthest = find_sign(place), -np.inf
     for leg in range(count_targets(world, place)):
         target = side * book.levels[place, LEG_LEVELS + leg]
         # An open beyond the target still fills at the target, the cautious choice.
@@ -308,9 +308,9 @@ def is_all_out(world: World, book: Book, place: int) -> bool:
     return left == 0
 
 
-def move_stop(world: World, book: Book, at: Position, j: int) -> Position:
+def move_stop(world: World, book: Book, at: HeldPosition, j: int) -> HeldPosition:
     """The position at a close: its best price so far, and the stop of the bars to come."""
-    side, prices = sign_of(at.place), world.table
+    side, prices = find_sign(at.place), world.table
     reach = prices[HIGH, j] if side > 0 else prices[LOW, j]
     # The high of the bar may be older than the fill of a limit.
     is_limit = at.is_inside and world.parts[at.place, FORM, ORDER_PART] == LIMIT_ORDER
@@ -330,10 +330,10 @@ def move_stop(world: World, book: Book, at: Position, j: int) -> Position:
     return with_stop(at, stop, best)
 
 
-def follow_prices(world: World, at: Position, stop: float, best: float) -> float:
+def follow_prices(world: World, at: HeldPosition, stop: float, best: float) -> float:
     """The stop from the next bar on, given the best price so far; it is never loosened."""
     place, limits = at.place, world.limits
-    side, form = sign_of(place), world.parts[place, FORM, TRAIL_PART]
+    side, form = find_sign(place), world.parts[place, FORM, TRAIL_PART]
     gone = side * (best - at.entry)
     # It follows the best price, at a distance or at a share of that price.
     if form != NONE and gone >= world.parts[place, NUMBER, AFTER] * at.risk:
@@ -345,9 +345,9 @@ def follow_prices(world: World, at: Position, stop: float, best: float) -> float
     return stop
 
 
-def with_stop(at: Position, stop: float, best: float) -> Position:
+def with_stop(at: HeldPosition, stop: float, best: float) -> HeldPosition:
     """The same position with another stop in force."""
-    return Position(
+    return HeldPosition(
         at.place, at.signal_bar, at.entry_bar, at.is_inside, at.entry, at.first_stop, at.risk,
         at.reach, stop, best,
     )  # fmt: skip

@@ -34,8 +34,8 @@ from engine.positions.reference_world import (
     Floats,
     Ints,
     World,
+    find_sign,
     read_row,
-    sign_of,
 )
 
 UNTOUCHED, AT_OPEN, WITHIN = range(3)
@@ -61,7 +61,7 @@ NEVER = 2**62
 """In place of a bar from which on a side may place orders."""
 
 
-class Span(NamedTuple):
+class SignalSpan(NamedTuple):
     """A window's bars."""
 
     first: int  # first whose signal counts
@@ -118,7 +118,7 @@ def both_rest(world: World) -> bool:
     )
 
 
-def asks_entry(world: World, span: Span, place: int, t: int) -> bool:
+def asks_entry(world: World, span: SignalSpan, place: int, t: int) -> bool:
     """Whether a side's signal at a bar places an order, when it may."""
     if t < span.first or t >= span.last or not world.marks[ENTRIES + place, t]:
         return False
@@ -126,7 +126,7 @@ def asks_entry(world: World, span: Span, place: int, t: int) -> bool:
     return bool(not world.marks[ENTRIES + 1 - place, t] or both_rest(world))
 
 
-def meet_orders(world: World, span: Span, book: Book, j: int) -> None:
+def meet_orders(world: World, span: SignalSpan, book: Book, j: int) -> None:
     """Which order of each side stands in a bar, and how the bar meets it."""
     orders, t = book.orders, j - 1 - world.limits.delay
     for place in range(2):
@@ -176,7 +176,7 @@ def touch_level(world: World, place: int, t: int) -> float:
         return 0.0
     level = order_price(world, place, t)
     if world.parts[place, FORM, ORDER_PART] == LIMIT_ORDER:
-        level = level - sign_of(place) * world.parts[place, NUMBER, BEYOND]
+        level = level - find_sign(place) * world.parts[place, NUMBER, BEYOND]
     return level
 
 
@@ -228,7 +228,7 @@ def find_first_touched(world: World, book: Book, j: int) -> int:
     return place
 
 
-def count_placed(world: World, span: Span, book: Book, j: int) -> None:
+def count_placed(world: World, span: SignalSpan, book: Book, j: int) -> None:
     """Count the resting orders that are placed at a close."""
     for place in range(2):
         is_placed = j >= book.orders[place, SINCE] and asks_entry(world, span, place, j)
@@ -256,7 +256,7 @@ def free_sides(world: World, book: Book, place: int, j: int) -> None:
             orders[side, STANDING] = NO_ORDER
 
 
-def free_at_open(world: World, span: Span, book: Book, place: int, j: int) -> None:
+def free_at_open(world: World, span: SignalSpan, book: Book, place: int, j: int) -> None:
     """After an exit by condition, known a bar before: the other side's signal there counts."""
     other = 1 - place
     book.orders[place, SINCE] = j

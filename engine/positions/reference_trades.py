@@ -10,13 +10,13 @@ from engine.positions.reference_exits import (
     REVERSE,
     TARGET,
     Exit,
-    Position,
+    HeldPosition,
 )
 from engine.positions.reference_orders import (
     LEG_BARS,
     LEG_LEVELS,
     Book,
-    Span,
+    SignalSpan,
     slip_price,
 )
 from engine.positions.reference_world import (
@@ -32,15 +32,15 @@ from engine.positions.reference_world import (
     Ints,
     World,
     count_targets,
+    find_sign,
     read_row,
-    sign_of,
 )
 from engine.positions.reference_world import (
     SHARE as SHARES,
 )
 
 
-class Trades(NamedTuple):
+class ListedTrades(NamedTuple):
     """Trades in the order of time; there is room for more."""
 
     listed: Ints  # [1] how many
@@ -50,7 +50,7 @@ class Trades(NamedTuple):
     leg_prices: Floats  # [S, L] its price, or NaN
 
 
-def build_ledger(trades: Trades, counts: Ints, scales: Floats | None = None) -> Ledger:
+def build_ledger(trades: ListedTrades, counts: Ints, scales: Floats | None = None) -> Ledger:
     """The ledger of what `take_signals` found; `scales` [T] is what sizes are measured by."""
     some = slice(int(trades.listed[0]))
     signal_bar, entry_bar, exit_bar, reason, side, held = trades.whole[:, some].copy()
@@ -64,19 +64,21 @@ def build_ledger(trades: Trades, counts: Ints, scales: Floats | None = None) -> 
     )  # fmt: skip
 
 
-def begin_trades(world: World, span: Span, legs: int = 0) -> Trades:
+def begin_trades(world: World, span: SignalSpan, legs: int = 0) -> ListedTrades:
     """Room for as many trades as there may be; `legs`: targets of a ladder."""
     # Each trade has a signal of its own.
     room = int(world.marks[ENTRIES : ENTRIES + 2, span.first : span.last].sum())
-    return Trades(
+    return ListedTrades(
         np.zeros(1, np.int64), np.empty((6, room), np.int64), np.empty((6, room)),
         np.full((room, legs), NOT_REACHED), np.full((room, legs), np.nan),
     )  # fmt: skip
 
 
-def list_trade(world: World, book: Book, trades: Trades, at: Position, leave: Exit, j: int) -> None:
+def list_trade(
+    world: World, book: Book, trades: ListedTrades, at: HeldPosition, leave: Exit, j: int
+) -> None:
     """Note a trade that ends in a bar."""
-    place, side, k, price = at.place, sign_of(at.place), trades.listed[0], leave.price
+    place, side, k, price = at.place, find_sign(at.place), trades.listed[0], leave.price
     # Targets, and entries of the other side, are prices of their own; all others may slip.
     if leave.reason != TARGET and leave.reason != REVERSE:
         price = slip_price(world, place, price, j, side < 0)
@@ -98,14 +100,14 @@ def list_trade(world: World, book: Book, trades: Trades, at: Position, leave: Ex
 
 def find_farthest_target(world: World, book: Book, place: int) -> float:
     """The target that lies farthest; infinite where there is none."""
-    count, side = count_targets(world, place), sign_of(place)
+    count, side = count_targets(world, place), find_sign(place)
     farthest = -np.inf if count > 0 else np.inf
     for leg in range(count):
         farthest = max(farthest, side * book.levels[place, LEG_LEVELS + leg])
     return side * farthest
 
 
-def compute_net_r(world: World, book: Book, at: Position, bar: int, leave: float) -> float:
+def compute_net_r(world: World, book: Book, at: HeldPosition, bar: int, leave: float) -> float:
     """R of a trade, net: of each target that was reached and of what was left."""
     place, rest = at.place, world.parts[at.place, NUMBER, REST]
     count = count_targets(world, place)
@@ -125,16 +127,16 @@ def compute_net_r(world: World, book: Book, at: Position, bar: int, leave: float
     return r
 
 
-def compute_net(world: World, at: Position, x: int, leave: float) -> float:
+def compute_net(world: World, at: HeldPosition, x: int, leave: float) -> float:
     """What one unit gains that leaves in bar x: both sides pay on traded notional."""
     place, limits, e = at.place, world.limits, at.entry_bar
-    gross = sign_of(place) * (leave - at.entry)
+    gross = find_sign(place) * (leave - at.entry)
     net = gross - limits.per_side * (at.entry + leave)
     if limits.unit_fee > 0.0:
         net = net - (limits.unit_fee + limits.unit_fee)
     if world.parts[place, PLACE, FUNDING_PART] != NOWHERE:
         paid = read_row(world, place, FUNDING_PART, x) - read_row(world, place, FUNDING_PART, e)
-        net = net - sign_of(place) * paid
+        net = net - find_sign(place) * paid
     if world.parts[place, PLACE, BORROW_PART] != NOWHERE:
         paid = read_row(world, place, BORROW_PART, x) - read_row(world, place, BORROW_PART, e)
         net = net - paid

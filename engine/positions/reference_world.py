@@ -118,6 +118,6 @@ def read_row(world: World, place: int, part: int, t: int) -> float:
     return read
 
 
-def sign_of(place: int) -> float:
+def find_sign(place: int) -> float:
     """1 for longs, -1 for shorts: to multiply by it is exact, so that one formula serves both."""
     return 1.0 - 2.0 * place

@@ -22,7 +22,7 @@ from engine.positions.reference_exits import (
     END,
     NOT_REACHED,
     SIGNAL,
-    Position,
+    HeldPosition,
     find_first_stop,
     find_target,
     move_stop,
@@ -107,7 +107,7 @@ def _find_next_stop(world: World, ledger: Ledger, end: int) -> float:
     place, risk = 0 if trade.side > 0 else 1, trade.side * (trade.entry - trade.stop)
     reach = read_row(world, place, TRAIL_PART, trade.signal_bar)
     best = -trade.side * math.inf
-    at = Position(
+    at = HeldPosition(
         place, trade.signal_bar, trade.entry_bar, False, trade.entry, trade.stop, risk, reach,
         trade.stop, best,
     )  # fmt: skip

@@ -29,7 +29,7 @@ from engine.positions.reference import (
     find_signal_range,
     take_signals,
 )
-from engine.positions.reference_orders import Span, begin_book
+from engine.positions.reference_orders import SignalSpan, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import Prices, build_world
 from engine.replay.parity import compare_accumulators, compare_ledgers
@@ -95,7 +95,7 @@ def by_reference(bars, ask, costs, window, form):
     limits = Limits(ask.break_even, ask.max_hold, ask.delay, costs.per_side, costs.min_risk)
     signals = find_signal_range(*window, ask.warm_up, limits)
     world = build_world(prices, clock, longs, shorts, limits, build_tables())
-    span = Span(signals.start, signals.stop, window[1])
+    span = SignalSpan(signals.start, signals.stop, window[1])
     book, trades = begin_book(world), begin_trades(world, span)
     form(take_signals)(world, span, book, trades)
     return build_ledger(trades, book.counts)

@@ -6,7 +6,7 @@ from engine.positions.cpu.block_minmax import HIGH, LOW, Extremes, Levels, first
 from engine.positions.cpu.ordered import (
     NOBODY,
     NOT_REACHED,
-    Held,
+    OpenPosition,
     follow_prices,
 )
 from engine.positions.cpu.orders import (
@@ -20,7 +20,7 @@ from engine.positions.cpu.orders import (
     SINCE,
     STANDING,
     OrderedPopulation,
-    Rules,
+    OrderRules,
     is_met_from_below,
     next_signal,
 )
@@ -34,9 +34,9 @@ from engine.runtime.cpu.types import Floats, Ints
 @compiled_uncounted
 def find_next_change(
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     p: int,
-    at: Held,
+    at: OpenPosition,
     j: int,
     first: int,
     last: int,
@@ -69,9 +69,9 @@ def find_next_change(
 def next_bar(
     prices: Extremes,
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     p: int,
-    at: Held,
+    at: OpenPosition,
     stop: float,
     j: int,
     first: int,
@@ -119,9 +119,9 @@ def next_bar(
 def follow_bars(
     prices: Extremes,
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     p: int,
-    at: Held,
+    at: OpenPosition,
     stop: float,
     best: float,
     j: int,

@@ -11,7 +11,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
 from engine.positions.cpu.order_walk import take_orders
-from engine.positions.cpu.orders import FIGURES, MARKS, ROOM, OrderedPopulation, Rules
+from engine.positions.cpu.orders import FIGURES, MARKS, ROOM, OrderedPopulation, OrderRules
 from engine.runtime.compiling.loops import compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
@@ -30,7 +30,7 @@ WHOLE, NUMBERS = 6, 7
 def fold_orders(
     prices: Extremes,
     population: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     purse: Purse,
     windows: Ints,
     threads: Threads,
@@ -44,7 +44,7 @@ def fold_orders(
 def list_order_results(
     prices: Extremes,
     population: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     purse: Purse,
     windows: Ints,
     threads: Threads,
@@ -58,7 +58,7 @@ def list_order_results(
 def list_order_ledgers(
     prices: Extremes,
     population: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     purse: Purse,
     windows: Ints,
     threads: Threads,
@@ -82,7 +82,7 @@ def list_order_ledgers(
 def _work(
     prices: Extremes,
     population: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     purse: Purse,
     windows: Ints,
     out: Floats,
@@ -102,7 +102,7 @@ def _work(
 def fold_each_order(
     prices: Extremes,
     population: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     purse: Purse,
     windows: Ints,
     shared: Ints,

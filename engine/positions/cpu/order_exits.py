@@ -17,7 +17,7 @@ from engine.positions.cpu.exits import REVERSE, SESSION, SIGNAL, STOP, STOP_GAP,
 from engine.positions.cpu.ordered import (
     NOT_REACHED,
     STILL_OPEN,
-    Held,
+    OpenPosition,
     Way,
     compute_r,
     is_all_out,
@@ -29,7 +29,7 @@ from engine.positions.cpu.orders import (
     REST,
     SIZE_PART,
     OrderedPopulation,
-    Rules,
+    OrderRules,
     read_part,
     slip_price,
 )
@@ -42,7 +42,9 @@ PARTIALS = ACCUMULATOR_INDEX["partials"]
 
 
 @compiled_uncounted
-def leave_at_open(prices: Extremes, asks: OrderedPopulation, p: int, at: Held, j: int) -> Way:
+def leave_at_open(
+    prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPosition, j: int
+) -> Way:
     """What ends a position at a bar's open, whatever its price: rules 1 and 2."""
     opened, reason = load_value(prices.bars, OPEN, j), STILL_OPEN
     asked = asks.exits[p, at.side]
@@ -54,7 +56,7 @@ def leave_at_open(prices: Extremes, asks: OrderedPopulation, p: int, at: Held, j
 
 
 @compiled_uncounted
-def is_gap(prices: Extremes, at: Held, stop: float, j: int) -> bool:
+def is_gap(prices: Extremes, at: OpenPosition, stop: float, j: int) -> bool:
     """Whether a bar opens at the stop or beyond it."""
     opened = load_value(prices.bars, OPEN, j)
     is_beyond: bool = opened <= stop if at.side == 0 else opened >= stop
@@ -62,7 +64,7 @@ def is_gap(prices: Extremes, at: Held, stop: float, j: int) -> bool:
 
 
 @compiled_uncounted
-def is_stopped(prices: Extremes, at: Held, stop: float, j: int) -> bool:
+def is_stopped(prices: Extremes, at: OpenPosition, stop: float, j: int) -> bool:
     """Whether a bar reaches the stop."""
     worst = load_value(prices.bars, LOW + at.side, j)
     is_reached: bool = worst <= stop if at.side == 0 else worst >= stop
@@ -70,7 +72,7 @@ def is_stopped(prices: Extremes, at: Held, stop: float, j: int) -> bool:
 
 
 @compiled_uncounted
-def leave_at_stop(prices: Extremes, at: Held, stop: float, j: int) -> Way:
+def leave_at_stop(prices: Extremes, at: OpenPosition, stop: float, j: int) -> Way:
     """What the stop does to a position: rules 3 and 4."""
     if is_gap(prices, at, stop, j):
         return Way(STOP_GAP, load_value(prices.bars, OPEN, j), True)
@@ -83,9 +85,9 @@ def leave_at_stop(prices: Extremes, at: Held, stop: float, j: int) -> Way:
 def leave_later(
     prices: Extremes,
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     p: int,
-    at: Held,
+    at: OpenPosition,
     j: int,
     reach: float,
     marks: Ints,
@@ -105,10 +107,10 @@ def leave_later(
 @compiled_uncounted
 def list_trade(
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     purse: Purse,
     p: int,
-    at: Held,
+    at: OpenPosition,
     way: Way,
     stop: float,
     j: int,

@@ -27,7 +27,7 @@ from engine.positions.cpu.ordered import (
     NOBODY,
     NOT_REACHED,
     STILL_OPEN,
-    Held,
+    OpenPosition,
     Way,
     follow_prices,
     is_all_out,
@@ -49,7 +49,7 @@ from engine.positions.cpu.orders import (
     UNTOUCHED,
     WITHIN,
     OrderedPopulation,
-    Rules,
+    OrderRules,
     asks_entry,
     first_touched,
     on_tick,
@@ -69,7 +69,7 @@ ORDERS, EXPIRED = ACCUMULATOR_INDEX["orders"], ACCUMULATOR_INDEX["expired"]
 def take_orders(
     prices: Extremes,
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     purse: Purse,
     p: int,
     first: int,
@@ -108,7 +108,7 @@ def take_orders(
     last = end - 1 - asks.delay[p]
     for side in range(2):
         marks[SINCE + side], marks[STANDING + side] = first, NO_ORDER
-    nobody = Held(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
+    nobody = OpenPosition(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
     at, stop, best, used, trades = nobody, 0.0, 0.0, 0, 0
     j = next_bar(prices, asks, rules, p, nobody, 0.0, first - 1, first, last, end, marks, figures)
     while j < end:
@@ -252,7 +252,7 @@ def take_orders(
 @compiled_uncounted
 def place_orders(
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     p: int,
     first: int,
     last: int,
@@ -288,7 +288,9 @@ def count_placed(
 
 
 @compiled_uncounted
-def begin_targets(rules: Rules, side: int, marks: Ints, figures: Floats, levels: Floats) -> None:
+def begin_targets(
+    rules: OrderRules, side: int, marks: Ints, figures: Floats, levels: Floats
+) -> None:
     """None of the targets of a new position was reached."""
     for leg in range(rules.targets[side]):
         marks[LEG_BARS + leg], figures[LEG_PRICES + leg] = NOT_REACHED, levels[leg]

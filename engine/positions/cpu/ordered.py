@@ -18,7 +18,7 @@ from engine.positions.cpu.orders import (
     TRAIL_PART,
     WITHIN,
     OrderedPopulation,
-    Rules,
+    OrderRules,
     fill_price,
     on_tick,
     read_part,
@@ -51,7 +51,7 @@ NOT_REACHED = -1
 """In place of the bar of a target."""
 
 
-class Held(NamedTuple):
+class OpenPosition(NamedTuple):
     """An open position, numbers alone."""
 
     side: int  # 0 for a long, 1 for a short; -1 for none
@@ -79,7 +79,7 @@ class Way(NamedTuple):
 def open_held(
     prices: Extremes,
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     p: int,
     side: int,
     how: int,
@@ -89,7 +89,7 @@ def open_held(
     figures: Floats,
     levels: Floats,
     stack: Floats,
-) -> tuple[Held, bool]:
+) -> tuple[OpenPosition, bool]:
     """The position that an order opens which a bar touches, and whether it is worth it.
 
     `levels` [8] receives its targets.
@@ -121,7 +121,7 @@ def open_held(
     place = load_value(asks.sessions, session, j) if session >= 0 else NEVER
     close_bar, close_reason = latest_close(place, asks.max_hold[p], j, end)
     clock_bar = place >> 1 if place % 2 == 1 else NEVER
-    return Held(
+    return OpenPosition(
         side, t, j, how == WITHIN, entry, stop, risk, reach, clock_bar, close_bar, close_reason
     ), is_worth
 
@@ -142,7 +142,7 @@ def find_target(
 
 @compiled_uncounted
 def reach_targets(
-    rules: Rules, side: int, j: int, reach: float, beyond: float, marks: Ints, figures: Floats
+    rules: OrderRules, side: int, j: int, reach: float, beyond: float, marks: Ints, figures: Floats
 ) -> float:
     """Note targets that a bar reaches, none behind a price; the farthest of them, or NaN."""
     farthest = np.nan
@@ -161,7 +161,7 @@ def reach_targets(
 
 
 @compiled_uncounted
-def is_all_out(asks: OrderedPopulation, rules: Rules, p: int, side: int, marks: Ints) -> bool:
+def is_all_out(asks: OrderedPopulation, rules: OrderRules, p: int, side: int, marks: Ints) -> bool:
     """Whether targets have taken all of a position."""
     left = rules.targets[side]
     if left == 0 or load_value(asks.further, 2 * p + side, REST) > 0.0:
@@ -173,7 +173,7 @@ def is_all_out(asks: OrderedPopulation, rules: Rules, p: int, side: int, marks: 
 
 @compiled_uncounted
 def follow_prices(
-    asks: OrderedPopulation, rules: Rules, p: int, at: Held, stop: float, best: float
+    asks: OrderedPopulation, rules: OrderRules, p: int, at: OpenPosition, stop: float, best: float
 ) -> float:
     """The stop from the next bar on, given the best price so far; it is never loosened."""
     form, is_short = asks.forms[TRAIL_PART, at.side], at.side == 1
@@ -196,7 +196,7 @@ def tighter(side: int, stop: float, candidate: float) -> float:
 
 @compiled_uncounted
 def compute_net(
-    asks: OrderedPopulation, rules: Rules, p: int, at: Held, x: int, price: float
+    asks: OrderedPopulation, rules: OrderRules, p: int, at: OpenPosition, x: int, price: float
 ) -> float:
     """What one unit gains that leaves in bar x."""
     gross = price - at.entry if at.side == 0 else -(price - at.entry)
@@ -215,9 +215,9 @@ def compute_net(
 @compiled_uncounted
 def compute_r(
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     p: int,
-    at: Held,
+    at: OpenPosition,
     x: int,
     price: float,
     marks: Ints,

@@ -85,7 +85,7 @@ class OrderedPopulation(NamedTuple):
     stakes: Floats  # [P, 2] what a size takes, and the largest leverage
 
 
-class Rules(NamedTuple):
+class OrderRules(NamedTuple):
     """What all individuals of a strategy share."""
 
     per_side: float  # cost of a side, fraction of notional
@@ -101,7 +101,7 @@ class Rules(NamedTuple):
 
 
 @compiled_uncounted
-def on_tick(rules: Rules, price: float, is_up: bool) -> float:
+def on_tick(rules: OrderRules, price: float, is_up: bool) -> float:
     """A price on the tick, rounded up or down; as it is where prices have no tick."""
     if rules.tick_over == 0.0 or not np.isfinite(price):
         return price
@@ -112,7 +112,13 @@ def on_tick(rules: Rules, price: float, is_up: bool) -> float:
 
 @compiled_uncounted
 def slip_price(
-    asks: OrderedPopulation, rules: Rules, p: int, side: int, price: float, bar: int, buys: bool
+    asks: OrderedPopulation,
+    rules: OrderRules,
+    p: int,
+    side: int,
+    price: float,
+    bar: int,
+    buys: bool,
 ) -> float:
     """The price of a fill at the market or at a stop in a bar: worse, and on the tick."""
     form = rules.slippages[side]
@@ -172,7 +178,7 @@ def is_met_from_below(asks: OrderedPopulation, side: int) -> bool:
 @compiled_uncounted
 def stand_order(
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     p: int,
     side: int,
     t: int,
@@ -230,7 +236,7 @@ def touch_order(
 def fill_price(
     prices: Extremes,
     asks: OrderedPopulation,
-    rules: Rules,
+    rules: OrderRules,
     p: int,
     side: int,
     how: int,

@@ -45,6 +45,7 @@ def test_the_examples_have_their_genes_in_order():
         "seller_fibonacci": ("vol_z_min", "ratio"),
         "buyer_exhaustion": ("vol_z_min",),
         "opening_range": (),
+        "chosen_average": ("source", "average", "span", "busy", "shorts", "leaves", "far"),
     }
 
 

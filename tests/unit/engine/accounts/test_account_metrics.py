@@ -49,7 +49,7 @@ def ledger(*trades, rejected=0):
         side.astype(np.int8),
         stop.astype(float),
         exit_bar.astype(np.int64) - entry_bar.astype(np.int64) + 1,
-        rejected,
+        rejected=rejected,
     )
 
 

@@ -33,7 +33,8 @@ OLD_ACCUMULATORS = (
     "peak_equity", "max_drawdown", "bars_in_market", "rejected", "exits_stop_gap", "exits_stop",
     "exits_target", "exits_time", "exits_end", "loss_r2",
 )  # fmt: skip
-NEW_ACCUMULATORS = ("exits_signal", "exits_session", "shorts", "wins_short", "sum_r_short")
+NEW_ACCUMULATORS = ("exits_signal", "exits_session", "shorts", "wins_short", "sum_r_short",
+                    "exits_reverse", "orders", "expired", "partials", "unsized")  # fmt: skip
 
 BEFORE = {
     ("mean_reversion", 0): (
