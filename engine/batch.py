@@ -32,9 +32,7 @@ PART_INDIVIDUALS = 16_384
 """Individuals that are handed to a device at a time: while it works on a part, the next one is
 checked and looked up."""
 
-PART_PAIRS = 131_072
-"""Pairs of individual and window that are handed over at a time, where windows are many: their
-results are 20 MB."""
+PART_PAIRS = 131_072  # that are handed over at a time, where windows are many: results of 25 MB
 
 ACCOUNT_PAIRS = 32_768  # whose results are held at once for one account: about 300 MB
 
