@@ -6,7 +6,12 @@ import torch
 from data.bars import Bars
 from engine.backend import Floats, Slots
 from engine.conditions.cuda.expression_vm import Formulas, Span
-from engine.conditions.cuda.operands import DevicePart, DevicePopulation, DeviceReadings
+from engine.conditions.cuda.operands import (
+    Arrays,
+    DevicePart,
+    DevicePopulation,
+    DeviceReadings,
+)
 from engine.conditions.cuda.specialization import Comparing
 from engine.conditions.switches import lower_conditions
 from engine.cuda.accounts import BatchInputs, IndividualInputs
@@ -16,14 +21,15 @@ from engine.indicators.cuda.row_store import RowStore
 from engine.indicators.individuals import Individuals, resolve_values
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.both_sides import session_exits
-from engine.positions.encode import lower_exits
+from engine.positions.encode import Lowered, lower_exits
 from engine.positions.exit_spec import MINUTE_NS
 from engine.runtime.cuda.uploads import Uploads
 from engine.runtime.cuda.watchdog import to_device
 from strategy.clock import local_time
 from strategy.conditions import Condition
-from strategy.expressions import GeneValue
+from strategy.expressions import GeneValue, Number
 from strategy.model import Strategy
+from strategy.nodes import Node
 
 MIDWAY = 3
 """Words of conditions that are there while others are made of them, for each that stays."""
@@ -34,8 +40,12 @@ NO_BAR = 0x7FFFFFFE
 NOTHING: Span = (0, 0)
 
 
-class Asking:
-    """One series, and what individuals ask of it.
+Setting = tuple[Node | None, float]
+"""A constant or a gene, and what stands in its place where there is none."""
+
+
+class SeriesInputs:
+    """Rows and conditions of one series that individuals ask for, and the numbers that they give.
 
     Args:
         spec: The strategy.
@@ -63,17 +73,16 @@ class Asking:
         formulas = Formulas(spec.layout)
         self._readings = DeviceReadings(making, spec.layout, formulas, room, device, comparing)
         parts = [self._part(condition) for condition in lower_conditions(spec)]
-        self._entries, self._exits = parts[:2], parts[2:4]
-        self._forms, self._after = lower_exits(spec)
+        self._entries, self._exits, self._cancel = parts[:2], parts[2:4], parts[4]
+        forms, settings = self._list_parts()
         reads = [
             [NOTHING if side.read is None else formulas.span(side.read) for side in pair]
-            for pair in self._forms
+            for pair in forms
         ]
         self._formulas = self._readings.load()
-        self._shapes = self._there([[side.form for side in pair] for pair in self._forms])
+        self._shapes = self._there([[side.form for side in pair] for pair in forms])
         self._reads = self._there(reads)
-        self._settings, self._constants = self._encode_settings(spec)
-        self._moves = spec.trail is not None or spec.break_even is not None
+        self._settings, self._constants = self._encode_settings(settings)
         self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, torch.Tensor] = {}
         self._uploads = uploads
@@ -87,39 +96,28 @@ class Asking:
         each = 8 * self._readings.n_words * (self._readings.n_parts + MIDWAY + 1)
         return max(1, work_bytes // each)
 
-    def population(self, genomes: Floats) -> tuple[BatchInputs, IndividualInputs] | None:
-        """What individuals [P, G] ask; None where there is no room for all their rows."""
-        self._readings.forget()
-        individuals = Individuals(genomes, self._spec.layout)
+    def _list_parts(self) -> tuple[list[list[Lowered]], list[Setting]]:
+        """Parts of positions that have forms, of longs and shorts each, and what they take."""
+        raise NotImplementedError
+
+    def _arrays(
+        self, individuals: Individuals, genomes: Floats
+    ) -> tuple[Arrays, torch.Tensor] | None:
+        """What devices must know of individuals [P, G], and the clock's tables.
+
+        None where there is no room for all their rows.
+        """
         arrays = self._readings.arrays(individuals)
         if arrays is None:
             return None
         sessions, session_of = self._build_session_tables(genomes)
-        seen = DevicePopulation(
-            individuals,
-            self._uploads(
-                arrays
-                | {
-                    "genomes": self._beside_constants(genomes),
-                    "entries": self._choices(self._entries, individuals),
-                    "exits": self._choices(self._exits, individuals, behind=True),
-                    "bars": self._limits(individuals),
-                    "session_of": session_of,
-                }
-            ),
-        )
-        there = seen.there
-        numbers = there["genomes"].index_select(1, self._settings)
-        each = IndividualInputs(
-            there["entries"], there["exits"], there["slots"], there["genomes"], numbers,
-            there["bars"], there["session_of"],
-        )  # fmt: skip
-        longs, shorts = (self._words(part, seen) for part in self._entries)
-        leaves, following = self._left(seen)
-        self._readings.forget()
-        inputs = BatchInputs(longs, shorts, leaves, following, sessions, self._shapes, self._reads,
-                      *self._formulas, self._readings.rows, self._moves)  # fmt: skip
-        return inputs, each
+        return arrays | {
+            "genomes": self._beside_constants(genomes),
+            "entries": self._choices(self._entries, individuals),
+            "exits": self._choices(self._exits, individuals, behind=True),
+            "bars": self._limits(individuals),
+            "session_of": session_of,
+        }, sessions
 
     def _part(self, condition: Condition | None) -> DevicePart | None:
         return None if condition is None else self._readings.part(condition)
@@ -176,21 +174,20 @@ class Asking:
         tables = [self._session(minute) for minute in distinct.tolist()]
         return torch.stack(tables), index.reshape(-1).astype(np.int32)
 
-    def _encode_settings(self, spec: Strategy) -> tuple[torch.Tensor, Floats]:
-        """Columns [9] of what stop, target, trail, its beginning and break-even take.
+    def _encode_settings(self, settings: list[Setting]) -> tuple[torch.Tensor, Floats]:
+        """Columns of what parts of positions take.
 
         They name genes, and behind them constants, which are given too.
         """
-        sides = [side.number for pair in self._forms for side in pair]
-        settings = [(form, 0.0) for form in (*sides, *self._after)]
         columns: list[int] = []
         constants: list[float] = []
-        for setting, absent in (*settings, (spec.break_even, np.nan)):
+        layout = self._spec.layout
+        for setting, absent in settings:
             if isinstance(setting, GeneValue):
-                columns.append(spec.layout.index(setting.gene.name))
+                columns.append(layout.index(setting.gene.name))
             else:
-                columns.append(len(spec.layout) + len(constants))
-                constants.append(absent if setting is None else setting.value)
+                columns.append(len(layout) + len(constants))
+                constants.append(setting.value if isinstance(setting, Number) else absent)
         return self._there(columns), np.array(constants)
 
     def _session(self, minute: float) -> torch.Tensor:
@@ -204,3 +201,37 @@ class Asking:
     def _there(self, numbers: object) -> torch.Tensor:
         """Whole numbers on the device."""
         return to_device(np.asarray(numbers).astype(np.int32), self._device)
+
+
+class Asking(SeriesInputs):
+    """The same of a strategy without orders and money of its own."""
+
+    def population(self, genomes: Floats) -> tuple[BatchInputs, IndividualInputs] | None:
+        """What individuals [P, G] ask; None where there is no room for all their rows."""
+        self._readings.forget()
+        individuals = Individuals(genomes, self._spec.layout)
+        known = self._arrays(individuals, genomes)
+        if known is None:
+            return None
+        arrays, sessions = known
+        seen = DevicePopulation(individuals, self._uploads(arrays))
+        there = seen.there
+        numbers = there["genomes"].index_select(1, self._settings)
+        each = IndividualInputs(
+            there["entries"], there["exits"], there["slots"], there["genomes"], numbers,
+            there["bars"], there["session_of"],
+        )  # fmt: skip
+        longs, shorts = (self._words(part, seen) for part in self._entries)
+        leaves, following = self._left(seen)
+        self._readings.forget()
+        moves = self._spec.trail is not None or self._spec.break_even is not None
+        inputs = BatchInputs(longs, shorts, leaves, following, sessions, self._shapes, self._reads,
+                      *self._formulas, self._readings.rows, moves)  # fmt: skip
+        return inputs, each
+
+    def _list_parts(self) -> tuple[list[list[Lowered]], list[Setting]]:
+        """Stop, target and trail; what they take, where the trail begins, and the break-even."""
+        forms, after = lower_exits(self._spec)
+        sides = [side.number for pair in forms for side in pair]
+        settings: list[Setting] = [(setting, 0.0) for setting in (*sides, *after)]
+        return forms, [*settings, (self._spec.break_even, np.nan)]

@@ -1,9 +1,9 @@
 """The CUDA backend of any strategy: conditions as words of bars, positions of both sides."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -14,9 +14,11 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Floats, Ints, Room, RowRequest, Slots, by_series
 from engine.conditions.cuda.specialization import Comparing
-from engine.cuda.accounts import BatchInputs, IndividualInputs, SeriesAccounts
+from engine.cuda.accounts import SeriesAccounts
 from engine.cuda.batch_inputs import Asking
 from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
+from engine.cuda.order_accounts import OrderAccounts
+from engine.cuda.order_inputs import OrderInputs
 from engine.errors import DeviceError, EngineError
 from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.device_rows import Making, reads_trends
@@ -41,15 +43,55 @@ SHARES = 3
 """Memory is shared by rows, by conditions and by lists."""
 
 
-Take = Callable[[slice, BatchInputs, IndividualInputs], None]
-"""Takes some individuals, and what they ask."""
+Take = Callable[[slice, Any, Any], None]
+"""Takes some individuals, what all of a batch ask, and what each of them asks."""
+
+
+class Inputs(Protocol):
+    """What individuals ask of a series."""
+
+    def most_individuals(self, work_bytes: int) -> int:
+        """Individuals whose conditions fit so much memory together."""
+
+    def population(self, genomes: Floats) -> tuple[Any, Any] | None:
+        """What individuals [P, G] ask; None where there is no room for all their rows."""
+
+
+class Accounts(Protocol):
+    """Positions on a series, given what a batch and what each individual asks.
+
+    Windows [n, 2] are start and end.
+    """
+
+    def fold(self, asked: Any, each: Any, windows: Ints) -> Iterator[Floats]:
+        """Accumulators [n, W, A] of individuals, which come in order."""
+
+    def ledgers(
+        self,
+        asked: Any,
+        each: Any,
+        windows: Ints,
+    ) -> list[tuple[Ledger, ...]]:
+        """Ledgers [W] of each individual."""
+
+    def list_results(
+        self,
+        asked: Any,
+        each: Any,
+        windows: Ints,
+        times: Ints,
+    ) -> Iterator[tuple[Floats, Results]]:
+        """The same accumulators, with results of their trades."""
+
+    def signals(self, asked: Any, each: Any, window: Ints) -> Slots:
+        """Signal bars [S] of one individual in one window [2], of either side."""
 
 
 class OneSeries(NamedTuple):
     """A series on the device."""
 
-    asking: Asking
-    accounts: SeriesAccounts
+    asking: Inputs
+    accounts: Accounts
 
 
 class CudaLanguageBackend(Backend):
@@ -135,7 +177,7 @@ class CudaLanguageBackend(Backend):
         for series, window_numbers, ranges in by_series(windows):
             market = self._series[series]
 
-            def fold(members: slice, asked: BatchInputs, each: IndividualInputs) -> None:
+            def fold(members: slice, asked: Any, each: Any) -> None:
                 begin = members.start
                 for accumulators in market.accounts.fold(asked, each, ranges):  # noqa: B023
                     some = slice(begin, begin + len(accumulators))
@@ -154,7 +196,7 @@ class CudaLanguageBackend(Backend):
         for series, window_numbers, ranges in by_series(windows):
             market = self._series[series]
 
-            def note(members: slice, asked: BatchInputs, each: IndividualInputs) -> None:
+            def note(members: slice, asked: Any, each: Any) -> None:
                 listed = market.accounts.ledgers(asked, each, ranges)  # noqa: B023
                 for ledger_of, ledgers in zip(by_window[members], listed, strict=True):
                     ledger_of |= zip(window_numbers.tolist(), ledgers, strict=True)  # noqa: B023
@@ -173,7 +215,7 @@ class CudaLanguageBackend(Backend):
         for series, window_numbers, ranges in by_series(windows):
             market = self._series[series]
 
-            def note(members: slice, asked: BatchInputs, each: IndividualInputs) -> None:
+            def note(members: slice, asked: Any, each: Any) -> None:
                 begin = members.start
                 listed = market.accounts.list_results(asked, each, ranges, times[series])  # noqa: B023
                 for accumulators, results in listed:
@@ -189,7 +231,7 @@ class CudaLanguageBackend(Backend):
     def _signals(self, genome: Floats, window: Window) -> Slots:
         market, signals = self._series[window.series], []
 
-        def note(members: slice, asked: BatchInputs, each: IndividualInputs) -> None:
+        def note(members: slice, asked: Any, each: Any) -> None:
             signals.append(
                 market.accounts.signals(asked, each, np.array([window.start, window.end]))
             )
@@ -234,17 +276,29 @@ class CudaLanguageBackend(Backend):
         self, spec: Strategy, bars: Bars, rows: Rows, costs: Costs, share: int
     ) -> OneSeries:
         """A series with room for so large a share of all rows."""
+        making, room = self._row_rooms(spec, bars, rows, share)
+        shared = (spec, bars, making, room, costs.entry_delay, self._device, self._comparing,
+                  self._uploads)  # fmt: skip
+        prices = upload_prices(bars, self._device)
+        if spec.has_orders or costs.fee_unit > 0.0:
+            inputs = OrderInputs(*shared, risk_fraction=costs.risk_fraction)
+            return OneSeries(inputs, OrderAccounts(
+                spec, costs, inputs, prices, self._work_bytes, self._device
+            ))  # fmt: skip
+        charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
+        accounts = SeriesAccounts(prices, charges, self._work_bytes, self._device)
+        return OneSeries(Asking(*shared), accounts)
+
+    def _row_rooms(
+        self, spec: Strategy, bars: Bars, rows: Rows, share: int
+    ) -> tuple[Making, RowStore]:
+        """What makes rows of a series, and where they lie."""
         rows_bytes = self._work_bytes // share
         # Rows that are made on the device share this with what they are made of.
         making_bytes = rows_bytes // 2 if reads_trends(spec) else 0
         making = Making(rows, making_bytes, self._device, self.threads)
         most = (rows_bytes - making_bytes) // (8 * len(bars))
-        room = RowStore(len(bars), most, self._device)
-        charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
-        asking = Asking(spec, bars, making, room, costs.entry_delay, self._device, self._comparing,
-                        self._uploads)  # fmt: skip
-        prices = upload_prices(bars, self._device)
-        return OneSeries(asking, SeriesAccounts(prices, charges, self._work_bytes, self._device))
+        return making, RowStore(len(bars), most, self._device)
 
 
 class CudaLanguageMaker(GpuMaker):

@@ -1,0 +1,196 @@
+"""What a strategy with orders, ladders or money asks of one series, for a whole population."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from data.bars import Bars
+from engine.backend import Floats, Slots
+from engine.conditions.cuda.operands import DevicePopulation
+from engine.conditions.cuda.specialization import Comparing
+from engine.cuda.batch_inputs import SeriesInputs, Setting
+from engine.indicators.cuda.device_rows import Making
+from engine.indicators.cuda.row_store import RowStore
+from engine.indicators.individuals import Individuals, list_gene_columns
+from engine.positions.carried import CarriedRows
+from engine.positions.encode import Lowered, form_of_order, lower_exits, lower_targets
+from engine.positions.exit_spec import BASIS_POINTS, DAY_NS, NO_SLIPPAGE, NONE, PRICE_ROW, TICKS
+from engine.runtime.cpu.bitset import list_set_bars
+from engine.runtime.cuda.uploads import Uploads
+from engine.runtime.cuda.watchdog import to_host
+from strategy.clock import local_time
+from strategy.exits import split_sides
+from strategy.model import Strategy
+from strategy.money import BasisPoints, PriceOf, Ticks, Volatility
+from strategy.nodes import Node
+
+SLIPPAGES: dict[type, int] = {Ticks: TICKS, BasisPoints: BASIS_POINTS, PriceOf: PRICE_ROW}
+"""Number of each form of slippage."""
+
+NO_SETTING: Setting = (None, 0.0)
+
+
+class OrderBatch(NamedTuple):
+    """Inputs of a batch on one series that all its individuals share, as `walk_kernel` has them."""
+
+    longs: torch.Tensor  # [n, N] int64 conditions of entries, 64 bars a word
+    shorts: torch.Tensor  # likewise
+    leaves: torch.Tensor  # [n, N] conditions of exits of both sides
+    cancels: torch.Tensor  # [n, N] conditions that end orders
+    sessions: torch.Tensor  # [q, T] int32
+    days: torch.Tensor  # [T] int32
+    forms: torch.Tensor  # [parts, 2] int32
+    reads: torch.Tensor  # [parts, 2, 2] int32
+    code: torch.Tensor  # instructions of all formulas, int32
+    constants: torch.Tensor  # numbers that they read
+    rows: torch.Tensor  # [slots, T]
+    carried: torch.Tensor  # [n, T]
+
+
+class OrderIndividuals(NamedTuple):
+    """What every individual asks, [P, ...]."""
+
+    entries: torch.Tensor  # [P, 2] int32
+    exits: torch.Tensor  # [P, 2] int32
+    cancels: torch.Tensor  # [P] int32
+    slots: torch.Tensor  # [P, R] int32
+    genomes: torch.Tensor  # [P, G]
+    numbers: torch.Tensor  # [P, 16 + 4 L] as `order_fills` counts them
+    carried_of: torch.Tensor  # [P, 5] int32
+    bars: torch.Tensor  # [P, 3] int32
+    session_of: torch.Tensor  # [P] int32
+
+    def part(self, members: slice) -> "OrderIndividuals":
+        """Some of the individuals."""
+        return OrderIndividuals(*(tensor[members] for tensor in self))
+
+
+class OrderInputs(SeriesInputs):
+    """One series, and what individuals ask of it; arguments as of `SeriesInputs`.
+
+    `risk_fraction` is what R is worth, of equity, where no account says it.
+    """
+
+    def __init__(
+        self,
+        spec: Strategy,
+        bars: Bars,
+        making: Making,
+        room: RowStore,
+        delay: int,
+        device: torch.device,
+        comparing: Comparing,
+        uploads: Uploads,
+        *,
+        risk_fraction: float,
+    ) -> None:
+        self._risk_fraction = risk_fraction
+        super().__init__(spec, bars, making, room, delay, device, comparing, uploads)
+        self._carried = CarriedRows(making.rows, bars, spec.layout)
+        self._charges = [*split_sides(spec.slippage), *split_sides(spec.borrow), spec.funding]
+        days = np.zeros(1, np.int64)
+        if spec.session is not None:
+            days = local_time(bars.timestamp, spec.session.offset) // DAY_NS
+        self._days = self._there(days)
+
+    def most_individuals(self, work_bytes: int) -> int:
+        """Individuals whose conditions, and rows of their own, fit so much memory together."""
+        varying = [
+            charge
+            for charge in self._charges
+            if isinstance(charge, Node) and list_gene_columns(charge, self._spec.layout)
+        ]
+        fewest = work_bytes // (8 * self._readings.n_bars * max(len(varying), 1))
+        most = super().most_individuals(work_bytes)
+        return max(1, min(most, fewest)) if varying else most
+
+    def population(self, genomes: Floats) -> tuple[OrderBatch, OrderIndividuals] | None:
+        """What individuals [P, G] ask; None where there is no room for all their rows."""
+        self._readings.forget()
+        individuals = Individuals(genomes, self._spec.layout)
+        known = self._arrays(individuals, genomes)
+        if known is None:
+            return None
+        arrays, sessions = known
+        carried, carried_of = self._carried.find(self._charges, genomes)
+        arrays["carried"] = carried if len(carried) else np.zeros((1, 1))
+        arrays["carried_of"] = carried_of.astype(np.int32)
+        arrays["cancels"] = np.ascontiguousarray(
+            self._choices([self._cancel], individuals)[:, 0], np.int32
+        )
+        seen = DevicePopulation(individuals, self._uploads(arrays))
+        there = seen.there
+        each = OrderIndividuals(
+            there["entries"], there["exits"], there["cancels"], there["slots"], there["genomes"],
+            there["genomes"].index_select(1, self._settings), there["carried_of"], there["bars"],
+            there["session_of"],
+        )  # fmt: skip
+        longs, shorts, cancels = (
+            self._words(part, seen) for part in (*self._entries, self._cancel)
+        )
+        leaves = torch.cat([self._words(part, seen) for part in self._exits])
+        self._readings.forget()
+        batch = OrderBatch(longs, shorts, leaves, cancels, sessions, self._days, self._shapes,
+                           self._reads, *self._formulas, self._readings.rows,
+                           there["carried"])  # fmt: skip
+        return batch, each
+
+    def list_signals(self, batch: OrderBatch, each: OrderIndividuals, *, both_rest: bool) -> Slots:
+        """Bars [S] at which the first individual asks for an entry, whatever the window."""
+        nothing = np.zeros(batch.longs.shape[1], np.uint64)
+        longs, shorts = (
+            nothing if number < 0 else to_host(words[number]).view(np.uint64)
+            for words, number in zip(
+                (batch.longs, batch.shorts), to_host(each.entries[0]).tolist(), strict=True
+            )
+        )
+        return list_set_bars(longs | shorts if both_rest else longs ^ shorts).astype(np.int32)
+
+    def _list_parts(self) -> tuple[list[list[Lowered]], list[Setting]]:
+        """Stop, trail, order, size, slippage and targets, and numbers in the order of a kernel's.
+
+        See `engine.positions.cuda.order_fills`.
+        """
+        spec = self._spec
+        entries, slippages = split_sides(spec.entry), split_sides(spec.slippage)
+        targets = lower_targets(spec)
+        (stops, _, trails), after = lower_exits(spec)
+        account, none = spec.account, Lowered(NONE)
+        size = none
+        stake: Setting = (None, self._risk_fraction)
+        leverage: Setting = (None, np.inf)
+        if account is not None:
+            stake = next(setting for _, setting in account.stake.settings), 0.0
+            leverage = account.leverage, np.inf
+            if isinstance(account.stake, Volatility):
+                size = Lowered(NONE, account.stake.row)
+        orders = [form_of_order(order) for order in entries]
+        slips = [Lowered(SLIPPAGES.get(type(slip), NO_SLIPPAGE)) for slip in slippages]
+        legs = [
+            [side[leg] if leg < len(side) else (none, None) for side in targets]
+            for leg in range(max(map(len, targets)))
+        ]
+        forms = [stops, trails, orders, [size, size], slips]
+        forms += [[target for target, _ in pair] for pair in legs]
+        pairs = [
+            [side.number for side in stops],
+            [side.number for side in trails],
+            after,
+            [getattr(order, "expires", None) for order in entries],
+            [getattr(order, "through", None) for order in entries],
+            [find_number(slippage) for slippage in slippages],
+        ]
+        settings = [(setting, 0.0) for pair in pairs for setting in pair]
+        settings += [(spec.break_even, np.nan), stake, leverage, NO_SETTING]
+        for pair in legs:
+            settings += [(target.number, 0.0) for target, _ in pair]
+            settings += [(share, 0.0) for _, share in pair]
+        return forms, settings
+
+
+def find_number(slippage: object) -> Node | None:
+    """What a slippage takes that reads no row."""
+    if isinstance(slippage, Ticks | BasisPoints):
+        return slippage.settings[0][1]
+    return None
