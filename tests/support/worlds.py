@@ -127,3 +127,16 @@ def costs():
         risk_fraction=st.sampled_from([0.01, 0.5, 0.9, 1.0]),
         entry_delay=st.sampled_from([0, 0, 1, 7]),
     )
+
+
+def draw_order_costs(seed, strategy):
+    """Costs of a seed; a least fee where there is an account to charge it to."""
+    rng = np.random.default_rng(seed)
+    has_account = strategy.account is not None
+    return Costs(
+        min_risk=float(rng.choice([0.0, 0.0001, 0.002])),
+        risk_fraction=float(rng.choice([0.01, 0.9])),
+        entry_delay=int(rng.choice([0, 0, 0, 1, 3])),
+        fee_unit=float(rng.choice([0.0, 0.01])),
+        fee_min=float(rng.choice([0.0, 1.0])) if has_account else 0.0,
+    )

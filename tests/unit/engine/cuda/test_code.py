@@ -13,7 +13,7 @@ from engine.conditions.cuda import candidates, kernels, signals
 from engine.conditions.cuda.expression_vm import TURNED
 from engine.cuda import validate
 from engine.indicators.cuda import rows, trend_layers, trend_sides
-from engine.positions.cuda import both_sides, bracket_exits, chain, trades
+from engine.positions.cuda import both_sides, bracket_exits, chain, order_walk, trades
 from engine.runtime.compiling.compile_timer import compile_seconds
 from engine.runtime.compiling.launch import OPTIONS
 from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compile_kernel
@@ -25,6 +25,7 @@ MODULES = (
     kernels,
     bracket_exits,
     both_sides,
+    order_walk,
     rows,
     signals,
     trades,
@@ -54,6 +55,21 @@ FORMS = {
     "turned": ((PUT, 1, TURNED + SUBTRACT, PUT, TURNED + DIVIDE, ABS), (PUT, 1, LEAST, 2, MOST)),
 }
 """Operations of both sides of comparisons, with each operation in it."""
+
+WALK = [F64, I32, F64, I32, I32, F64, I32] + [F64] * 3 + [I32, F64, I64, I64, I32, I64, I32, I64]
+WALK += [I32] * 6 + [F64, I32, I32, F64, I32, F64] + ["i32"] * 11
+"""What a walk of orders takes."""
+
+FLAGS = ("LONG_ORDER", "SHORT_ORDER", "REVERSES", "CANCELS", "DAYS", "MOVES", "EVEN_LEG", "LADDERS",
+         "SLIPS", "HAS_TICK", "CARRIES", "SIZE", "LANES")  # fmt: skip
+
+ORDERS = {
+    "reversed stops and limits": (1, 2, True, True, True, False, False, False, False, True, False,
+                                  0, 32),
+    "moving stops, sized": (0, 0, False, False, False, True, False, False, True, True, True, 5, 32),
+    "ladders": (0, 0, False, False, False, False, True, True, False, False, False, 1, 32),
+}  # fmt: skip
+"""What strategies say that have orders, ladders or money; all of it between them."""
 
 KERNELS = {
     "ema": (
@@ -254,6 +270,10 @@ KERNELS = {
         [I32] + [F64] * 6 + ["i32", "i32"],
         {"N_OUT": 24, "PAIRS": 8},
     ),
+    **{
+        f"walk, {name}": (order_walk.walk_kernel, WALK, dict(zip(FLAGS, flags, strict=True)))
+        for name, flags in ORDERS.items()
+    },
     "following": (kernels.following_kernel, [I64, I32, "i32"], {"WORDS": 256}),
 }
 

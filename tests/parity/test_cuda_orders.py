@@ -1,0 +1,85 @@
+"""Orders, ladders and money on the CUDA kernels: interpreted on small worlds, and on a device."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+
+from data import LoadOptions, Window, load_bars
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.batch import Engine
+from engine.replay.parity import compare_ledgers
+from tests.parity.test_language import population
+from tests.support.backends import BACKEND_PARAMETERS
+from tests.support.comparisons import needs_gpu, run_interpreted
+from tests.support.order_cases import CASES
+from tests.support.parity import assert_same_bits
+from tests.support.random_strategies import drawn_orders
+from tests.support.worlds import draw_order_costs, make_bars
+
+LAW = list(csv.DictReader((Path(__file__).parent / "order_values.csv").read_text().splitlines()))
+"""Check values: reasons are counts in their order."""
+
+DRAWN_ON_GPU = (0, 4, 5, 16, 20, 22, 26, 31, 32, 33)
+"""Seeds of strategies that a device compiles a kernel for: some ten seconds each."""
+
+
+@pytest.mark.slow
+def test_interpreted_kernels_equal_the_reference():
+    """Accumulators, ledgers, results and signals are equal in every bit, whatever is said."""
+    assert "every bit equal" in run_interpreted("interpreted_orders")
+
+
+@pytest.mark.parametrize("device_name", BACKEND_PARAMETERS)
+@pytest.mark.parametrize("line", LAW, ids=[line["strategy"] for line in LAW])
+def test_check_values_of_the_law(line, device_name, real_folder):
+    """Real series as one window, 5 + 5 basis points, to the last digit."""
+    case = CASES[line["strategy"]]
+    bars = load_bars(f"parquet:{real_folder / case.series}.parquet", LoadOptions(dedupe=True))
+    engine = Engine(case.strategy, [bars], [Window.whole(bars)], case.costs, device=device_name)
+    sums = engine.evaluate(case.strategy.layout.defaults[None])[0, 0]
+    expected = {name: float(value) for name, value in line.items() if name in ACCUMULATOR_INDEX}
+    assert {name: sums[ACCUMULATOR_INDEX[name]].item() for name in expected} == expected
+    reasons = [int(sums[ACCUMULATOR_INDEX[f"exits_{reason}"]]) for reason in REASONS]
+    assert "/".join(map(str, reasons)) == line["reasons"]
+
+
+@needs_gpu
+@pytest.mark.parametrize("seed", DRAWN_ON_GPU)
+def test_a_gpu_equals_the_cpu_whatever_is_said(seed):
+    """Drawn strategies, 200 individuals in several windows: sums, ledgers, accounts and signals."""
+    strategy = drawn_orders(seed)
+    series = [make_bars(seed, 3000, gaps=0.01), make_bars(seed + 1, 65, tick=0.5)]
+    windows = [Window.whole(series[0]), Window(0, 50, 1900), Window.whole(series[1], 1)]
+    charges = draw_order_costs(seed, strategy)
+    genomes = population(strategy, 200, seed)
+    host, device = (
+        Engine(strategy, series, windows, charges, device=name) for name in ("cpu", "cuda")
+    )
+    assert_same_bits(host.evaluate(genomes), device.evaluate(genomes), f"strategy {seed}")
+    few = genomes[:3]
+    for left, right in zip(host.ledgers(few), device.ledgers(few), strict=True):
+        for expected, actual in zip(left, right, strict=True):
+            assert not compare_ledgers(expected, actual)
+    for one, other in zip(host.evaluate_account(few), device.evaluate_account(few), strict=True):
+        assert_same_bits(one, other, f"account of strategy {seed}")
+    for genome in few:
+        for bars, actual in zip(host.signals(genome), device.signals(genome), strict=True):
+            assert_same_bits(bars, actual, "signals")
+
+
+@needs_gpu
+def test_order_and_chunks_change_no_bit_on_a_gpu():
+    """Another order, few individuals at a time, and little memory."""
+    strategy, bars = drawn_orders(13), make_bars(6, 3000)
+    genomes = population(strategy, 300, seed=3)
+    windows = [Window.whole(bars)]
+    expected = Engine(strategy, [bars], windows, device="cpu").evaluate(genomes)
+    for options in ({}, {"chunk": 7}, {"memory_bytes": 2**24}):
+        engine = Engine(strategy, [bars], windows, device="cuda", **options)
+        assert_same_bits(expected, engine.evaluate(genomes), f"{options}")
+        turned = engine.evaluate(genomes[::-1].copy())[::-1]
+        assert_same_bits(expected, np.ascontiguousarray(turned), f"{options}, turned")

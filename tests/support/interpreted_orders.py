@@ -1,0 +1,128 @@
+"""Orders, ladders and money on the CUDA backend under Triton's interpreter, against the reference.
+
+    python -m tests.support.interpreted_orders cpu [SEED ...]
+
+Run as a program of its own with TRITON_INTERPRET=1, because the interpreter is chosen when Triton
+is imported; without seeds it compares some that say all that can be said. Prints what it compared;
+ends with an assertion where bits differ.
+"""
+
+import sys
+
+import numpy as np
+
+from data.bars import Window
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.batch import Engine
+from engine.cuda import order_accounts
+from engine.cuda.language import CudaLanguageBackend, CudaLanguageMaker
+from engine.devices import Device
+from engine.reference import Reference
+from engine.replay.parity import compare_ledgers
+from engine.runtime.compiling.forms import CompiledForm
+from strategy import words as w
+from tests.support.interpreter import repeat_nothing
+from tests.support.parity import assert_same_bits
+from tests.support.random_strategies import drawn_orders
+from tests.support.worlds import draw_order_costs, make_bars, random_genomes
+
+
+class InterpretedMaker(CudaLanguageMaker):
+    """Makes the backend on tensors in host memory."""
+
+    def __init__(self):
+        """There is one device."""
+        super().__init__((0,))
+
+    def __call__(self, *arguments, **options):
+        """Take what the engine gives, on the host."""
+        return CudaLanguageBackend(*arguments, torch_device="cpu", **options)
+
+    def free_bytes(self):
+        """As much as a small world needs."""
+        return 2**28
+
+
+INTERPRETED = Device("interpreted", "a test", InterpretedMaker())
+
+SEEDS = (0, 3, 4, 5, 8, 16, 20, 22, 26, 31, 32, 33, 39, 40)
+"""Of strategies with each form of order, ladder and charge on one side or both."""
+
+
+def draw_world(seed):
+    """Two series of a seed and windows of them; every fourth seed has one that begins late."""
+    series = [
+        make_bars(seed, 110, gaps=0.02, flat=0.05, jump=0.02, tick=(0.01, 0.5)[seed % 2]),
+        make_bars(seed + 1, 60, tick=0.25),
+    ]
+    late = [] if seed % 4 else [Window(0, 50, 105)]
+    return series, [Window.whole(series[0]), *late, Window.whole(series[1], 1)]
+
+
+FRUGAL = w.strategy(
+    "An account that often has no cash for a lot.",
+    long=w.close > w.open,
+    short=w.close < w.lag(w.open, 2),
+    reverse=True,
+    entry=w.by_side(w.stop_at(w.high, 3), None),
+    stop=w.from_entry(w.rma(w.true_range, 3)),
+    targets=[(w.r_multiple(1), 0.5)],
+    market=w.market(tick="0.05", lot="1"),
+    slippage=w.ticks(1),
+    account=w.account(300, w.risk(0.005), 1),
+    name="frugal",
+)
+
+
+def compare(strategy, seed, count=4):
+    """A strategy for a few individuals of a seed; gives the sums of all accumulators."""
+    series, windows = draw_world(seed)
+    charges = draw_order_costs(seed, strategy)
+    genomes = strategy.layout.defaults[None]
+    if len(strategy.layout):
+        genomes = np.concatenate([genomes, random_genomes(strategy, count - 1, seed)])
+    reference = Reference(strategy, series, windows, charges, form=CompiledForm())
+    engine = Engine(strategy, series, windows, charges, device=INTERPRETED)
+    expected = np.array([reference.accumulators(genome) for genome in genomes])
+    ledgers = [reference.trades(genome) for genome in genomes]
+    accumulators, results = engine.list_results(genomes)
+    assert_same_bits(expected, accumulators, f"seed {seed}: sums")
+    assert_same_bits(list_r(results), np.concatenate(
+        [ledger.r for of_one in ledgers for ledger in of_one]
+    ), f"seed {seed}: results")  # fmt: skip
+    for left, right in zip(ledgers, engine.ledgers(genomes), strict=True):
+        for one, other in zip(left, right, strict=True):
+            problem = compare_ledgers(one, other)
+            assert not problem, f"seed {seed}: {problem}"
+    for genome in genomes:
+        for bars, actual in zip(reference.signals(genome), engine.signals(genome), strict=True):
+            assert bars == actual.tolist(), f"seed {seed}: signals"
+    if seed % 4 == 0:
+        assert_same_bits(expected, engine.evaluate(genomes), f"seed {seed}")
+    return expected.sum(axis=(0, 1))
+
+
+def list_r(results):
+    """R of all trades, individual after individual and window after window."""
+    ranges = zip(results.firsts.flat, results.counts.flat, strict=True)
+    return np.concatenate([results.r[first : first + count] for first, count in ranges])
+
+
+def main():
+    """Compare the strategies of seeds, with lists that are too short at first."""
+    repeat_nothing()
+    order_accounts.LANES, order_accounts.FIRST_CAPACITY = 4, 12
+    seeds = tuple(map(int, sys.argv[2:])) or SEEDS
+    sums = np.zeros(len(ACCUMULATOR_INDEX))
+    for seed in seeds:
+        sums += compare(drawn_orders(seed), seed)
+        print(f"seed {seed}: every bit equal", flush=True)
+    if not sys.argv[2:]:
+        sums += compare(FRUGAL, 1)
+        for name, index in ACCUMULATOR_INDEX.items():
+            assert sums[index] != 0, f"{name} was not compared"
+    print(f"orders: {sums[0]:.0f} trades, every bit equal")
+
+
+if __name__ == "__main__":
+    main()
