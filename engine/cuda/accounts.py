@@ -231,7 +231,8 @@ class SeriesAccounts:
     ) -> torch.Tensor:
         """Take signals one position at a time and fold the trades: accumulators [pairs, A]."""
         pairs, capacity = lists.marks.shape
-        out = self._empty(torch.float64, pairs, N_OUT)
+        # What only orders and money count stays 0.
+        out = torch.zeros((pairs, N_OUT), dtype=torch.float64, device=self._device)
         warps = choose_warps(pairs, self._prices.n_padded)
         launch(choose_kernel, (-(-pairs // LANES),), lists.counts, lists.marks, lists.leaves,
                lists.places, lists.trades, lists.rejected, pairs, capacity, warps=1,
