@@ -73,6 +73,8 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     bounds: Mapping[str, Sequence[float | str] | str]
     fee_bp: float
     slippage_bp: float
+    fee_unit: float
+    fee_min: float
     min_risk: float
     risk_fraction: float
     objectives: str

@@ -166,7 +166,11 @@ def _as_list(value: object) -> object:
 
 
 def _as_bounds(value: object) -> object:
-    return [value, value] if isinstance(value, str) else _as_list(value)
+    bounds = [value, value] if isinstance(value, str) else _as_list(value)
+    for bound in bounds if isinstance(bounds, list) else ():
+        if isinstance(bound, bool) or not isinstance(bound, float | int | str):
+            raise ValueError(f"{bound!r} is no bound")
+    return bounds
 
 
 def _as_tags(value: object) -> object:

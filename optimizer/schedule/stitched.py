@@ -7,12 +7,13 @@ until then new genes are not heard.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import Floats, Ints
-from engine.accounts.ledger import Ledger, Trade
+from engine.accounts.ledger import COUNTS, Ledger, Trade
 from engine.reference import Reference
 from optimizer.schedule.dates import Step
 
@@ -89,10 +90,13 @@ def _chain(
 
 def join_ledgers(parts: Sequence[Ledger]) -> Ledger:
     """Ledgers one after the other."""
-    every = [_empty_ledger(), *parts]
-    columns = zip(*(part.columns().values() for part in every), strict=True)
-    joined = [np.concatenate(column) for column in columns]
-    return Ledger(*joined, sum(part.rejected for part in parts))  # type: ignore[arg-type, call-arg]
+    # What has trades says how many targets they have; the others have none of these columns.
+    some = [part for part in parts if len(part)] or [_empty_ledger()]
+    joined: Any = {
+        name: np.concatenate([part.columns()[name] for part in some]) for name in some[0].columns()
+    }
+    totals = {name: sum(getattr(part, name) for part in parts) for name in COUNTS}
+    return Ledger(**joined, **totals)
 
 
 def _empty_ledger() -> Ledger:
@@ -103,4 +107,5 @@ def _empty_ledger() -> Ledger:
 
 
 def _take(ledger: Ledger, is_kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ledger:
-    return Ledger(*[column[is_kept] for column in ledger.columns().values()])  # type: ignore[arg-type]
+    kept: Any = {name: column[is_kept] for name, column in ledger.columns().items()}
+    return Ledger(**kept)

@@ -57,8 +57,9 @@ def test_groups_count_what_was_chosen_and_name_everything(bars):
         "end": 0,
         "signal": 0,
         "session": 0,
+        "reverse": 0,
     }
-    assert by_reason(trades, first).trades.tolist() == [0, 0, 1, 0, 0, 0, 0]
+    assert by_reason(trades, first).trades.tolist() == [0, 0, 1, 0, 0, 0, 0, 0]
     assert reasons.sum_r.sum() == pytest.approx(trades.r.sum())
     times = trades.entry_ns.astype("datetime64[ns]").astype("datetime64[s]").tolist()
     hours, days = by_hour(trades, everything), by_weekday(trades, everything)
