@@ -1,6 +1,8 @@
 """Trees as a person would write them, for messages, names of rows and reports."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import fields
 
 from strategy.clock import Offset
 from strategy.conditions import (
@@ -12,7 +14,7 @@ from strategy.conditions import (
     crosses_below,
     equals,
 )
-from strategy.exits import SessionExit
+from strategy.exits import BySide, SessionExit
 from strategy.expressions import (
     Arithmetic,
     Call,
@@ -24,7 +26,9 @@ from strategy.expressions import (
     Number,
 )
 from strategy.indicator_registry import KINDS
+from strategy.money import AccountOf, Charge, MarketFacts
 from strategy.nodes import Node
+from strategy.orders import AfterLeg, Ladder, Leg, LimitAt, StopAt
 
 WORDS = {"crosses_above": crosses_above, "crosses_below": crosses_below, "equals": equals}
 """Words that stand for two comparisons."""
@@ -93,10 +97,28 @@ def _condition(node: Node) -> str:
         return joint.join(f"({format_tree(inner)})" for inner in node.conditions)
     if isinstance(node, OverBars):
         return f"{node.label}({format_tree(node.condition)}, {format_tree(node.bars)})"
+    if isinstance(node, Leg):
+        return f"({format_tree(node.target)}, {format_tree(node.share)})"
+    if isinstance(node, Ladder):
+        return f"[{', '.join(map(format_tree, node.legs))}]"
+    if isinstance(node, StopAt | LimitAt | AfterLeg | Charge | MarketFacts | AccountOf | BySide):
+        return f"{node.label}({', '.join(_list_fields(node))})"
     arguments = [format_tree(part) for part in node.parts]
     if isinstance(node, SessionExit) and node.offset:
         arguments.append(_offset(node.offset))
     return f"{node.label}({', '.join(arguments)})"
+
+
+def _list_fields(node: Node) -> Iterator[str]:
+    """What a node is given, by its names where something before is left out."""
+    is_whole = True
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if value is None:
+            is_whole = False
+            continue
+        said = format_tree(value) if isinstance(value, Node) else json.dumps(value)
+        yield said if is_whole else f"{field.name}={said}"
 
 
 def _offset(offset: Offset) -> str:

@@ -22,7 +22,7 @@ from optimizer.store.result import refuse_red
 from strategy.conditions import Condition, split_conjunction
 from strategy.expressions import GeneValue
 from strategy.model import Strategy
-from strategy.nodes import walk
+from strategy.nodes import Node, walk
 from strategy.parts import PARTS
 from strategy.pretty_print import format_tree
 from strategy.rows import count_warm_up, first_value
@@ -57,8 +57,9 @@ def _print_parts(console: Lines, strategy: Strategy) -> None:
     table = plain_table("", "says", is_folded=True)
     for name in PARTS:
         part = getattr(strategy, name)
-        if part is not None and (name != "delay" or format_tree(part) != "0"):
-            table.add_row(name, format_tree(part))
+        said = format_tree(part) if isinstance(part, Node) else str(part)
+        if part is not None and (name != "delay" or said != "0"):
+            table.add_row(name, said)
     console.print(table)
 
 

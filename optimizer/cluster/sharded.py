@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from data import Bars, Window
+from engine.accounts.cpu.joint_money import fold_joint_money
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.metrics import MetricTable
 from engine.accounts.results import Results, join_results, order_windows
+from engine.accounts.stake import build_stakes
 from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
@@ -155,6 +157,10 @@ class ShardedEngine:
 
     def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
         """The same, and all windows as one account; as `Engine.evaluate_account`."""
+        if self.spec.account is not None:
+            out, stakes = self.evaluate(genomes), build_stakes(self.spec, self._costs, genomes)
+            ledgers = self.ledgers(genomes)
+            return out, fold_joint_money(out, ledgers, self.windows, self.series, stakes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         account = np.empty((len(genomes), len(ACCUMULATORS)))
         order = order_windows(self.windows)

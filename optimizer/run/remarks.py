@@ -16,6 +16,12 @@ from strategy.pretty_print import format_tree
 
 MOST_NAMED = 3
 
+SIZED = (
+    "trades are sized by account(...): equity, return, calmar and max_drawdown are that account's; "
+    "curves, ratios of days, marked falls and leverage stake risk_fraction of equity on each trade"
+)
+"""What is told of an account that sizes trades, beside which other numbers stand."""
+
 
 def question_remarks(
     spec: Strategy, lattice: Lattice | None, timeframe_ns: int, *, is_scaled: bool
@@ -29,6 +35,8 @@ def question_remarks(
         is_scaled: Whether lengths were scaled from the duration that the strategy names.
     """
     lines = [*_stops(spec, spec.layout)]
+    if spec.account is not None:
+        lines.append(SIZED)
     if is_scaled:
         lines += _constants(spec, timeframe_ns)
     return (*lines, *(() if lattice is None else _missed_bounds(lattice)))
