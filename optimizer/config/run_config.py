@@ -43,8 +43,16 @@ class RunConfig(
     """All that a person may choose. Field descriptions are the help texts of the flags."""
 
     def deciding(self, *what: Decides) -> dict[str, object]:
-        """Values of the knobs that decide these things, by name, ready for JSON."""
-        return self.model_dump(mode="json", include=set(names_deciding(*what)))
+        """Values of the knobs that decide these things, by name, ready for JSON.
+
+        Fees that no earlier version had are left out where none is charged: records stay alike.
+        """
+        values = self.model_dump(mode="json", include=set(names_deciding(*what)))
+        return {name: value for name, value in values.items() if value or name not in LATER_FEES}
+
+
+LATER_FEES = ("fee_unit", "fee_min")
+"""Knobs of costs that a record names only where they charge something."""
 
 
 def names_deciding(*what: Decides) -> tuple[str, ...]:

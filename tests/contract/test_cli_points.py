@@ -159,11 +159,11 @@ def test_genes_of_a_heat_map_are_those_that_matter():
     rng = np.random.default_rng(1)
     genomes = rng.random((400, 4))
     genomes[:, 3] = 0.5
-    bounds = np.array([[0.0, 1.0]] * 4)
+    bounds, ordered = np.array([[0.0, 1.0]] * 4), [False] * 4
     values = 3 * genomes[:, 2] + genomes[:, 0] + 0.1 * rng.random(400)
-    assert choose_genes(Candidates(genomes, values), bounds) == (2, 0)
+    assert choose_genes(Candidates(genomes, values), bounds, ordered) == (2, 0)
     few = genomes[:10] * [0.1, 1.0, 0.5, 1.0]
-    assert choose_genes(Candidates(few, values[:10]), bounds) == (1, 2)
+    assert choose_genes(Candidates(few, values[:10]), bounds, ordered) == (1, 2)
     alone = np.where(np.arange(4) == 1, genomes, 0.5)
-    assert choose_genes(Candidates(alone, values), bounds) is None
-    assert choose_genes(Candidates(genomes[:0], values[:0]), bounds) is None
+    assert choose_genes(Candidates(alone, values), bounds, ordered) is None
+    assert choose_genes(Candidates(genomes[:0], values[:0]), bounds, ordered) is None
