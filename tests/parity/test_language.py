@@ -163,7 +163,8 @@ def test_drawn_strategies_trade():
         found += sums
         trading += sums[0] > 2
     assert trading > 30
-    for reason in REASONS:
+    # Positions are reversed by orders alone, which other draws have.
+    for reason in REASONS[:-1]:
         assert found[ACCUMULATOR_INDEX[f"exits_{reason}"]] > 0, reason
     assert 0 < found[ACCUMULATOR_INDEX["shorts"]] < found[0]
 
