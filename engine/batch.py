@@ -69,7 +69,7 @@ class Engine:
     >>> bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
     >>> engine = Engine(spec, [bars], [Window.whole(bars)])
     >>> engine.evaluate(spec.layout.defaults[None]).shape
-    (1, 1, 24)
+    (1, 1, 29)
     """
 
     def __init__(
