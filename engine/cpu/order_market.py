@@ -6,7 +6,7 @@ import numpy as np
 
 from data.bars import Bars
 from engine.accounts.costs import Costs
-from engine.accounts.cpu.money import Purse
+from engine.accounts.cpu.money import Purse, build_purse
 from engine.accounts.ledger import Ledger
 from engine.accounts.stake import build_stake
 from engine.cpu.market import AskedParts, FormulaMarket
@@ -88,10 +88,7 @@ class OrderMarket(FormulaMarket):
     def _purse(self) -> Purse:
         """How trades of all individuals are sized."""
         stake = build_stake(self._spec, self._costs, self._default_genes())
-        return Purse(
-            stake.form, stake.cash, stake.worth, stake.lot_over, stake.lot_under, stake.fee,
-            stake.fee_unit, stake.fee_min, float(self._costs.risk_fraction),
-        )  # fmt: skip
+        return build_purse(stake)
 
     def _default_genes(self) -> dict[str, float]:
         layout = self._spec.layout

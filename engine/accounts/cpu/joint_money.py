@@ -12,6 +12,7 @@ from engine.accounts.cpu.money import (
     Purse,
     add_least_fees,
     begin_money,
+    build_purse,
     end_money,
     find_units,
     fold_money,
@@ -55,7 +56,7 @@ def fold_joint_money(
         sums = np.empty(len(ACCUMULATORS))
         begin(sums)
         _fold_sorted(
-            _purse(stake), stake.number, stake.leverage, stake.shares, stake.rests,
+            build_purse(stake), stake.number, stake.leverage, stake.shares, stake.rests,
             np.concatenate([_figures(one) for one in ordered])[by_exit],
             np.concatenate([one.side for one in ordered])[by_exit].astype(np.int64),
             np.concatenate([one.leg_bar for one in ordered])[by_exit], sums,
@@ -70,13 +71,6 @@ def _figures(ledger: Ledger) -> Floats:
     scale = ledger.scale[:, 0] if ledger.scale.shape[1] else np.full(len(ledger), np.nan)
     columns = [ledger.entry, risk, scale, ledger.exit, ledger.r]
     return np.column_stack([*columns, ledger.leg_price])
-
-
-def _purse(stake: Stake) -> Purse:
-    return Purse(
-        stake.form, stake.cash, stake.worth, stake.lot_over, stake.lot_under, stake.fee,
-        stake.fee_unit, stake.fee_min, stake.number,
-    )  # fmt: skip
 
 
 @compiled_loop

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.accounts.cpu.folding import EQUITY, PEAK_EQUITY, fold_r, fold_worth
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.accounts.stake import EQUITY_SHARE, NOTIONAL, RISK, SHARE_OF_R, VOLATILITY
+from engine.accounts.stake import EQUITY_SHARE, NOTIONAL, RISK, SHARE_OF_R, VOLATILITY, Stake
 from engine.runtime.compiling.loops import compiled_uncounted
 from engine.runtime.cpu.types import Floats, Ints
 
@@ -28,6 +28,14 @@ class Purse(NamedTuple):
     fee_unit: float
     fee_min: float
     risk_fraction: float  # of equity that one R is worth, for `SHARE_OF_R`
+
+
+def build_purse(stake: Stake) -> Purse:
+    """What all individuals share of one's stake."""
+    return Purse(
+        stake.form, stake.cash, stake.worth, stake.lot_over, stake.lot_under, stake.fee,
+        stake.fee_unit, stake.fee_min, stake.number,
+    )  # fmt: skip
 
 
 @compiled_uncounted
