@@ -1,6 +1,6 @@
 """Positions of both sides: signals one at a time, exits in the law's order, and the fold."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -53,6 +53,26 @@ class CodedPopulation(NamedTuple):
     delay: Ints  # [P] int64, bars
     warm_up: Ints  # [P] int64, first bar that may signal
     session_of: Ints  # [P] int64, place in `sessions`; -1: not left by the clock
+
+
+class AskedFormulas(Protocol):
+    """What individuals read, as `CodedPopulation` has it."""
+
+    @property
+    def steps(self) -> Ints:
+        """Formulas."""
+
+    @property
+    def spans(self) -> Ints:
+        """First step of each and one past its last."""
+
+    @property
+    def rows(self) -> Ints:
+        """Addresses of rows."""
+
+    @property
+    def leaves(self) -> Floats:
+        """Numbers in their place."""
 
 
 class Charges(NamedTuple):
@@ -247,7 +267,7 @@ def open_position(
 
 @compiled_uncounted
 def read_formula(
-    asks: CodedPopulation, p: int, part: int, side: int, bar: int, stack: Floats
+    asks: AskedFormulas, p: int, part: int, side: int, bar: int, stack: Floats
 ) -> float:
     """What a stop, target or trailing stop reads at a bar; 0 where it reads nothing."""
     formula = 2 * part + side

@@ -12,7 +12,7 @@ from engine.accounts.cpu.money import (
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import SHARE_OF_R
 from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN, Extremes
-from engine.positions.cpu.both_sides import EXITS, SHORTS, WINS_SHORT
+from engine.positions.cpu.both_sides import EXITS, SHORTS, WINS_SHORT, read_formula
 from engine.positions.cpu.exits import REVERSE, SESSION, SIGNAL, STOP, STOP_GAP, TARGET
 from engine.positions.cpu.ordered import (
     NOT_REACHED,
@@ -30,7 +30,6 @@ from engine.positions.cpu.orders import (
     SIZE_PART,
     OrderedPopulation,
     OrderRules,
-    read_part,
     slip_price,
 )
 from engine.runtime.compiling.loops import compiled_uncounted
@@ -130,7 +129,7 @@ def list_trade(
     r = compute_r(asks, rules, p, at, j, price, marks, figures)
     scale, units, least_fees = np.nan, 0.0, 0.0
     if purse.form != SHARE_OF_R:
-        scale = read_part(asks, p, SIZE_PART, side, at.signal_bar, stack)
+        scale = read_formula(asks, p, SIZE_PART, side, at.signal_bar, stack)
         number, leverage = load_value(asks.stakes, p, 0), load_value(asks.stakes, p, 1)
         units = find_units(purse, number, leverage, out[EQUITY], at.entry, at.risk, scale)
         if purse.fee_min > 0.0 and units > 0.0:

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.positions.cpu.block_minmax import LOW, Extremes
-from engine.positions.cpu.both_sides import first_stop, latest_close
+from engine.positions.cpu.both_sides import first_stop, latest_close, read_formula
 from engine.positions.cpu.orders import (
     AFTER,
     FIRST_LEG,
@@ -21,7 +21,6 @@ from engine.positions.cpu.orders import (
     OrderRules,
     fill_price,
     on_tick,
-    read_part,
 )
 from engine.positions.exit_spec import (
     FROM_ENTRY,
@@ -97,7 +96,7 @@ def open_held(
     t, row = marks[STANDING + side], 2 * p + side
     entry = fill_price(prices, asks, rules, p, side, how, j, figures)
     extreme = load_value(prices.bars, LOW + side, t)
-    read = read_part(asks, p, STOP_PART, side, t, stack)
+    read = read_formula(asks, p, STOP_PART, side, t, stack)
     number = load_value(asks.numbers, row, STOP_PART)
     stop = first_stop(asks.forms[STOP_PART, side], number, side, extreme, entry, read)
     stop = on_tick(rules, stop, side == 1)
@@ -105,7 +104,7 @@ def open_held(
     is_worth = entry > 0.0 and risk > entry * rules.min_risk
     for leg in range(rules.targets[side]):
         form, number = asks.forms[FIRST_LEG + leg, side], asks.numbers[row, FIRST_LEG + leg]
-        read = read_part(asks, p, FIRST_LEG + leg, side, t, stack)
+        read = read_formula(asks, p, FIRST_LEG + leg, side, t, stack)
         target = find_target(form, number, side, entry, risk, read)
         target = on_tick(rules, target, side == 0)
         levels[leg] = target
@@ -113,7 +112,7 @@ def open_held(
         is_worth &= is_beyond or form in (R_MULTIPLE, SHARE)
     reach, trail = 0.0, asks.forms[TRAIL_PART, side]
     if trail == FROM_ENTRY:
-        reach = read_part(asks, p, TRAIL_PART, side, t, stack)
+        reach = read_formula(asks, p, TRAIL_PART, side, t, stack)
         is_worth &= reach > 0.0
     elif trail == SHARE:
         reach = load_value(asks.numbers, row, TRAIL_PART)

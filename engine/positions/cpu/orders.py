@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.conditions.cpu.expression_vm import value_of_formula
 from engine.positions.cpu.block_minmax import HIGH, LOW, OPEN, Extremes
+from engine.positions.cpu.both_sides import read_formula
 from engine.positions.exit_spec import (
     BASIS_POINTS,
     LIMIT_ORDER,
@@ -137,16 +137,6 @@ def slip_price(
 
 
 @compiled_uncounted
-def read_part(
-    asks: OrderedPopulation, p: int, part: int, side: int, bar: int, stack: Floats
-) -> float:
-    """What a part of a side reads at a bar; 0 where it reads nothing."""
-    formula = 2 * part + side
-    begin, end = load_value(asks.spans, formula, 0), load_value(asks.spans, formula, 1)
-    return value_of_formula(asks.steps, begin, end, asks.rows, asks.leaves, p, bar, stack)
-
-
-@compiled_uncounted
 def asks_entry(asks: OrderedPopulation, p: int, side: int, t: int) -> bool:
     """Whether a side's signal at a bar places an order, when it may."""
     mine, other = asks.entries[p, side], asks.entries[p, 1 - side]
@@ -202,7 +192,7 @@ def stand_order(
     if asks.day_ends.size > 0:
         last = min(last, asks.day_ends[first])
     marks[LAST + side] = last
-    price = read_part(asks, p, ORDER_PART, side, t, stack)
+    price = read_formula(asks, p, ORDER_PART, side, t, stack)
     price = on_tick(rules, price, is_met_from_below(asks, side))
     figures[PRICES + side] = figures[LEVELS + side] = price
     if asks.forms[ORDER_PART, side] == LIMIT_ORDER:
