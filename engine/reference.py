@@ -146,22 +146,15 @@ class Reference:
         """The sums of one individual [G] that metrics are made of, [W, A] as `ACCUMULATORS`."""
         return np.array([self.fold(ledger, genome) for ledger in self.trades(genome)])
 
-    def fold(self, ledger: Ledger, genome: Floats | None = None) -> Floats:
-        """Fold a ledger's trades, in their order, into accumulators [A].
-
-        `genome` [G] is the individual whose account it is; where none is given it is that of the
-        defaults.
-        """
-        genes = self.spec.layout.decode(self.spec.layout.defaults if genome is None else genome)
-        stake = build_stake(self.spec, self.costs, genes)
+    def fold(self, ledger: Ledger, genome: Floats) -> Floats:
+        """Fold the trades of an individual's [G] ledger, in their order, into accumulators [A]."""
+        stake = build_stake(self.spec, self.costs, self.spec.layout.decode(genome))
         return compute_accumulators(ledger, self._run(fold_results, size_trades(ledger), stake))
 
-    def account(
-        self, ledgers: Sequence[Ledger], windows: Sequence[int], genome: Floats | None = None
-    ) -> Floats:
-        """Fold some windows of an individual, by number, as one account: accumulators [A].
+    def account(self, ledgers: Sequence[Ledger], windows: Sequence[int], genome: Floats) -> Floats:
+        """Fold some windows of an individual [G], by number, as one account: accumulators [A].
 
-        `ledgers` are those of all windows [W]; `genome` as in `fold`.
+        `ledgers` are those of all windows [W].
         """
         some = [ledgers[number] for number in windows]
         spans = [self.windows[number] for number in windows]

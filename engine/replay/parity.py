@@ -69,7 +69,7 @@ def compare_forms(expected: Reference, actual: Reference, genome: Floats) -> str
                 return f"row {name} differs at bar {t}: {left[t]!r} and {right[t]!r}"
     for first, second in zip(expected.trades(genome), actual.trades(genome), strict=True):
         problem = compare_ledgers(first, second) or compare_accumulators(
-            expected.fold(first), actual.fold(second)
+            expected.fold(first, genome), actual.fold(second, genome)
         )
         if problem:
             return problem

@@ -194,8 +194,8 @@ def run_engine(
     if engine == "reference":
         reference = Reference(task.spec, markets.series, every, task.costs)
         ledgers = tuple(reference.trades(genome))
-        folded = np.array([reference.fold(ledger) for ledger in ledgers])
-        return ledgers, folded, lambda indices: reference.account(ledgers, indices)
+        folded = np.array([reference.fold(ledger, genome) for ledger in ledgers])
+        return ledgers, folded, lambda indices: reference.account(ledgers, indices, genome)
     batch = task.full_engine(device=engine)
 
     def account(indices: Sequence[int]) -> Floats:

@@ -36,7 +36,7 @@ def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     even = break_even_bp(ledgers)
     later = replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS)
     late = task.build_reference(task.markets.windows, later)
-    moved = late.account(late.trades(pick.genome), range(len(late.windows)))
+    moved = late.account(late.trades(pick.genome), range(len(late.windows)), pick.genome)
     delayed = _make_figure(float(compute_strengths(moved[None])[0]), "no trade moved")
     undecided, target_first = _measure_within_bars(task, ledgers)
     left_out = _measure_left_out(task, engine, pick)

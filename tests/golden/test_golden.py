@@ -70,7 +70,7 @@ def backtest_of(name, engine_name):
     else:
         engine = Engine(spec, series, WINDOWS, device=engine_name)
     (ledger,) = engine.trades(spec.layout.defaults)
-    folded = Reference(spec, series, WINDOWS).fold(ledger)
+    folded = Reference(spec, series, WINDOWS).fold(ledger, spec.layout.defaults)
     return {
         "accumulators": dict(zip(ACCUMULATORS, folded.tolist(), strict=True)),
         "first_trade": told(ledger.trade(0)),

@@ -39,7 +39,7 @@ def assert_same_trades(reference, engine, genomes):
             where = f"individual {i} {engine.spec.layout.decode(genome)}, window {w}"
             problem = compare_ledgers(left, right)
             assert not problem, f"{where}: {problem}"
-            problem = compare_accumulators(reference.fold(left), accumulators[i, w])
+            problem = compare_accumulators(reference.fold(left, genome), accumulators[i, w])
             assert not problem, f"{where}: {problem}"
     # Ledgers need rows, so that now all of them are there.
     assert_same_bits(accumulators, engine.evaluate(genomes), "with rows")

@@ -69,7 +69,8 @@ def test_searches_side_by_side_find_what_they_find_alone(spec, device):
     accumulators = apart.evaluate_pairs(genomes, pairs)
     reference = Reference(spec, SERIES, windows)
     for (member, window), actual in zip(pairs.tolist(), accumulators, strict=True):
-        expected = reference.fold(reference.trades(genomes[member])[window])
+        genome = genomes[member]
+        expected = reference.fold(reference.trades(genome)[window], genome)
         assert not compare_accumulators(expected, actual)
     assert accumulators[:, 0].sum() > 0
 

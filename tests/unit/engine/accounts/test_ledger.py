@@ -67,7 +67,11 @@ def results_of(maker, spec, costs, genomes):
     if maker in FORMS:
         reference = Reference(spec, [BARS], WINDOWS, costs, form=FORMS[maker])
         ledgers = [reference.trades(genome) for genome in genomes]
-        return ledgers, np.array([[reference.fold(one) for one in some] for some in ledgers])
+        folded = [
+            [reference.fold(one, genome) for one in some]
+            for genome, some in zip(genomes, ledgers, strict=True)
+        ]
+        return ledgers, np.array(folded)
     engine = Engine(spec, [BARS], WINDOWS, costs, device=maker)
     return list(engine.ledgers(genomes)), engine.evaluate(genomes)
 

@@ -70,7 +70,7 @@ def test_check_values_of_accounts(name, engine_name, real_folder):
     genome = SPEC.layout.defaults
     if engine_name in FORMS:
         reference = Reference(SPEC, series, windows, form=FORMS[engine_name])
-        found = reference.account(reference.trades(genome), range(len(windows)))
+        found = reference.account(reference.trades(genome), range(len(windows)), genome)
     else:
         engine = Engine(SPEC, series, windows, device=engine_name)
         _, (found,) = engine.evaluate_account(genome[None])
@@ -155,7 +155,8 @@ def test_every_way_to_evaluate_gives_one_account(name):
     reference = Reference(spec, SERIES, WINDOWS, CHARGED, form=CompiledForm())
     for genome, one in zip(genomes, account, strict=True):
         ledgers = reference.trades(genome)
-        assert one.tobytes() == reference.account(ledgers, range(len(WINDOWS))).tobytes()
+        whole = reference.account(ledgers, range(len(WINDOWS)), genome)
+        assert one.tobytes() == whole.tobytes()
         for key, value in brute(ledgers, WINDOWS, SERIES, CHARGED.risk_fraction).items():
             assert one[ACCUMULATOR_INDEX[key]] == value, key
     for options in ({"threads": 1}, {"chunk": 5}, {"memory_bytes": 250_000}):

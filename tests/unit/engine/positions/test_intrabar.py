@@ -18,9 +18,11 @@ def found_on(*later, costs=FREE):
     """What is undecided in one trade on a paper market, and the law's own sum of R."""
     bars = paper_market(*later)
     reference = Reference(PAPER_SPEC, [bars], [Window.whole(bars)], costs)
-    (ledger,) = reference.trades(PAPER_SPEC.layout.defaults)
+    genome = PAPER_SPEC.layout.defaults
+    (ledger,) = reference.trades(genome)
     assert len(ledger) == 1
-    return measure_intrabar(ledger, bars, costs), reference.fold(ledger)[ACCUMULATOR_INDEX["sum_r"]]
+    sums = reference.fold(ledger, genome)
+    return measure_intrabar(ledger, bars, costs), sums[ACCUMULATOR_INDEX["sum_r"]]
 
 
 def test_bar_that_touches_both_is_undecided():

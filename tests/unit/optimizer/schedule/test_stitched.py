@@ -90,7 +90,7 @@ def test_check_values_of_the_law(name, real_folder):
     (ledger,) = stitched.ledgers
     trades, over, sum_r, strength, equity, fall = expected
     assert (len(ledger), stitched.n_over_border) == (trades, over)
-    sums = reference.fold(ledger)
+    sums = reference.fold(ledger, SPEC.layout.defaults)
     named = [sums[index].item() for index in (2, 8, 10)]
     assert named == [sum_r, equity, fall]
     assert compute_strength([ledger.r]).value == strength
