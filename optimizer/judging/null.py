@@ -55,20 +55,34 @@ class NullSearch(Numbered):
     hypervolume: float | None = None
 
 
-@dataclass(frozen=True)
-class NullSetup:
-    """Setup that null searches of one run have in common."""
+class OnNullMarkets:
+    """What setups of searches on null markets share: these markets, and the task on each."""
 
-    # With the seed of the run and the generations that it reached; without what is held out.
     task: Task
-    keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
-    warm_start: Floats | None = None  # [N, G] genomes that the run began with
+    keep: Keep | Literal["auto"]
 
     @cached_property
     def markets(self) -> NullMarkets:
         """The null markets."""
         markets, seed = self.task.markets, self.task.config.seed
         return NullMarkets(markets.series, markets.windows, seed, self.keep)
+
+    def on_market(self, job: NullJob) -> Task:
+        """The task on the bars of one market."""
+        made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market
+        task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
+        # No run comes back to these bars.
+        return replace(task, spec=keeping_rows(task.spec, None))
+
+
+@dataclass(frozen=True)
+class NullSetup(OnNullMarkets):
+    """Setup that null searches of one run have in common."""
+
+    # With the seed of the run and the generations that it reached; without what is held out.
+    task: Task
+    keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
+    warm_start: Floats | None = None  # [N, G] genomes that the run began with
 
     def run(self, job: NullJob) -> NullSearch:
         """Search one market."""
@@ -77,7 +91,7 @@ class NullSetup:
 
     def run_in_step(self, jobs: Sequence[NullJob]) -> Iterator[tuple[NullJob, NullSearch]]:
         """Search several markets together, each to what it finds alone, as they end."""
-        tasks = [self._on_market(job) for job in jobs]
+        tasks = [self.on_market(job) for job in jobs]
         engine, windows_of = engine_apart(tasks)
         searches = {
             job: self._search(job, task, engine) for job, task in zip(jobs, tasks, strict=True)
@@ -94,12 +108,6 @@ class NullSetup:
     def seconds_on_gpu(self) -> float:
         """Seconds that each search takes, about, where several processes share a GPU."""
         return estimate_gpu_seconds(self.task.workload(), self.task.config.generations)
-
-    def _on_market(self, job: NullJob) -> Task:
-        made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market
-        task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
-        # No run comes back to these bars.
-        return replace(task, spec=keeping_rows(task.spec, None))
 
     def _search(self, job: NullJob, task: Task, engine: Engine) -> Asking[NullSearch]:
         """Search one market; evaluations are asked of whoever advances the search."""

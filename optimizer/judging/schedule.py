@@ -10,14 +10,13 @@ import numpy as np
 from data import Window, parts
 from engine.batch import Engine
 from optimizer.evidence.figures import encode_figure
-from optimizer.evidence.null_markets import Keep, NullMarkets
+from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.strength import compute_strength, find_strongest
 from optimizer.goals.objectives import parse_objectives
 from optimizer.judging.checkpoint import Numbered
-from optimizer.judging.null import NullJob, NullSearch
+from optimizer.judging.null import NullJob, NullSearch, OnNullMarkets
 from optimizer.judging.pick import build_pick, compute_strengths
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
-from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Asking, EngineProblem, Question, answer
 from optimizer.run.search import answer_together, on_other_bars, search_again
 from optimizer.run.task import Task
@@ -165,7 +164,7 @@ def _find_nearest(
 
 
 @dataclass(frozen=True)
-class NullScheduleSetup:
+class NullScheduleSetup(OnNullMarkets):
     """Setup that null schedules of one run have in common."""
 
     task: Task
@@ -174,18 +173,9 @@ class NullScheduleSetup:
     keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
     warm_start: Floats | None = None  # [N, G] genomes that the run began with
 
-    @cached_property
-    def markets(self) -> NullMarkets:
-        """The null markets."""
-        markets, seed = self.task.markets, self.task.config.seed
-        return NullMarkets(markets.series, markets.windows, seed, self.keep)
-
     def run(self, job: NullJob) -> NullSearch:
         """The schedule on one market."""
-        made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market
-        task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
-        # No run comes back to these bars.
-        task = replace(task, spec=keeping_rows(task.spec, None))
+        task = self.on_market(job)
         setup = StepSetup(task, self.schedule, self.pick_by, self.warm_start, task.engine())
         found = {pick.number: pick for pick in setup.run_in_step(range(len(setup.steps)))}
         picks = choose_picks(setup, [found[number] for number in range(len(found))])
