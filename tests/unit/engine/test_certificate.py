@@ -147,7 +147,7 @@ def test_rejections_are_compared():
     """Equal trades with another count of rejected signals are a difference."""
     (ledger, _) = Reference(SPEC, [BARS], WINDOWS).trades(SPEC.layout.defaults)
     other = dataclasses.replace(ledger, rejected=ledger.rejected + 1)
-    assert "rejects" in compare_ledgers(ledger, other)
+    assert "rejected differ" in compare_ledgers(ledger, other)
 
 
 def test_negative_zero_is_a_difference():
