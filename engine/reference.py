@@ -181,7 +181,7 @@ class Reference:
         bars = find_signal_range(window.start, window.end, warm_up, limits)
         start, free = bars.start, (0, 0)
         if before is not None:
-            free = find_free_bars(before.exit_bar, before.reason, before.side)
+            free = find_free_bars(before.exit_bar, before.reason, before.side, limits.cooldown)
             start = max(start, min(free))
         bars = slice(start, max(start, min(bars.stop, stop)))
         world = self._build_world(genes, window.series)
@@ -309,6 +309,7 @@ class Reference:
             bool(spec.reverse),
             *tick,
             self._unit_fee,
+            0 if spec.cooldown is None else int(resolve_value(spec.cooldown, genes)),
         )
 
     def _clock(self, genes: Genes, series: int) -> SessionClock:

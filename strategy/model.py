@@ -60,6 +60,7 @@ class Strategy(Node):
         funding: What longs pay shorts.
         borrow: What positions pay to be held, also by side.
         account: Cash and size; None for a share of equity that follows from the risk.
+        cooldown: Bars after a stop in which no signal counts; None for none.
         less_than: Names of whole genes, the first of each pair below the second.
         timeframe_s: Seconds of the bars that lengths were chosen for; None where they count bars
             whatever a bar lasts.
@@ -96,6 +97,7 @@ class Strategy(Node):
     funding: Funding | None = None
     borrow: Node | None = None
     account: AccountOf | None = None
+    cooldown: Setting | None = None
     less_than: tuple[tuple[str, str], ...] = ()
     timeframe_s: float | None = None
     order: tuple[str, ...] = ()
@@ -108,6 +110,7 @@ class Strategy(Node):
         "break_even": Parameter("break_even", least=0, is_whole=False),
         "max_hold": Parameter("max_hold"),
         "delay": Parameter("delay", least=0),
+        "cooldown": Parameter("cooldown", least=0),
     }
 
     def __post_init__(self) -> None:
@@ -132,7 +135,7 @@ class Strategy(Node):
 
     @property
     def has_orders(self) -> bool:
-        """Whether it has orders that rest, several targets, reversal, or money of its own."""
+        """Whether only the walk over orders knows all of it: orders, ladders, money, cooldowns."""
         return any(getattr(self, name) is not None for name in LATER_PARTS)
 
     @property

@@ -29,12 +29,13 @@ PARTS = (
     "funding",
     "borrow",
     "account",
+    "cooldown",
 )
 """Parts of a strategy, in the order in which its genes are counted."""
 
 LATER_PARTS = (
     "entry", "cancel", "targets", "after_leg", "reverse", "market", "slippage", "funding", "borrow",
-    "account",
+    "account", "cooldown",
 )  # fmt: skip
 """Parts that a record names only where they are there, so that older digests stand."""
 

@@ -138,6 +138,7 @@ class OrderMarket(FormulaMarket):
             np.ascontiguousarray(paid_of[:, sides].reshape(-1)),
             np.ascontiguousarray(paid_of[:, 2]),
             self._stakes(count),
+            self._values(spec.cooldown, 0, count).astype(np.int64),
         )
 
     def _parts(self) -> list[list[Lowered]]:

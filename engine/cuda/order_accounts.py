@@ -99,6 +99,7 @@ class OrderAccounts:
             "MOVES": spec.trail is not None or spec.break_even is not None,
             "EVEN_LEG": self._even_leg > 0,
             "LADDERS": self._is_ladder,
+            "COOLS": spec.cooldown is not None,
             "SLIPS": spec.slippage is not None,
             "HAS_TICK": find_step(spec.market, "tick").numerator > 0.0,
             "CARRIES": spec.funding is not None or spec.borrow is not None,

@@ -28,8 +28,6 @@ from strategy.nodes import Node
 SLIPPAGES: dict[type, int] = {Ticks: TICKS, BasisPoints: BASIS_POINTS, PriceOf: PRICE_ROW}
 """Number of each form of slippage."""
 
-NO_SETTING: Setting = (None, 0.0)
-
 
 class OrderBatch(NamedTuple):
     """Inputs of a batch on one series that all its individuals share, as `walk_kernel` has them."""
@@ -182,7 +180,7 @@ class OrderInputs(SeriesInputs):
             [find_number(slippage) for slippage in slippages],
         ]
         settings = [(setting, 0.0) for pair in pairs for setting in pair]
-        settings += [(spec.break_even, np.nan), stake, leverage, NO_SETTING]
+        settings += [(spec.break_even, np.nan), stake, leverage, (spec.cooldown, 0.0)]
         for pair in legs:
             settings += [(target.number, 0.0) for target, _ in pair]
             settings += [(share, 0.0) for _, share in pair]

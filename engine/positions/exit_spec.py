@@ -101,6 +101,7 @@ class Limits(NamedTuple):
     tick_over: float = 0.0  # numerator of the tick; 0: prices are as they come
     tick_under: float = 1.0  # its denominator
     unit_fee: float = 0.0  # price that each side of a trade pays for a unit
+    cooldown: int = 0  # bars after a stop in which no signal counts
 
 
 class SeriesTables(NamedTuple):

@@ -17,6 +17,7 @@ from engine.positions.reference_exits import (
     HeldPosition,
     fill_first,
     follow_prices,
+    is_stop,
     leave_bar,
     leave_entry_bar,
     move_stop,
@@ -66,8 +67,10 @@ def list_signals(longs: SidePlan, shorts: SidePlan, bars: slice) -> Ints:
     return signals
 
 
-def find_free_bars(exit_bar: int, reason: int, side: int) -> tuple[int, int]:
+def find_free_bars(exit_bar: int, reason: int, side: int, cooldown: int) -> tuple[int, int]:
     """First bars at which signals of longs and of shorts count again after a trade."""
+    if is_stop(reason):
+        return exit_bar + cooldown, exit_bar + cooldown
     # Flat at the exit bar's open already, as was known a bar before: the other side may reverse.
     longs = exit_bar - int(reason == SIGNAL and side < 0)
     return longs, exit_bar - int(reason == SIGNAL and side > 0)
@@ -88,7 +91,7 @@ def take_signals(world: World, span: SignalSpan, book: Book, trades: ListedTrade
                 if is_free:
                     free_at_open(world, span, book, position.place, j)
                 else:
-                    free_sides(world, book, position.place, j)
+                    free_sides(world, book, position.place, j, is_stop(leave.reason))
                 position, entered = stay_out(), leave.following
         if is_free:
             entered = fill_first(world, book, j)
@@ -99,7 +102,7 @@ def take_signals(world: World, span: SignalSpan, book: Book, trades: ListedTrade
                 position = entered
             else:
                 list_trade(world, book, trades, entered, leave, j)
-                free_sides(world, book, entered.place, j)
+                free_sides(world, book, entered.place, j, is_stop(leave.reason))
         if position.place != NOBODY:
             position = move_stop(world, book, position, j)
         count_placed(world, span, book, j)

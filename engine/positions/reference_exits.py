@@ -89,6 +89,11 @@ class Exit(NamedTuple):
     following: HeldPosition  # that of the other side which ends it, or none
 
 
+def is_stop(reason: int) -> bool:
+    """Whether a position ended at its stop, or beyond it."""
+    return reason in (STOP_GAP, STOP)
+
+
 def stay_out() -> HeldPosition:
     """No position."""
     return HeldPosition(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

@@ -244,9 +244,9 @@ def hold_sides(world: World, book: Book, place: int, j: int) -> None:
     book.orders[1 - place, SINCE] = j if world.limits.reverses else NEVER
 
 
-def free_sides(world: World, book: Book, place: int, j: int) -> None:
+def free_sides(world: World, book: Book, place: int, j: int, is_stopped: bool) -> None:
     """After an exit both sides may place orders; what its bar touched is used up."""
-    orders = book.orders
+    orders, cooldown = book.orders, world.limits.cooldown
     # A signal on the exit bar is known at its close and counts.
     orders[place, SINCE] = j
     if not world.limits.reverses:
@@ -254,6 +254,9 @@ def free_sides(world: World, book: Book, place: int, j: int) -> None:
     for side in range(2):
         if orders[side, HOW] != UNTOUCHED:
             orders[side, STANDING] = NO_ORDER
+        # After a stop no order stands, and for some bars none is placed.
+        if is_stopped and cooldown > 0:
+            orders[side, STANDING], orders[side, SINCE] = NO_ORDER, j + cooldown
 
 
 def free_at_open(world: World, span: SignalSpan, book: Book, place: int, j: int) -> None:

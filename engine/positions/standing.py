@@ -84,14 +84,17 @@ def find_standing(
     """
     last = ledger.trade(len(ledger) - 1) if len(ledger) else None
     if last is None or last.reason != END:
-        free = (0, 0) if last is None else find_free_bars(last.exit_bar, last.reason, last.side)
+        free = (0, 0)
+        if last is not None:
+            cooldown = world.limits.cooldown
+            free = find_free_bars(last.exit_bar, last.reason, last.side, cooldown)
         return Standing(
             None, math.nan, None, False, _find_pending(world, sides, signals, free, end)
         )
     place, hold = 0 if last.side > 0 else 1, held.limits.max_hold
     leaves = bool(held.marks[EXITS + place, end - 1])
     # What leaves at the next open may reverse there.
-    free = find_free_bars(end, SIGNAL, last.side)
+    free = find_free_bars(end, SIGNAL, last.side, 0)
     return Standing(
         last,
         _find_next_stop(held, ledger, end),

@@ -14,7 +14,7 @@ from engine.reference import as_it_reads
 from strategy import words as w
 from tests.parity.test_language import both, population
 from tests.support.order_cases import CASES
-from tests.support.random_strategies import drawn_orders
+from tests.support.random_strategies import drawn_exits, drawn_orders
 from tests.support.references import compiled_reference
 from tests.support.worlds import draw_order_costs, make_bars
 
@@ -41,6 +41,16 @@ def test_drawn_orders(seed):
     bars = [make_bars(seed, 400, gaps=0.02, jump=0.05), make_bars(seed + 1, 90, tick=0.5)]
     windows = [Window.whole(bars[0]), Window(0, 40, 300), Window.whole(bars[1], 1)]
     strategy = drawn_orders(seed)
+    genomes, charges = population(strategy, 3, seed), draw_order_costs(seed, strategy)
+    assert both(strategy, bars, windows, genomes, charges) == ""
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_drawn_exits(seed):
+    """The same, with stops that follow and waiting, with and without orders and money."""
+    bars = [make_bars(seed, 400, gaps=0.02, jump=0.05), make_bars(seed + 1, 90, tick=0.5)]
+    windows = [Window.whole(bars[0]), Window(0, 40, 300), Window.whole(bars[1], 1)]
+    strategy = drawn_exits(seed)
     genomes, charges = population(strategy, 3, seed), draw_order_costs(seed, strategy)
     assert both(strategy, bars, windows, genomes, charges) == ""
 

@@ -157,7 +157,7 @@ class Drawn:
             return w.from_entry(self.distance())
         return w.share(self.real(0.001, 0.05)) if kind == 2 else w.level(self.price())
 
-    def strategy(self, *, with_orders=False):
+    def strategy(self, *, with_orders=False, with_exits=False):
         """A whole strategy."""
         arguments = {}
         sides = self.one_of((("long",), ("short",), ("long", "short")))
@@ -186,6 +186,8 @@ class Drawn:
             arguments["delay"] = w.whole("late", 1, 0, 3) if self.chance(0.5) else 2
         if with_orders:
             self.with_orders(arguments)
+        if with_exits:
+            self.with_exits(arguments)
         return strategy("Drawn.", **arguments)
 
     def order(self):
@@ -254,6 +256,13 @@ class Drawn:
                 arguments["break_even"] = w.after_leg(1)
         return self.with_money(arguments)
 
+    def with_exits(self, arguments):
+        """Some of what exits have beside orders, at least one of it."""
+        if self.chance(0.7):
+            self.genes += 1
+            arguments["cooldown"] = self.one_of((3, w.whole(f"n{self.genes}", 1, 0, 9)))
+        return arguments
+
     def with_money(self, arguments):
         """Some of what fills and positions cost, and of how trades are sized."""
         if self.chance(0.4):
@@ -275,3 +284,8 @@ def drawn_strategy(seed, higher=(60, 240)):
 def drawn_orders(seed, higher=(60, 240)):
     """The strategy of a seed, which may have orders that rest, ladders and money."""
     return Drawn(seed, higher).strategy(with_orders=True)
+
+
+def drawn_exits(seed, higher=(60, 240)):
+    """The strategy of a seed that has later exits, and every other time orders and money too."""
+    return Drawn(seed, higher).strategy(with_orders=seed % 2 == 1, with_exits=True)

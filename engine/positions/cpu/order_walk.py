@@ -13,7 +13,7 @@ from engine.accounts.cpu.money import (
 )
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.positions.cpu.block_minmax import CLOSE, HIGH, Extremes
-from engine.positions.cpu.exits import REVERSE, SIGNAL, STOP, TARGET
+from engine.positions.cpu.exits import REVERSE, SIGNAL, STOP, STOP_GAP, TARGET
 from engine.positions.cpu.order_bars import follow_bars, next_bar
 from engine.positions.cpu.order_exits import (
     is_gap,
@@ -186,6 +186,7 @@ def take_orders(
                     # What the bar touched is used up.
                     if met != UNTOUCHED:
                         marks[STANDING + other] = NO_ORDER
+                    cool_down(asks, p, way.reason, j, marks)
                 at = nobody
         if is_free:
             side = first_touched(prices, asks, longs, shorts, j, marks, figures)
@@ -229,6 +230,7 @@ def take_orders(
                 marks[SINCE + at.side] = j
                 if not rules.reverses:
                     marks[SINCE + 1 - at.side] = j
+                cool_down(asks, p, way.reason, j, marks)
                 at = nobody
         elif at.side != NOBODY:
             reach = load_value(prices.bars, HIGH - at.side, j)
@@ -285,6 +287,14 @@ def count_placed(
         rests = asks.forms[ORDER_PART, side] != MARKET
         if rests and j >= marks[SINCE + side] and asks_entry(asks, p, side, j):
             out[ORDERS] += 1.0
+
+
+@compiled_uncounted
+def cool_down(asks: OrderedPopulation, p: int, reason: int, j: int, marks: Ints) -> None:
+    """After a stop no order stands, and for some bars none is placed."""
+    if asks.cooldown[p] > 0 and reason in (STOP_GAP, STOP):
+        for side in range(2):
+            marks[STANDING + side], marks[SINCE + side] = NO_ORDER, j + asks.cooldown[p]
 
 
 @compiled_uncounted

@@ -83,6 +83,7 @@ class OrderedPopulation(NamedTuple):
     borrow_of: Ints  # [2 P] place in `paid`; -1: none
     funding_of: Ints  # [P] likewise
     stakes: Floats  # [P, 2] what a size takes, and the largest leverage
+    cooldown: Ints  # [P] bars after a stop in which no signal counts
 
 
 class OrderRules(NamedTuple):

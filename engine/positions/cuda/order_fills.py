@@ -41,12 +41,13 @@ STOP_PART, TRAIL_PART, ORDER_PART, SIZE_PART, SLIP_PART, FIRST_LEG = map(tl.cons
 (STOP_NUMBER, TRAIL_NUMBER, AFTER_NUMBER, EXPIRES_NUMBER, THROUGH_NUMBER, SLIP_NUMBER,
  BOTH_NUMBERS) = map(tl.constexpr, range(7))  # fmt: skip
 """Pairs of an individual's numbers, of longs and shorts each; the last pair is of both sides:
-gain at which the stop moves to the entry, and what the size takes. Behind it the leverage, a
-number that is left out, and of each target its number and its share, of longs and shorts each."""
+gain at which the stop moves to the entry, and what the size takes. Behind it the leverage, bars of
+a cooldown, and of each target its number and its share, of longs and shorts each."""
 
 BREAK_EVEN = tl.constexpr(12)
 STAKE = tl.constexpr(13)
 LEVERAGE = tl.constexpr(14)
+COOLDOWN = tl.constexpr(15)
 FIRST_TARGET = tl.constexpr(16)
 
 (PER_SIDE, MIN_RISK, UNIT_FEE, TICK_OVER, TICK_UNDER, TICK_SLACK, SUM_SLACK, CASH, WORTH, LOT_OVER,

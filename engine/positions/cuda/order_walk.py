@@ -28,6 +28,8 @@ from engine.positions.cuda.order_book import (
 from engine.positions.cuda.order_exits import (
     NO_BAR,
     STILL_OPEN,
+    STOP,
+    STOP_GAP,
     ExitRules,
     enter,
     leave_positions,
@@ -38,6 +40,7 @@ from engine.positions.cuda.order_exits import (
     without,
 )
 from engine.positions.cuda.order_fills import (
+    COOLDOWN,
     EXPIRES_NUMBER,
     LIMIT_ORDER,
     NOBODY,
@@ -147,7 +150,7 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
                 CANCELS: tl.constexpr, DAYS: tl.constexpr, MOVES: tl.constexpr,
                 EVEN_LEG: tl.constexpr, LADDERS: tl.constexpr, SLIPS: tl.constexpr,
                 HAS_TICK: tl.constexpr, CARRIES: tl.constexpr, SIZE: tl.constexpr,
-                LANES: tl.constexpr):  # fmt: skip
+                COOLS: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
     """Walk every pair through its window; grid (blocks of LANES individuals, windows).
 
     p_market: [B, 4] prices. p_code to p_rows, p_slots [P, n_rows], p_genomes [P, n_genes],
@@ -192,6 +195,10 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
         p_sessions + tl.maximum(session, 0).to(tl.int64) * n_bars, session >= 0,
     )  # fmt: skip
     long_terms, short_terms = load_terms(inputs, delay, 0, m), load_terms(inputs, delay, 1, m)
+    cooldown = zero
+    if COOLS:
+        bars_out = tl.load(inputs.number + COOLDOWN, mask=m, other=0.0)
+        cooldown = tl.minimum(bars_out, MOST_EXPIRES).to(tl.int32)
     p_entry, p_exit = p_entries + i_p * 2, p_exits + i_p * 2
     exit_long, exit_short = tl.load(p_exit, mask=m, other=-1), tl.load(p_exit + 1, mask=m, other=-1)
     cancel_row = tl.load(p_cancel_of + i_p, mask=m, other=-1)
@@ -289,6 +296,12 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
             # A signal on the exit bar is known at its close and counts.
             longs = free_orders(longs, ends, (is_short == 0) | is_entered if REVERSES else m, j)
             shorts = free_orders(shorts, ends, is_short | is_entered if REVERSES else m, j)
+            if COOLS:
+                # After a stop no order stands, and for some bars none is placed.
+                is_stop = (leave.reason == STOP) | (leave.reason == STOP_GAP)
+                is_stop = ends & is_stop & (cooldown > 0)
+                longs = hold_orders(longs, is_stop, j + cooldown)
+                shorts = hold_orders(shorts, is_stop, j + cooldown)
             at = without(at, ends)
             if MOVES or EVEN_LEG:
                 at = move_stops(inputs, scratch, at, bar, is_late, even_leg, at.place != NOBODY,
