@@ -157,8 +157,8 @@ class Drawn:
             return w.from_entry(self.distance())
         return w.share(self.real(0.001, 0.05)) if kind == 2 else w.level(self.price())
 
-    def strategy(self, *, with_orders=False, with_exits=False):
-        """A whole strategy."""
+    def strategy(self, *further):
+        """A whole strategy, with what further methods add to its parts."""
         arguments = {}
         sides = self.one_of((("long",), ("short",), ("long", "short")))
         for side in sides:
@@ -184,10 +184,8 @@ class Drawn:
             arguments["session"] = w.session_exit(minute, self.one_of(OFFSETS))
         if self.chance(0.2):
             arguments["delay"] = w.whole("late", 1, 0, 3) if self.chance(0.5) else 2
-        if with_orders:
-            self.with_orders(arguments)
-        if with_exits:
-            self.with_exits(arguments)
+        for add in further:
+            add(self, arguments)
         return strategy("Drawn.", **arguments)
 
     def order(self):
@@ -283,9 +281,10 @@ def drawn_strategy(seed, higher=(60, 240)):
 
 def drawn_orders(seed, higher=(60, 240)):
     """The strategy of a seed, which may have orders that rest, ladders and money."""
-    return Drawn(seed, higher).strategy(with_orders=True)
+    return Drawn(seed, higher).strategy(Drawn.with_orders)
 
 
 def drawn_exits(seed, higher=(60, 240)):
     """The strategy of a seed that has later exits, and every other time orders and money too."""
-    return Drawn(seed, higher).strategy(with_orders=seed % 2 == 1, with_exits=True)
+    further = (Drawn.with_orders, Drawn.with_exits) if seed % 2 else (Drawn.with_exits,)
+    return Drawn(seed, higher).strategy(*further)
