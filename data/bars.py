@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
+from data.finer import FinerBars, find_spans
 from data.hours import OpenGaps
 from data.timeframe import Gaps, count_gaps, format_timeframe
 
@@ -46,6 +47,8 @@ class Bars:
         zone: IANA zone of the source's clock: its days and weeks are those that bars merge into.
         open_gaps: Gaps in open hours, of these bars and others before and after; None where no
             closed hours are known.
+        finer: Shorter bars of the same market, by which those that touch something are read; None
+            where they are read as a whole.
 
     Raises:
         BarsError: With the first five offending rows and the option that repairs them.
@@ -66,6 +69,7 @@ class Bars:
     dated: tuple[str, ...] = ()
     zone: str = "UTC"
     open_gaps: OpenGaps | None = None
+    finer: FinerBars | None = None
 
     def __repr__(self) -> str:
         first, last = (np.datetime64(int(self.timestamp[at]), "ns") for at in (0, -1))
@@ -87,6 +91,11 @@ class Bars:
             raise BarsError(f"{self.source or 'bars'}: there are no bars")
         if isinstance(self.timeframe_ns, bool) or not self.timeframe_ns > 0:
             raise BarsError(f"timeframe_ns must be above zero, got {self.timeframe_ns!r}")
+        if self.finer is not None and not self.finer.timeframe_ns < self.timeframe_ns:
+            raise BarsError(
+                f"finer bars of {format_timeframe(self.finer.timeframe_ns)} are not shorter than "
+                f"those of {self.timeframe}"
+            )
         check_symbol(self.symbol)
         for name, column in extra.items():
             if np.isinf(column).any():
@@ -101,7 +110,8 @@ class Bars:
     @property
     def n_bytes(self) -> int:
         """Bytes that all columns take."""
-        return 8 * len(self) * (len(COLUMNS) + len(self.extra))
+        finer_bytes = 0 if self.finer is None else self.finer.n_bytes
+        return 8 * len(self) * (len(COLUMNS) + len(self.extra)) + finer_bytes
 
     @property
     def timeframe(self) -> str:
@@ -118,17 +128,37 @@ class Bars:
             return self
         return self.cut(0, end)
 
+    @cached_property
+    def finer_spans(self) -> Ints:
+        """First of the finer bars of which a bar is made up, and one past the last, [2, T].
+
+        The same where it is made up of none.
+
+        Raises:
+            BarsError: When there are no finer bars.
+        """
+        if self.finer is None:
+            raise BarsError("there are no finer bars")
+        prices = {name: getattr(self, name) for name in ("open", "high", "low", "close")}
+        return find_spans(self.timestamp, prices, self.timeframe_ns, self.finer)
+
     def cut(self, start: int, end: int, **changes: object) -> "Bars":
         """Bars [start, end) alone; `changes` are other fields."""
         columns = {name: getattr(self, name)[start:end] for name in COLUMNS}
         extra = {name: column[start:end] for name, column in self.extra.items()}
-        return replace(self, **{**columns, "extra": extra, **changes})
+        finer, times = self.finer, columns["timestamp"]
+        if finer is not None and len(times):
+            finer = finer.between(int(times[0]), int(times[-1]) + self.timeframe_ns)
+        return replace(self, **{**columns, "extra": extra, "finer": finer, **changes})
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256, hexadecimal, of columns and duration; the source does not count."""
+        """SHA-256, hexadecimal, of columns, duration and finer bars; the source does not count."""
         columns = {name: getattr(self, name) for name in COLUMNS}
-        return hash_of_columns(self.timeframe_ns, columns, self.extra)
+        digest = hash_of_columns(self.timeframe_ns, columns, self.extra)
+        if self.finer is None:
+            return digest
+        return hashlib.sha256(f"{digest}\n{self.finer.content_hash}".encode()).hexdigest()
 
     def gaps(self, start: int = 0, end: int | None = None) -> Gaps:
         """Count the steps between neighbours that are longer than one bar.

@@ -6,6 +6,7 @@ A file bears the SHA-256 of its bytes as its name, is written whole, and never c
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,14 @@ from data.bars import Bars
 from data.checks import COLUMNS
 from data.errors import SourceError
 from data.files import open_ordinary, replace_whole
+from data.finer import FinerBars
 from data.hours import OpenGaps
 
 ABOUT = b"bars"
 """In a file: all fields of its bars but the columns."""
+
+FINER = b"finer times", b"finer prices", b"finer duration"
+"""In a file with finer bars: their columns, as bytes, and their duration."""
 
 EXTRA = "extra "
 """Before the names of extra columns."""
@@ -35,12 +40,13 @@ def pack_bars(bars: Bars) -> bytes:
     about = {
         field.name: getattr(bars, field.name)
         for field in dataclasses.fields(bars)
-        if field.name not in (*COLUMNS, "extra")
+        if field.name not in (*COLUMNS, "extra", "finer")
     }
+    metadata = {ABOUT: json.dumps(about, default=_as_json).encode(), **_pack_finer(bars.finer)}
     table = pa.Table.from_arrays(
         [pa.array(column) for column in (*columns.values(), *bars.extra.values())],
         names=[*columns, *(EXTRA + name for name in bars.extra)],
-        metadata={ABOUT: json.dumps(about, default=_as_json)},
+        metadata=metadata,
     )
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as file:
@@ -65,7 +71,25 @@ def unpack_bars(content: bytes | mmap) -> Bars:
     texts = {name: tuple(about.get(name, ())) for name in ("notes", "dated")}
     gaps = about.pop("open_gaps", None)
     open_gaps = None if gaps is None else _from_json(gaps)
+    about["finer"] = _unpack_finer(table.schema.metadata)
     return Bars(**bar_columns, extra=extra, open_gaps=open_gaps, **{**about, **texts})
+
+
+def _pack_finer(finer: FinerBars | None) -> dict[bytes, bytes]:
+    """Finer bars as metadata of a file: they are of another length than its columns."""
+    if finer is None:
+        return {}
+    about = json.dumps([finer.timeframe_ns, finer.source]).encode()
+    parts = (finer.timestamp.tobytes(), finer.prices.tobytes(), about)
+    return dict(zip(FINER, parts, strict=True))
+
+
+def _unpack_finer(metadata: Mapping[bytes, bytes]) -> FinerBars | None:
+    if FINER[0] not in metadata:
+        return None
+    times, prices, about = (metadata[name] for name in FINER)
+    columns = np.frombuffer(prices, np.float64).reshape(4, -1)
+    return FinerBars(np.frombuffer(times, np.int64), columns, *json.loads(about))
 
 
 def _as_json(gaps: OpenGaps) -> dict[str, object]:

@@ -15,7 +15,7 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows
 from engine.accounts.stake import build_stakes
 from engine.backend import Ints, RowForm, Slots, StretchedRows, iter_parts
-from engine.devices import Device, choose_device
+from engine.devices import Device, settle_device
 from engine.errors import EngineError
 from engine.fast_case import find_fast_case
 from engine.indicators.plan import RowGroup, plan_chunks, plan_rows
@@ -62,14 +62,14 @@ class Engine:
     Raises:
         EngineError: When series, windows or chunk make no sense.
         MemoryPlanError: When one individual's rows alone do not fit `memory_bytes`.
-        DeviceError: When the device is not there.
+        DeviceError: When the device is not there, or reads no finer bars.
 
     >>> from data import Window, load_bars
     >>> from strategy import find_strategy
     >>> bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
     >>> engine = Engine(spec, [bars], [Window.whole(bars)])
     >>> engine.evaluate(spec.layout.defaults[None]).shape
-    (1, 1, 29)
+    (1, 1, 30)
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class Engine:
         check_windows(series, windows)
         if chunk is not None and chunk < 1:
             raise EngineError(f"chunk must be at least 1 individual, got {chunk}")
-        chosen = choose_device(spec, device, costs=costs) if isinstance(device, str) else device
+        chosen = settle_device(spec, device, costs, series)
         self.spec = spec
         self.series = tuple(series)
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.device, self.device_reason, maker = chosen
-        self._case = find_fast_case(spec, self.costs)
+        self._case = find_fast_case(spec, self.costs, series)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
         self._free_bytes = maker.free_bytes()

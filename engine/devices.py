@@ -5,12 +5,14 @@ import importlib
 import re
 import sys
 import threading
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
+from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.backend import BackendMaker
 from engine.errors import DeviceError
-from engine.fast_case import find_fast_case
+from engine.fast_case import find_fast_case, has_finer
 from engine.runtime.gpus import count_gpus, start_gpus, why_no_cuda
 from engine.workload import Workload
 from strategy.model import Strategy
@@ -119,12 +121,40 @@ class Device(NamedTuple):
 
 
 def choose_device(
-    spec: Strategy, device: str, workload: Workload | None = None, costs: Costs | None = None
+    spec: Strategy,
+    device: str,
+    workload: Workload | None = None,
+    costs: Costs | None = None,
+    series: Sequence[Bars] = (),
 ) -> Device:
-    """The device that a strategy runs on; arguments and errors as in `choose_backend`."""
-    choice = choose_backend(device, workload)
-    if find_fast_case(spec, costs).is_covered:
+    """The device that a strategy runs on; arguments and errors as in `choose_backend`.
+
+    ``"auto"`` takes the CPU where a series has finer bars, which nothing else reads.
+    """
+    if device == "auto" and has_finer(series):
+        choice = Choice("cpu", "finer bars are read on a CPU")
+    else:
+        choice = choose_backend(device, workload)
+    if find_fast_case(spec, costs, series).is_covered:
         maker = load_backend(choice.name, choice.devices)
     else:
         maker = _maker(OF_FORMULAS[choice.name], choice.name, choice.devices)
     return Device(choice.label, choice.reason, maker)
+
+
+def settle_device(
+    spec: Strategy, device: str | Device, costs: Costs | None, series: Sequence[Bars]
+) -> Device:
+    """A device, chosen here where it is a name, that reads all that series have.
+
+    Raises:
+        DeviceError: As `choose_backend`, and where finer bars are asked of a GPU.
+    """
+    if isinstance(device, str):
+        device = choose_device(spec, device, costs=costs, series=series)
+    if has_finer(series) and device.label != "cpu":
+        raise DeviceError(
+            f"device '{device.label}' reads no finer bars: use --device cpu or auto, or leave out "
+            "--finer"
+        )
+    return device

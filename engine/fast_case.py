@@ -5,10 +5,12 @@ the kernels that evaluate expressions. Both say the same in every bit; which of 
 from the strategy alone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
+from data.bars import Bars
 from data.checks import VALUES
 from engine.accounts.costs import Costs
 from engine.backend import RowForm
@@ -96,19 +98,26 @@ class _WiderError(Exception):
     """The strategy has something that fast kernels do not know."""
 
 
-def find_fast_case(strategy: Strategy, costs: Costs | None = None) -> FastCase:
+def find_fast_case(
+    strategy: Strategy, costs: Costs | None = None, series: Sequence[Bars] = ()
+) -> FastCase:
     """The fast case of a strategy; without rows and bracket where there is none.
 
     It goes long on a conjunction of strict comparisons, each of a row with a row or a gene; its
     stop is a positive gene times a row beyond the bar, its target a gene times the risk, and a gene
-    in bars limits its time. Its `costs` are fractions of prices.
+    in bars limits its time. Its `costs` are fractions of prices, and no `series` has finer bars.
     """
-    if costs is not None and costs.fee_unit > 0.0:
+    if (costs is not None and costs.fee_unit > 0.0) or has_finer(series):
         return FastCase(strategy)
     try:
         return _fast_case(strategy)
     except _WiderError:
         return FastCase(strategy)
+
+
+def has_finer(series: Sequence[Bars]) -> bool:
+    """Whether bars of any series are read by finer ones."""
+    return any(bars.finer is not None for bars in series)
 
 
 def _fast_case(strategy: Strategy) -> FastCase:

@@ -15,7 +15,7 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import BackendMaker, Ints, RowForm
 from engine.batch import Engine
-from engine.devices import Device, choose_device
+from engine.devices import Device, settle_device
 from engine.fast_case import find_fast_case
 from engine.memory_plan import MemoryPlan
 from engine.pairs import Begun, Wait, check_pairs, take_begun
@@ -45,7 +45,7 @@ def create_engine(
     (`Engine.evaluate_pairs`), and an even share of the memory; 0 for none of this.
     """
     check_windows(series, windows)
-    chosen = choose_device(spec, device, costs=costs) if isinstance(device, str) else device
+    chosen = settle_device(spec, device, costs, series)
     if apart:
         free = chosen.maker.free_share * chosen.maker.free_bytes()
         borders = [*range(0, len(series), apart), len(series)]
@@ -53,7 +53,7 @@ def create_engine(
         return ApartEngine(spec, series, windows, costs, chosen, borders, threads, share)
     if chosen.label == "cpu":
         allowed = memory_bytes or int(chosen.maker.free_share * chosen.maker.free_bytes())
-        n_rows = len(find_fast_case(spec, costs).rows)
+        n_rows = len(find_fast_case(spec, costs, series).rows)
         borders = _borders(n_rows, series, chosen.maker, allowed)
         if len(borders) > 2:
             # Half for a part and half for rows, whatever is free when the next part is made; more

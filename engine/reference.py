@@ -357,7 +357,10 @@ class Reference:
         """What both sides read of a series beside prices."""
         cancel = self.spec.cancel
         cancels = None if cancel is None else self.truth(cancel, genes, series)
-        return build_tables(cancels, self._add_payments(self.spec.funding, genes, series))
+        funding, bars = self._add_payments(self.spec.funding, genes, series), self.series[series]
+        if bars.finer is None:
+            return build_tables(cancels, funding)
+        return build_tables(cancels, funding, bars.finer.prices, bars.finer_spans)
 
     def _scales(self, genes: Genes, series: int) -> Floats | None:
         """What sizes are measured by, [T]; None where they hang on cash alone."""

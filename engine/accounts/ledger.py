@@ -42,6 +42,7 @@ ACCUMULATORS = (
     "expired",
     "partials",
     "unsized",
+    "coarse",
 )
 """Names of the last axis of accumulators [P, W, A], in order; all float64, counts are whole."""
 
@@ -68,7 +69,7 @@ class Trade(NamedTuple):
     held: int
 
 
-COUNTS = ("rejected", "orders", "expired")
+COUNTS = ("rejected", "orders", "expired", "coarse")
 """Numbers of a ledger that are no columns."""
 
 NO_LEGS: Any = None
@@ -99,6 +100,7 @@ class Ledger:
     rejected: int = 0  # signals that found the account flat but risked too little to trade
     orders: int = 0  # resting orders placed
     expired: int = 0  # those of them that were neither filled nor rejected
+    coarse: int = 0  # bars that touched something and are not made up of the finer ones
 
     def __post_init__(self) -> None:
         if self.leg_bar is NO_LEGS:
@@ -120,27 +122,27 @@ class Ledger:
         rejected: Bars64,
         orders: Bars64 | None = None,
         expired: Bars64 | None = None,
+        coarse: Bars64 | None = None,
     ) -> list[tuple["Ledger", ...]]:
         """Ledgers [W] of each of several individuals [P] whose trades stand here together.
 
         They share this one's columns. `counts` [P, W]: trades of each, individual after individual
         and window after window. `rejected` [P, W]: signals that risked too little; `orders`,
-        `expired` [P, W]: resting ones placed, and those that came to nothing.
+        `expired` [P, W]: resting ones placed, and those that came to nothing; `coarse` [P, W]: bars
+        not made up of finer ones.
         """
         columns: Any = self.columns()
         none = np.zeros_like(rejected)
-        placed, gone = (none if some is None else some for some in (orders, expired))
+        more = [none if some is None else some for some in (orders, expired, coarse)]
         ends = counts.cumsum().reshape(counts.shape)
-        spans = np.stack([ends - counts, ends, rejected, placed, gone], axis=2).tolist()
+        spans = np.stack([ends - counts, ends, rejected, *more], axis=2).tolist()
         return [
             tuple(
                 Ledger(
                     **{name: column[first:end] for name, column in columns.items()},
-                    rejected=left,
-                    orders=placed,
-                    expired=gone,
+                    **dict(zip(COUNTS, numbers, strict=True)),
                 )
-                for first, end, left, placed, gone in of_one
+                for first, end, *numbers in of_one
             )
             for of_one in spans
         ]

@@ -4,13 +4,13 @@ It shares no code with the batch engine.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from engine.accounts.ledger import ACCUMULATORS, REASONS, Ledger
+from engine.accounts.ledger import ACCUMULATORS, COUNTS, REASONS, Ledger
 from engine.accounts.stake import (
     EQUITY_SHARE,
     NOTIONAL,
@@ -58,6 +58,7 @@ def compute_accumulators(ledger: Ledger, sums: Sums) -> Floats:
         "bars_in_market": int(ledger.held.sum()),
         "orders": ledger.orders,
         "expired": ledger.expired,
+        "coarse": ledger.coarse,
         "partials": count_partials(ledger),
         "unsized": sums.unsized,
     }
@@ -83,16 +84,12 @@ def merge_ledgers(
     order = sorted(range(len(windows)), key=lambda w: (windows[w].series, windows[w].start))
     exits = [series[windows[w].series].timestamp[ledgers[w].exit_bar] for w in order]
     exit_order = np.argsort(np.concatenate(exits), kind="stable")
-    columns = {
+    columns: dict[str, Any] = {
         name: np.concatenate([getattr(ledgers[w], name) for w in order])[exit_order]
         for name in ledgers[0].columns()
     }
-    return Ledger(
-        **columns,
-        rejected=sum(ledger.rejected for ledger in ledgers),
-        orders=sum(ledger.orders for ledger in ledgers),
-        expired=sum(ledger.expired for ledger in ledgers),
-    )
+    counts = {name: sum(getattr(ledger, name) for ledger in ledgers) for name in COUNTS}
+    return Ledger(**columns, **counts)
 
 
 class Sized(NamedTuple):

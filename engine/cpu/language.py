@@ -14,6 +14,7 @@ from engine.cpu.backend import CpuBackend, checked_threads
 from engine.cpu.market import FormulaMarket
 from engine.cpu.order_market import OrderMarket
 from engine.errors import EngineError
+from engine.fast_case import has_finer
 from engine.indicators.cpu.trends import build_series_rows
 from engine.positions.cpu.listing import extract_results
 from engine.runtime.cpu.threads import Threads
@@ -54,7 +55,8 @@ class LanguageBackend(Backend):
     ) -> None:
         self.threads = checked_threads(threads)
         self._workers = Threads(self.threads)
-        kind = OrderMarket if spec.has_orders or costs.fee_unit > 0.0 else FormulaMarket
+        is_walked = spec.has_orders or has_finer(series) or costs.fee_unit > 0.0
+        kind = OrderMarket if is_walked else FormulaMarket
         self._markets = [
             kind(spec, bars, rows, self._workers, costs)
             for bars, rows in zip(series, build_series_rows(series, work_bytes), strict=True)

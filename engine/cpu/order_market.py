@@ -11,6 +11,7 @@ from engine.accounts.ledger import Ledger
 from engine.accounts.stake import build_stake
 from engine.cpu.market import AskedParts, FormulaMarket
 from engine.positions.carried import CarriedRows
+from engine.positions.cpu.block_minmax import build_extremes
 from engine.positions.cpu.order_batch import fold_orders, list_order_ledgers, list_order_results
 from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
 from engine.positions.encode import Lowered, form_of_order, lower_exits, lower_targets
@@ -50,6 +51,7 @@ class OrderMarket(FormulaMarket):
         self._targets = lower_targets(spec)
         self.both_rest = all(order.form != MARKET for order in self._orders)
         self._day_ends = self._find_day_ends()
+        self._finer = _build_finer(bars)
 
     def fold(self, genomes: Floats, ranges: Ints) -> Floats:
         """Accumulators [P, W, A] of individuals in windows [W, 2]."""
@@ -139,6 +141,7 @@ class OrderMarket(FormulaMarket):
             np.ascontiguousarray(paid_of[:, 2]),
             self._stakes(count),
             self._values(spec.cooldown, 0, count).astype(np.int64),
+            *self._finer,
         )
 
     def _parts(self) -> list[list[Lowered]]:
@@ -195,6 +198,13 @@ class OrderMarket(FormulaMarket):
         ends = np.append(np.flatnonzero(days[1:] != days[:-1]), len(days) - 1)
         ends_of: Ints = ends[np.searchsorted(ends, np.arange(len(days)))]
         return ends_of
+
+
+def _build_finer(bars: Bars) -> tuple[Floats, Ints]:
+    """Finer bars [4, K + 16], and the first and one past the last of those of each bar [2, T]."""
+    if bars.finer is None:
+        return build_extremes(*np.empty((4, 0))).bars, np.empty((2, 0), np.int64)
+    return build_extremes(*bars.finer.prices).bars, bars.finer_spans
 
 
 def _write_further(

@@ -109,6 +109,10 @@ class SeriesTables(NamedTuple):
 
     cancels: Bools  # [T] bars whose close ends resting orders; [0] where no condition does
     funding: Floats  # [T] price that a long has paid up to each bar's open; [0]: nothing
+    finer: Floats  # [4, K] open, high, low and close of finer bars; [4, 0] without any
+    # [2, T] the first of those of which a bar is made up, and one past the last; the same where it
+    # is made up of none. [2, 0] without finer bars.
+    spans: Ints
 
 
 def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> ExitForm:
@@ -187,11 +191,18 @@ def build_plan(  # noqa: PLR0913 - each is what a side does, given by its name
     )
 
 
-def build_tables(cancels: Bools | None = None, funding: Floats | None = None) -> SeriesTables:
+def build_tables(
+    cancels: Bools | None = None,
+    funding: Floats | None = None,
+    finer: Floats | None = None,
+    spans: Ints | None = None,
+) -> SeriesTables:
     """Tables of a series, with everything that is not asked for left empty."""
     return SeriesTables(
         _freeze_array(np.empty(0, np.bool_) if cancels is None else cancels, np.bool_),
         _freeze_array(np.empty(0) if funding is None else funding, np.float64),
+        _freeze_array(np.empty((4, 0)) if finer is None else finer, np.float64),
+        _freeze_array(np.empty((2, 0)) if spans is None else spans, np.int64),
     )
 
 

@@ -3,7 +3,8 @@
 It shares no code with the batch engine. Its loops are functions over arrays and numbers, which run
 as plain Python reads them, or compiled in the same words. They go from bar to bar: orders that
 stand are met, a position is left, another is entered, and at the close stops move and signals place
-orders. What a bar does to an order is in `reference_orders`, to a position in `reference_exits`.
+orders. A bar that is made up of finer ones is read by these in turn. What a bar does to an order is
+in `reference_orders`, to a position in `reference_exits`.
 """
 
 import numpy as np
@@ -16,19 +17,23 @@ from engine.positions.reference_exits import (
     STILL_OPEN,
     HeldPosition,
     fill_first,
+    fold_best,
     follow_prices,
     is_stop,
     leave_bar,
-    leave_entry_bar,
+    leave_fill_bar,
     move_stop,
     stay_out,
     with_stop,
 )
 from engine.positions.reference_orders import (
+    COARSE,
+    HOW,
     LEG_BARS,
     LEG_LEVELS,
     NO_ORDER,
     STANDING,
+    UNTOUCHED,
     Book,
     SignalSpan,
     count_placed,
@@ -36,6 +41,7 @@ from engine.positions.reference_orders import (
     free_sides,
     hold_sides,
     meet_orders,
+    stand_orders,
 )
 from engine.positions.reference_trades import ListedTrades, list_trade
 from engine.positions.reference_world import (
@@ -43,10 +49,14 @@ from engine.positions.reference_world import (
     EXITS,
     HIGH,
     LOW,
+    BarPart,
     Ints,
     World,
+    count_finer,
     count_targets,
     find_sign,
+    read_bar,
+    read_finer_bar,
 )
 
 
@@ -80,33 +90,87 @@ def take_signals(world: World, span: SignalSpan, book: Book, trades: ListedTrade
     """Take signals of both sides, one position at a time; `trades` receives what comes of them."""
     position, j = stay_out(), span.first
     while j < span.end:
-        meet_orders(world, span, book, j)
-        is_free, entered = position.place == NOBODY, stay_out()
+        position = take_bar(world, span, book, trades, position, j)
         if position.place != NOBODY:
-            leave = leave_bar(world, span, book, position, j)
-            if leave.reason != STILL_OPEN:
-                list_trade(world, book, trades, position, leave, j)
-                # Flat at the open, as was known a bar before: orders may fill in this bar.
-                is_free = leave.reason == SIGNAL
-                if is_free:
-                    free_at_open(world, span, book, position.place, j)
-                else:
-                    free_sides(world, book, position.place, j, is_stop(leave.reason))
-                position, entered = stay_out(), leave.following
-        if is_free:
-            entered = fill_first(world, book, j)
-        if entered.place != NOBODY:
-            hold_sides(world, book, entered.place, j)
-            leave = leave_entry_bar(world, span, book, entered, j)
-            if leave.reason == STILL_OPEN:
-                position = entered
-            else:
-                list_trade(world, book, trades, entered, leave, j)
-                free_sides(world, book, entered.place, j, is_stop(leave.reason))
-        if position.place != NOBODY:
-            position = move_stop(world, book, position, j)
+            position = move_stop(world, book, position)
         count_placed(world, span, book, j)
         position, j = pass_quiet_bars(world, span, book, position, j + 1)
+
+
+def take_bar(
+    world: World, span: SignalSpan, book: Book, trades: ListedTrades, at: HeldPosition, j: int
+) -> HeldPosition:
+    """What a bar does, by the finer bars of which it is made up; the position at its close."""
+    stand_orders(world, span, book, j)
+    is_touched, is_free, count = touches_bar(world, book, at, j), at.place == NOBODY, 1
+    is_whole = count_finer(world, j) == 0
+    if not is_whole:
+        count = count_finer(world, j)
+    for place in range(count):
+        bar, entered = read_bar(world, j), stay_out()
+        if not is_whole:
+            bar = read_finer_bar(world, j, place)
+        meet_orders(world, book, bar)
+        if at.place != NOBODY:
+            at, entered, is_free = leave_part(world, span, book, trades, at, bar)
+            if is_free:
+                is_touched = is_touched or touches_bar(world, book, at, j)
+                meet_orders(world, book, bar)
+        if is_free:
+            entered = fill_first(world, book, bar)
+        if entered.place != NOBODY:
+            at, is_free = enter_part(world, span, book, trades, entered, bar), False
+        # Any exit but these by a signal or by a reversal is the last of what its bar does.
+        if at.place == NOBODY and not is_free:
+            break
+    if is_whole and is_touched and world.spans.shape[1] > 0:
+        book.counts[COARSE] += 1
+    return at
+
+
+def leave_part(
+    world: World, span: SignalSpan, book: Book, trades: ListedTrades, at: HeldPosition, bar: BarPart
+) -> tuple[HeldPosition, HeldPosition, bool]:
+    """What a bar or a part of one does to a position.
+
+    The position after it, that of the other side which ends it, and whether orders may be filled.
+    """
+    leave = leave_bar(world, span, book, at, bar)
+    if leave.reason == STILL_OPEN:
+        return fold_best(world, at, bar, False), stay_out(), False
+    list_trade(world, book, trades, at, leave, bar.number)
+    # Flat at the open, as was known a bar before: orders may fill in this bar.
+    if leave.reason == SIGNAL:
+        free_at_open(world, span, book, at.place, bar.number)
+        return stay_out(), stay_out(), True
+    free_sides(world, book, at.place, bar.number, is_stop(leave.reason))
+    return stay_out(), leave.following, False
+
+
+def enter_part(
+    world: World, span: SignalSpan, book: Book, trades: ListedTrades, at: HeldPosition, bar: BarPart
+) -> HeldPosition:
+    """What a bar or a part of one does to a position that it fills; the position after it."""
+    hold_sides(world, book, at.place, bar.number)
+    leave = leave_fill_bar(world, span, book, at, bar)
+    if leave.reason == STILL_OPEN:
+        return fold_best(world, at, bar, True)
+    list_trade(world, book, trades, at, leave, bar.number)
+    free_sides(world, book, at.place, bar.number, is_stop(leave.reason))
+    return stay_out()
+
+
+def touches_bar(world: World, book: Book, at: HeldPosition, j: int) -> bool:
+    """Whether a bar touches an order that stands, or the stop or a target of a position."""
+    bar = read_bar(world, j)
+    meet_orders(world, book, bar)
+    if book.orders[0, HOW] != UNTOUCHED or book.orders[1, HOW] != UNTOUCHED:
+        return True
+    if at.place == NOBODY:
+        return False
+    side, nearest = find_sign(at.place), find_nearest_target(world, book, at.place)
+    worst, reach = (bar.low, bar.high) if side > 0 else (bar.high, bar.low)
+    return bool(side * worst <= side * at.stop or side * reach >= nearest)
 
 
 def pass_quiet_bars(

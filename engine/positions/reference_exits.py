@@ -36,18 +36,17 @@ from engine.positions.reference_orders import (
 )
 from engine.positions.reference_world import (
     AFTER,
-    CLOSE,
     EXITS,
     FIRST_LEG,
     FORM,
     HIGH,
     LOW,
     NUMBER,
-    OPEN,
     ORDER_PART,
     REST,
     STOP_PART,
     TRAIL_PART,
+    BarPart,
     World,
     count_targets,
     find_sign,
@@ -99,19 +98,19 @@ def stay_out() -> HeldPosition:
     return HeldPosition(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def fill_first(world: World, book: Book, j: int) -> HeldPosition:
+def fill_first(world: World, book: Book, bar: BarPart) -> HeldPosition:
     """The position of the first touched order that is worth it; each that is looked at is used."""
-    entered, place = stay_out(), find_first_touched(world, book, j)
+    entered, place = stay_out(), find_first_touched(world, book, bar)
     while place >= 0 and entered.place == NOBODY:
-        entered = fill_order(world, book, place, j)
-        place = find_first_touched(world, book, j)
+        entered = fill_order(world, book, place, bar)
+        place = find_first_touched(world, book, bar)
     return entered
 
 
-def fill_order(world: World, book: Book, place: int, j: int) -> HeldPosition:
+def fill_order(world: World, book: Book, place: int, bar: BarPart) -> HeldPosition:
     """The position that an order opens which a bar touches, or none; either way it is used up."""
     t, how = int(book.orders[place, STANDING]), int(book.orders[place, HOW])
-    entered = open_position(world, book, place, t, how, j)
+    entered = open_position(world, book, place, t, how, bar)
     book.orders[place, STANDING], book.orders[place, HOW] = NO_ORDER, UNTOUCHED
     if world.parts[place, FORM, ORDER_PART] != 0:
         book.counts[USED] += 1
@@ -121,10 +120,12 @@ def fill_order(world: World, book: Book, place: int, j: int) -> HeldPosition:
     return stay_out()
 
 
-def open_position(world: World, book: Book, place: int, t: int, how: int, j: int) -> HeldPosition:
+def open_position(
+    world: World, book: Book, place: int, t: int, how: int, bar: BarPart
+) -> HeldPosition:
     """The levels of a signal at bar t whose order a bar fills."""
     side, limits = find_sign(place), world.limits
-    entry = fill_price(world, place, t, how, j)
+    entry = fill_price(world, place, t, how, bar)
     # A stop of a long sells worse on the tick, a target better.
     stop = on_tick(limits, find_first_stop(world, place, t, entry), side < 0)
     risk = side * (entry - stop)
@@ -136,7 +137,9 @@ def open_position(world: World, book: Book, place: int, t: int, how: int, j: int
     if world.parts[place, FORM, TRAIL_PART] == FROM_ENTRY:
         reach = read_row(world, place, TRAIL_PART, t)
     is_inside = how == WITHIN
-    return HeldPosition(place, t, j, is_inside, entry, stop, risk, reach, stop, -side * np.inf)
+    return HeldPosition(
+        place, t, bar.number, is_inside, entry, stop, risk, reach, stop, -side * np.inf
+    )
 
 
 def find_first_stop(world: World, place: int, t: int, entry: float) -> float:
@@ -189,47 +192,45 @@ def is_worth(world: World, book: Book, at: HeldPosition) -> bool:
     return bool(world.parts[at.place, FORM, TRAIL_PART] != FROM_ENTRY or at.reach > 0.0)
 
 
-def leave_bar(world: World, span: SignalSpan, book: Book, at: HeldPosition, j: int) -> Exit:
-    """What a bar after the entry's does to a position: the first rule that applies."""
-    leave = leave_open(world, book, at, j)
+def leave_bar(world: World, span: SignalSpan, book: Book, at: HeldPosition, bar: BarPart) -> Exit:
+    """What a bar after the one of the fill does to a position: the first rule that applies."""
+    leave = leave_open(world, book, at, bar)
     if leave.reason == STILL_OPEN:
-        leave = leave_range(world, book, at, j)
+        leave = leave_range(world, book, at, bar)
     if leave.reason == STILL_OPEN:
-        leave = leave_close(world, span, at, j)
+        leave = leave_close(world, span, at, bar)
     return leave
 
 
-def leave_open(world: World, book: Book, at: HeldPosition, j: int) -> Exit:
+def leave_open(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit:
     """What the open of a bar does to a position."""
-    none, side, other, opened = stay_out(), find_sign(at.place), 1 - at.place, world.table[OPEN, j]
-    local_ns = world.local_ns
+    none, side, other, opened = stay_out(), find_sign(at.place), 1 - at.place, bar.open
+    local_ns, j = world.local_ns, bar.number
     # 1. The side's condition was true at the last close.
-    if world.marks[EXITS + at.place, j - 1]:
+    if bar.is_first and world.marks[EXITS + at.place, j - 1]:
         return Exit(SIGNAL, opened, True, none)
     # 2. Another session than the entry's: the minute to leave at had no bar.
     if len(local_ns) > 0 and local_ns[j] // DAY_NS != local_ns[at.entry_bar] // DAY_NS:
         return Exit(SESSION, opened, True, none)
     # 2r. The other side's order is touched.
     if book.orders[other, HOW] == AT_OPEN:
-        following = fill_order(world, book, other, j)
+        following = fill_order(world, book, other, bar)
         if following.place != NOBODY:
             return Exit(REVERSE, following.entry, True, following)
     # 3. It lies at the stop or beyond it.
     if side * opened <= side * at.stop:
-        return Exit(STOP_GAP, opened, True, none)
-    return Exit(STILL_OPEN, opened, True, none)
+        return Exit(STOP_GAP, opened, bar.is_first, none)
+    return Exit(STILL_OPEN, opened, False, none)
 
 
-def leave_range(world: World, book: Book, at: HeldPosition, j: int) -> Exit:
+def leave_range(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit:
     """What the range of a bar does to a position, between its open and its close."""
     none, side, other = stay_out(), find_sign(at.place), 1 - at.place
-    worst, reach = world.table[LOW, j], world.table[HIGH, j]
-    if side < 0:
-        worst, reach = reach, worst
+    worst, reach = (bar.low, bar.high) if side > 0 else (bar.high, bar.low)
     is_met, against = book.orders[other, HOW] == WITHIN, world.parts[other, FORM, ORDER_PART]
     # 4r. The other side's stop order is touched, no farther than the stop.
     if is_met and against == STOP_ORDER and side * book.levels[other, NEEDED] >= side * at.stop:
-        following = fill_order(world, book, other, j)
+        following = fill_order(world, book, other, bar)
         if following.place != NOBODY:
             return Exit(REVERSE, following.entry, True, following)
     # 4. The stop comes before the target: within a bar the worse of the two is assumed.
@@ -238,13 +239,13 @@ def leave_range(world: World, book: Book, at: HeldPosition, j: int) -> Exit:
     # 5. Targets as far as its limit order, 5r. that order, then the targets beyond.
     if is_met and against == LIMIT_ORDER:
         limit = order_price(world, other, int(book.orders[other, STANDING]))
-        farthest = reach_targets(world, book, at.place, j, reach, side * limit)
+        farthest = reach_targets(world, book, at.place, bar.number, reach, side * limit)
         if is_all_out(world, book, at.place):
             return Exit(TARGET, farthest, False, none)
-        following = fill_order(world, book, other, j)
+        following = fill_order(world, book, other, bar)
         if following.place != NOBODY:
             return Exit(REVERSE, following.entry, True, following)
-    return leave_targets(world, book, at, j, reach)
+    return leave_targets(world, book, at, bar.number, reach)
 
 
 def leave_targets(world: World, book: Book, at: HeldPosition, j: int, reach: float) -> Exit:
@@ -254,27 +255,29 @@ def leave_targets(world: World, book: Book, at: HeldPosition, j: int, reach: flo
     return Exit(reason, farthest, False, stay_out())
 
 
-def leave_entry_bar(world: World, span: SignalSpan, book: Book, at: HeldPosition, j: int) -> Exit:
-    """What its first bar does to a position."""
-    side, opened = find_sign(at.place), world.table[OPEN, j]
+def leave_fill_bar(
+    world: World, span: SignalSpan, book: Book, at: HeldPosition, bar: BarPart
+) -> Exit:
+    """What the bar of its fill does to a position."""
+    side = find_sign(at.place)
     # Its open was before a fill within it.
-    if not at.is_inside and side * opened <= side * at.stop:
-        return Exit(STOP_GAP, opened, True, stay_out())
-    worst, reach = world.table[LOW, j], world.table[HIGH, j]
-    if side < 0:
-        worst, reach = reach, worst
+    if not at.is_inside and side * bar.open <= side * at.stop:
+        return Exit(STOP_GAP, bar.open, bar.is_first, stay_out())
+    worst, reach = (bar.low, bar.high) if side > 0 else (bar.high, bar.low)
     if side * worst <= side * at.stop:
         return Exit(STOP, at.stop, False, stay_out())
     # What was reached may be older than the fill of a limit, unless the close lies there.
     if at.is_inside and world.parts[at.place, FORM, ORDER_PART] == LIMIT_ORDER:
-        reach = world.table[CLOSE, j]
-    leave = leave_targets(world, book, at, j, reach)
-    return leave if leave.reason != STILL_OPEN else leave_close(world, span, at, j)
+        reach = bar.close
+    leave = leave_targets(world, book, at, bar.number, reach)
+    return leave if leave.reason != STILL_OPEN else leave_close(world, span, at, bar)
 
 
-def leave_close(world: World, span: SignalSpan, at: HeldPosition, j: int) -> Exit:
+def leave_close(world: World, span: SignalSpan, at: HeldPosition, bar: BarPart) -> Exit:
     """What the close of a bar does to a position."""
-    limits, reason = world.limits, STILL_OPEN
+    limits, reason, j = world.limits, STILL_OPEN, bar.number
+    if not bar.is_last:
+        return Exit(reason, bar.close, False, stay_out())
     # 6. Held for as long as allowed.
     if limits.max_hold > 0 and j == at.entry_bar + limits.max_hold - 1:
         reason = TIME
@@ -284,7 +287,7 @@ def leave_close(world: World, span: SignalSpan, at: HeldPosition, j: int) -> Exi
     # 8. The window's last bar ends every trade.
     elif j == span.end - 1:
         reason = END
-    return Exit(reason, world.table[CLOSE, j], False, stay_out())
+    return Exit(reason, bar.close, False, stay_out())
 
 
 def reach_targets(
@@ -313,26 +316,29 @@ def is_all_out(world: World, book: Book, place: int) -> bool:
     return left == 0
 
 
-def move_stop(world: World, book: Book, at: HeldPosition, j: int) -> HeldPosition:
-    """The position at a close: its best price so far, and the stop of the bars to come."""
-    side, prices = find_sign(at.place), world.table
-    reach = prices[HIGH, j] if side > 0 else prices[LOW, j]
+def fold_best(world: World, at: HeldPosition, bar: BarPart, is_filled: bool) -> HeldPosition:
+    """The position with its best price so far; `is_filled`: in this bar."""
+    side = find_sign(at.place)
+    reach = bar.high if side > 0 else bar.low
     # The high of the bar may be older than the fill of a limit.
     is_limit = at.is_inside and world.parts[at.place, FORM, ORDER_PART] == LIMIT_ORDER
-    if is_limit and j == at.entry_bar:
-        reach = prices[CLOSE, j]
-        reach = max(at.entry, reach) if side > 0 else min(at.entry, reach)
-    best = max(at.best, reach) if side > 0 else min(at.best, reach)
-    leg = world.limits.even_leg
+    if is_limit and is_filled:
+        reach = max(at.entry, bar.close) if side > 0 else min(at.entry, bar.close)
+    return with_stop(at, at.stop, max(at.best, reach) if side > 0 else min(at.best, reach))
+
+
+def move_stop(world: World, book: Book, at: HeldPosition) -> HeldPosition:
+    """The position at a close, with the stop of the bars to come."""
+    side, leg = find_sign(at.place), world.limits.even_leg
     is_even = (
         0 < leg <= count_targets(world, at.place)
         and book.orders[at.place, LEG_BARS + leg - 1] != NOT_REACHED
     )
-    stop = follow_prices(world, at, at.stop, best)
+    stop = follow_prices(world, at, at.stop, at.best)
     # Once a target was reached it stands at the entry.
     if is_even:
         stop = tighter(side, stop, on_tick(world.limits, at.entry, side < 0))
-    return with_stop(at, stop, best)
+    return with_stop(at, stop, at.best)
 
 
 def follow_prices(world: World, at: HeldPosition, stop: float, best: float) -> float:

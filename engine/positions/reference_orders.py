@@ -25,16 +25,15 @@ from engine.positions.reference_world import (
     EXPIRES,
     FIRST_LEG,
     FORM,
-    HIGH,
-    LOW,
     NUMBER,
-    OPEN,
     ORDER_PART,
     SLIP_PART,
+    BarPart,
     Floats,
     Ints,
     World,
     find_sign,
+    read_bar,
     read_row,
 )
 
@@ -51,8 +50,9 @@ how the bar meets it; from the last on, bars in which targets were reached."""
 NEEDED, LEG_LEVELS = range(2)
 """Columns of levels: what must be reached before an order is touched; then targets."""
 
-REJECTED, ORDERS, USED = range(3)
-"""Counts: signals not taken, resting orders placed, those of them that were filled or not taken."""
+REJECTED, ORDERS, USED, COARSE = range(4)
+"""Counts: signals not taken, resting orders placed, those of them that were filled or not taken,
+and bars that touched something and are not made up of finer ones."""
 
 NO_ORDER = -1
 """In place of the signal bar of an order that stands."""
@@ -74,7 +74,7 @@ class Book(NamedTuple):
 
     orders: Ints  # [2, 3 + L], from `LEG_BARS` on the bar in which each target was reached, or -1
     levels: Floats  # [2, 1 + L] price that an order needs, then each target of a position
-    counts: Ints  # [3]
+    counts: Ints  # [4]
 
 
 def begin_book(world: World, free: tuple[int, int] = (0, 0)) -> Book:
@@ -82,7 +82,7 @@ def begin_book(world: World, free: tuple[int, int] = (0, 0)) -> Book:
     legs = world.parts.shape[2] - FIRST_LEG
     orders = np.zeros((2, LEG_BARS + legs), np.int64)
     orders[:, STANDING], orders[:, SINCE] = NO_ORDER, free
-    return Book(orders, np.zeros((2, LEG_LEVELS + legs)), np.zeros(3, np.int64))
+    return Book(orders, np.zeros((2, LEG_LEVELS + legs)), np.zeros(4, np.int64))
 
 
 def on_tick(limits: Limits, price: float, is_up: bool) -> float:
@@ -126,8 +126,8 @@ def asks_entry(world: World, span: SignalSpan, place: int, t: int) -> bool:
     return bool(not world.marks[ENTRIES + 1 - place, t] or both_rest(world))
 
 
-def meet_orders(world: World, span: SignalSpan, book: Book, j: int) -> None:
-    """Which order of each side stands in a bar, and how the bar meets it."""
+def stand_orders(world: World, span: SignalSpan, book: Book, j: int) -> None:
+    """Which order of each side stands in a bar."""
     orders, t = book.orders, j - 1 - world.limits.delay
     for place in range(2):
         # A new signal replaces its own side's order.
@@ -135,11 +135,18 @@ def meet_orders(world: World, span: SignalSpan, book: Book, j: int) -> None:
             orders[place, STANDING] = t
         placed = orders[place, STANDING]
         if placed != NO_ORDER and not still_stands(world, place, placed, j):
-            orders[place, STANDING] = placed = NO_ORDER
+            orders[place, STANDING] = NO_ORDER
+
+
+def meet_orders(world: World, book: Book, bar: BarPart) -> None:
+    """How a bar meets the order of each side that stands."""
+    orders = book.orders
+    for place in range(2):
+        placed = orders[place, STANDING]
         orders[place, HOW] = UNTOUCHED
         if placed != NO_ORDER:
             book.levels[place, NEEDED] = touch_level(world, place, placed)
-            orders[place, HOW] = touch_order(world, place, book.levels[place, NEEDED], j)
+            orders[place, HOW] = touch_order(world, place, book.levels[place, NEEDED], bar)
 
 
 def still_stands(world: World, place: int, t: int, j: int) -> bool:
@@ -180,30 +187,29 @@ def touch_level(world: World, place: int, t: int) -> float:
     return level
 
 
-def touch_order(world: World, place: int, level: float, j: int) -> int:
+def touch_order(world: World, place: int, level: float, bar: BarPart) -> int:
     """How a bar meets an order that stands; `level` is what must be reached."""
     if world.parts[place, FORM, ORDER_PART] == MARKET:
-        return AT_OPEN
+        return AT_OPEN if bar.is_first else UNTOUCHED
     # Not finite, or no price: it is never touched.
     if not 0.0 < level < math.inf:
         return UNTOUCHED
-    opened, high, low = world.table[OPEN, j], world.table[HIGH, j], world.table[LOW, j]
     is_above = is_met_from_below(world, place)
-    if opened >= level if is_above else opened <= level:
+    if bar.open >= level if is_above else bar.open <= level:
         return AT_OPEN
-    return WITHIN if (high >= level if is_above else low <= level) else UNTOUCHED
+    return WITHIN if (bar.high >= level if is_above else bar.low <= level) else UNTOUCHED
 
 
-def fill_price(world: World, place: int, t: int, how: int, j: int) -> float:
+def fill_price(world: World, place: int, t: int, how: int, bar: BarPart) -> float:
     """The price at which a bar fills the order of a signal at bar t that it touches."""
-    price: float = world.table[OPEN, j] if how == AT_OPEN else order_price(world, place, t)
+    price = bar.open if how == AT_OPEN else order_price(world, place, t)
     # A limit is filled at its level or better.
     if world.parts[place, FORM, ORDER_PART] == LIMIT_ORDER:
         return price
-    return slip_price(world, place, price, j, place == 0)
+    return slip_price(world, place, price, bar.number, place == 0)
 
 
-def find_first_touched(world: World, book: Book, j: int) -> int:
+def find_first_touched(world: World, book: Book, bar: BarPart) -> int:
     """The side whose order a bar fills first; -1 where it touches none."""
     orders, levels, place = book.orders, book.levels, -1
     longs, shorts = orders[0, HOW], orders[1, HOW]
@@ -211,12 +217,11 @@ def find_first_touched(world: World, book: Book, j: int) -> int:
     if longs != UNTOUCHED and shorts != UNTOUCHED and longs == shorts:
         place = 0 if orders[0, STANDING] <= orders[1, STANDING] else 1
         if longs == WITHIN:
-            opened = world.table[OPEN, j]
             # The path of a bar: to its nearer extreme first.
-            goes_up = world.table[HIGH, j] - opened < opened - world.table[LOW, j]
+            goes_up = bar.high - bar.open < bar.open - bar.low
             long_up, short_up = is_met_from_below(world, 0), is_met_from_below(world, 1)
-            long_away = abs(levels[0, NEEDED] - opened)
-            short_away = abs(levels[1, NEEDED] - opened)
+            long_away = abs(levels[0, NEEDED] - bar.open)
+            short_away = abs(levels[1, NEEDED] - bar.open)
             if long_up != short_up:
                 place = 0 if long_up == goes_up else 1
             elif long_away != short_away:
@@ -245,8 +250,9 @@ def hold_sides(world: World, book: Book, place: int, j: int) -> None:
 
 
 def free_sides(world: World, book: Book, place: int, j: int, is_stopped: bool) -> None:
-    """After an exit both sides may place orders; what its bar touched is used up."""
+    """After an exit both sides may place orders; what its bar touches is used up."""
     orders, cooldown = book.orders, world.limits.cooldown
+    meet_orders(world, book, read_bar(world, j))
     # A signal on the exit bar is known at its close and counts.
     orders[place, SINCE] = j
     if not world.limits.reverses:
@@ -268,7 +274,7 @@ def free_at_open(world: World, span: SignalSpan, book: Book, place: int, j: int)
         rests = world.parts[other, FORM, ORDER_PART] != MARKET
         if rests and asks_entry(world, span, other, j - 1):
             book.counts[ORDERS] += 1
-    meet_orders(world, span, book, j)
+    stand_orders(world, span, book, j)
 
 
 def add_payments(rates: Floats, opens: Floats, timestamp: Ints, every_ns: int) -> Floats:

@@ -55,12 +55,12 @@ def build_ledger(trades: ListedTrades, counts: Ints, scales: Floats | None = Non
     some = slice(int(trades.listed[0]))
     signal_bar, entry_bar, exit_bar, reason, side, held = trades.whole[:, some].copy()
     entry, stop, target, leave, r, last_stop = trades.numbers[:, some].copy()
-    rejected, orders, used = counts.tolist()
+    rejected, orders, used, coarse = counts.tolist()
     return Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
         side.astype(np.int8), last_stop, held, trades.leg_bars[some], trades.leg_prices[some],
         np.empty((len(r), 0)) if scales is None else scales[signal_bar][:, None],
-        rejected, orders, orders - used,
+        rejected, orders, orders - used, coarse,
     )  # fmt: skip
 
 

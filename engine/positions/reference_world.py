@@ -45,6 +45,18 @@ class Prices(NamedTuple):
     close: Floats
 
 
+class BarPart(NamedTuple):
+    """Prices of a bar of the series, or of one of the finer bars of which it is made up."""
+
+    number: int  # of the bar of the series
+    is_first: bool  # whether it opens with that bar
+    is_last: bool  # whether it closes with it
+    open: float
+    high: float
+    low: float
+    close: float
+
+
 class World(NamedTuple):
     """A series and what one individual asks of it."""
 
@@ -52,6 +64,8 @@ class World(NamedTuple):
     local_ns: Ints  # [T] when each bar opens by the session's clock; [0] without a session
     marks: Bools  # [5, T] bars whose close asks for something
     parts: Floats  # [2, 4, N] what each side does
+    finer: Floats  # [4, K] prices of finer bars
+    spans: Ints  # [2, T] first finer bar of each bar, and one past its last; [2, 0] without any
     limits: Limits
     minute_ns: int  # of a day, from which on a bar's close leaves
     bar_ns: int  # a bar's duration
@@ -88,7 +102,10 @@ def build_world(
     if len(tables.cancels):
         marks[CANCELS] = tables.cancels
     table = np.array(rows)
-    return World(table, clock.local_ns, marks, parts, limits, clock.minute_ns, clock.bar_ns)
+    return World(
+        table, clock.local_ns, marks, parts, tables.finer, tables.spans, limits, clock.minute_ns,
+        clock.bar_ns,
+    )  # fmt: skip
 
 
 def _write_numbers(part: Floats, side: SidePlan) -> None:
@@ -104,6 +121,29 @@ def _write_numbers(part: Floats, side: SidePlan) -> None:
     targets = slice(FIRST_LEG, FIRST_LEG + count)
     part[FORM, targets], part[NUMBER, targets] = legs.forms, legs.numbers
     part[SHARE, targets] = legs.shares
+
+
+def read_bar(world: World, j: int) -> BarPart:
+    """A bar of the series as a whole."""
+    prices = world.table
+    return BarPart(
+        j, True, True, prices[OPEN, j], prices[HIGH, j], prices[LOW, j], prices[CLOSE, j]
+    )
+
+
+def count_finer(world: World, j: int) -> int:
+    """How many finer bars a bar is made up of; 0 where it is read as a whole."""
+    if world.spans.shape[1] == 0:
+        return 0
+    return int(world.spans[1, j] - world.spans[0, j])
+
+
+def read_finer_bar(world: World, j: int, place: int) -> BarPart:
+    """One of the finer bars of which a bar is made up, from 0 on."""
+    k, is_last, prices = world.spans[0, j] + place, place == count_finer(world, j) - 1, world.finer
+    return BarPart(
+        j, place == 0, is_last, prices[OPEN, k], prices[HIGH, k], prices[LOW, k], prices[CLOSE, k]
+    )
 
 
 def count_targets(world: World, place: int) -> int:

@@ -25,10 +25,18 @@ from engine.positions.reference_exits import (
     HeldPosition,
     find_first_stop,
     find_target,
+    fold_best,
     move_stop,
 )
 from engine.positions.reference_orders import LEG_BARS, begin_book, on_tick
-from engine.positions.reference_world import EXITS, TRAIL_PART, Ints, World, read_row
+from engine.positions.reference_world import (
+    EXITS,
+    TRAIL_PART,
+    Ints,
+    World,
+    read_bar,
+    read_row,
+)
 
 LEVEL_KINDS = {SHARE: "share", FROM_ENTRY: "distance", R_MULTIPLE: "times_risk"}
 """Kinds of a level that depends on the entry, by its form."""
@@ -118,7 +126,7 @@ def _find_next_stop(world: World, ledger: Ledger, end: int) -> float:
         for leg, bar in enumerate(ledger.leg_bar[-1].tolist()):
             is_reached = NOT_REACHED < bar <= j
             book.orders[place, LEG_BARS + leg] = bar if is_reached else NOT_REACHED
-        at = move_stop(world, book, at, j)
+        at = move_stop(world, book, fold_best(world, at, read_bar(world, j), j == trade.entry_bar))
     return float(at.stop)
 
 

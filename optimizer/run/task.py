@@ -72,7 +72,8 @@ class Task:
     def device(self, name: str | None = None, done: int = -1) -> Device:
         """The device that a search after generation `done` runs on; the configuration's if None."""
         chosen = name or self.config.device
-        return choose_device(self.spec, chosen, self.workload(done), self.costs)
+        workload, series = self.workload(done), self.markets.series
+        return choose_device(self.spec, chosen, workload, self.costs, series)
 
     def engine(self, device: str | Device | None = None) -> Engine:
         """A batch engine to search with; bars that are held out are not in it.
@@ -139,7 +140,7 @@ class Task:
         else:
             individuals = config.population * max(config.generations - done, 0)
             individuals = min(individuals, config.max_evaluations or individuals) + config.polish
-        case = find_fast_case(spec, self.costs)
+        case = find_fast_case(spec, self.costs, self.markets.series)
         n_rows = min(individuals * len(case.rows), most_rows(case))
         n_bars = sum(len(bars) for bars in self.markets.searched)
         return Workload(

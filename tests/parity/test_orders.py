@@ -13,6 +13,7 @@ from engine.positions.reference import take_signals
 from engine.reference import as_it_reads
 from strategy import words as w
 from tests.parity.test_language import both, population
+from tests.support.finer import make_coarse
 from tests.support.order_cases import CASES
 from tests.support.random_strategies import drawn_exits, drawn_orders
 from tests.support.references import compiled_reference
@@ -26,6 +27,7 @@ def test_check_values_of_the_readable_law(line, real_folder):
     """Real series as one window, 5 + 5 basis points, to the last digit."""
     case = CASES[line["strategy"]]
     bars = load_bars(f"parquet:{real_folder / case.series}.parquet", LoadOptions(dedupe=True))
+    bars = make_coarse(bars) if case.is_finer else bars
     genome = case.strategy.layout.defaults
     reference = compiled_reference(case.strategy, [bars], [Window.whole(bars)], case.costs)
     (sums,) = reference.accumulators(genome)

@@ -6,7 +6,7 @@ from engine.batch import Engine
 from engine.fast_case import FastCase
 
 
-def find_no_fast_case(strategy, costs=None):
+def find_no_fast_case(strategy, costs=None, series=()):
     """None of a strategy, whatever it costs."""
     return FastCase(strategy)
 

@@ -13,6 +13,7 @@ class OrderCase(NamedTuple):
     series: str  # file of the real series, without its ending
     strategy: Strategy
     costs: Costs
+    is_finer: bool = False  # whether its bars are hours made of the series, and read by it
 
 
 A14, A20 = w.rma(w.true_range, 14), w.rma(w.true_range, 20)
@@ -31,9 +32,9 @@ def build_cases():
     """The cases by their names."""
     cases = {}
 
-    def case(name, series, costs=None, **parts):
+    def case(name, series, costs=None, *, is_finer=False, **parts):
         cases[name] = OrderCase(series, w.strategy("Of the law.", name=name, **parts),
-                                costs or Costs())  # fmt: skip
+                                costs or Costs(), is_finer)  # fmt: skip
 
     case("straddle", "uniusdt_15m", long=QUIET, short=QUIET,
          entry=w.by_side(w.stop_at(HIGHEST, 5), w.stop_at(LOWEST, 5)),
@@ -68,6 +69,10 @@ def build_cases():
          stop=w.from_entry(3 * A20), market=w.market(multiplier=0.01, lot="1"),
          targets=[(w.r_multiple(multiple), 1 / 3) for multiple in (2, 4, 8)],
          account=w.account(100000, w.volatility(0.005, A20), 3))  # fmt: skip
+    case("finer", "uniusdt_15m", long=QUIET, short=QUIET, reverse=True, is_finer=True,
+         entry=w.by_side(w.stop_at(HIGHEST, 8), w.stop_at(LOWEST, 8)), targets=HALF,
+         stop=w.from_entry(0.5 * A14), break_even=w.after_leg(1),
+         trail=w.trail(w.from_entry(2 * A14)))  # fmt: skip
     case("dema_cross", "btcusdt_1h", long=OVER, short=UNDER, exit_long=UNDER, exit_short=OVER,
          stop=w.share(0.05))  # fmt: skip
     return cases

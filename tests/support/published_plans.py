@@ -79,6 +79,17 @@ TURNS = strategy(
 )
 
 quick, late = sma(close, 10), sma(close, 20)
+short_average, long_average = sma(close, 3), sma(close, 10)
+BRACKETS = strategy(
+    "Averages cross; leaves at prices so far from the close.",
+    long=crosses_above(short_average, long_average),
+    short=crosses_below(short_average, long_average),
+    reverse=True,
+    stop=by_side(level(close - 1000), level(close + 1000)),
+    target=by_side(level(close + 1500), level(close - 1500)),
+    market=market(tick="0.01"),
+)
+
 LIMITS = rest(
     "Averages cross; waits for a better price.",
     crosses_above(quick, late),

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.accounts.cpu.folding import TRADES, begin
 from engine.accounts.cpu.money import Purse
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, COUNTS, Ledger
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
 from engine.positions.cpu.order_walk import take_orders
@@ -17,11 +17,8 @@ from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
-REJECTED, ORDERS, EXPIRED = (
-    ACCUMULATOR_INDEX["rejected"],
-    ACCUMULATOR_INDEX["orders"],
-    ACCUMULATOR_INDEX["expired"],
-)
+COUNTED = [ACCUMULATOR_INDEX[name] for name in COUNTS]
+"""Accumulators that a ledger has as numbers."""
 
 WHOLE, NUMBERS = 6, 7
 """What `take_orders` writes of a trade, before its targets."""
@@ -75,7 +72,7 @@ def list_order_ledgers(
         side.astype(np.int8), last_stop, held, whole[:, WHOLE:], numbers[:, NUMBERS:],
         numbers[:, NUMBERS - 1 : NUMBERS if has_scale else NUMBERS - 1],
     )  # fmt: skip
-    counts = folded[:, :, [REJECTED, ORDERS, EXPIRED]].astype(np.int64)
+    counts = folded[:, :, COUNTED].astype(np.int64)
     return trades.cut(listed.counts, *np.moveaxis(counts, 2, 0))
 
 

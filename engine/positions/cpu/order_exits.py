@@ -11,7 +11,7 @@ from engine.accounts.cpu.money import (
 )
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import SHARE_OF_R
-from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN, Extremes
+from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN
 from engine.positions.cpu.both_sides import EXITS, SHORTS, WINS_SHORT, read_formula
 from engine.positions.cpu.exits import REVERSE, SESSION, SIGNAL, STOP, STOP_GAP, TARGET
 from engine.positions.cpu.ordered import (
@@ -41,11 +41,9 @@ PARTIALS = ACCUMULATOR_INDEX["partials"]
 
 
 @compiled_uncounted
-def leave_at_open(
-    prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPosition, j: int
-) -> Way:
+def leave_at_open(opened: float, asks: OrderedPopulation, p: int, at: OpenPosition, j: int) -> Way:
     """What ends a position at a bar's open, whatever its price: rules 1 and 2."""
-    opened, reason = load_value(prices.bars, OPEN, j), STILL_OPEN
+    reason = STILL_OPEN
     asked = asks.exits[p, at.side]
     if asked >= 0 and is_set(asks.words, asked, j - 1):
         reason = SIGNAL
@@ -55,51 +53,56 @@ def leave_at_open(
 
 
 @compiled_uncounted
-def is_gap(prices: Extremes, at: OpenPosition, stop: float, j: int) -> bool:
+def is_gap(bars: Floats, at: OpenPosition, stop: float, k: int) -> bool:
     """Whether a bar opens at the stop or beyond it."""
-    opened = load_value(prices.bars, OPEN, j)
+    opened = load_value(bars, OPEN, k)
     is_beyond: bool = opened <= stop if at.side == 0 else opened >= stop
     return is_beyond
 
 
 @compiled_uncounted
-def is_stopped(prices: Extremes, at: OpenPosition, stop: float, j: int) -> bool:
+def is_stopped(bars: Floats, at: OpenPosition, stop: float, k: int) -> bool:
     """Whether a bar reaches the stop."""
-    worst = load_value(prices.bars, LOW + at.side, j)
+    worst = load_value(bars, LOW + at.side, k)
     is_reached: bool = worst <= stop if at.side == 0 else worst >= stop
     return is_reached
 
 
 @compiled_uncounted
-def leave_at_stop(prices: Extremes, at: OpenPosition, stop: float, j: int) -> Way:
-    """What the stop does to a position: rules 3 and 4."""
-    if is_gap(prices, at, stop, j):
-        return Way(STOP_GAP, load_value(prices.bars, OPEN, j), True)
-    if is_stopped(prices, at, stop, j):
+def leave_at_stop(bars: Floats, at: OpenPosition, stop: float, k: int, is_first: bool) -> Way:
+    """What the stop does to a position: rules 3 and 4; `is_first`: at the open of a whole bar."""
+    if is_gap(bars, at, stop, k):
+        return Way(STOP_GAP, load_value(bars, OPEN, k), is_first)
+    if is_stopped(bars, at, stop, k):
         return Way(STOP, stop, False)
     return Way(STILL_OPEN, 0.0, False)
 
 
 @compiled_uncounted
 def leave_later(
-    prices: Extremes,
+    bars: Floats,
     asks: OrderedPopulation,
     rules: OrderRules,
     p: int,
     at: OpenPosition,
     j: int,
+    k: int,
+    is_last: bool,
     reach: float,
     marks: Ints,
     figures: Floats,
 ) -> Way:
-    """What targets and the close do to a position in a bar whose prices went so far."""
+    """What targets and the close do to a position in a bar whose prices went so far.
+
+    `k` is the place among `bars`, those of the series or finer ones; `is_last`: it closes bar j.
+    """
     beyond = np.inf if at.side == 0 else -np.inf
     target = reach_targets(rules, at.side, j, reach, beyond, marks, figures)
     way = Way(STILL_OPEN, 0.0, False)
     if is_all_out(asks, rules, p, at.side, marks):
         way = Way(TARGET, target, False)
-    elif j == at.close_bar:
-        way = Way(at.close_reason, load_value(prices.bars, CLOSE, j), False)
+    elif is_last and j == at.close_bar:
+        way = Way(at.close_reason, load_value(bars, CLOSE, k), False)
     return way
 
 

@@ -12,9 +12,17 @@ from engine.accounts.cpu.money import (
     end_money,
 )
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.positions.cpu.block_minmax import CLOSE, HIGH, Extremes
-from engine.positions.cpu.exits import REVERSE, SIGNAL, STOP, STOP_GAP, TARGET
+from engine.positions.cpu.block_minmax import CLOSE, HIGH, OPEN, Extremes
+from engine.positions.cpu.exits import REVERSE, SIGNAL, STOP, TARGET
 from engine.positions.cpu.order_bars import follow_bars, next_bar
+from engine.positions.cpu.order_book import (
+    begin_targets,
+    count_placed,
+    end_sides,
+    free_at_open,
+    hold_sides,
+    place_orders,
+)
 from engine.positions.cpu.order_exits import (
     is_gap,
     is_stopped,
@@ -50,19 +58,21 @@ from engine.positions.cpu.orders import (
     WITHIN,
     OrderedPopulation,
     OrderRules,
-    asks_entry,
     first_touched,
     on_tick,
-    stand_order,
     touch_order,
 )
 from engine.positions.exit_spec import LIMIT_ORDER, MARKET, NONE, STOP_ORDER
 from engine.runtime.compiling.loops import compiled_uncounted
-from engine.runtime.cpu.bitset import NEVER
+from engine.runtime.cpu.bitset import is_set
 from engine.runtime.cpu.simd8 import load_value
 from engine.runtime.cpu.types import Floats, Ints
 
-ORDERS, EXPIRED = ACCUMULATOR_INDEX["orders"], ACCUMULATOR_INDEX["expired"]
+ORDERS, EXPIRED, COARSE = (
+    ACCUMULATOR_INDEX["orders"],
+    ACCUMULATOR_INDEX["expired"],
+    ACCUMULATOR_INDEX["coarse"],
+)
 
 
 @compiled_uncounted
@@ -113,128 +123,103 @@ def take_orders(
     j = next_bar(prices, asks, rules, p, nobody, 0.0, first - 1, first, last, end, marks, figures)
     while j < end:
         place_orders(asks, rules, p, first, last, end, j, out, marks, figures, stack)
-        longs = touch_order(prices, asks, 0, j, marks, figures)
-        shorts = touch_order(prices, asks, 1, j, marks, figures)
-        following, is_free = nobody, at.side == NOBODY
-        if not is_free:
-            other = 1 - at.side
-            met = shorts if at.side == 0 else longs
-            way = leave_at_open(prices, asks, p, at, j)
-            # 2r and 4r: its order at the open, its stop order no farther than the stop.
-            if (
-                way.reason == STILL_OPEN
-                and met != UNTOUCHED
-                and not (met == WITHIN and is_gap(prices, at, stop, j))
-            ):
-                against, level = asks.forms[ORDER_PART, other], figures[LEVELS + other]
-                is_nearer = level >= stop if at.side == 0 else level <= stop
-                if met == AT_OPEN or (against == STOP_ORDER and is_nearer):
-                    following, is_worth = open_held(prices, asks, rules, p, other, met, j, end,
-                                                    marks, figures, levels, stack)  # fmt: skip
-                    marks[STANDING + other], met = NO_ORDER, UNTOUCHED
-                    used += int(against != MARKET)
-                    if is_worth:
-                        way = Way(REVERSE, following.entry, True)
-                    else:
-                        out[REJECTED] += 1.0
-                        following = nobody
-            if way.reason == STILL_OPEN:
-                way = leave_at_stop(prices, at, stop, j)
-            reach = load_value(prices.bars, HIGH - at.side, j)
-            # 5 and 5r: targets as far as its limit order, then that order.
-            if (
-                way.reason == STILL_OPEN
-                and met == WITHIN
-                and asks.forms[ORDER_PART, other] == LIMIT_ORDER
-            ):
-                limit = figures[PRICES + other]
-                target = reach_targets(rules, at.side, j, reach, limit, marks, figures)
-                if is_all_out(asks, rules, p, at.side, marks):
-                    way = Way(TARGET, target, False)
-                else:
-                    following, is_worth = open_held(prices, asks, rules, p, other, met, j, end,
-                                                    marks, figures, levels, stack)  # fmt: skip
-                    marks[STANDING + other], met = NO_ORDER, UNTOUCHED
-                    used += 1
-                    if is_worth:
-                        way = Way(REVERSE, following.entry, True)
-                    else:
-                        out[REJECTED] += 1.0
-                        following = nobody
-            if way.reason == STILL_OPEN:
-                way = leave_later(prices, asks, rules, p, at, j, reach, marks, figures)
-            if way.reason != STILL_OPEN:
-                list_trade(asks, rules, purse, p, at, way, stop, j, out, listed + trades, whole,
-                           numbers, stack, marks, figures)  # fmt: skip
-                trades += 1
-                marks[SINCE + at.side] = j
+        # A bar that touches something is read by the finer ones of which it is made up.
+        bars, k, last_k, is_touched, is_whole = prices.bars, j, j, False, False
+        if asks.finer_of.shape[1] > 0:
+            is_touched = touches_bar(prices.bars, asks, rules, at, stop, j, marks, figures)
+            is_whole = asks.finer_of[1, j] == asks.finer_of[0, j]
+            if not is_whole and (is_touched or leaves_by_signal(asks, p, at, j)):
+                bars, k, last_k = asks.finer, asks.finer_of[0, j], asks.finer_of[1, j] - 1
+        is_free, first_k = at.side == NOBODY, k
+        while k <= last_k:
+            longs = touch_order(bars, asks, 0, k, marks, figures)
+            shorts = touch_order(bars, asks, 1, k, marks, figures)
+            opened, reach = load_value(bars, OPEN, k), 0.0
+            other, side, following, way = 1 - at.side, -1, nobody, Way(STILL_OPEN, 0.0, False)
+            if at.side != NOBODY:
+                reach = load_value(bars, HIGH - at.side, k)
+                if k == first_k:
+                    way = leave_at_open(opened, asks, p, at, j)
                 if way.reason == SIGNAL:
                     is_free = True
-                    if not rules.reverses:
-                        marks[SINCE + other] = j - 1
-                        if asks.delay[p] > 0 and asks.forms[ORDER_PART, other] != MARKET:
-                            out[ORDERS] += int(
-                                first <= j - 1 < last and asks_entry(asks, p, other, j - 1)
-                            )
-                        place_orders(asks, rules, p, first, last, end, j, out, marks, figures,
-                                     stack)  # fmt: skip
-                        longs = touch_order(prices, asks, 0, j, marks, figures)
-                        shorts = touch_order(prices, asks, 1, j, marks, figures)
-                else:
-                    if not rules.reverses:
-                        marks[SINCE + other] = j
-                    # What the bar touched is used up.
-                    if met != UNTOUCHED:
-                        marks[STANDING + other] = NO_ORDER
-                    cool_down(asks, p, way.reason, j, marks)
-                at = nobody
-        if is_free:
-            side = first_touched(prices, asks, longs, shorts, j, marks, figures)
-            while side >= 0 and following.side == NOBODY:
+                    free_at_open(asks, rules, p, other, first, last, end, j, out, marks, figures,
+                                 stack)  # fmt: skip
+                    longs = touch_order(bars, asks, 0, k, marks, figures)
+                    shorts = touch_order(bars, asks, 1, k, marks, figures)
+                    is_touched |= longs != UNTOUCHED or shorts != UNTOUCHED
+                elif way.reason == STILL_OPEN:
+                    met = shorts if at.side == 0 else longs
+                    way, is_reversing = meet_other(bars, asks, rules, p, at, met, stop, j, k, reach,
+                                                   marks, figures)  # fmt: skip
+                    side = other if is_reversing else -1
+            if is_free:
+                side = first_touched(bars, asks, longs, shorts, k, marks, figures)
+            while side >= 0:
                 met = longs if side == 0 else shorts
-                following, is_worth = open_held(prices, asks, rules, p, side, met, j, end, marks,
-                                                figures, levels, stack)  # fmt: skip
+                following, is_worth = open_held(prices, asks, rules, p, side, met, opened, j, end,
+                                                marks, figures, levels, stack)  # fmt: skip
                 marks[STANDING + side] = NO_ORDER
                 used += int(asks.forms[ORDER_PART, side] != MARKET)
                 if side == 0:
                     longs = UNTOUCHED
                 else:
                     shorts = UNTOUCHED
+                side = -1
                 if not is_worth:
                     out[REJECTED] += 1.0
                     following = nobody
-                side = first_touched(prices, asks, longs, shorts, j, marks, figures)
-        if following.side != NOBODY:
-            at, stop = following, following.first_stop
-            begin_targets(rules, at.side, marks, figures, levels)
-            marks[STANDING] = marks[STANDING + 1] = NO_ORDER
-            marks[SINCE + at.side] = NEVER
-            marks[SINCE + 1 - at.side] = j if rules.reverses else NEVER
-            is_limit = at.is_inside and asks.forms[ORDER_PART, at.side] == LIMIT_ORDER
-            reach = load_value(prices.bars, CLOSE if is_limit else HIGH - at.side, j)
-            way = Way(STILL_OPEN, 0.0, False)
-            if at.is_inside:
-                if is_stopped(prices, at, stop, j):
-                    way = Way(STOP, stop, False)
-            else:
-                way = leave_at_stop(prices, at, stop, j)
-            if way.reason == STILL_OPEN:
-                way = leave_later(prices, asks, rules, p, at, j, reach, marks, figures)
-            best = reach
-            if is_limit:
-                best = max(at.entry, reach) if at.side == 0 else min(at.entry, reach)
-            if way.reason != STILL_OPEN:
-                list_trade(asks, rules, purse, p, at, way, stop, j, out, listed + trades, whole,
-                           numbers, stack, marks, figures)  # fmt: skip
-                trades += 1
-                marks[SINCE + at.side] = j
-                if not rules.reverses:
-                    marks[SINCE + 1 - at.side] = j
-                cool_down(asks, p, way.reason, j, marks)
-                at = nobody
-        elif at.side != NOBODY:
-            reach = load_value(prices.bars, HIGH - at.side, j)
-            best = max(best, reach) if at.side == 0 else min(best, reach)
+                    if is_free:
+                        side = first_touched(bars, asks, longs, shorts, k, marks, figures)
+            if at.side != NOBODY:
+                # 2r, 4r and 5r.
+                if following.side != NOBODY and way.reason == STILL_OPEN:
+                    way = Way(REVERSE, following.entry, True)
+                if way.reason == STILL_OPEN:
+                    way = leave_at_stop(bars, at, stop, k, k == first_k)
+                if way.reason == STILL_OPEN:
+                    way = leave_later(bars, asks, rules, p, at, j, k, k == last_k, reach, marks,
+                                      figures)  # fmt: skip
+                if way.reason == STILL_OPEN:
+                    best = max(best, reach) if at.side == 0 else min(best, reach)
+                else:
+                    list_trade(asks, rules, purse, p, at, way, stop, j, out, listed + trades, whole,
+                               numbers, stack, marks, figures)  # fmt: skip
+                    trades += 1
+                    if way.reason != SIGNAL:
+                        end_sides(
+                            prices.bars, asks, rules, p, at.side, way.reason, j, marks, figures
+                        )
+                    at = nobody
+            if following.side != NOBODY:
+                at, stop, is_free = following, following.first_stop, False
+                begin_targets(rules, at.side, marks, figures, levels)
+                hold_sides(rules, at.side, j, marks)
+                is_limit = at.is_inside and asks.forms[ORDER_PART, at.side] == LIMIT_ORDER
+                reach = load_value(bars, CLOSE if is_limit else HIGH - at.side, k)
+                way = Way(STILL_OPEN, 0.0, False)
+                if at.is_inside:
+                    if is_stopped(bars, at, stop, k):
+                        way = Way(STOP, stop, False)
+                else:
+                    way = leave_at_stop(bars, at, stop, k, k == first_k)
+                if way.reason == STILL_OPEN:
+                    way = leave_later(bars, asks, rules, p, at, j, k, k == last_k, reach, marks,
+                                      figures)  # fmt: skip
+                best = reach
+                if is_limit:
+                    best = max(at.entry, reach) if at.side == 0 else min(at.entry, reach)
+                if way.reason != STILL_OPEN:
+                    list_trade(asks, rules, purse, p, at, way, stop, j, out, listed + trades, whole,
+                               numbers, stack, marks, figures)  # fmt: skip
+                    trades += 1
+                    end_sides(prices.bars, asks, rules, p, at.side, way.reason, j, marks, figures)
+                    at = nobody
+            # Any exit but these by a signal or by a reversal is the last of what its bar does.
+            if at.side == NOBODY and not is_free:
+                break
+            k += 1
+        if is_touched and is_whole:
+            out[COARSE] += 1.0
         if at.side != NOBODY:
             stop = follow_prices(asks, rules, p, at, stop, best)
             leg = rules.even_leg
@@ -252,55 +237,67 @@ def take_orders(
 
 
 @compiled_uncounted
-def place_orders(
+def touches_bar(
+    bars: Floats,
+    asks: OrderedPopulation,
+    rules: OrderRules,
+    at: OpenPosition,
+    stop: float,
+    j: int,
+    marks: Ints,
+    figures: Floats,
+) -> bool:
+    """Whether a bar touches an order that stands, or the stop or a target of a position."""
+    is_touched = False
+    for side in range(2):
+        is_touched |= touch_order(bars, asks, side, j, marks, figures) != UNTOUCHED
+    if at.side != NOBODY:
+        reach = load_value(bars, HIGH - at.side, j)
+        is_touched |= is_stopped(bars, at, stop, j)
+        for leg in range(rules.targets[at.side]):
+            target = figures[LEG_PRICES + leg]
+            is_reached = reach >= target if at.side == 0 else reach <= target
+            is_touched |= marks[LEG_BARS + leg] == NOT_REACHED and is_reached
+    return is_touched
+
+
+@compiled_uncounted
+def leaves_by_signal(asks: OrderedPopulation, p: int, at: OpenPosition, j: int) -> bool:
+    """Whether a position is asked to leave at the open of a bar: orders may fill in it then."""
+    if at.side == NOBODY:
+        return False
+    asked = asks.exits[p, at.side]
+    return bool(asked >= 0 and is_set(asks.words, asked, j - 1))
+
+
+@compiled_uncounted
+def meet_other(
+    bars: Floats,
     asks: OrderedPopulation,
     rules: OrderRules,
     p: int,
-    first: int,
-    last: int,
-    end: int,
+    at: OpenPosition,
+    met: int,
+    stop: float,
     j: int,
-    out: Floats,
+    k: int,
+    reach: float,
     marks: Ints,
     figures: Floats,
-    stack: Floats,
-) -> None:
-    """Have the orders stand that begin to in a bar; a new one replaces its own side's."""
-    t = j - 1 - asks.delay[p]
-    for side in range(2):
-        is_new = first <= t < last and t >= marks[SINCE + side] and t != marks[STANDING + side]
-        if is_new and asks_entry(asks, p, side, t):
-            stand_order(asks, rules, p, side, t, end, marks, figures, stack)
-            # Without a delay they are placed at the close before, and counted here.
-            if asks.delay[p] == 0 and asks.forms[ORDER_PART, side] != MARKET:
-                out[ORDERS] += 1.0
-
-
-@compiled_uncounted
-def count_placed(
-    asks: OrderedPopulation, p: int, first: int, last: int, j: int, out: Floats, marks: Ints
-) -> None:
-    """Count the resting orders that are placed at a close and begin to stand some bars later."""
-    if asks.delay[p] == 0 or not first <= j < last:
-        return
-    for side in range(2):
-        rests = asks.forms[ORDER_PART, side] != MARKET
-        if rests and j >= marks[SINCE + side] and asks_entry(asks, p, side, j):
-            out[ORDERS] += 1.0
-
-
-@compiled_uncounted
-def cool_down(asks: OrderedPopulation, p: int, reason: int, j: int, marks: Ints) -> None:
-    """After a stop no order stands, and for some bars none is placed."""
-    if asks.cooldown[p] > 0 and reason in (STOP_GAP, STOP):
-        for side in range(2):
-            marks[STANDING + side], marks[SINCE + side] = NO_ORDER, j + asks.cooldown[p]
-
-
-@compiled_uncounted
-def begin_targets(
-    rules: OrderRules, side: int, marks: Ints, figures: Floats, levels: Floats
-) -> None:
-    """None of the targets of a new position was reached."""
-    for leg in range(rules.targets[side]):
-        marks[LEG_BARS + leg], figures[LEG_PRICES + leg] = NOT_REACHED, levels[leg]
+) -> tuple[Way, bool]:
+    """How targets end a position before the other side's order is met; whether that order is."""
+    way, other = Way(STILL_OPEN, 0.0, False), 1 - at.side
+    if met != WITHIN or is_gap(bars, at, stop, k):
+        return way, met == AT_OPEN
+    level = figures[LEVELS + other]
+    # 4r: its stop order no farther than the stop.
+    if asks.forms[ORDER_PART, other] == STOP_ORDER:
+        return way, level >= stop if at.side == 0 else level <= stop
+    if is_stopped(bars, at, stop, k):
+        return way, False
+    # 5 and 5r: targets as far as its limit order, then that order.
+    limit = figures[PRICES + other]
+    target = reach_targets(rules, at.side, j, reach, limit, marks, figures)
+    if is_all_out(asks, rules, p, at.side, marks):
+        return Way(TARGET, target, False), False
+    return way, True

@@ -82,6 +82,7 @@ def open_held(
     p: int,
     side: int,
     how: int,
+    opened: float,
     j: int,
     end: int,
     marks: Ints,
@@ -91,10 +92,11 @@ def open_held(
 ) -> tuple[OpenPosition, bool]:
     """The position that an order opens which a bar touches, and whether it is worth it.
 
-    `levels` [8] receives its targets.
+    `opened` is the open of the bar, or of the finer one in which it fills; `levels` [8] receives
+    its targets.
     """
     t, row = marks[STANDING + side], 2 * p + side
-    entry = fill_price(prices, asks, rules, p, side, how, j, figures)
+    entry = fill_price(asks, rules, p, side, how, opened, j, figures)
     extreme = load_value(prices.bars, LOW + side, t)
     read = read_formula(asks, p, STOP_PART, side, t, stack)
     number = load_value(asks.numbers, row, STOP_PART)

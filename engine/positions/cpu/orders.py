@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.positions.cpu.block_minmax import HIGH, LOW, OPEN, Extremes
+from engine.positions.cpu.block_minmax import HIGH, LOW, OPEN
 from engine.positions.cpu.both_sides import read_formula
 from engine.positions.exit_spec import (
     BASIS_POINTS,
@@ -84,6 +84,8 @@ class OrderedPopulation(NamedTuple):
     funding_of: Ints  # [P] likewise
     stakes: Floats  # [P, 2] what a size takes, and the largest leverage
     cooldown: Ints  # [P] bars after a stop in which no signal counts
+    finer: Floats  # [4, K + 16] finer bars, as `Extremes.bars`
+    finer_of: Ints  # [2, T] first of those of each bar, one past its last; [2, 0] without any
 
 
 class OrderRules(NamedTuple):
@@ -203,39 +205,39 @@ def stand_order(
 
 @compiled_uncounted
 def touch_order(
-    prices: Extremes, asks: OrderedPopulation, side: int, j: int, marks: Ints, figures: Floats
+    bars: Floats, asks: OrderedPopulation, side: int, k: int, marks: Ints, figures: Floats
 ) -> int:
-    """How a bar meets a side's order, if one stands."""
-    if marks[STANDING + side] == NO_ORDER or marks[LAST + side] < j:
+    """How a bar, the k-th of the series or of finer ones, meets a side's order, if one stands."""
+    if marks[STANDING + side] == NO_ORDER:
         return UNTOUCHED
     if asks.forms[ORDER_PART, side] == MARKET:
         return AT_OPEN
-    level, opened = figures[LEVELS + side], load_value(prices.bars, OPEN, j)
+    level, opened = figures[LEVELS + side], load_value(bars, OPEN, k)
     # Not finite, or no price: it is never touched.
     if not 0.0 < level < np.inf:
         return UNTOUCHED
     if is_met_from_below(asks, side):
         how = AT_OPEN if opened >= level else UNTOUCHED
-        within = load_value(prices.bars, HIGH, j) >= level
+        within = load_value(bars, HIGH, k) >= level
     else:
         how = AT_OPEN if opened <= level else UNTOUCHED
-        within = load_value(prices.bars, LOW, j) <= level
+        within = load_value(bars, LOW, k) <= level
     return WITHIN if how == UNTOUCHED and within else how
 
 
 @compiled_uncounted
 def fill_price(
-    prices: Extremes,
     asks: OrderedPopulation,
     rules: OrderRules,
     p: int,
     side: int,
     how: int,
+    opened: float,
     j: int,
     figures: Floats,
 ) -> float:
     """The price at which a bar fills a side's order."""
-    price: float = load_value(prices.bars, OPEN, j) if how == AT_OPEN else figures[PRICES + side]
+    price: float = opened if how == AT_OPEN else figures[PRICES + side]
     # A limit is filled at its level or better.
     if asks.forms[ORDER_PART, side] == LIMIT_ORDER:
         return price
@@ -244,11 +246,11 @@ def fill_price(
 
 @compiled_uncounted
 def first_touched(
-    prices: Extremes,
+    bars: Floats,
     asks: OrderedPopulation,
     longs: int,
     shorts: int,
-    j: int,
+    k: int,
     marks: Ints,
     figures: Floats,
 ) -> int:
@@ -257,9 +259,9 @@ def first_touched(
     if longs != UNTOUCHED and longs == shorts:
         side = 0 if marks[STANDING] <= marks[STANDING + 1] else 1
         if longs == WITHIN:
-            opened = load_value(prices.bars, OPEN, j)
-            up = load_value(prices.bars, HIGH, j) - opened
-            down = opened - load_value(prices.bars, LOW, j)
+            opened = load_value(bars, OPEN, k)
+            up = load_value(bars, HIGH, k) - opened
+            down = opened - load_value(bars, LOW, k)
             long_up, short_up = is_met_from_below(asks, 0), is_met_from_below(asks, 1)
             long_away = abs(figures[LEVELS] - opened)
             short_away = abs(figures[LEVELS + 1] - opened)

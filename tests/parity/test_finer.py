@@ -1,0 +1,122 @@
+"""Bars that are read by finer ones: both engines, each way of reading, and the finer run itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data import resample
+from data.bars import Window
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.batch import Engine
+from engine.errors import DeviceError
+from engine.reference import as_it_reads
+from strategy import words as w
+from tests.parity.test_language import both, population
+from tests.support.finer import HOUR_NS, list_finer, make_coarse
+from tests.support.random_strategies import drawn_orders
+from tests.support.references import compiled_reference
+from tests.support.worlds import draw_order_costs, make_bars
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_drawn_orders_on_finer_bars(seed):
+    """Ledgers, sums and counts; some bars are not made up of their finer ones."""
+    quarters = make_bars(seed, 1200, gaps=0.01 * (seed % 2), jump=0.05)
+    bars = [make_coarse(quarters, seed), make_coarse(make_bars(seed + 1, 360, tick=0.5))]
+    windows = [Window.whole(bars[0]), Window(0, 40, 200), Window.whole(bars[1], 1)]
+    strategy = drawn_orders(seed)
+    genomes, charges = population(strategy, 3, seed), draw_order_costs(seed, strategy)
+    assert both(strategy, bars, windows, genomes, charges) == ""
+
+
+def test_reading_every_bar_by_finer_ones_changes_nothing(monkeypatch):
+    """What the whole does not touch no part does."""
+    from engine.positions import reference
+
+    monkeypatch.setattr(reference, "pass_quiet_bars", lambda world, span, book, at, j: (at, j))
+    for seed in range(0, 60, 15):
+        bars = [make_coarse(make_bars(seed, 640, gaps=0.01, jump=0.05), seed)]
+        strategy = drawn_orders(seed)
+        genomes, charges = population(strategy, 1, seed), draw_order_costs(seed, strategy)
+        windows = [Window.whole(bars[0])]
+        assert both(strategy, bars, windows, genomes, charges, as_it_reads) == "", seed
+
+
+SAID_ALIKE = {
+    "market": {},
+    "stop": {"entry": w.by_side(w.stop_at(w.column("above")), w.stop_at(w.column("below")))},
+    "limit": {"entry": w.by_side(w.limit_at(w.column("below")), w.limit_at(w.column("above")))},
+    "exits": {"exit_long": w.column("leaves") > 0, "exit_short": w.column("leaves") > 0},
+}
+"""Strategies whose signals are columns: none of their rules counts bars or moves a stop."""
+
+
+@pytest.mark.parametrize("name", SAID_ALIKE)
+def test_trades_are_those_of_the_finer_run(name):
+    """What stands in columns at the closes of hours alone is the same run on quarters."""
+    quarters, rng = make_bars(5, 6000, jump=0.05), np.random.Generator(np.random.PCG64(5))
+    is_last = quarters.timestamp % HOUR_NS == HOUR_NS - quarters.timeframe_ns
+    extra = {side: is_last * (rng.random(len(quarters)) < 0.2) * 1.0 for side in ("buys", "sells")}
+    extra["leaves"] = is_last * (rng.random(len(quarters)) < 0.05) * 1.0
+    extra |= {"above": quarters.close * 1.005, "below": quarters.close * 0.995}
+    quarters = replace(quarters, extra=extra)
+    hours = replace(resample(quarters, HOUR_NS), finer=list_finer(quarters))
+    strategy = w.strategy(
+        "Columns.", long=w.column("buys") > 0, short=w.column("sells") > 0, stop=w.share(0.01),
+        targets=[(w.r_multiple(1), 0.5), (w.r_multiple(2), 0.5)], **SAID_ALIKE[name],
+    )  # fmt: skip
+    coarse, fine = (
+        Engine(strategy, [bars], [Window.whole(bars)], device="cpu").trades(np.empty(0))[0]
+        for bars in (hours, quarters)
+    )
+    assert len(coarse) > 100
+    for column in ("side", "reason", "entry", "stop", "target", "exit", "r", "leg_price"):
+        assert getattr(coarse, column).tobytes() == getattr(fine, column).tobytes(), column
+    hour_of = np.searchsorted(hours.timestamp, quarters.timestamp, side="right") - 1
+    for column in ("signal_bar", "entry_bar", "exit_bar"):
+        assert getattr(coarse, column).tolist() == hour_of[getattr(fine, column)].tolist(), column
+
+
+def test_finer_bars_that_are_the_bars_change_nothing_but_what_is_read():
+    """Of hours none of which is made up of its quarters the trades are the coarse ones."""
+    hours = make_coarse(make_bars(3, 1200, jump=0.05))
+    wrong = replace(hours.finer, prices=hours.finer.prices * 1.001)
+    strategy = drawn_orders(7)
+    genomes, whole = population(strategy, 3, 7), replace(hours, finer=None)
+    costs, windows = Costs(), [Window.whole(hours)]
+    first, second = (
+        Engine(strategy, [bars], windows, costs, device="cpu").evaluate(genomes)
+        for bars in (whole, replace(hours, finer=wrong))
+    )
+    place = ACCUMULATOR_INDEX["coarse"]
+    assert second[:, :, place].all()
+    assert not first[:, :, place].any()
+    np.testing.assert_array_equal(np.delete(first, place, 2), np.delete(second, place, 2))
+
+
+def test_a_gpu_refuses_finer_bars(monkeypatch):
+    """By the flag's name; where nobody names a device it is the CPU."""
+    from engine import devices
+
+    hours = make_coarse(make_bars(3, 400))
+    strategy, windows = drawn_orders(7), [Window.whole(hours)]
+    monkeypatch.setattr(devices, "why_absent", lambda device: "")
+    chosen = devices.choose_device(strategy, "auto", series=[hours])
+    assert chosen.label == "cpu"
+    with pytest.raises(DeviceError, match=r"'cuda:0' reads no finer bars.*--finer"):
+        Engine(strategy, [hours], windows, device=chosen._replace(label="cuda:0"))
+
+
+def test_a_window_of_the_past_knows_the_same():
+    """Bars until an end have the finer ones until then, and the same trades."""
+    hours, strategy = make_coarse(make_bars(4, 1600, jump=0.05)), drawn_orders(2)
+    (genome,), window = population(strategy, 1, 2), Window(0, 0, 200)
+    ledgers = [
+        compiled_reference(strategy, [bars], [window]).trades(genome)[0]
+        for bars in (hours, hours.until(200))
+    ]
+    assert hours.until(200).finer.timestamp[-1] < hours.timestamp[200]
+    for column, values in ledgers[0].columns().items():
+        assert values.tobytes() == getattr(ledgers[1], column).tobytes(), column

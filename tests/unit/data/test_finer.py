@@ -1,0 +1,82 @@
+"""Finer bars: which bars are made up of them, what a series with them is, and where they go."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data import resample
+from data.errors import BarsError
+from data.finer import FinerBars
+from data.mmap_store import pack_bars, put_down, unpack_bars
+from tests.support.finer import HOUR_NS, list_finer, make_coarse
+from tests.support.series import make_bars
+
+QUARTERS = make_bars(42)
+HOURS = make_coarse(QUARTERS)
+
+
+def test_a_bar_is_made_up_of_those_that_open_in_it():
+    """The last hour has two of them."""
+    assert HOURS.finer_spans.tolist() == [[*range(0, 44, 4)], [*range(4, 44, 4), 42]]
+
+
+@pytest.mark.parametrize("row", range(4))
+def test_one_bit_is_enough_to_make_up_no_bar(row):
+    """Of the first open, the largest high, the smallest low and the last close."""
+    prices = HOURS.finer.prices.copy()
+    k = [4, 7, 4, 7][row]
+    prices[row, k] = np.nextafter(prices[row, k], prices[row, k] * 2)
+    first, end = replace(HOURS, finer=replace(HOURS.finer, prices=prices)).finer_spans
+    assert (end - first).tolist() == [4, 0, *[4] * 8, 2]
+
+
+def test_what_lies_within_decides_nothing():
+    """Prices between the first open and the last close, inside the range."""
+    prices = HOURS.finer.prices.copy()
+    prices[3, 4] = prices[0, 5] = prices[2, 5]
+    bars = replace(HOURS, finer=replace(HOURS.finer, prices=prices))
+    np.testing.assert_array_equal(bars.finer_spans, HOURS.finer_spans)
+
+
+def test_bars_outside_the_finer_ones_are_made_up_of_none():
+    """Before they begin, after they end, and where there are none at all."""
+    some = HOURS.finer.between(int(HOURS.timestamp[3]), int(HOURS.timestamp[5]))
+    first, end = replace(HOURS, finer=some).finer_spans
+    assert np.flatnonzero(end > first).tolist() == [3, 4]
+    first, end = replace(HOURS, finer=some.between(0, 1)).finer_spans
+    np.testing.assert_array_equal(first, end)
+
+
+def test_the_hash_is_of_both():
+    """Without finer bars it is the one that it was."""
+    plain = resample(QUARTERS, HOUR_NS)
+    assert replace(HOURS, finer=None).content_hash == plain.content_hash
+    moved = replace(HOURS.finer, prices=HOURS.finer.prices * 1.5)
+    hashes = {bars.content_hash for bars in (plain, HOURS, replace(HOURS, finer=moved))}
+    assert len(hashes) == 3
+    assert replace(HOURS, finer=replace(HOURS.finer, source="x")).content_hash == HOURS.content_hash
+
+
+def test_a_cut_series_has_those_of_its_bars():
+    """Nothing after an end is known."""
+    cut = HOURS.cut(2, 5)
+    assert cut.finer.timestamp.tolist() == QUARTERS.timestamp[8:20].tolist()
+    assert cut.finer_spans.tolist() == [[0, 4, 8], [4, 8, 12]]
+
+
+def test_they_are_written_down_and_mapped(tmp_path):
+    """With their source, to the last bit."""
+    bars = replace(HOURS, finer=replace(HOURS.finer, source="csv:fine.csv"))
+    for read in (put_down(bars, tmp_path), unpack_bars(pack_bars(bars))):
+        assert read.finer.prices.tobytes() == bars.finer.prices.tobytes()
+        assert (read.finer.source, read.content_hash) == ("csv:fine.csv", bars.content_hash)
+
+
+def test_longer_bars_are_no_finer_ones():
+    """Nor those of the same duration."""
+    with pytest.raises(BarsError, match="finer bars of 15m are not shorter than those of 15m"):
+        replace(QUARTERS, finer=list_finer(QUARTERS))
+    with pytest.raises(BarsError, match="there are no finer bars"):
+        _ = QUARTERS.finer_spans
+    assert len(FinerBars(HOURS.timestamp[:0], np.empty((4, 0)), 1)) == 0
