@@ -27,6 +27,7 @@ from engine.errors import EngineError
 from engine.positions import exit_spec
 from engine.positions.evaluate import (
     evaluate_form,
+    evaluate_offset,
     evaluate_order,
     evaluate_slippage,
     find_trail_form,
@@ -310,6 +311,8 @@ class Reference:
             *tick,
             self._unit_fee,
             0 if spec.cooldown is None else int(resolve_value(spec.cooldown, genes)),
+            *evaluate_offset(spec.even_offset, genes),
+            bool(spec.named_stops),
         )
 
     def _clock(self, genes: Genes, series: int) -> SessionClock:

@@ -1,6 +1,6 @@
 """The words of stops, targets and other ways out of a position."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from strategy.clock import Offset
 from strategy.exits import (
@@ -15,6 +15,7 @@ from strategy.exits import (
 )
 from strategy.language import Operand, as_expression, as_setting, word
 from strategy.order_words import as_ladder
+from strategy.orders import AfterLeg
 
 
 @word
@@ -48,9 +49,34 @@ def r_multiple(multiple: Operand) -> RMultiple:
 
 
 @word
-def trail(form: FromEntry | Share, after: Operand = 0) -> Trail:
-    """A stop that follows the best price once it is `after` times the risk from the entry."""
+def trail(form: FromEntry | Share | Level, after: Operand = 0) -> Trail:
+    """A stop that follows once the best price is `after` times the risk from the entry.
+
+    It stays behind that price, or with `level` at what a row says at each close.
+    """
     return Trail(form, as_setting(after))
+
+
+class BreakEven(NamedTuple):
+    """A gain, or a target, and how far beyond the entry the stop then goes."""
+
+    gain: Operand | AfterLeg
+    offset: RMultiple | Share
+
+
+@word
+def break_even(gain: Operand | AfterLeg, offset: RMultiple | Share) -> BreakEven:
+    """For `break_even`: the stop moves beyond the entry, by a multiple of the risk or a share."""
+    return BreakEven(gain, offset)
+
+
+def split_break_even(
+    break_even: Operand | AfterLeg | BreakEven | None,
+) -> tuple[Operand | AfterLeg | None, RMultiple | Share | None]:
+    """The gain or the target of a break-even, and its offset."""
+    if isinstance(break_even, BreakEven):
+        return break_even.gain, break_even.offset
+    return break_even, None
 
 
 @word

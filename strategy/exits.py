@@ -68,9 +68,10 @@ class RMultiple(PriceForm):
 
 @dataclass(frozen=True)
 class Trail(Node):
-    """A stop that follows the best price."""
+    """A stop that follows the best price, or a row."""
 
-    form: FromEntry | Share  # `FromEntry` or `Share`: how far behind
+    # `FromEntry` or `Share`: how far behind the best price; `Level`: the row that it follows.
+    form: FromEntry | Share | Level
     after: Setting  # it begins once the best price is so many times the risk from the entry
     written: ClassVar[str] = "trail"
     numbers: ClassVar[Numbers] = {"after": Parameter("after", least=0, is_whole=False)}
@@ -105,7 +106,8 @@ class SessionExit(Node):
 
 STOPS = (BeyondBar, FromEntry, Share, Level)
 TARGETS = (RMultiple, FromEntry, Share, Level)
-TRAILS = (FromEntry, Share)
+TRAILS = (FromEntry, Share, Level)
+OFFSETS = (RMultiple, Share)
 
 
 def check_form(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
@@ -125,6 +127,12 @@ def check_side(name: str, form: object, legal: tuple[type[Node], ...], *more: st
 def split_sides(form: object) -> tuple[object, object]:
     """The form for longs, and that for shorts."""
     return (form.long, form.short) if isinstance(form, BySide) else (form, form)
+
+
+def follows_level(trail: object) -> bool:
+    """Whether the stop of a side follows a row."""
+    sides = split_sides(trail)
+    return any(isinstance(side, Trail) and isinstance(side.form, Level) for side in sides)
 
 
 def positive_genes(strategy: Node) -> set[str]:

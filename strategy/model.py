@@ -8,7 +8,7 @@ from typing import ClassVar
 from strategy.conditions import Condition
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import GeneError, StrategyError, unknown
-from strategy.exits import SessionExit, positive_genes
+from strategy.exits import SessionExit, follows_level, positive_genes
 from strategy.expressions import (
     Call,
     Column,
@@ -61,6 +61,8 @@ class Strategy(Node):
         borrow: What positions pay to be held, also by side.
         account: Cash and size; None for a share of equity that follows from the risk.
         cooldown: Bars after a stop in which no signal counts; None for none.
+        even_offset: `RMultiple` or `Share`: how far beyond the entry a break-even puts the stop.
+        named_stops: Whether exits at stops that moved have reasons of their own; None: they do not.
         less_than: Names of whole genes, the first of each pair below the second.
         timeframe_s: Seconds of the bars that lengths were chosen for; None where they count bars
             whatever a bar lasts.
@@ -98,6 +100,8 @@ class Strategy(Node):
     borrow: Node | None = None
     account: AccountOf | None = None
     cooldown: Setting | None = None
+    even_offset: Node | None = None
+    named_stops: bool | None = None
     less_than: tuple[tuple[str, str], ...] = ()
     timeframe_s: float | None = None
     order: tuple[str, ...] = ()
@@ -135,8 +139,9 @@ class Strategy(Node):
 
     @property
     def has_orders(self) -> bool:
-        """Whether only the walk over orders knows all of it: orders, ladders, money, cooldowns."""
-        return any(getattr(self, name) is not None for name in LATER_PARTS)
+        """Whether it is walked as orders are: it has orders, ladders, money or later exits."""
+        is_later = any(getattr(self, name) is not None for name in LATER_PARTS)
+        return is_later or follows_level(self.trail)
 
     @property
     def longest_hold(self) -> int | None:
@@ -151,14 +156,20 @@ class Strategy(Node):
     def reasons(self) -> tuple[str, ...]:
         """Names of the reasons for which its trades may end."""
         asks = self.exit_long is not None or self.exit_short is not None
+        moves_even = self.break_even is not None or self.after_leg is not None
         possible = {
             "reverse": self.reverse is not None,
             "target": self.target is not None or self.targets is not None,
             "time": self.max_hold is not None,
             "signal": asks,
             "session": self.session is not None,
+            "trail": self.named_stops is not None and self.trail is not None,
+            "break_even": self.named_stops is not None and moves_even,
         }
-        known = ("stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse")
+        known = (
+            "stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse", "trail",
+            "break_even",
+        )  # fmt: skip
         return tuple(name for name in known if possible.get(name, True))
 
     @cached_property

@@ -3,7 +3,7 @@
 from typing import Any
 
 from strategy.errors import StrategyError
-from strategy.exits import STOPS, TARGETS, Trail, check_form
+from strategy.exits import OFFSETS, STOPS, TARGETS, Trail, check_form, check_side
 from strategy.money import check_money, counts_ticks
 from strategy.orders import check_entry, check_ladder, rests
 
@@ -30,12 +30,14 @@ PARTS = (
     "borrow",
     "account",
     "cooldown",
+    "even_offset",
+    "named_stops",
 )
 """Parts of a strategy, in the order in which its genes are counted."""
 
 LATER_PARTS = (
     "entry", "cancel", "targets", "after_leg", "reverse", "market", "slippage", "funding", "borrow",
-    "account", "cooldown",
+    "account", "cooldown", "even_offset", "named_stops",
 )  # fmt: skip
 """Parts that a record names only where they are there, so that older digests stand."""
 
@@ -68,6 +70,15 @@ def _check_orders(strategy: Any) -> None:  # noqa: ANN401 - likewise
     if strategy.target is not None and strategy.targets is not None:
         raise StrategyError("target is one, targets are several: give it one of the two")
     check_ladder(strategy.targets, strategy.after_leg)
+    moves_even = strategy.break_even is not None or strategy.after_leg is not None
+    if strategy.even_offset is not None:
+        check_side("offset", strategy.even_offset, OFFSETS)
+        if not moves_even:
+            raise StrategyError(
+                "an offset is one of a break-even: give it a gain or after_leg(...)"
+            )
+    if strategy.named_stops and strategy.trail is None and not moves_even:
+        raise StrategyError("named_stops=True names stops that move: give it trail or break_even")
     if strategy.reverse and (strategy.long is None or strategy.short is None):
         raise StrategyError("reverse=True needs both sides: give it long=... and short=...")
     check_money(

@@ -21,13 +21,16 @@ from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
 from strategy.defining import indicator
 from strategy.errors import StrategyError
 from strategy.exit_words import (
+    BreakEven,
     beyond_bar,
+    break_even,
     by_side,
     from_entry,
     level,
     r_multiple,
     session_exit,
     share,
+    split_break_even,
     trail,
 )
 from strategy.exits import SessionExit
@@ -171,7 +174,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     target: Node | None = None,
     targets: Node | Sequence[tuple[Node, Operand]] | None = None,
     trail: Node | None = None,
-    break_even: Operand | AfterLeg | None = None,
+    break_even: Operand | AfterLeg | BreakEven | None = None,
     max_hold: Operand | None = None,
     session: SessionExit | None = None,
     delay: Operand = 0,
@@ -182,6 +185,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     borrow: Node | None = None,
     account: AccountOf | None = None,
     cooldown: Operand | None = None,
+    named_stops: bool = False,
     less_than: Sequence[tuple[str, str]] = (),
     timeframe: str | None = None,
     name: str = "",
@@ -197,7 +201,8 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         raise StrategyError(f"a strategy begins with a sentence about it, got {summary!r}")
     if session is not None and not isinstance(session, SessionExit):
         raise StrategyError(f"session takes session_exit(...), got {session!r}")
-    after_leg = break_even if isinstance(break_even, AfterLeg) else None
+    gain, even_offset = split_break_even(break_even)
+    after_leg = gain if isinstance(gain, AfterLeg) else None
     return Strategy(
         check_name(name),
         summary,
@@ -211,7 +216,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         target=target,
         targets=build_ladder(targets),
         trail=trail,
-        break_even=None if break_even is after_leg else as_setting(break_even),
+        break_even=None if gain is after_leg else as_setting(gain),
         after_leg=after_leg,
         max_hold=None if max_hold is None else as_setting(max_hold),
         session=session,
@@ -223,6 +228,8 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         borrow=borrow,
         account=account,
         cooldown=None if cooldown is None else as_setting(cooldown),
+        even_offset=even_offset,
+        named_stops=True if named_stops else None,
         less_than=check_pairs(less_than),
         timeframe_s=None if timeframe is None else _seconds(timeframe),
         order=tuple(order),
@@ -253,6 +260,7 @@ __all__ = [
     "beyond_bar",
     "borrow",
     "bp",
+    "break_even",
     "by_side",
     "choice",
     "column",

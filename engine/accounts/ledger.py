@@ -9,8 +9,15 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Bars64 = npt.NDArray[np.int64]
 
-REASONS = ("stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse")
-"""Why a trade ended; a ledger holds the place in this tuple."""
+COUNTED_REASONS = ("stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse")
+"""Reasons that have an accumulator of their own."""
+
+REASONS = (*COUNTED_REASONS, "trail", "break_even")
+"""Why a trade ended; a ledger holds the place in this tuple. What is named behind the counted ones
+ends at the stop as well, and is counted with it."""
+
+AT_STOP = tuple(REASONS.index(name) for name in ("stop", "trail", "break_even"))
+"""Reasons of exits within a bar at the stop, wherever it stood."""
 
 ACCUMULATORS = (
     "trades",
@@ -48,7 +55,7 @@ ACCUMULATORS = (
 
 ACCUMULATOR_INDEX = {name: i for i, name in enumerate(ACCUMULATORS)}
 
-EXIT_PLACES = tuple(ACCUMULATOR_INDEX[f"exits_{reason}"] for reason in REASONS)
+EXIT_PLACES = tuple(ACCUMULATOR_INDEX[f"exits_{reason}"] for reason in COUNTED_REASONS)
 """Where the trades of each reason are counted; new reasons stand behind all older accumulators."""
 
 

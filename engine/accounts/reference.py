@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from engine.accounts.ledger import ACCUMULATORS, COUNTS, REASONS, Ledger
+from engine.accounts.ledger import (
+    ACCUMULATORS,
+    AT_STOP,
+    COUNTED_REASONS,
+    COUNTS,
+    REASONS,
+    Ledger,
+)
 from engine.accounts.stake import (
     EQUITY_SHARE,
     NOTIONAL,
@@ -49,10 +56,12 @@ class Sums(NamedTuple):
 
 def compute_accumulators(ledger: Ledger, sums: Sums) -> Floats:
     """Accumulators [A] of a ledger, whose results fold to these sums."""
-    exits = np.bincount(ledger.reason, minlength=len(REASONS)).tolist()
+    # An exit at a stop that moved has a name of its own, and is counted with the others there.
+    counted = np.where(np.isin(ledger.reason, AT_STOP), REASONS.index("stop"), ledger.reason)
+    exits = np.bincount(counted, minlength=len(COUNTED_REASONS)).tolist()
     total = {
         **sums._asdict(),
-        **{f"exits_{name}": count for name, count in zip(REASONS, exits, strict=True)},
+        **{f"exits_{name}": count for name, count in zip(COUNTED_REASONS, exits, strict=True)},
         "trades": len(ledger),
         "rejected": ledger.rejected,
         "bars_in_market": int(ledger.held.sum()),

@@ -14,7 +14,7 @@ from engine.positions.carried import CarriedRows
 from engine.positions.cpu.block_minmax import build_extremes
 from engine.positions.cpu.order_batch import fold_orders, list_order_ledgers, list_order_results
 from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
-from engine.positions.encode import Lowered, form_of_order, lower_exits, lower_targets
+from engine.positions.encode import Lowered, form_of_exit, form_of_order, lower_exits, lower_targets
 from engine.positions.exit_spec import (
     BASIS_POINTS,
     DAY_NS,
@@ -81,6 +81,8 @@ class OrderMarket(FormulaMarket):
             float(costs.fee_unit) / multiplier,
             *find_step(market, "tick"),
             0 if spec.after_leg is None else spec.after_leg.leg,
+            form_of_exit(spec.even_offset).form,
+            bool(spec.named_stops),
             bool(spec.reverse),
             count_legs(spec.targets),
             np.array([len(side) for side in self._targets], np.int64),
@@ -141,6 +143,7 @@ class OrderMarket(FormulaMarket):
             np.ascontiguousarray(paid_of[:, 2]),
             self._stakes(count),
             self._values(spec.cooldown, 0, count).astype(np.int64),
+            self._values(form_of_exit(spec.even_offset).number, 0.0, count),
             *self._finer,
         )
 

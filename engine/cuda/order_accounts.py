@@ -15,10 +15,10 @@ from engine.cuda.order_inputs import OrderBatch, OrderIndividuals, OrderInputs
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.order_results import FIGURES, WHOLE
 from engine.positions.cuda.order_walk import walk_kernel
-from engine.positions.encode import form_of_order, lower_targets
+from engine.positions.encode import form_of_exit, form_of_order, lower_targets
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import to_device, to_host
-from strategy.exits import split_sides
+from strategy.exits import follows_level, split_sides
 from strategy.model import Strategy
 from strategy.money import find_step
 from strategy.orders import SUM_SLACK
@@ -100,6 +100,9 @@ class OrderAccounts:
             "EVEN_LEG": self._even_leg > 0,
             "LADDERS": self._is_ladder,
             "COOLS": spec.cooldown is not None,
+            "LEVELS": follows_level(spec.trail),
+            "EVEN_FORM": form_of_exit(spec.even_offset).form,
+            "NAMES": bool(spec.named_stops),
             "SLIPS": spec.slippage is not None,
             "HAS_TICK": find_step(spec.market, "tick").numerator > 0.0,
             "CARRIES": spec.funding is not None or spec.borrow is not None,

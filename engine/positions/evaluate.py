@@ -36,6 +36,15 @@ def evaluate_form(form: object, rows: Rows, genes: Genes) -> exit_spec.ExitForm:
     return build_form(number, row=rows.values(form.distance, genes))
 
 
+def evaluate_offset(offset: object, genes: Genes) -> tuple[int, float]:
+    """What a break-even adds to the entry: a form, and what it takes."""
+    if isinstance(offset, RMultiple):
+        return exit_spec.R_MULTIPLE, resolve_value(offset.multiple, genes)
+    if isinstance(offset, Share):
+        return exit_spec.SHARE, resolve_value(offset.fraction, genes)
+    return exit_spec.NONE, 0.0
+
+
 def evaluate_order(order: object, rows: Rows, genes: Genes, tick: StepSize) -> exit_spec.OrderPlan:
     """How a side enters."""
     if not isinstance(order, StopAt | LimitAt):

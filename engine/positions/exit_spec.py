@@ -15,7 +15,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 NONE, BEYOND_BAR, FROM_ENTRY, SHARE, LEVEL, R_MULTIPLE = range(6)
 """Forms of a stop (`BEYOND_BAR` to `LEVEL`), of a target (`NONE`, `FROM_ENTRY` to `R_MULTIPLE`) and
-of a trailing stop (`NONE`, `FROM_ENTRY`, `SHARE`)."""
+of a trailing stop (`NONE`, `FROM_ENTRY` to `LEVEL`)."""
 
 MARKET, STOP_ORDER, LIMIT_ORDER = range(3)
 """Forms of an entry."""
@@ -39,11 +39,13 @@ class SessionClock(NamedTuple):
 
 
 class ExitForm(NamedTuple):
-    """Where a stop or a target stands, or how far behind a trailing stop follows."""
+    """Where a stop or a target stands, or what a trailing stop follows."""
 
     form: int  # one of `engine.positions.exit_spec`
     number: float  # what `SHARE` and `R_MULTIPLE` take, above 0
-    row: Floats  # [T] what the others read at the signal bar, a distance or a price; [0] else
+    # [T] what the others read, a distance or a price: at the signal bar, or where a stop follows a
+    # level at every close; [0] else.
+    row: Floats
 
 
 class OrderPlan(NamedTuple):
@@ -102,6 +104,9 @@ class Limits(NamedTuple):
     tick_under: float = 1.0  # its denominator
     unit_fee: float = 0.0  # price that each side of a trade pays for a unit
     cooldown: int = 0  # bars after a stop in which no signal counts
+    even_form: int = NONE  # of what a break-even adds to the entry: `NONE`, `R_MULTIPLE`, `SHARE`
+    even_number: float = 0.0  # what that form takes
+    names_stops: bool = False  # whether exits at stops that moved have reasons of their own
 
 
 class SeriesTables(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from data.bars import Bars
 from data.checks import Flags, Floats
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.ledger import AT_STOP, Ledger
 
 COARSE_SHARE = 0.05
 """Above this share of undecided trades, bars are too coarse for the bracket."""
@@ -56,7 +56,7 @@ def measure_intrabar(ledger: Ledger, bars: Bars, costs: Costs) -> Intrabar:
 
 def target_first(ledger: Ledger, bars: Bars, costs: Costs) -> tuple[Floats, Flags]:
     """R of each trade [K] had the target come first, and in which trades it may have."""
-    is_stopped = ledger.reason == REASONS.index("stop")
+    is_stopped = np.isin(ledger.reason, AT_STOP)
     best = np.where(ledger.side > 0, bars.high[ledger.exit_bar], bars.low[ledger.exit_bar])
     is_undecided = is_stopped & (ledger.side * best >= ledger.side * ledger.target)
     # A target that was never touched may be infinite.

@@ -24,7 +24,7 @@ from engine.positions.reference_exits import (
     leave_fill_bar,
     move_stop,
     stay_out,
-    with_stop,
+    with_best,
 )
 from engine.positions.reference_orders import (
     COARSE,
@@ -92,7 +92,7 @@ def take_signals(world: World, span: SignalSpan, book: Book, trades: ListedTrade
     while j < span.end:
         position = take_bar(world, span, book, trades, position, j)
         if position.place != NOBODY:
-            position = move_stop(world, book, position)
+            position = move_stop(world, book, position, j)
         count_placed(world, span, book, j)
         position, j = pass_quiet_bars(world, span, book, position, j + 1)
 
@@ -197,19 +197,18 @@ def pass_quiet_bars(
         marks[EXITS + at.place],
     )
     last, nearest = find_last_bar(world, span, at), find_nearest_target(world, book, at.place)
-    stop, best = at.stop, at.best
     worst, reach = (prices[LOW], prices[HIGH]) if side > 0 else (prices[HIGH], prices[LOW])
     while j < last and not leaves[j - 1]:
         if world.limits.reverses and (against[j] or against[max(j - ago, 0)]):
             break
         if len(world.local_ns) > 0 and leaves_by_clock(world, at.entry_bar, j):
             break
-        if side * worst[j] <= side * stop or side * reach[j] >= nearest:
+        if side * worst[j] <= side * at.stop or side * reach[j] >= nearest:
             break
-        best = max(best, reach[j]) if side > 0 else min(best, reach[j])
-        stop = follow_prices(world, at, stop, best)
+        best = max(at.best, reach[j]) if side > 0 else min(at.best, reach[j])
+        at = follow_prices(world, with_best(at, best), j)
         j += 1
-    return with_stop(at, stop, best), j
+    return at, j
 
 
 def find_last_bar(world: World, span: SignalSpan, at: HeldPosition) -> int:

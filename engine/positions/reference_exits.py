@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.accounts.ledger import REASONS
+from engine.accounts.ledger import AT_STOP, REASONS
 from engine.positions.exit_spec import (
     DAY_NS,
     FROM_ENTRY,
@@ -53,7 +53,9 @@ from engine.positions.reference_world import (
     read_row,
 )
 
-STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE = range(len(REASONS))
+(
+    STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE, TRAIL, BREAK_EVEN,
+) = range(len(REASONS))  # fmt: skip
 STILL_OPEN = -1
 """In place of a reason: no rule of this bar applies."""
 
@@ -77,6 +79,7 @@ class HeldPosition(NamedTuple):
     reach: float  # distance at which the stop follows
     stop: float  # in force
     best: float  # largest high since the entry, or for a short the smallest low
+    mover: int  # what put the stop there: `STOP` where it never moved, `TRAIL` or `BREAK_EVEN`
 
 
 class Exit(NamedTuple):
@@ -90,12 +93,12 @@ class Exit(NamedTuple):
 
 def is_stop(reason: int) -> bool:
     """Whether a position ended at its stop, or beyond it."""
-    return reason in (STOP_GAP, STOP)
+    return reason == STOP_GAP or reason in AT_STOP
 
 
 def stay_out() -> HeldPosition:
     """No position."""
-    return HeldPosition(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return HeldPosition(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, STOP)
 
 
 def fill_first(world: World, book: Book, bar: BarPart) -> HeldPosition:
@@ -138,7 +141,7 @@ def open_position(
         reach = read_row(world, place, TRAIL_PART, t)
     is_inside = how == WITHIN
     return HeldPosition(
-        place, t, bar.number, is_inside, entry, stop, risk, reach, stop, -side * np.inf
+        place, t, bar.number, is_inside, entry, stop, risk, reach, stop, -side * np.inf, STOP
     )
 
 
@@ -235,7 +238,7 @@ def leave_range(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exi
             return Exit(REVERSE, following.entry, True, following)
     # 4. The stop comes before the target: within a bar the worse of the two is assumed.
     if side * worst <= side * at.stop:
-        return Exit(STOP, at.stop, False, none)
+        return Exit(at.mover if world.limits.names_stops else STOP, at.stop, False, none)
     # 5. Targets as far as its limit order, 5r. that order, then the targets beyond.
     if is_met and against == LIMIT_ORDER:
         limit = order_price(world, other, int(book.orders[other, STANDING]))
@@ -324,46 +327,73 @@ def fold_best(world: World, at: HeldPosition, bar: BarPart, is_filled: bool) -> 
     is_limit = at.is_inside and world.parts[at.place, FORM, ORDER_PART] == LIMIT_ORDER
     if is_limit and is_filled:
         reach = max(at.entry, bar.close) if side > 0 else min(at.entry, bar.close)
-    return with_stop(at, at.stop, max(at.best, reach) if side > 0 else min(at.best, reach))
+    return with_best(at, max(at.best, reach) if side > 0 else min(at.best, reach))
 
 
-def move_stop(world: World, book: Book, at: HeldPosition) -> HeldPosition:
-    """The position at a close, with the stop of the bars to come."""
-    side, leg = find_sign(at.place), world.limits.even_leg
+def move_stop(world: World, book: Book, at: HeldPosition, j: int) -> HeldPosition:
+    """The position at the close of bar j, with the stop of the bars to come."""
+    leg = world.limits.even_leg
     is_even = (
         0 < leg <= count_targets(world, at.place)
         and book.orders[at.place, LEG_BARS + leg - 1] != NOT_REACHED
     )
-    stop = follow_prices(world, at, at.stop, at.best)
-    # Once a target was reached it stands at the entry.
-    if is_even:
-        stop = tighter(side, stop, on_tick(world.limits, at.entry, side < 0))
-    return with_stop(at, stop, at.best)
+    at = follow_prices(world, at, j)
+    # Once a target was reached it stands at the entry, or beyond it.
+    return tighten(at, find_even_price(world, at), BREAK_EVEN) if is_even else at
 
 
-def follow_prices(world: World, at: HeldPosition, stop: float, best: float) -> float:
-    """The stop from the next bar on, given the best price so far; it is never loosened."""
+def follow_prices(world: World, at: HeldPosition, j: int) -> HeldPosition:
+    """The position from the bar after j on, its stop where prices and rows put it, never looser."""
     place, limits = at.place, world.limits
     side, form = find_sign(place), world.parts[place, FORM, TRAIL_PART]
-    gone = side * (best - at.entry)
-    # It follows the best price, at a distance or at a share of that price.
+    gone = side * (at.best - at.entry)
     if form != NONE and gone >= world.parts[place, NUMBER, AFTER] * at.risk:
-        behind = best * world.parts[place, NUMBER, TRAIL_PART] if form == SHARE else at.reach
-        stop = tighter(side, stop, on_tick(limits, best - side * behind, side < 0))
-    # Once so much is gained it stands at the entry.
+        followed = find_followed_price(world, at, j)
+        at = tighten(at, on_tick(limits, followed, side < 0), TRAIL)
+    # Once so much is gained it stands at the entry, or beyond it.
     if gone >= limits.break_even * at.risk:
-        stop = tighter(side, stop, on_tick(limits, at.entry, side < 0))
-    return stop
+        at = tighten(at, find_even_price(world, at), BREAK_EVEN)
+    return at
 
 
-def with_stop(at: HeldPosition, stop: float, best: float) -> HeldPosition:
-    """The same position with another stop in force."""
+def find_even_price(world: World, at: HeldPosition) -> float:
+    """Where a break-even puts the stop, on the tick."""
+    limits, side, away = world.limits, find_sign(at.place), 0.0
+    if limits.even_form == R_MULTIPLE:
+        away = limits.even_number * at.risk
+    elif limits.even_form == SHARE:
+        away = at.entry * limits.even_number
+    return on_tick(limits, at.entry + side * away, side < 0)
+
+
+def find_followed_price(world: World, at: HeldPosition, j: int) -> float:
+    """Where a stop that follows stands after the close of a bar, unless it is tighter already."""
+    place, side = at.place, find_sign(at.place)
+    form = world.parts[place, FORM, TRAIL_PART]
+    # A level: what is unknown, infinite or no price moves nothing.
+    if form == LEVEL:
+        level = read_row(world, place, TRAIL_PART, j)
+        return level if 0.0 < level < np.inf else -side * np.inf
+    # Behind the best price, at a share of that price or at a distance.
+    behind = at.best * world.parts[place, NUMBER, TRAIL_PART] if form == SHARE else at.reach
+    price: float = at.best - side * behind
+    return price
+
+
+def with_best(at: HeldPosition, best: float) -> HeldPosition:
+    """The same position with another best price."""
     return HeldPosition(
         at.place, at.signal_bar, at.entry_bar, at.is_inside, at.entry, at.first_stop, at.risk,
-        at.reach, stop, best,
+        at.reach, at.stop, best, at.mover,
     )  # fmt: skip
 
 
-def tighter(side: float, stop: float, candidate: float) -> float:
-    """The one of two stops that risks less."""
-    return candidate if side * candidate > side * stop else stop
+def tighten(at: HeldPosition, stop: float, mover: int) -> HeldPosition:
+    """The same position with a stop that risks less; as it is where the stop would risk more."""
+    side = find_sign(at.place)
+    if not side * stop > side * at.stop:
+        return at
+    return HeldPosition(
+        at.place, at.signal_bar, at.entry_bar, at.is_inside, at.entry, at.first_stop, at.risk,
+        at.reach, stop, at.best, mover,
+    )  # fmt: skip

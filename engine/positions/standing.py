@@ -22,6 +22,7 @@ from engine.positions.reference_exits import (
     END,
     NOT_REACHED,
     SIGNAL,
+    STOP,
     HeldPosition,
     find_first_stop,
     find_target,
@@ -120,13 +121,14 @@ def _find_next_stop(world: World, ledger: Ledger, end: int) -> float:
     best = -trade.side * math.inf
     at = HeldPosition(
         place, trade.signal_bar, trade.entry_bar, False, trade.entry, trade.stop, risk, reach,
-        trade.stop, best,
+        trade.stop, best, STOP,
     )  # fmt: skip
     for j in range(trade.entry_bar, end):
         for leg, bar in enumerate(ledger.leg_bar[-1].tolist()):
             is_reached = NOT_REACHED < bar <= j
             book.orders[place, LEG_BARS + leg] = bar if is_reached else NOT_REACHED
-        at = move_stop(world, book, fold_best(world, at, read_bar(world, j), j == trade.entry_bar))
+        at = fold_best(world, at, read_bar(world, j), j == trade.entry_bar)
+        at = move_stop(world, book, at, j)
     return float(at.stop)
 
 
@@ -151,7 +153,10 @@ def _find_pending(
 
 def _is_void(plan: SidePlan, t: int) -> bool:
     """Whether a level that a signal reads is unknown, or on the wrong side at any entry."""
-    forms = plan.stop, plan.trail, *_list_targets(plan)
+    forms = [plan.stop, *_list_targets(plan)]
+    # A level that a stop follows may be known later.
+    if plan.trail.form != LEVEL:
+        forms.append(plan.trail)
     return any(_is_wrong(form, t) for form in forms if form.form != NONE)
 
 

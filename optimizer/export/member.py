@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine.accounts.costs import Costs
 from optimizer.errors import ConfigError
+from strategy.exits import follows_level
 from strategy.expressions import Setting
 from strategy.gene import GeneText
 from strategy.model import Strategy
@@ -35,6 +36,8 @@ class ExportedMember:
                 f"own indicator '{min(self.strategy.own)}': its code is yours and is not exported"
             )
         parts = [name for name in LATER_PARTS if getattr(self.strategy, name) is not None]
+        if follows_level(self.strategy.trail):
+            parts.append("trail(level(...))")
         charges = [name for name in ("fee_unit", "fee_min") if getattr(self.costs, name) > 0.0]
         if unknown := [*parts, *charges]:
             raise ConfigError(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import REASONS, Ledger, Trade
+from engine.accounts.ledger import COUNTED_REASONS, REASONS, Ledger, Trade
 from optimizer.search.generation import Floats
 from optimizer.shown import SAMPLES
 
@@ -151,8 +151,14 @@ def compute_cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts
 
 
 def by_reason(trades: Trades, chosen: Bools) -> Groups:
-    """The chosen [K] trades by why they ended; every reason of the law, in its order."""
-    labels = tuple(reason.replace("_", " ") for reason in REASONS)
+    """The chosen [K] trades by why they ended; every reason of the law, in its order.
+
+    Names of stops that moved are among them where trades have them.
+    """
+    is_named = (trades.reason >= len(COUNTED_REASONS)).any()
+    labels = tuple(
+        reason.replace("_", " ") for reason in (REASONS if is_named else COUNTED_REASONS)
+    )
     return _group_trades(trades, chosen, trades.reason, labels)
 
 

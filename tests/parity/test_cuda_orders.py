@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
 from data import LoadOptions, Window, load_bars
-from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS
 from engine.batch import Engine
 from engine.replay.parity import compare_ledgers
 from tests.parity.test_language import population
@@ -43,7 +43,7 @@ def test_check_values_of_the_law(line, device_name, real_folder):
     sums = engine.evaluate(case.strategy.layout.defaults[None])[0, 0]
     expected = {name: float(value) for name, value in line.items() if name in ACCUMULATOR_INDEX}
     assert {name: sums[ACCUMULATOR_INDEX[name]].item() for name in expected} == expected
-    reasons = [int(sums[ACCUMULATOR_INDEX[f"exits_{reason}"]]) for reason in REASONS]
+    reasons = [int(sums[ACCUMULATOR_INDEX[f"exits_{reason}"]]) for reason in COUNTED_REASONS]
     assert "/".join(map(str, reasons)) == line["reasons"]
 
 

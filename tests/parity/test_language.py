@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from data import LoadOptions, Window, load_bars
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS, REASONS
 from engine.batch import Engine
 from engine.fast_case import find_fast_case
 from engine.reference import Reference, as_it_reads
@@ -90,7 +90,7 @@ def test_check_values_of_the_law(name, real_folder):
         counts = ("trades", "longs", "shorts", "bars_in_market", "rejected")
         told = {key: f"{one[key]:.0f}" for key in counts}
         told |= {key: repr(float(one[key])) for key in ("sum_r", "equity")}
-        told["exits"] = "/".join(f"{one[f'exits_{reason}']:.0f}" for reason in REASONS[:-1])
+        told["exits"] = "/".join(f"{one[f'exits_{reason}']:.0f}" for reason in COUNTED_REASONS[:-1])
         assert one["exits_reverse"] == 0
         assert told.items() <= expected.items()
         assert one["bars_in_market"] <= len(bars)
@@ -109,7 +109,7 @@ def test_check_values_of_a_cross_of_double_averages(real_folder):
     engine = Engine(strategy, [bars], [Window.whole(bars)], device="cpu")
     found = engine.evaluate(strategy.layout.defaults[None])[0, 0]
     one = {key: found[place].item() for key, place in ACCUMULATOR_INDEX.items()}
-    counts = [one[f"exits_{reason}"] for reason in REASONS]
+    counts = [one[f"exits_{reason}"] for reason in COUNTED_REASONS]
     assert counts == [0, 111, 0, 0, 1, 2843, 0, 0]
     assert (one["trades"], one["wins"], one["bars_in_market"]) == (2955, 882, 57610)
     assert (one["sum_r"], one["equity"]) == (-4.878673792596741, 0.890523655311467)
@@ -164,7 +164,7 @@ def test_drawn_strategies_trade():
         trading += sums[0] > 2
     assert trading > 30
     # Positions are reversed by orders alone, which other draws have.
-    for reason in REASONS[:-1]:
+    for reason in COUNTED_REASONS[:-1]:
         assert found[ACCUMULATOR_INDEX[f"exits_{reason}"]] > 0, reason
     assert 0 < found[ACCUMULATOR_INDEX["shorts"]] < found[0]
 

@@ -8,7 +8,7 @@ import pytest
 
 from data import LoadOptions, load_bars
 from data.bars import Window
-from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS
 from engine.positions.reference import take_signals
 from engine.reference import as_it_reads
 from strategy import words as w
@@ -33,7 +33,7 @@ def test_check_values_of_the_readable_law(line, real_folder):
     (sums,) = reference.accumulators(genome)
     expected = {name: float(value) for name, value in line.items() if name in ACCUMULATOR_INDEX}
     assert {name: sums[ACCUMULATOR_INDEX[name]].item() for name in expected} == expected
-    reasons = [int(sums[ACCUMULATOR_INDEX[f"exits_{reason}"]]) for reason in REASONS]
+    reasons = [int(sums[ACCUMULATOR_INDEX[f"exits_{reason}"]]) for reason in COUNTED_REASONS]
     assert "/".join(map(str, reasons)) == line["reasons"]
 
 

@@ -259,6 +259,21 @@ class Drawn:
         if self.chance(0.7):
             self.genes += 1
             arguments["cooldown"] = self.one_of((3, w.whole(f"n{self.genes}", 1, 0, 9)))
+        if self.chance(0.6):
+            side = self.price if self.chance(0.3) else None
+            rows = (w.lowest(w.low, self.length()), w.highest(w.high, self.length()))
+            if self.chance(0.5):
+                rows = w.supertrend(5, 20), w.ema(w.close, self.length())
+            forms = [w.trail(w.level(side() if side else row), self.real(0, 2)) for row in rows]
+            if self.chance(0.3):
+                forms[0] = w.trail(w.from_entry(self.distance()))
+            arguments["trail"] = w.by_side(*forms)
+        if self.chance(0.4):
+            gain = arguments.get("break_even", self.real(0, 2))
+            offset = (w.r_multiple(self.real(0.05, 1)), w.share(self.real(0.001, 0.01)))
+            arguments["break_even"] = w.break_even(gain, self.one_of(offset))
+        if {"trail", "break_even"} & arguments.keys() and self.chance(0.6):
+            arguments["named_stops"] = True
         return arguments
 
     def with_money(self, arguments):

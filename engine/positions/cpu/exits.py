@@ -30,7 +30,9 @@ from engine.runtime.cpu.simd8 import (
     where_at_least,
 )
 
-STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE = range(len(REASONS))
+(
+    STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE, TRAIL, BREAK_EVEN,
+) = range(len(REASONS))  # fmt: skip
 
 GOES_ON, OPENED, TOUCHED, CLOSED = range(4)
 """How a position ends in a bar."""

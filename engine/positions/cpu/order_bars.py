@@ -7,6 +7,7 @@ from engine.positions.cpu.ordered import (
     NOBODY,
     NOT_REACHED,
     OpenPosition,
+    find_even_price,
     follow_prices,
 )
 from engine.positions.cpu.orders import (
@@ -96,8 +97,9 @@ def next_bar(
     entry = 0.0
     if at.side != NOBODY:
         entry, gain = at.entry, asks.break_even[p] * at.risk
-        # Once the stop stands at the entry, no gain moves it any more.
-        if not (stop < entry if at.side == 0 else stop > entry):
+        # Once the stop stands at the entry, or beyond it, no gain moves it any more.
+        even = find_even_price(asks, rules, p, at)
+        if not (stop < even if at.side == 0 else stop > even):
             gain = np.nan
         if at.side == 0:
             lower = max(lower, stop)
@@ -123,6 +125,7 @@ def follow_bars(
     p: int,
     at: OpenPosition,
     stop: float,
+    mover: int,
     best: float,
     j: int,
     first: int,
@@ -130,8 +133,12 @@ def follow_bars(
     end: int,
     marks: Ints,
     figures: Floats,
-) -> tuple[int, float, float]:
-    """The next bar of interest while a stop follows prices, that stop, and the best price."""
+    stack: Floats,
+) -> tuple[int, float, int, float]:
+    """The next bar of interest while a stop follows prices.
+
+    With it that stop, what put it there, and the best price.
+    """
     bar = find_next_change(asks, rules, p, at, j, first, last, end, marks)
     other, row = 1 - at.side, 2 * p + at.side
     level = np.nan
@@ -159,6 +166,6 @@ def follow_bars(
             best = max(best, high) if at.side == 0 else min(best, low)
             gone = best - at.entry if at.side == 0 else at.entry - best
             if gone >= gain or gone >= even:
-                stop = follow_prices(asks, rules, p, at, stop, best)
+                stop, mover = follow_prices(asks, rules, p, at, stop, mover, best, k, stack)
             k += 1
-    return k, stop, best
+    return k, stop, mover, best

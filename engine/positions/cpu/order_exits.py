@@ -148,7 +148,8 @@ def list_trade(
         out[SUM_R_SHORT] += r
     held = j - at.entry_bar + (0 if way.is_at_open else 1)
     out[BARS_IN_MARKET] += held
-    out[EXITS[way.reason]] += 1.0
+    # Exits at a stop that moved are counted with the others there.
+    out[EXITS[way.reason if way.reason <= REVERSE else STOP]] += 1.0
     legs, ended, farthest = whole.shape[1] - 6, False, -np.inf if count else np.inf
     for leg in range(count):
         target = figures[LEG_PRICES + leg] if side == 0 else -figures[LEG_PRICES + leg]

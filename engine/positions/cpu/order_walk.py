@@ -13,7 +13,7 @@ from engine.accounts.cpu.money import (
 )
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.positions.cpu.block_minmax import CLOSE, HIGH, OPEN, Extremes
-from engine.positions.cpu.exits import REVERSE, SIGNAL, STOP, TARGET
+from engine.positions.cpu.exits import BREAK_EVEN, REVERSE, SIGNAL, STOP, TARGET
 from engine.positions.cpu.order_bars import follow_bars, next_bar
 from engine.positions.cpu.order_book import (
     begin_targets,
@@ -37,11 +37,12 @@ from engine.positions.cpu.ordered import (
     STILL_OPEN,
     OpenPosition,
     Way,
+    find_even_price,
     follow_prices,
     is_all_out,
     open_held,
     reach_targets,
-    tighter,
+    tighten,
 )
 from engine.positions.cpu.orders import (
     AT_OPEN,
@@ -59,7 +60,6 @@ from engine.positions.cpu.orders import (
     OrderedPopulation,
     OrderRules,
     first_touched,
-    on_tick,
     touch_order,
 )
 from engine.positions.exit_spec import LIMIT_ORDER, MARKET, NONE, STOP_ORDER
@@ -119,7 +119,7 @@ def take_orders(
     for side in range(2):
         marks[SINCE + side], marks[STANDING + side] = first, NO_ORDER
     nobody = OpenPosition(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
-    at, stop, best, used, trades = nobody, 0.0, 0.0, 0, 0
+    at, stop, mover, best, used, trades = nobody, 0.0, STOP, 0.0, 0, 0
     j = next_bar(prices, asks, rules, p, nobody, 0.0, first - 1, first, last, end, marks, figures)
     while j < end:
         place_orders(asks, rules, p, first, last, end, j, out, marks, figures, stack)
@@ -176,6 +176,8 @@ def take_orders(
                     way = Way(REVERSE, following.entry, True)
                 if way.reason == STILL_OPEN:
                     way = leave_at_stop(bars, at, stop, k, k == first_k)
+                    if way.reason == STOP and rules.names_stops:
+                        way = Way(mover, stop, False)
                 if way.reason == STILL_OPEN:
                     way = leave_later(bars, asks, rules, p, at, j, k, k == last_k, reach, marks,
                                       figures)  # fmt: skip
@@ -191,7 +193,7 @@ def take_orders(
                         )
                     at = nobody
             if following.side != NOBODY:
-                at, stop, is_free = following, following.first_stop, False
+                at, stop, mover, is_free = following, following.first_stop, STOP, False
                 begin_targets(rules, at.side, marks, figures, levels)
                 hold_sides(rules, at.side, j, marks)
                 is_limit = at.is_inside and asks.forms[ORDER_PART, at.side] == LIMIT_ORDER
@@ -221,14 +223,16 @@ def take_orders(
         if is_touched and is_whole:
             out[COARSE] += 1.0
         if at.side != NOBODY:
-            stop = follow_prices(asks, rules, p, at, stop, best)
+            stop, mover = follow_prices(asks, rules, p, at, stop, mover, best, j, stack)
             leg = rules.even_leg
             if 0 < leg <= rules.targets[at.side] and marks[LEG_BARS + leg - 1] != NOT_REACHED:
-                stop = tighter(at.side, stop, on_tick(rules, at.entry, at.side == 1))
+                even = find_even_price(asks, rules, p, at)
+                stop, mover = tighten(at.side, stop, mover, even, BREAK_EVEN)
         count_placed(asks, p, first, last, j, out, marks)
         if at.side != NOBODY and asks.forms[TRAIL_PART, at.side] != NONE:
-            j, stop, best = follow_bars(prices, asks, rules, p, at, stop, best, j, first, last, end,
-                                        marks, figures)  # fmt: skip
+            j, stop, mover, best = follow_bars(prices, asks, rules, p, at, stop, mover, best, j,
+                                               first, last, end, marks, figures,
+                                               stack)  # fmt: skip
         else:
             j = next_bar(prices, asks, rules, p, at, stop, j, first, last, end, marks, figures)
     out[TRADES] += trades

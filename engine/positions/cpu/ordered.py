@@ -7,6 +7,7 @@ import numpy as np
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.positions.cpu.block_minmax import LOW, Extremes
 from engine.positions.cpu.both_sides import first_stop, latest_close, read_formula
+from engine.positions.cpu.exits import BREAK_EVEN, TRAIL
 from engine.positions.cpu.orders import (
     AFTER,
     FIRST_LEG,
@@ -174,25 +175,54 @@ def is_all_out(asks: OrderedPopulation, rules: OrderRules, p: int, side: int, ma
 
 @compiled_uncounted
 def follow_prices(
-    asks: OrderedPopulation, rules: OrderRules, p: int, at: OpenPosition, stop: float, best: float
-) -> float:
-    """The stop from the next bar on, given the best price so far; it is never loosened."""
+    asks: OrderedPopulation,
+    rules: OrderRules,
+    p: int,
+    at: OpenPosition,
+    stop: float,
+    mover: int,
+    best: float,
+    j: int,
+    stack: Floats,
+) -> tuple[float, int]:
+    """The stop from the bar after j on, given the best price so far, and what put it there.
+
+    It is never loosened.
+    """
     form, is_short = asks.forms[TRAIL_PART, at.side], at.side == 1
     gone = at.entry - best if is_short else best - at.entry
     if form != NONE and gone >= load_value(asks.further, 2 * p + at.side, AFTER) * at.risk:
         behind = best * at.reach if form == SHARE else at.reach
-        moved = on_tick(rules, best + behind if is_short else best - behind, is_short)
-        stop = tighter(at.side, stop, moved)
+        moved = best + behind if is_short else best - behind
+        if form == LEVEL:
+            moved = read_formula(asks, p, TRAIL_PART, at.side, j, stack)
+        # What is unknown, infinite or no price moves nothing.
+        if form != LEVEL or 0.0 < moved < np.inf:
+            stop, mover = tighten(at.side, stop, mover, on_tick(rules, moved, is_short), TRAIL)
     if gone >= asks.break_even[p] * at.risk:
-        stop = tighter(at.side, stop, on_tick(rules, at.entry, is_short))
-    return stop
+        even = find_even_price(asks, rules, p, at)
+        stop, mover = tighten(at.side, stop, mover, even, BREAK_EVEN)
+    return stop, mover
 
 
 @compiled_uncounted
-def tighter(side: int, stop: float, candidate: float) -> float:
-    """The one of two stops that risks less."""
+def find_even_price(asks: OrderedPopulation, rules: OrderRules, p: int, at: OpenPosition) -> float:
+    """Where a break-even puts the stop, on the tick."""
+    away = 0.0
+    if rules.even_form == R_MULTIPLE:
+        away = asks.even_offset[p] * at.risk
+    elif rules.even_form == SHARE:
+        away = at.entry * asks.even_offset[p]
+    return on_tick(rules, at.entry + away if at.side == 0 else at.entry - away, at.side == 1)
+
+
+@compiled_uncounted
+def tighten(
+    side: int, stop: float, mover: int, candidate: float, candidate_mover: int
+) -> tuple[float, int]:
+    """The one of two stops that risks less, and what put it there."""
     is_tighter = candidate > stop if side == 0 else candidate < stop
-    return candidate if is_tighter else stop
+    return (candidate, candidate_mover) if is_tighter else (stop, mover)
 
 
 @compiled_uncounted

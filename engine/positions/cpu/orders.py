@@ -84,6 +84,7 @@ class OrderedPopulation(NamedTuple):
     funding_of: Ints  # [P] likewise
     stakes: Floats  # [P, 2] what a size takes, and the largest leverage
     cooldown: Ints  # [P] bars after a stop in which no signal counts
+    even_offset: Floats  # [P] what the form of a break-even takes
     finer: Floats  # [4, K + 16] finer bars, as `Extremes.bars`
     finer_of: Ints  # [2, T] first of those of each bar, one past its last; [2, 0] without any
 
@@ -97,6 +98,8 @@ class OrderRules(NamedTuple):
     tick_over: float  # numerator of the tick; 0: prices are as they come
     tick_under: float  # its denominator
     even_leg: int  # target after which the stop moves to the entry; 0: none
+    even_form: int  # of what a break-even adds to the entry
+    names_stops: bool  # whether exits at stops that moved have reasons of their own
     reverses: bool  # whether an entry of the other side ends a position
     legs: int  # targets of a ladder; 0 where there is one at most
     targets: Ints  # [2] how many each side has

@@ -12,23 +12,28 @@ from engine.positions.cuda.order_fills import (
     AFTER_NUMBER,
     AT_OPEN,
     BREAK_EVEN,
+    EVEN_OFFSET,
+    LEVEL,
     LIMIT_ORDER,
     NOBODY,
+    R_MULTIPLE,
     SHARE,
     TRAIL_NUMBER,
     TRAIL_PART,
     LanePositions,
     load_form,
     on_tick,
+    read_part,
     side_sign,
 )
 from engine.positions.cuda.order_money import count_legs, share_left
-from engine.positions.cuda.order_results import TARGET, Leave
+from engine.positions.cuda.order_results import STOP, TARGET, Leave
 
 NONE = tl.constexpr(exit_spec.NONE)
 
 STOP_GAP = tl.constexpr(REASONS.index("stop_gap"))
-STOP = tl.constexpr(REASONS.index("stop"))
+TRAIL = tl.constexpr(REASONS.index("trail"))
+EVEN = tl.constexpr(REASONS.index("break_even"))
 TIME = tl.constexpr(REASONS.index("time"))
 END = tl.constexpr(REASONS.index("end"))
 SESSION = tl.constexpr(REASONS.index("session"))
@@ -68,14 +73,14 @@ def reach_targets(inputs, scratch, at, j, reach, beyond, m):
 def with_targets(at, nearest, left):
     """The same positions with other targets left."""
     return LanePositions(at.place, at.signal_bar, at.entry_bar, at.clock, at.entry, at.first_stop,
-                    at.risk, at.reach, at.stop, at.best, nearest, left)  # fmt: skip
+                    at.risk, at.reach, at.stop, at.best, nearest, left, at.mover)  # fmt: skip
 
 
 @triton.jit
-def with_stop(at, stop, best):
+def with_stop(at, stop, best, mover):
     """The same positions with other stops in force."""
     return LanePositions(at.place, at.signal_bar, at.entry_bar, at.clock, at.entry, at.first_stop,
-                    at.risk, at.reach, stop, best, at.nearest, at.left)  # fmt: skip
+                    at.risk, at.reach, stop, best, at.nearest, at.left, mover)  # fmt: skip
 
 
 @triton.jit
@@ -89,43 +94,68 @@ def is_all_out(inputs, at, m, LADDERS: tl.constexpr):
 
 
 @triton.jit
-def follow_prices(inputs, at, best, m, HAS_TICK: tl.constexpr):
-    """The stops from the next bar on, given the best prices so far; they are never loosened."""
+def find_even_price(inputs, at, m, EVEN_FORM: tl.constexpr, HAS_TICK: tl.constexpr):
+    """Where a break-even puts stops, on the tick."""
+    even = at.entry
+    if EVEN_FORM != NONE:
+        number = tl.load(inputs.number + EVEN_OFFSET, mask=m, other=0.0)
+        away = number * at.risk if EVEN_FORM == R_MULTIPLE else at.entry * number
+        even = even + side_sign(at.place) * away
+    return on_tick(inputs, even, at.place == 1, HAS_TICK)
+
+
+@triton.jit
+def follow_prices(inputs, at, best, j, m, LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr,
+                  HAS_TICK: tl.constexpr):  # fmt: skip
+    """The stops from the bar after j on, given the best prices so far; they are never loosened."""
     sign, stop = side_sign(at.place), at.stop
     form = load_form(inputs, TRAIL_PART, at.place)
     share = tl.load(inputs.number + 2 * TRAIL_NUMBER + at.place, mask=m, other=0.0)
     after = tl.load(inputs.number + 2 * AFTER_NUMBER + at.place, mask=m, other=0.0)
     gone = sign * (best - at.entry)
     behind = tl.where(form == SHARE, best * share, at.reach)
-    candidate = on_tick(inputs, best - sign * behind, at.place == 1, HAS_TICK)
+    candidate = best - sign * behind
+    if LEVELS:
+        is_level = m & (form == LEVEL)
+        t = tl.zeros(at.place.shape, tl.int32) + j
+        level = read_part(inputs, TRAIL_PART, at.place, t, is_level)
+        # What is unknown, infinite or no price moves nothing.
+        is_price = (level > 0.0) & (level < float("inf"))
+        candidate = tl.where(is_level, tl.where(is_price, level, stop), candidate)
+    candidate = on_tick(inputs, candidate, at.place == 1, HAS_TICK)
     follows = (form != NONE) & (gone >= after * at.risk)
-    stop = tl.where(follows & (sign * candidate > sign * stop), candidate, stop)
-    # Once so much is gained it stands at the entry.
-    even = on_tick(inputs, at.entry, at.place == 1, HAS_TICK)
+    follows = follows & (sign * candidate > sign * stop)
+    stop, mover = tl.where(follows, candidate, stop), tl.where(follows, TRAIL, at.mover)
+    # Once so much is gained it stands at the entry, or beyond it.
+    even = find_even_price(inputs, at, m, EVEN_FORM, HAS_TICK)
     is_even = gone >= tl.load(inputs.number + BREAK_EVEN, mask=m, other=0.0) * at.risk
-    return tl.where(is_even & (sign * even > sign * stop), even, stop)
+    is_even = is_even & (sign * even > sign * stop)
+    return tl.where(is_even, even, stop), tl.where(is_even, EVEN, mover)
 
 
 @triton.jit
 def move_stops(inputs, scratch, at, bar, is_late_fill, even_leg, m, MOVES: tl.constexpr,
-               EVEN_LEG: tl.constexpr, HAS_TICK: tl.constexpr):  # fmt: skip
+               EVEN_LEG: tl.constexpr, LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr,
+               HAS_TICK: tl.constexpr):  # fmt: skip
     """Positions at a close: their best prices so far, and the stops of the bars to come."""
     is_short, sign = at.place == 1, side_sign(at.place)
-    stop, best = at.stop, at.best
+    stop, best, mover = at.stop, at.best, at.mover
     if MOVES:
         # The high of the bar may be older than the fill of a limit.
         late = tl.where(is_short, tl.minimum(at.entry, bar.close), tl.maximum(at.entry, bar.close))
         reach = tl.where(is_late_fill, late, tl.where(is_short, bar.low, bar.high))
         best = tl.where(is_short, tl.minimum(best, reach), tl.maximum(best, reach))
-        stop = follow_prices(inputs, at, best, m, HAS_TICK)
+        stop, mover = follow_prices(inputs, at, best, bar.j, m, LEVELS, EVEN_FORM, HAS_TICK)
     if EVEN_LEG:
         count = count_legs(inputs, at.place)
         m_leg = m & (even_leg <= count)
         where = (2 * (even_leg - 1) + at.place).to(tl.int64) * scratch.stride + scratch.pair
         is_even = m_leg & (tl.load(scratch.bars + where, mask=m_leg, other=-1) >= 0)
-        even = on_tick(inputs, at.entry, is_short, HAS_TICK)
-        stop = tl.where(is_even & (sign * even > sign * stop), even, stop)
-    return with_stop(at, tl.where(m, stop, at.stop), tl.where(m, best, at.best))
+        even = find_even_price(inputs, at, m, EVEN_FORM, HAS_TICK)
+        is_even = is_even & (sign * even > sign * stop)
+        stop, mover = tl.where(is_even, even, stop), tl.where(is_even, EVEN, mover)
+    return with_stop(at, tl.where(m, stop, at.stop), tl.where(m, best, at.best),
+                     tl.where(m, mover, at.mover))  # fmt: skip
 
 
 class ExitRules(NamedTuple):
@@ -147,6 +177,7 @@ def pick(m, left, right):
         tl.where(m, left.risk, right.risk), tl.where(m, left.reach, right.reach),
         tl.where(m, left.stop, right.stop), tl.where(m, left.best, right.best),
         tl.where(m, left.nearest, right.nearest), tl.where(m, left.left, right.left),
+        tl.where(m, left.mover, right.mover),
     )  # fmt: skip
 
 
@@ -155,7 +186,8 @@ def without(at, m):
     """Positions that are left but where m."""
     place = tl.where(m, NOBODY, at.place)
     return LanePositions(place, at.signal_bar, at.entry_bar, at.clock, at.entry, at.first_stop,
-                         at.risk, at.reach, at.stop, at.best, at.nearest, at.left)  # fmt: skip
+                         at.risk, at.reach, at.stop, at.best, at.nearest, at.left,
+                         at.mover)  # fmt: skip
 
 
 @triton.jit
@@ -163,7 +195,7 @@ def stay_out(zero):
     """No position in any lane; zero: [LANES] int32."""
     nothing = zero.to(tl.float64)
     return LanePositions(zero + NOBODY, zero, zero, zero, nothing, nothing, nothing, nothing,
-                         nothing, nothing, nothing, zero)  # fmt: skip
+                         nothing, nothing, nothing, zero, zero + STOP)  # fmt: skip
 
 
 @triton.jit
@@ -174,7 +206,7 @@ def enter(inputs, rules, fill, place, t, j, m):
     best = -side_sign(place) * tl.full(t.shape, float("inf"), tl.float64)
     left = count_legs(inputs, place)
     return LanePositions(place, t, entry_bar, clock, fill.entry, fill.stop, fill.risk, fill.reach,
-                    fill.stop, best, fill.nearest, left)  # fmt: skip
+                    fill.stop, best, fill.nearest, left, place * 0 + STOP)  # fmt: skip
 
 
 @triton.jit
@@ -212,7 +244,7 @@ def want_reversal(inputs, scratch, at, longs, shorts, bar, m, LONG_ORDER: tl.con
 
 @triton.jit
 def leave_positions(inputs, scratch, rules, at, bar, is_new, is_inside, is_late_fill, farthest, m,
-                    LADDERS: tl.constexpr):  # fmt: skip
+                    LADDERS: tl.constexpr, NAMES: tl.constexpr):  # fmt: skip
     """What a bar does to positions, where m: the first rule that applies.
 
     is_new: whether they were entered in it. is_inside: within it, not at its open. is_late_fill: by
@@ -245,7 +277,7 @@ def leave_positions(inputs, scratch, rules, at, bar, is_new, is_inside, is_late_
     price = tl.where(is_target, sign * farthest, bar.close)
     reason = tl.where(is_target, TARGET, reason)
     price = tl.where(is_stop, at.stop, price)
-    reason = tl.where(is_stop, STOP, reason)
+    reason = tl.where(is_stop, at.mover if NAMES else STOP, reason)
     price = tl.where(is_session | is_gap, bar.open, price)
     reason = tl.where(is_gap, STOP_GAP, tl.where(is_session, SESSION, reason))
     return at, Leave(tl.where(m, reason, STILL_OPEN), price, is_session | is_gap)

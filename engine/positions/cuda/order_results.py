@@ -29,6 +29,7 @@ from engine.positions.cuda.order_money import (
     share_left,
 )
 
+STOP = tl.constexpr(REASONS.index("stop"))
 TARGET = tl.constexpr(REASONS.index("target"))
 REVERSE = tl.constexpr(REASONS.index("reverse"))
 
@@ -142,7 +143,9 @@ def raise_peak(peak, largest, value, IS_SHARE: tl.constexpr):
 @triton.jit
 def count_exits(exits, scratch, reason, m):
     """Count trades by their reasons."""
-    place = exits + tl.where(m, reason, 0) * scratch.stride + scratch.pair
+    # Exits at a stop that moved are counted with the others there.
+    counted = tl.where(reason > REVERSE, STOP, reason)
+    place = exits + tl.where(m, counted, 0) * scratch.stride + scratch.pair
     tl.store(place, tl.load(place, mask=m, other=0) + 1, mask=m)
 
 

@@ -28,7 +28,6 @@ from engine.positions.cuda.order_book import (
 from engine.positions.cuda.order_exits import (
     NO_BAR,
     STILL_OPEN,
-    STOP,
     STOP_GAP,
     ExitRules,
     enter,
@@ -55,6 +54,7 @@ from engine.positions.cuda.order_fills import (
 from engine.positions.cuda.order_money import find_rest
 from engine.positions.cuda.order_results import (
     REVERSE,
+    STOP,
     LaneLists,
     Leave,
     begin_sums,
@@ -150,7 +150,8 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
                 CANCELS: tl.constexpr, DAYS: tl.constexpr, MOVES: tl.constexpr,
                 EVEN_LEG: tl.constexpr, LADDERS: tl.constexpr, SLIPS: tl.constexpr,
                 HAS_TICK: tl.constexpr, CARRIES: tl.constexpr, SIZE: tl.constexpr,
-                COOLS: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+                COOLS: tl.constexpr, LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr,
+                NAMES: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
     """Walk every pair through its window; grid (blocks of LANES individuals, windows).
 
     p_market: [B, 4] prices. p_code to p_rows, p_slots [P, n_rows], p_genomes [P, n_genes],
@@ -282,7 +283,8 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
                     is_late = is_entered & is_inside & (order == LIMIT_ORDER)
                     at, leave = leave_positions(inputs, scratch, rules, at, bar, is_entered,
                                                 is_entered & is_inside, is_late, farthest,
-                                                at.place != NOBODY, LADDERS)  # fmt: skip
+                                                at.place != NOBODY, LADDERS,
+                                                NAMES)  # fmt: skip
                     ends = leave.reason != STILL_OPEN
                 if tl.max(ends.to(tl.int32), 0) > 0:
                     sums = end_trades(inputs, scratch, sums, p_reasons, lists, at, leave, j, ends,
@@ -299,13 +301,14 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
             if COOLS:
                 # After a stop no order stands, and for some bars none is placed.
                 is_stop = (leave.reason == STOP) | (leave.reason == STOP_GAP)
+                is_stop = is_stop | (leave.reason > REVERSE)
                 is_stop = ends & is_stop & (cooldown > 0)
                 longs = hold_orders(longs, is_stop, j + cooldown)
                 shorts = hold_orders(shorts, is_stop, j + cooldown)
             at = without(at, ends)
             if MOVES or EVEN_LEG:
                 at = move_stops(inputs, scratch, at, bar, is_late, even_leg, at.place != NOBODY,
-                                MOVES, EVEN_LEG, HAS_TICK)  # fmt: skip
+                                MOVES, EVEN_LEG, LEVELS, EVEN_FORM, HAS_TICK)  # fmt: skip
             was_long, was_short = is_set(on_long, k), is_set(on_short, k)
             if LONG_ORDER != MARKET:
                 placed += (was_long & (j >= longs.since)).to(tl.int32)

@@ -105,4 +105,7 @@ def test_old_columns_and_accumulators_are_unchanged_in_every_bit(maker, name, de
 def test_new_names_stand_behind_all_older_ones():
     """What is appended moves nothing."""
     assert ACCUMULATORS == OLD_ACCUMULATORS + NEW_ACCUMULATORS
-    assert REASONS == ("stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse")
+    assert REASONS == (
+        "stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse", "trail",
+        "break_even",
+    )  # fmt: skip

@@ -84,17 +84,142 @@ def test_a_stop_with_a_cooldown_ends_orders_that_would_stand_on(cooldown, trades
     assert [trade[1:3] for trade in found[1:]] == [(2, 4)][: trades - 1]
 
 
+NUMBERED = (
+    LONG,
+    (*QUIET[:4], 11.0),
+    (100.0, 102.0, 98.5, 100.0, 12.0),
+    (100.0, 101.0, 98.25, 100.0, 13.0),
+    (100.0, 101.0, 98.5, 100.0, 1.0),
+    QUIET,
+    QUIET,
+)
+"""Bars 1 to 3 have volumes of their own, by which a row knows them."""
+
+
+def follow_line(*prices):
+    """A row that is at these prices in the numbered bars, and at 90 in all others."""
+    row = w.close * 0 + 90
+    for number, price in enumerate(prices, 11):
+        row = row + (price - 90) * w.maximum(0, 1 - abs(w.volume - number))
+    return row
+
+
+@pytest.mark.parametrize(
+    ("line", "after", "expected"),
+    [
+        # At the closes of bars 1 to 3; it holds from the next bar on, and never loosens.
+        ((98.5, 90.0, 90.0), 0, (2, "stop", 98.5)),
+        ((90.0, 98.5, 90.0), 0, (3, "stop", 98.5)),
+        ((96.0, 98.25, 97.5), 0, (3, "stop", 98.25)),
+        ((96.0, 90.0, 96.0), 0, (6, "end", 100.0)),
+        # Beyond the close: the next bar opens there.
+        ((90.0, 101.0, 90.0), 0, (3, "stop_gap", 100.0)),
+        # On the tick of a quarter, which is down.
+        ((98.4, 90.0, 90.0), 0, (3, "stop", 98.25)),
+        # Not before a third of the risk of 3 is gained, which the high of bar 2 does.
+        ((98.5, 98.5, 90.0), 0.5, (3, "stop", 98.5)),
+        ((98.5, 90.0, 90.0), 0.5, (6, "end", 100.0)),
+        # No price moves nothing.
+        ((-1.0, 0.0, 98.75), 0, (4, "stop", 98.75)),
+    ],
+)
+def test_a_stop_follows_a_row(line, after, expected):
+    """As it stands at each close, on the tick."""
+    row = follow_line(*line)
+    strategy = plan(trail=w.trail(w.level(row), after), market=w.market(tick="0.25"))
+    assert trades_of(NUMBERED, strategy) == [(1, 0, 1, *expected)]
+
+
+def test_an_unknown_row_moves_nothing():
+    """It is unknown at the close of bar 2, where it would have stood at 98.5."""
+    away = w.volume - 12
+    row = follow_line(90.0, 98.5, 90.0) + 0 * (away / away)
+    assert trades_of(NUMBERED, plan(trail=w.trail(w.level(row))))[0][3:5] == (6, "end")
+
+
+def test_a_short_follows_a_row_down():
+    """Its stop is met from below; that of a long follows a row of its own."""
+    high = (100.0, 101.5, 99.0, 100.0, 1.0)
+    rows = (SHORT, QUIET, high, LONG, QUIET, high, QUIET)
+    far = w.trail(w.level(w.close - 50))
+    strategy = plan(trail=w.by_side(far, w.trail(w.level(w.close + 1.5))))
+    assert [trade[3:] for trade in trades_of(rows, strategy)] == [
+        (2, "stop", 101.5), (6, "end", 100.0),
+    ]  # fmt: skip
+
+
+REACHED = (100.0, 103.5, 99.5, 102.0, 1.0)
+"""A bar that gains more than the risk of 3."""
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        (w.r_multiple(0.25), (3, "break_even", 100.75)),
+        (w.share(0.004), (3, "break_even", 100.25)),  # of 100.4, down to the tick
+        (w.share(0.00001), (3, "break_even", 100.0)),
+        (w.r_multiple(1), (3, "stop_gap", 102.0)),  # beyond the price
+    ],
+)
+def test_a_break_even_beyond_the_entry(offset, expected):
+    """It holds from the bar after the gain on, on the tick."""
+    rows = (LONG, QUIET, REACHED, (102.0, 102.5, 99.0, 100.0, 1.0), QUIET)
+    strategy = plan(
+        break_even=w.break_even(1, offset), named_stops=True, market=w.market(tick="0.25")
+    )
+    assert trades_of(rows, strategy) == [(1, 0, 1, *expected)]
+
+
+def test_a_break_even_beyond_the_entry_of_a_short_after_a_target():
+    """Half leaves at 97, the rest a tenth of the risk below the entry."""
+    rows = (SHORT, QUIET, (100.0, 100.5, 96.5, 98.0, 1.0), (98.0, 101.0, 97.0, 100.0, 1.0), QUIET)
+    even = w.break_even(w.after_leg(1), w.r_multiple(0.1))
+    strategy = plan(targets=[(w.r_multiple(1), 0.5)], break_even=even, named_stops=True)
+    assert trades_of(rows, strategy) == [(-1, 0, 1, 3, "break_even", 100 - 0.1 * 3.0)]
+
+
+@pytest.mark.parametrize(("named_stops", "reason"), [(False, "stop"), (True, "trail")])
+def test_stops_that_moved_are_named_where_it_is_asked_for(named_stops, reason):
+    """Prices and sums are the same; a stop that never moved is one."""
+    rows = (LONG, QUIET, REACHED, (102.0, 102.5, 99.0, 100.0, 2.0), QUIET, FALL, QUIET)
+    strategy = plan(
+        trail=w.trail(w.from_entry(w.close * 0 + 2)), break_even=3, named_stops=named_stops
+    )
+    assert [trade[3:] for trade in trades_of(rows, strategy)] == [
+        (3, reason, 101.5), (5, reason, 99.0),
+    ]  # fmt: skip
+
+
+def test_the_first_of_two_movers_at_one_price_has_it():
+    """A trail at the entry, then the break-even there; and the tighter one of two."""
+    rows = (LONG, QUIET, REACHED, (102.0, 102.5, 99.0, 100.0, 1.0), QUIET)
+    for distance, reason in ((3.5, "trail"), (3.75, "break_even"), (3.0, "trail")):
+        strategy = plan(
+            trail=w.trail(w.from_entry(w.close * 0 + distance), 1), break_even=1, named_stops=True
+        )
+        assert trades_of(rows, strategy)[0][4] == reason
+    assert strategy.reasons == ("stop_gap", "stop", "end", "trail", "break_even")
+
+
 def test_what_is_new_is_recorded_where_it_is_there():
     """Older digests stand, and a record reads back."""
-    strategy = plan(cooldown=w.whole("pause", 1, 0, 9))
+    even = w.break_even(1, w.share(w.gene("above", 0.001, 0.0005, 0.01)))
+    strategy = plan(cooldown=w.whole("pause", 1, 0, 9), break_even=even, named_stops=True)
     assert from_described(strategy.described).digest == strategy.digest
-    assert strategy.layout.names == ("pause",)
-    assert "cooldown" not in plan().described
+    assert strategy.layout.names == ("pause", "above")
+    assert not {"cooldown", "even_offset", "named_stops"} & plan(break_even=1).described.keys()
     assert plan().digest != plan(cooldown=0).digest
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"), [({"cooldown": 1.5}, "cooldown"), ({"cooldown": -1}, "cooldown")]
+    ("parts", "message"),
+    [
+        ({"cooldown": 1.5}, "cooldown"),
+        ({"cooldown": -1}, "cooldown"),
+        ({"break_even": w.break_even(1, 0.5)}, "offset takes r_multiple"),
+        ({"break_even": w.break_even(None, w.share(0.1))}, "an offset is one of a break-even"),
+        ({"named_stops": True}, "give it trail or break_even"),
+    ],
 )
 def test_what_makes_no_sense_is_refused(parts, message):
     """By its name."""

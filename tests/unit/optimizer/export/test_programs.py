@@ -130,6 +130,29 @@ def test_code_of_a_person_is_not_exported(market):
         build_program(replace(task, spec=own), own.layout.defaults, "A try.", "vectorbt")
 
 
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("cooldown", {"cooldown": 3}),
+        ("trail", {"trail": words.trail(words.level(words.low))}),
+        ("even_offset", {"break_even": words.break_even(1, words.share(0.001))}),
+        ("named_stops", {"break_even": 1, "named_stops": True}),
+    ],
+)
+def test_exits_that_no_program_knows_are_refused(market, part, said):
+    """By the name of the part, on every platform alike."""
+    task = asked("seller_exhaustion", market)
+    plan = words.strategy(
+        "Waits.",
+        name="waits",
+        long=words.close > words.open,
+        stop=words.share(0.02),
+        **said,
+    )
+    with pytest.raises(ConfigError, match=f"{part}.*no exported program knows"):
+        build_program(replace(task, spec=plan), plan.layout.defaults, "A try.", "pine")
+
+
 @pytest.mark.parametrize("platform", ["pine", "vectorbt", "backtesting.py"])
 def test_a_name_of_a_record_is_no_program(market, platform):
     """Whatever stands in it ends no text and no comment of an exported member."""
