@@ -187,7 +187,7 @@ def test_a_signal_while_certifying_stops_at_once(tmp_path):
 def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, market, kills):
     """Killed at random moments and gone on with, a run ends with the hash of an unbroken one."""
     dice = random.Random(1)
-    size = ("--data", market, "--population", "16", "--generations", "400", "--min-trades", "3")
+    size = ("--data", market, "--population", "16", "--generations", "250", "--min-trades", "3")
     killed = seed = 0
     while killed < kills:
         seed += 1

@@ -88,6 +88,9 @@ def test_no_value_of_a_record_names_a_file_that_is_run(
             },
         },
     }
+    if name != "built-in":
+        # Whatever its text was, a strategy that is named is found by the same steps.
+        changes = {title: changes[title] for title in ("both", "place")}
     for title, change in changes.items():
         forged = forge(path, f"{title}-sent", lambda header, change=change: {
             **header, **change(header)

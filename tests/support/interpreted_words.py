@@ -7,7 +7,6 @@ is imported; without parts it compares all. Prints what it compared; ends with a
 bits differ.
 """
 
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -54,7 +53,7 @@ DRAWN = (0, 3, 4, 8, 15, 21, 22, 24, 29, 32)
 """Seeds of strategies that end positions in every way, some of them with stops that move."""
 
 WORLDS = settings(
-    max_examples=40 if os.environ.get("HYPOTHESIS_PROFILE") == "ci" else 25,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     database=None,
