@@ -118,6 +118,11 @@ class Bars:
         """Duration of one bar as text, such as ``15m``."""
         return format_timeframe(self.timeframe_ns)
 
+    def as_finer(self) -> FinerBars:
+        """These bars as finer ones of others."""
+        prices = np.array([self.open, self.high, self.low, self.close])
+        return FinerBars(self.timestamp, prices, self.timeframe_ns, self.source)
+
     def until(self, end: int) -> "Bars":
         """Bars [0, end): the series as it was before a bar opened, nothing after it.
 

@@ -38,6 +38,7 @@ class DataKeywords(BarsKeywords, total=False):
 
     aligned_columns: Sequence[str]
     column_file: str | Sequence[str]
+    finer: str | Sequence[str]
 
 
 class JudgeKeywords(TypedDict, total=False):

@@ -59,12 +59,25 @@ def target_first(ledger: Ledger, bars: Bars, costs: Costs) -> tuple[Floats, Flag
     is_stopped = np.isin(ledger.reason, AT_STOP)
     best = np.where(ledger.side > 0, bars.high[ledger.exit_bar], bars.low[ledger.exit_bar])
     is_undecided = is_stopped & (ledger.side * best >= ledger.side * ledger.target)
+    if bars.finer is not None:
+        for k in np.flatnonzero(is_undecided):
+            is_undecided[k] = _hides_order(ledger, bars, int(k))
     # A target that was never touched may be infinite.
     target = np.where(is_undecided, ledger.target, ledger.entry)
     net = ledger.side * (target - ledger.entry) - costs.per_side * (ledger.entry + target)
     risk = ledger.side * (ledger.entry - ledger.stop)
     r: Floats = np.where(is_undecided, net / risk, ledger.r)
     return r, is_undecided
+
+
+def _hides_order(ledger: Ledger, bars: Bars, k: int) -> bool:
+    """Whether one finer bar of a trade's exit bar touches stop and target, or there are none."""
+    assert bars.finer is not None
+    trade, (first, end) = ledger.trade(k), bars.finer_spans[:, ledger.exit_bar[k]]
+    _, highs, lows, _ = bars.finer.prices[:, first:end]
+    worst, best = (lows, highs) if trade.side > 0 else (-highs, -lows)
+    touched = (worst <= trade.side * trade.last_stop) & (best >= trade.side * trade.target)
+    return bool(touched.any() or first == end)
 
 
 def _sum(values: Floats) -> float:

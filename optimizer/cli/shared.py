@@ -55,7 +55,7 @@ JUDGED = (
 )
 """Flags of what judges a run."""
 
-DATA = tuple(DataSettings.model_fields)
+DATA = tuple(name for name in DataSettings.model_fields if name != "finer")
 READ = tuple(name for name in DATA if name != "data")
 FETCH = ("timeframe", "start", "end", "adjusted", "accept_missing", "cache", "max_bytes")
 RANGE = {

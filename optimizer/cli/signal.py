@@ -20,7 +20,7 @@ IN_A_TRADE, IS_DUE = 10, 11
 
 @app.command("signal", cls=Sectioned)
 @trust_flag("run")
-@config_flags(*DATA)
+@config_flags(*DATA, "finer")
 @relay_logs((COMPILES,), note)
 def tell_signal(
     run: Annotated[

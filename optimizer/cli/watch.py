@@ -18,7 +18,7 @@ ALARM = 12
 
 @app.command("watch", cls=Sectioned)
 @trust_flag("run")
-@config_flags(*DATA)
+@config_flags(*DATA, "finer")
 @relay_logs((COMPILES,), note)
 def watch_drift(
     run: RunName,

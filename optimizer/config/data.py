@@ -8,6 +8,7 @@ from optimizer.config.values import (
     Bytes,
     ColumnFiles,
     Columns,
+    FinerSpecs,
     Settings,
     Specs,
     knob,
@@ -67,6 +68,12 @@ class DataSettings(Settings):
         [],
         'A file of numbers with the time from which each was known, as column("NAME") of a '
         "strategy; NAME=FILE@600 forgets them after 600 minutes; the flag repeats.",
+        decides="data",
+    )
+    finer: FinerSpecs = knob(
+        [],
+        "Finer bars of the same market, as --data names them: what touches an order, a stop or a "
+        "target is read by these, in their order; one for each --data.",
         decides="data",
     )
     time_format: str | None = knob(

@@ -191,6 +191,7 @@ Specs = Annotated[
 ]
 Comparisons = Annotated[list[str], Words("a list of texts", "COMPARISON")]
 AlignedColumns = Annotated[list[str], Words("a list of NAME or NAME=COLUMN", "NAME[=COLUMN]")]
+FinerSpecs = Annotated[list[str], Words("a source of bars, or a list of sources", "SPEC")]
 ColumnFiles = Annotated[list[str], Words("a list of NAME=FILE", "NAME=FILE")]
 Columns = Annotated[dict[str, str], Words("a table of meaning = name", "MEANING=NAME", "text")]
 Bounds = Annotated[

@@ -108,7 +108,11 @@ def poison_bars(bars: Bars, cut: int) -> Bars:
         )
         for name, column in bars.extra.items()
     }
-    return replace(bars, **prices, volume=volume, extra=extra)
+    finer = bars.finer
+    if finer is not None:
+        bar_of = np.searchsorted(bars.timestamp, finer.timestamp, side="right") - 1
+        finer = replace(finer, prices=finer.prices * factors[np.maximum(bar_of, 0)])
+    return replace(bars, **prices, volume=volume, extra=extra, finer=finer)
 
 
 def compare_bits(left: Floats, right: Floats) -> Flags:

@@ -21,6 +21,7 @@ from data.bars import Bars, Window
 from data.checks import Flags, Floats, Ints
 from data.timeframe import UNITS_NS
 from optimizer.errors import ConfigError
+from optimizer.evidence.null_finer import rebuild_finer
 from optimizer.evidence.philox import Words, draw_words
 
 Keep = Literal["none", "day", "week"]
@@ -239,12 +240,17 @@ def _shuffle_series(series: _Series, origins: Origins) -> Bars:
         name: column if name in bars.dated else column[origins.bodies]
         for name, column in bars.extra.items()
     }
-    return _rebuild_bars(series, ratios, bars.volume[origins.bodies], extra)
+    turns = np.zeros(len(bars), np.bool_)
+    return _rebuild_bars(series, ratios, bars.volume[origins.bodies], extra, origins.bodies, turns)
 
 
 def _mirror_series(series: _Series, turns: Flags) -> Bars:
     chosen = (np.where(turns, *pair) for pair in zip(series.turned, series.ratios, strict=True))
-    return _rebuild_bars(series, _Ratios(*chosen), series.bars.volume, series.bars.extra)
+    bars = series.bars
+    is_turned = np.zeros(len(bars), np.bool_)
+    is_turned[series.moving] = turns
+    numbers = np.arange(len(bars))
+    return _rebuild_bars(series, _Ratios(*chosen), bars.volume, bars.extra, numbers, is_turned)
 
 
 def _mirror_ratios(ratios: _Ratios, is_opener: Flags) -> _Ratios:
@@ -263,20 +269,32 @@ def _mean(values: Floats) -> float:
 
 
 def _rebuild_bars(
-    series: _Series, ratios: _Ratios, volume: Floats, extra: Mapping[str, Floats]
+    series: _Series,
+    ratios: _Ratios,
+    volume: Floats,
+    extra: Mapping[str, Floats],
+    bodies: Ints,
+    turns: Flags,
 ) -> Bars:
-    """The series with other bars in its window, prices multiplied forwards from the last kept."""
+    """The series with other bars in its window, prices multiplied forwards from the last kept.
+
+    `bodies` and `turns` as `rebuild_finer` takes them.
+    """
     kept = len(series.bars) - len(series.moving)
     steps = np.empty(2 * len(series.moving) + 1)
     steps[0], steps[1::2], steps[2::2] = series.bars.close[kept - 1], ratios.gap, ratios.close
     prices = np.multiply.accumulate(steps)
     opening = prices[1::2]
+    opens, finer = np.concatenate([series.bars.open[:kept], opening]), series.bars.finer
+    if finer is not None:
+        finer = rebuild_finer(series.bars, opens, kept, bodies, turns, _mean(series.ratios.close))
     return replace(
         series.bars,
-        open=np.concatenate([series.bars.open[:kept], opening]),
+        open=opens,
         high=np.concatenate([series.bars.high[:kept], opening * ratios.high]),
         low=np.concatenate([series.bars.low[:kept], opening * ratios.low]),
         close=np.concatenate([series.bars.close[:kept], prices[2::2]]),
         volume=volume,
         extra=extra,
+        finer=finer,
     )

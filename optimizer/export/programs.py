@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from optimizer.errors import ConfigError
 from optimizer.export.member import ExportedMember
 from optimizer.export.pine import build_pine_script
 from optimizer.export.scripts import build_python_script
@@ -33,6 +34,11 @@ def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
     values = layout.decode(whole)
     strategy = resolve_options(task.spec, values)
     genes = {name: values[name] for name in strategy.layout.names}
+    if any(bars.finer is not None for bars in task.markets.series):
+        raise ConfigError(
+            "finer: no exported program reads bars by finer ones, and its trades would be others; "
+            "it is not exported"
+        )
     bar_ns = task.markets.series[0].timeframe_ns
     member = ExportedMember(title, strategy, genes, task.costs, bar_ns, layout.show(whole))
     return (

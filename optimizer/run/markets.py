@@ -31,6 +31,7 @@ from engine.runtime.free_memory import free_host_bytes
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.run.columns import make_column_adder
+from optimizer.run.finer import require_finer_fit, with_finer
 from optimizer.run.sources import load_options, named_specs
 from optimizer.shown import SAMPLES
 from optimizer.store.result import WindowDescription
@@ -251,11 +252,15 @@ def load_series(config: RunConfig, *, may_fetch: bool = True) -> tuple[Bars, ...
     """
     options = load_options(config, may_fetch=may_fetch)
     with_columns = make_column_adder(config.column_file, options.zone)
+    specs = named_specs(config)
+    require_finer_fit(config.finer, specs)
     room, folder = int(HELD_SHARE * free_host_bytes()), Path(config.runs) / BARS
     series: list[Bars] = []
     is_noted = False
-    for spec in named_specs(config):
+    for number, spec in enumerate(specs):
         bars = with_columns(load_bars(spec, options))
+        if config.finer:
+            bars = with_finer(bars, config.finer[number], options)
         # Bars to search on are copied out of a series whose end is held out.
         room -= bars.n_bytes * (1 if config.holdout is None else 2)
         if room < 0:

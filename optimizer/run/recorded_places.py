@@ -44,6 +44,8 @@ def confine_places(
         confined = {name: value for name, value in confined.items() if name not in LIMITS}
         if "data" not in flags:
             _refuse_files(store, confined.get("data"))
+        if "finer" not in flags:
+            _refuse_files(store, confined.get("finer", []), "finer")
     if isinstance(files := confined.get("column_file"), list) and "column_file" not in flags:
         confined["column_file"] = kept_columns(files, store.path, may_read=may_read)
     return confined
@@ -61,12 +63,12 @@ def require_warm_start(store: RunStore, config: RunConfig, flags: Collection[str
         raise StoreError(_not_read(store, "individuals", config.warm_start, "warm_start"))
 
 
-def _refuse_files(store: RunStore, specs: object) -> None:
+def _refuse_files(store: RunStore, specs: object, knob: str = "data") -> None:
     for spec in specs if isinstance(specs, list) else [specs]:
         if str(spec).partition(":")[0] not in WITHOUT_FILE:
             # No advice to trust a run that cannot be built on at all.
             require_identity(store)
-            raise StoreError(_not_read(store, "bars", str(spec), "data"))
+            raise StoreError(_not_read(store, "bars", str(spec), knob))
 
 
 def _not_read(store: RunStore, what: str, path: str, knob: str) -> str:

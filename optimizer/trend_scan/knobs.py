@@ -3,7 +3,11 @@
 from optimizer.config.data import DataSettings
 
 SCANNED = (
-    *(name for name in DataSettings.model_fields if name not in ("column_file", "aligned_columns")),
+    *(
+        name
+        for name in DataSettings.model_fields
+        if name not in ("column_file", "aligned_columns", "finer")
+    ),
     "start",
     "end",
     "threads",

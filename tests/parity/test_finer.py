@@ -14,7 +14,7 @@ from engine.errors import DeviceError
 from engine.reference import as_it_reads
 from strategy import words as w
 from tests.parity.test_language import both, population
-from tests.support.finer import HOUR_NS, list_finer, make_coarse
+from tests.support.finer import HOUR_NS, make_coarse
 from tests.support.random_strategies import drawn_orders
 from tests.support.references import compiled_reference
 from tests.support.worlds import draw_order_costs, make_bars
@@ -62,7 +62,7 @@ def test_trades_are_those_of_the_finer_run(name):
     extra["leaves"] = is_last * (rng.random(len(quarters)) < 0.05) * 1.0
     extra |= {"above": quarters.close * 1.005, "below": quarters.close * 0.995}
     quarters = replace(quarters, extra=extra)
-    hours = replace(resample(quarters, HOUR_NS), finer=list_finer(quarters))
+    hours = replace(resample(quarters, HOUR_NS), finer=quarters.as_finer())
     strategy = w.strategy(
         "Columns.", long=w.column("buys") > 0, short=w.column("sells") > 0, stop=w.share(0.01),
         targets=[(w.r_multiple(1), 0.5), (w.r_multiple(2), 0.5)], **SAID_ALIKE[name],

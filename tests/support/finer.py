@@ -10,18 +10,12 @@ from data.finer import FinerBars
 HOUR_NS = 3600 * 10**9
 
 
-def list_finer(bars):
-    """Bars as finer ones of others."""
-    prices = np.array([bars.open, bars.high, bars.low, bars.close])
-    return FinerBars(bars.timestamp, prices, bars.timeframe_ns)
-
-
 def make_coarse(bars, seed=None, timeframe_ns=HOUR_NS):
     """Hours, or longer bars, made of shorter ones, which they carry.
 
     With a seed the first of these are missing, and some hours are not made up of theirs.
     """
-    hours, finer = resample(bars, timeframe_ns), list_finer(bars)
+    hours, finer = resample(bars, timeframe_ns), bars.as_finer()
     if seed is None:
         return replace(hours, finer=finer)
     rng = np.random.Generator(np.random.PCG64(seed))

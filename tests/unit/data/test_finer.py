@@ -9,7 +9,7 @@ from data import resample
 from data.errors import BarsError
 from data.finer import FinerBars
 from data.mmap_store import pack_bars, put_down, unpack_bars
-from tests.support.finer import HOUR_NS, list_finer, make_coarse
+from tests.support.finer import HOUR_NS, make_coarse
 from tests.support.series import make_bars
 
 QUARTERS = make_bars(42)
@@ -76,7 +76,7 @@ def test_they_are_written_down_and_mapped(tmp_path):
 def test_longer_bars_are_no_finer_ones():
     """Nor those of the same duration."""
     with pytest.raises(BarsError, match="finer bars of 15m are not shorter than those of 15m"):
-        replace(QUARTERS, finer=list_finer(QUARTERS))
+        replace(QUARTERS, finer=QUARTERS.as_finer())
     with pytest.raises(BarsError, match="there are no finer bars"):
         _ = QUARTERS.finer_spans
     assert len(FinerBars(HOURS.timestamp[:0], np.empty((4, 0)), 1)) == 0

@@ -1,0 +1,68 @@
+"""--finer: hours that are read by the quarters of which they are made up."""
+
+from pathlib import Path
+
+import pytest
+
+from optimizer.run.header import recorded_config
+from optimizer.store import RunStore
+from tests.support.commands import SMALL, write_market
+
+HOURS = ("--timeframe", "1h", "--strategy", "mean_reversion")
+
+
+@pytest.fixture
+def market(tmp_path):
+    """Quarters of an hour, as a source."""
+    return write_market(tmp_path / "bars.csv", 4000)
+
+
+def read_digest(found):
+    """What decides the results of a run, as one hash, and the sources of its finer bars."""
+    with RunStore.open(Path(found["path"])) as store:
+        return store.header["identity"]["digest"], recorded_config(store, {}).finer
+
+
+def test_a_search_on_finer_bars_is_another_one(command, market):
+    """It is certified, recorded, replayed and resumed with them; without them nothing is noted."""
+    ask = ("evolve", "--data", market, *HOURS, *SMALL, "--json")
+    plain, fine = command(*ask).json, command(*ask, "--finer", market).json
+    assert fine["certificate"]["mismatches"] == 0
+    assert any("1001 of 1001 bars are made up" in note for note in fine["data"]["notes"])
+    assert not any("made up" in note for note in plain["data"]["notes"])
+    digests = [read_digest(found) for found in (fine, plain)]
+    assert digests[0][0] != digests[1][0]
+    assert [finer for _, finer in digests] == [[market], []]
+    resumed = command("evolve", "--resume", fine["path"], "--generations", "3", "--no-report")
+    assert resumed.code == 0
+    (window,) = command("backtest", "--run", fine["path"], "--member", "0", "--json").json[
+        "windows"
+    ]
+    assert window["accumulators"]["coarse"] == 0
+    refused = command(
+        "runs", "export", fine["path"], "member.pine", "--as", "pine", "--member", "0"
+    )
+    assert "finer: no exported program reads bars by finer ones" in refused.error
+
+
+def test_bars_that_are_not_made_up_are_counted(command, market, tmp_path):
+    """By a backtest, with the note that says how many there are."""
+    lines = (tmp_path / "bars.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "late.csv").write_text("".join([lines[0], *lines[2001:]]))
+    finer = ("--finer", f"csv:{tmp_path / 'late.csv'}")
+    shown = command("backtest", "--data", market, *HOURS, *finer, "--json")
+    assert shown.json["windows"][0]["accumulators"]["coarse"] > 0
+    assert "500 of 1001 bars are made up" in shown.err
+
+
+def test_finer_bars_that_do_not_fit_are_refused(command, market, tmp_path):
+    """Each by what is wrong with it."""
+    write_market(tmp_path / "other.csv", 4000, seed=4)
+    other = f"csv:{tmp_path / 'other.csv'}"
+    same = command("backtest", "--data", market, "--finer", market)
+    assert "its bars of 15m are not shorter than those of 15m" in same.error
+    wrong = command("backtest", "--data", market, *HOURS, "--finer", other)
+    assert "none of the bars of bars is made up of its bars" in wrong.error
+    twice = command("backtest", "--data", market, *HOURS, "--finer", market, "--finer", other)
+    assert "--finer names 2 sources, --data 1 source" in twice.error
+    assert [outcome.code for outcome in (same, wrong, twice)] == [2, 2, 2]
