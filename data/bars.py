@@ -193,7 +193,7 @@ class Window:
     Args:
         series: Number of the series, from 0.
         end: The bar after the last; above `start`.
-        role: What it is for; no engine computes anything else because of it.
+        role: What it is for; where an account has limits, those of a role are one account.
 
     Raises:
         WindowError: When a number is negative, the range is empty or the role is unknown.

@@ -16,7 +16,6 @@ from engine.accounts.results import Results, join_results, order_windows
 from engine.accounts.stake import build_stakes
 from engine.backend import Ints, RowForm, Slots, StretchedRows, iter_parts
 from engine.devices import Device, settle_device
-from engine.errors import EngineError
 from engine.fast_case import find_fast_case
 from engine.indicators.plan import RowGroup, plan_chunks, plan_rows
 from engine.indicators.row_cache import RowBank
@@ -24,7 +23,7 @@ from engine.indicators.row_slots import RowSlots
 from engine.memory_plan import MemoryPlan, row_capacity
 from engine.pairs import Wait, begin_groups, check_pairs
 from engine.runtime.cpu.threads import Threads
-from engine.validate import check_windows, require_genomes
+from engine.validate import check_chunk, check_keeps_limits, check_windows, require_genomes
 from strategy.genes import Floats
 from strategy.model import Strategy
 
@@ -69,7 +68,7 @@ class Engine:
     >>> bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
     >>> engine = Engine(spec, [bars], [Window.whole(bars)])
     >>> engine.evaluate(spec.layout.defaults[None]).shape
-    (1, 1, 30)
+    (1, 1, 32)
     """
 
     def __init__(
@@ -85,13 +84,12 @@ class Engine:
         chunk: int | None = None,
     ) -> None:
         check_windows(series, windows)
-        if chunk is not None and chunk < 1:
-            raise EngineError(f"chunk must be at least 1 individual, got {chunk}")
+        check_chunk(chunk)
         chosen = settle_device(spec, device, costs, series)
         self.spec = spec
         self.series = tuple(series)
         self.windows = tuple(windows)
-        self.costs = costs or Costs()
+        self.costs = check_keeps_limits(chosen.maker, costs or Costs())
         self.device, self.device_reason, maker = chosen
         self._case = find_fast_case(spec, self.costs, series)
         self._slot_bytes = maker.slot_bytes(self.series)
@@ -388,9 +386,10 @@ class Engine:
 
     def _list_ledgers(self, genomes: Floats, slots: Slots) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each of several individuals."""
+        step = len(self.windows) if self.costs.has_limits else LISTED_PAIRS
         parts = [
-            self._backend.ledgers(genomes, slots, self.windows[begin : begin + LISTED_PAIRS])
-            for begin in range(0, len(self.windows), LISTED_PAIRS)
+            self._backend.ledgers(genomes, slots, self.windows[begin : begin + step])
+            for begin in range(0, len(self.windows), step)
         ]
         return [tuple(chain.from_iterable(of_one)) for of_one in zip(*parts, strict=True)]
 

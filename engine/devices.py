@@ -23,6 +23,9 @@ BACKENDS: dict[str, str] = {
 }
 """Every backend of the fast case by the name of its device, imported when it is asked for."""
 
+OF_LIMITS = "engine.cpu.limited:LimitedBackend"
+"""What evaluates accounts with limits, on CPU cores alone."""
+
 OF_FORMULAS: dict[str, str] = {
     "cpu": "engine.cpu.language:LanguageBackend",
     "cuda": "engine.cuda.language:CudaLanguageMaker",
@@ -129,8 +132,18 @@ def choose_device(
 ) -> Device:
     """The device that a strategy runs on; arguments and errors as in `choose_backend`.
 
-    ``"auto"`` takes the CPU where a series has finer bars, which nothing else reads.
+    ``"auto"`` takes the CPU where a series has finer bars, which nothing else reads. Accounts with
+    limits are evaluated on CPU cores alone.
     """
+    if costs is not None and costs.has_limits:
+        if device not in ("auto", "cpu"):
+            raise DeviceError(
+                f"device '{device}' knows no limits of an account (--max-positions, "
+                "--max-leverage): use cpu"
+            )
+        return Device(
+            "cpu", "limits of an account are kept on CPU cores", _maker(OF_LIMITS, "cpu", ())
+        )
     if device == "auto" and has_finer(series):
         choice = Choice("cpu", "finer bars are read on a CPU")
     else:

@@ -107,7 +107,9 @@ def find_fast_case(
     stop is a positive gene times a row beyond the bar, its target a gene times the risk, and a gene
     in bars limits its time. Its `costs` are fractions of prices, and no `series` has finer bars.
     """
-    if (costs is not None and costs.fee_unit > 0.0) or has_finer(series):
+    if costs is not None and (costs.fee_unit > 0.0 or costs.has_limits):
+        return FastCase(strategy)
+    if has_finer(series):
         return FastCase(strategy)
     try:
         return _fast_case(strategy)

@@ -8,7 +8,7 @@ Their loops run as plain Python reads them, or compiled in the same words (`engi
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,10 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger, Trade
+from engine.accounts.limits import build_limits, check_limits, parse_rank
 from engine.accounts.reference import (
     compute_accumulators,
+    find_max_leverage,
     fold_results,
     merge_ledgers,
     size_trades,
@@ -54,6 +56,7 @@ from engine.positions.reference_orders import SignalSpan, add_payments, begin_bo
 from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import Prices, World, build_world
 from engine.positions.standing import Standing, find_standing
+from engine.reference_account import AskingWindow, take_account
 from engine.runtime.lru_cache import ArrayCache
 from strategy.clock import local_time
 from strategy.conditions import Condition, split_conjunction
@@ -69,7 +72,7 @@ from strategy.money import (
 )
 from strategy.orders import Ladder, count_legs
 from strategy.pretty_print import format_tree
-from strategy.rows import Rows, resolve_value
+from strategy.rows import LoopRunner, Rows, as_it_reads, resolve_value
 from strategy.series import Series
 from strategy.signals import truth
 from strategy.switches import settle_switches
@@ -80,20 +83,7 @@ KEPT_BYTES = 2**29
 Bools = npt.NDArray[np.bool_]
 Genes = Mapping[str, int | float]
 
-Loop = TypeVar("Loop", bound=Callable[..., object])
 Result = TypeVar("Result")
-
-
-class LoopForm(Protocol):
-    """How loops are run: given one, it returns what is called in its place."""
-
-    def __call__(self, loop: Loop) -> Loop:
-        """The loop in this form."""
-
-
-def as_it_reads(loop: Loop) -> Loop:
-    """The form of plain Python: the loop itself, silent where IEEE 754 defines a result."""
-    return np.errstate(all="ignore")(loop)
 
 
 class Reference:
@@ -122,13 +112,15 @@ class Reference:
         windows: Sequence[Window],
         costs: Costs | None = None,
         *,
-        form: LoopForm = as_it_reads,
+        form: LoopRunner = as_it_reads,
     ) -> None:
         self.spec = spec
         self.series = tuple(series)
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.form = form
+        check_limits(spec, self.costs)
+        self._rank = parse_rank(self.costs)
         multiplier = 1.0 if spec.market is None else resolve_value(spec.market.multiplier, {})
         self._legs = count_legs(spec.targets)
         self._unit_fee = self.costs.fee_unit / multiplier
@@ -150,7 +142,8 @@ class Reference:
     def fold(self, ledger: Ledger, genome: Floats) -> Floats:
         """Fold the trades of an individual's [G] ledger, in their order, into accumulators [A]."""
         stake = build_stake(self.spec, self.costs, self.spec.layout.decode(genome))
-        return compute_accumulators(ledger, self._run(fold_results, size_trades(ledger), stake))
+        sums = self._run(fold_results, size_trades(ledger), stake)
+        return compute_accumulators(ledger, sums, find_max_leverage(ledger, stake))
 
     def account(self, ledgers: Sequence[Ledger], windows: Sequence[int], genome: Floats) -> Floats:
         """Fold some windows of an individual [G], by number, as one account: accumulators [A].
@@ -271,6 +264,10 @@ class Reference:
     def _backtests(self, genome: Floats, windows: Iterable[int]) -> Iterator[Ledger]:
         """The ledgers of an individual [G] in some windows, by number."""
         genes = self.spec.layout.decode(genome)
+        if self.costs.has_limits:
+            ledgers = self._take_account(genes)
+            yield from (ledgers[number] for number in windows)
+            return
         warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         chosen = (self.windows[number] for number in windows)
         for series, of_series in groupby(chosen, lambda window: window.series):
@@ -278,6 +275,31 @@ class Reference:
             for window in of_series:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
                 yield self._take(world, SignalSpan(bars.start, bars.stop, window.end), scales)
+
+    def _take_account(self, genes: Genes) -> list[Ledger]:
+        """The ledgers of all windows [W], whose signals ask limited accounts for room."""
+        asking = [self._list_asks(genes, number) for number in range(len(self.windows))]
+        stake = build_stake(self.spec, self.costs, genes)
+        return take_account(asking, build_limits(self.costs), stake)
+
+    def _list_asks(self, genes: Genes, number: int) -> AskingWindow:
+        """Signals of a window, and what each of them comes to."""
+        window, limits, series = (
+            self.windows[number],
+            self._limits(genes),
+            self.windows[number].series,
+        )
+        bars = find_signal_range(window.start, window.end, self.spec.warm_up(genes), limits)
+        (longs, shorts), world = self._sides(genes, series), self._build_world(genes, series)
+        signals, scales = list_signals(longs, shorts, bars), self._scales(genes, series)
+        ranks = np.empty(0) if self._rank is None else self._rows[series].values(self._rank, {})
+        sides = np.where(longs.signals[signals], 1, -1)
+
+        def find_trade(t: int) -> Ledger:
+            return self._take(world, SignalSpan(t, t + 1, window.end), scales)
+
+        asked = window, self.series[series], signals, sides, ranks, limits.cooldown
+        return AskingWindow(*asked, find_trade)
 
     def _take(
         self, world: World, span: SignalSpan, scales: Floats | None, free: tuple[int, int] = (0, 0)

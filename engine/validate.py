@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.backend import Floats, Ints, Slots
+from engine.accounts.costs import Costs
+from engine.backend import BackendMaker, Floats, Ints, Slots
 from engine.errors import EngineError, GenomeError
 from engine.runtime.compiling.loops import compiled_loop
 from strategy.model import Strategy
@@ -85,6 +86,19 @@ def require_genomes(spec: Strategy, genomes: Floats) -> Floats:
             f"got genomes with {genomes.shape[1]}"
         )
     return genomes
+
+
+def check_chunk(chunk: int | None) -> None:
+    """Refuse a number of individuals that are to be evaluated together."""
+    if chunk is not None and chunk < 1:
+        raise EngineError(f"chunk must be at least 1 individual, got {chunk}")
+
+
+def check_keeps_limits(maker: BackendMaker, costs: Costs) -> Costs:
+    """Refuse a device that would not keep the limits of an account; costs else."""
+    if costs.has_limits != getattr(maker, "keeps_limits", False):
+        raise EngineError("a device was chosen for other limits of the account: choose it by costs")
+    return costs
 
 
 def check_windows(series: Sequence[Bars], windows: Sequence[Window]) -> None:

@@ -23,6 +23,10 @@ class Costs:
             signal; exits are not delayed. It answers whether an edge lives on being quick.
         fee_unit: Fee per side for one unit, money, at least 0, beside that in basis points.
         fee_min: Least fee of a fill, money, at least 0; it needs an account that has cash.
+        max_positions: Most positions that one account has open together; any when None.
+        max_leverage: Most that they are worth together over the account; any when None.
+        rank: Row that says whose signal is taken first of those that ask together, greatest first,
+            as `strategy.row_text.parse_row` reads it; the order of symbols when None.
 
     Raises:
         EngineError: When a value is not finite or outside its range.
@@ -37,6 +41,9 @@ class Costs:
     entry_delay: int = 0
     fee_unit: float = 0.0
     fee_min: float = 0.0
+    max_positions: int | None = None
+    max_leverage: float | None = None
+    rank: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("fee_bp", "slippage_bp", "min_risk", "risk_fraction", "fee_unit", "fee_min"):
@@ -48,6 +55,21 @@ class Costs:
         delay = self.entry_delay
         if isinstance(delay, bool) or not isinstance(delay, int) or not 0 <= delay <= MOST_DELAY:
             raise EngineError(f"entry_delay must be 0 to {MOST_DELAY} bars, got {delay!r}")
+        self._check_limits()
+
+    def _check_limits(self) -> None:
+        most, leverage = self.max_positions, self.max_leverage
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise EngineError(f"max_positions must be at least 1, got {most!r}")
+        if leverage is not None and not (math.isfinite(leverage) and leverage > 0):
+            raise EngineError(f"max_leverage must be a number above 0, got {leverage!r}")
+        if self.rank is not None and not self.has_limits:
+            raise EngineError("rank orders signals of a limited account: set max_positions too")
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether an account may have no room for a signal."""
+        return self.max_positions is not None or self.max_leverage is not None
 
     @property
     def per_side(self) -> float:

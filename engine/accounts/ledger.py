@@ -50,6 +50,8 @@ ACCUMULATORS = (
     "partials",
     "unsized",
     "coarse",
+    "skipped",
+    "max_leverage",
 )
 """Names of the last axis of accumulators [P, W, A], in order; all float64, counts are whole."""
 
@@ -76,7 +78,7 @@ class Trade(NamedTuple):
     held: int
 
 
-COUNTS = ("rejected", "orders", "expired", "coarse")
+COUNTS = ("rejected", "orders", "expired", "coarse", "skipped")
 """Numbers of a ledger that are no columns."""
 
 NO_LEGS: Any = None
@@ -104,10 +106,13 @@ class Ledger:
     leg_price: Floats = NO_LEGS  # [K, L], its price; NaN where it was not reached
     # [K, 1] what the size of a trade is measured by, where an account asks for it; else [K, 0].
     scale: Floats = NO_LEGS
+    # [K, 1] leverage of what other symbols had open at the entry, where an account has limits.
+    gross: Floats = NO_LEGS
     rejected: int = 0  # signals that found the account flat but risked too little to trade
     orders: int = 0  # resting orders placed
     expired: int = 0  # those of them that were neither filled nor rejected
     coarse: int = 0  # bars that touched something and are not made up of the finer ones
+    skipped: int = 0  # signals for which the account had no room
 
     def __post_init__(self) -> None:
         if self.leg_bar is NO_LEGS:
@@ -115,6 +120,8 @@ class Ledger:
             object.__setattr__(self, "leg_price", np.empty((len(self), 0)))
         if self.scale is NO_LEGS:
             object.__setattr__(self, "scale", np.empty((len(self), 0)))
+        if self.gross is NO_LEGS:
+            object.__setattr__(self, "gross", np.empty((len(self), 0)))
 
     def __len__(self) -> int:
         return len(self.signal_bar)

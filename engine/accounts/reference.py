@@ -54,7 +54,7 @@ class Sums(NamedTuple):
     unsized: float = 0.0
 
 
-def compute_accumulators(ledger: Ledger, sums: Sums) -> Floats:
+def compute_accumulators(ledger: Ledger, sums: Sums, max_leverage: float = 0.0) -> Floats:
     """Accumulators [A] of a ledger, whose results fold to these sums."""
     # An exit at a stop that moved has a name of its own, and is counted with the others there.
     counted = np.where(np.isin(ledger.reason, AT_STOP), REASONS.index("stop"), ledger.reason)
@@ -70,6 +70,8 @@ def compute_accumulators(ledger: Ledger, sums: Sums) -> Floats:
         "coarse": ledger.coarse,
         "partials": count_partials(ledger),
         "unsized": sums.unsized,
+        "skipped": ledger.skipped,
+        "max_leverage": max_leverage,
     }
     return np.array([total[name] for name in ACCUMULATORS], np.float64)
 
@@ -160,6 +162,27 @@ def find_size(trades: Sized, stake: Stake, cash: float, k: int) -> float:
         lots = np.floor(size * stake.lot_under / stake.lot_over + LOT_SLACK)
         size = lots * stake.lot_over / stake.lot_under
     return size
+
+
+def find_leverage(trades: Sized, stake: Stake, k: int, weight: float = 1.0) -> float:
+    """Worth of a position over the account at its entry, as limits see it."""
+    leverage: float = 0.0
+    if stake.form == SHARE_OF_R or stake.form == RISK:
+        leverage = stake.number * weight * trades.entry[k] / trades.risk[k]
+    elif stake.form == EQUITY_SHARE:
+        leverage = stake.number * weight
+    # What has no size has no leverage either.
+    elif stake.form == VOLATILITY and trades.scale[k] > 0.0:
+        leverage = stake.number * weight * trades.entry[k] / trades.scale[k]
+    return float(leverage)
+
+
+def find_max_leverage(ledger: Ledger, stake: Stake) -> float:
+    """The greatest leverage of a limited account at an entry; 0 of one without limits."""
+    trades, most = size_trades(ledger), 0.0
+    for k in range(len(ledger.gross) if ledger.gross.shape[1] else 0):
+        most = max(most, float(ledger.gross[k, 0]) + find_leverage(trades, stake, k))
+    return most
 
 
 def find_gain(trades: Sized, stake: Stake, size: float, k: int) -> float:

@@ -56,3 +56,11 @@ def order_windows(windows: Sequence[Window]) -> Ints:
     series, starts = ([getattr(window, name) for window in windows] for name in ("series", "start"))
     order: Ints = np.lexsort((starts, series))
     return order
+
+
+def split_accounts(windows: Sequence[Window]) -> list[list[int]]:
+    """Places of windows by account: what is held out is one of its own."""
+    places: dict[str, list[int]] = {}
+    for place, window in enumerate(windows):
+        places.setdefault(window.role, []).append(place)
+    return list(places.values())

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from itertools import chain
 
 import numpy as np
 
@@ -57,9 +58,10 @@ class LanguageBackend(Backend):
         self._workers = Threads(self.threads)
         is_walked = spec.has_orders or has_finer(series) or costs.fee_unit > 0.0
         kind = OrderMarket if is_walked else FormulaMarket
+        self._rows = build_series_rows(series, work_bytes)
         self._markets = [
             kind(spec, bars, rows, self._workers, costs)
-            for bars, rows in zip(series, build_series_rows(series, work_bytes), strict=True)
+            for bars, rows in zip(series, self._rows, strict=True)
         ]
 
     def with_costs(self, costs: Costs) -> "LanguageBackend":
@@ -130,14 +132,23 @@ class LanguageBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals."""
-        by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
+        return self._list_by_window(
+            windows, lambda number, ranges: self._markets[number].ledgers(genomes, ranges)
+        )
+
+    @staticmethod
+    def _list_by_window(
+        windows: Sequence[Window], list_series: Callable[[int, Ints], list[tuple[Ledger, ...]]]
+    ) -> list[tuple[Ledger, ...]]:
+        """Ledgers [P] of [W], given those of a series by its number and ranges [n, 2]."""
+        places: list[int] = []
+        listed: list[list[tuple[Ledger, ...]]] = []
         for number, window_numbers, ranges in by_series(windows):
-            listed = self._markets[number].ledgers(genomes, ranges)
-            for ledger_of, ledgers in zip(by_window, listed, strict=True):
-                ledger_of |= zip(window_numbers.tolist(), ledgers, strict=True)
-        return [
-            tuple(ledger_of[number] for number in range(len(windows))) for ledger_of in by_window
-        ]
+            places += window_numbers.tolist()
+            listed.append(list_series(number, ranges))
+        order = np.argsort(places).tolist()
+        joined = (list(chain.from_iterable(of_one)) for of_one in zip(*listed, strict=True))
+        return [tuple(ledgers[number] for number in order) for ledgers in joined]
 
     def rows(self, slot: int, series: int) -> Floats:
         """There are no slots to copy a row from."""

@@ -80,6 +80,12 @@ class FormulaMarket:
             self.prices, self.population(genomes), self._charges, ranges, self._workers
         )
 
+    def list_signals(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
+        """All signals [W] of each individual, whatever came before them, as `take_positions`."""
+        charges = self._charges._replace(lists_all=True)
+        inputs = self.prices, self.population(genomes), charges
+        return list_population(*inputs, ranges, self._workers)
+
     def population(self, genomes: Floats) -> CodedPopulation:
         """What individuals [P, G] ask of the series, until it is asked for the next ones."""
         spec, read = self._spec, self._readings

@@ -65,9 +65,18 @@ class OrderMarket(FormulaMarket):
 
     def ledgers(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each individual."""
+        return self._list_ledgers(genomes, ranges, self._rules())
+
+    def list_signals(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
+        """All signals [W] of each individual, whatever came before them."""
+        return self._list_ledgers(genomes, ranges, self._rules()._replace(lists_all=True))
+
+    def _list_ledgers(
+        self, genomes: Floats, ranges: Ints, rules: OrderRules
+    ) -> list[tuple[Ledger, ...]]:
         account = self._spec.account
         has_scale = account is not None and isinstance(account.stake, Volatility)
-        inputs = self.prices, self._ask(genomes), self._rules(), self._purse()
+        inputs = self.prices, self._ask(genomes), rules, self._purse()
         return list_order_ledgers(*inputs, ranges, self._workers, has_scale=has_scale)
 
     def _rules(self) -> OrderRules:

@@ -192,7 +192,8 @@ class OrderAccounts:
                 for width, kind in zip(self._widths, (torch.int32, torch.float64), strict=True)
             )
         )
-        sums = torch.empty((N_OUT, count, members), dtype=torch.float64, device=self._device)
+        # What no order counts stays 0.
+        sums = torch.zeros((N_OUT, count, members), dtype=torch.float64, device=self._device)
         targets = max(*self._counts, 1) * 2 * pairs
         levels = torch.empty(targets, dtype=torch.float64, device=self._device)
         bars = torch.empty(targets, dtype=torch.int32, device=self._device)

@@ -184,6 +184,8 @@ def pass_quiet_bars(
         return at, j
     marks, prices, ago = world.marks, world.table, 1 + world.limits.delay
     if at.place == NOBODY:
+        if j >= span.last + ago:
+            return at, span.end
         longs, shorts = marks[ENTRIES], marks[ENTRIES + 1]
         while j < span.end and not (longs[j] or shorts[j]):
             # Before the first bar is none that could have asked for an order.

@@ -60,7 +60,7 @@ def build_ledger(trades: ListedTrades, counts: Ints, scales: Floats | None = Non
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
         side.astype(np.int8), last_stop, held, trades.leg_bars[some], trades.leg_prices[some],
         np.empty((len(r), 0)) if scales is None else scales[signal_bar][:, None],
-        rejected, orders, orders - used, coarse,
+        rejected=rejected, orders=orders, expired=orders - used, coarse=coarse,
     )  # fmt: skip
 
 

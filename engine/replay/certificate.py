@@ -12,7 +12,7 @@ from engine.accounts.ledger import Ledger
 from engine.backend import Ints
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
-from engine.reference import Reference, as_it_reads
+from engine.reference import Reference
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.replay.sample import Piece, chosen_pieces, compare_sample
 from engine.replay.threads import replaying
@@ -20,6 +20,7 @@ from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores, versions
 from strategy.genes import Floats
 from strategy.model import Strategy
+from strategy.rows import as_it_reads
 
 REPLAYED_PAIRS = 2048
 """Pairs of individual and window whose ledgers are held at a time, of each engine."""

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.reference import LoopForm, Reference
+from engine.reference import Reference
 from engine.replay.parity import compare_forms
 from strategy.genes import Floats
 from strategy.model import Strategy
+from strategy.rows import LoopRunner
 
 MEMBERS = 4
 """Individuals of a sample at most: the first, the last and some between."""
@@ -34,7 +35,7 @@ class Piece(NamedTuple):
 
 
 def compare_sample(
-    reference: Reference, genomes: Floats, pieces: Sequence[Piece], plain: LoopForm
+    reference: Reference, genomes: Floats, pieces: Sequence[Piece], plain: LoopRunner
 ) -> dict[tuple[int, int], str]:
     """How the compiled reference and its plain form differ on pieces of individuals [N, G].
 

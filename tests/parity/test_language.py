@@ -14,12 +14,13 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS, REASONS
 from engine.batch import Engine
 from engine.fast_case import find_fast_case
-from engine.reference import Reference, as_it_reads
+from engine.reference import Reference
 from engine.replay import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES, words
 from strategy.files import build_strategies
+from strategy.rows import as_it_reads
 from tests.support.aligned import MOODY, moody_bars
 from tests.support.formulas import formula_engine
 from tests.support.random_strategies import drawn_strategy

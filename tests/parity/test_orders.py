@@ -10,8 +10,8 @@ from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS
 from engine.positions.reference import take_signals
-from engine.reference import as_it_reads
 from strategy import words as w
+from strategy.rows import as_it_reads
 from tests.parity.test_language import both, population
 from tests.support.finer import make_coarse
 from tests.support.order_cases import CASES

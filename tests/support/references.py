@@ -4,8 +4,9 @@ import numpy as np
 
 from engine.accounts.reference import Sized, fold_results
 from engine.accounts.stake import plain_stake
-from engine.reference import Reference, as_it_reads
+from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
+from strategy.rows import as_it_reads
 
 FORMS = {"reference": as_it_reads, "compiled_reference": CompiledForm()}
 """By the names that tests have for them."""

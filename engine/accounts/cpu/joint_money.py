@@ -6,7 +6,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.cpu.folding import EQUITY, SUM_R_SHORT, begin
-from engine.accounts.cpu.merging import COUNTED, FOLDED
+from engine.accounts.cpu.merging import COUNTED, FOLDED, MAX_LEVERAGE
 from engine.accounts.cpu.money import (
     UNSIZED,
     Purse,
@@ -45,6 +45,7 @@ def fold_joint_money(
     """
     account = np.empty((len(accumulators), len(ACCUMULATORS)))
     account[:, COUNTED] = accumulators[:, :, COUNTED].sum(axis=1)
+    account[:, MAX_LEVERAGE] = accumulators[:, :, MAX_LEVERAGE].max(axis=1, initial=0.0)
     order = order_windows(windows).tolist()
     for p, (some, stake) in enumerate(zip(ledgers, stakes, strict=True)):
         ordered = [some[w] for w in order]
@@ -52,17 +53,22 @@ def fold_joint_money(
             series[windows[w].series].timestamp[ledger.exit_bar]
             for w, ledger in zip(order, ordered, strict=True)
         ]
-        by_exit = np.argsort(np.concatenate(times), kind="stable")
-        sums = np.empty(len(ACCUMULATORS))
-        begin(sums)
-        _fold_sorted(
-            build_purse(stake), stake.number, stake.leverage, stake.shares, stake.rests,
-            np.concatenate([_figures(one) for one in ordered])[by_exit],
-            np.concatenate([one.side for one in ordered])[by_exit].astype(np.int64),
-            np.concatenate([one.leg_bar for one in ordered])[by_exit], sums,
-        )  # fmt: skip
+        sums = fold_ledgers(ordered, np.argsort(np.concatenate(times), kind="stable"), stake)
         account[p, FOLDED], account[p, UNSIZED] = sums[FOLDED], sums[UNSIZED]
     return account
+
+
+def fold_ledgers(ledgers: Sequence[Ledger], by_exit: Ints, stake: Stake) -> Floats:
+    """Sums [A] of trades [K] of several ledgers, taken in an order [K]; counts are left out."""
+    sums = np.empty(len(ACCUMULATORS))
+    begin(sums)
+    _fold_sorted(
+        build_purse(stake), stake.number, stake.leverage, stake.shares, stake.rests,
+        np.concatenate([_figures(one) for one in ledgers])[by_exit],
+        np.concatenate([one.side for one in ledgers])[by_exit].astype(np.int64),
+        np.concatenate([one.leg_bar for one in ledgers])[by_exit], sums,
+    )  # fmt: skip
+    return sums
 
 
 def _figures(ledger: Ledger) -> Floats:

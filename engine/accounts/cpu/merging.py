@@ -17,6 +17,8 @@ ORDERED = (
 )  # fmt: skip
 """Accumulators that hang on the order of trades; the others are counts, which add up."""
 
+MAX_LEVERAGE = ACCUMULATOR_INDEX["max_leverage"]
+
 Sides = npt.NDArray[np.int8]
 
 FOLDED = np.array([ACCUMULATOR_INDEX[name] for name in ORDERED])
@@ -37,6 +39,7 @@ def fold_account(
     """
     account = np.empty((len(accumulators), len(ACCUMULATORS)))
     account[:, COUNTED] = accumulators[:, :, COUNTED].sum(axis=1)
+    account[:, MAX_LEVERAGE] = accumulators[:, :, MAX_LEVERAGE].max(axis=1, initial=0.0)
     shared = np.zeros(1, np.int64)
 
     def compute(thread: int) -> None:

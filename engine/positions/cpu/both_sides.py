@@ -29,6 +29,9 @@ SHORTS = ACCUMULATOR_INDEX["shorts"]
 WINS_SHORT = ACCUMULATOR_INDEX["wins_short"]
 EXITS = np.array(EXIT_PLACES)
 
+NO_TRADE = -1
+"""In place of a reason where a signal is rejected."""
+
 STOPS, TARGETS, TRAILS, GAINS = range(4)
 """Columns of an individual's stop, target and trailing stop."""
 
@@ -81,6 +84,7 @@ class Charges(NamedTuple):
     per_side: float
     min_risk: float
     risk_fraction: float
+    lists_all: bool = False  # whether each signal is taken, whatever trades were before it
 
 
 @compiled_loop
@@ -174,6 +178,8 @@ def take_positions(
 ) -> None:
     """Fold one individual's trades in one window.
 
+    Where each signal is taken a row is listed for it, of reason -1 where it is rejected.
+
     Args:
         prices: The series.
         asks: All individuals.
@@ -221,12 +227,24 @@ def take_positions(
                 # there.
                 earlier = int(reason == SIGNAL)
                 flat_long, flat_short = exit_bar - earlier * side, exit_bar - earlier * (1 - side)
+                if charges.lists_all:
+                    flat_long = flat_short = bar + 1
             else:
                 out[REJECTED] += 1.0
+                if charges.lists_all:
+                    note_rejected(bar, 1 - 2 * side, whole, listed + trades)
+                    trades += 1
         bar = next_alone(
             asks.words, longs, shorts, max(min(flat_long, flat_short), bar + 1), behind
         )
     out[TRADES] += trades
+
+
+@compiled_uncounted
+def note_rejected(bar: int, side: int, whole: Ints, k: int) -> None:
+    """List a signal whose trade would be rejected."""
+    whole[k, 0], whole[k, 1], whole[k, 2] = bar, bar, bar
+    whole[k, 3], whole[k, 4], whole[k, 5] = NO_TRADE, side, 0
 
 
 @compiled_uncounted

@@ -9,10 +9,12 @@ from engine.accounts.cpu.folding import TRADES, begin
 from engine.accounts.cpu.money import Purse
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, COUNTS, Ledger
 from engine.positions.cpu.block_minmax import Extremes
+from engine.positions.cpu.both_sides import note_rejected
 from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
 from engine.positions.cpu.order_walk import take_orders
 from engine.positions.cpu.orders import FIGURES, MARKS, ROOM, OrderedPopulation, OrderRules
 from engine.runtime.compiling.loops import compiled_unlocked
+from engine.runtime.cpu.bitset import is_set, next_alone
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
@@ -112,6 +114,8 @@ def fold_each_order(
 ) -> tuple[Ints, Floats]:
     """Take individuals one after another, while other threads take others.
 
+    Where each signal is taken it is the only one of a walk, and a row is listed for it.
+
     Arguments and result as in `engine.positions.cpu.batch.fold_each`; `whole` [n, 6 + L] and
     `numbers` [n, 7 + L] as `take_orders` writes them.
     """
@@ -129,10 +133,26 @@ def fold_each_order(
                 more = windows[w, 1] - windows[w, 0]
                 whole = with_room(whole, used, more)
                 numbers = with_room(numbers, used, more)
-            take_orders(prices, population, rules, purse, p, first, windows[w, 1], out[p, w],
-                        used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
-            if keeps:
-                used += int(out[p, w, TRADES])
+            end = windows[w, 1]
+            last = end - 1 - population.delay[p]
+            if not rules.lists_all:
+                take_orders(prices, population, rules, purse, p, first, last, end, out[p, w],
+                            used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+                if keeps:
+                    used += int(out[p, w, TRADES])
+                continue
+            longs, shorts = population.entries[p, 0], population.entries[p, 1]
+            bar, count = next_alone(population.words, longs, shorts, first, last), 0
+            while bar < last:
+                begin(out[p, w])
+                take_orders(prices, population, rules, purse, p, bar, bar + 1, end, out[p, w],
+                            used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+                if out[p, w, REJECTED] > 0.0:
+                    side = 1 if longs >= 0 and is_set(population.words, longs, bar) else -1
+                    note_rejected(bar, side, whole, used)
+                used, count = used + 1, count + 1
+                bar = next_alone(population.words, longs, shorts, bar + 1, last)
+            out[p, w, TRADES] = count
         if keeps:
             thread_of[p] = thread
         p = take(shared, 0)

@@ -83,6 +83,7 @@ def take_orders(
     purse: Purse,
     p: int,
     first: int,
+    last: int,
     end: int,
     out: Floats,
     listed: int,
@@ -102,6 +103,7 @@ def take_orders(
         purse: How trades are sized.
         p: Which individual.
         first: First bar whose signal counts.
+        last: One past the last bar whose signal counts.
         end: One past the last bar of the window.
         out: [A] accumulators, as `engine.accounts.cpu.folding.begin` sets them up.
         listed: Place of its first trade among all that are listed.
@@ -115,7 +117,6 @@ def take_orders(
         levels: [8] of this thread, targets of a position that is looked at.
     """
     begin_money(purse, out)
-    last = end - 1 - asks.delay[p]
     for side in range(2):
         marks[SINCE + side], marks[STANDING + side] = first, NO_ORDER
     nobody = OpenPosition(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)

@@ -104,6 +104,7 @@ class OrderRules(NamedTuple):
     legs: int  # targets of a ladder; 0 where there is one at most
     targets: Ints  # [2] how many each side has
     slippages: Ints  # [2] form of each side's slippage
+    lists_all: bool = False  # whether each signal is taken, whatever trades were before it
 
 
 @compiled_uncounted

@@ -34,8 +34,8 @@ OLD_ACCUMULATORS = (
     "exits_target", "exits_time", "exits_end", "loss_r2",
 )  # fmt: skip
 NEW_ACCUMULATORS = ("exits_signal", "exits_session", "shorts", "wins_short", "sum_r_short",
-                    "exits_reverse", "orders", "expired", "partials", "unsized",
-                    "coarse")  # fmt: skip
+                    "exits_reverse", "orders", "expired", "partials", "unsized", "coarse",
+                    "skipped", "max_leverage")  # fmt: skip
 
 BEFORE = {
     ("mean_reversion", 0): (

@@ -18,13 +18,14 @@ from engine.accounts.results import Results, arrange_results, order_windows
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.out_of_core import PartedEngine
-from engine.reference import Reference, as_it_reads
+from engine.reference import Reference
 from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.threads import Threads
 from optimizer.config.run_config import RunConfig
 from optimizer.run.markets import load_markets
 from strategy import STRATEGIES
+from strategy.rows import as_it_reads
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.references import FORMS, fold_plain
 from tests.support.worlds import make_bars, random_genomes

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.reference import as_it_reads
 from engine.replay import sample
 from engine.replay.sample import compare_sample
+from strategy.rows import as_it_reads
 from tests.support.references import compiled_reference
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 

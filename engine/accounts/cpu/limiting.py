@@ -1,0 +1,226 @@
+"""Signals of several windows that ask one account for room: who is taken, in compiled loops."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars, Window
+from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.limits import AccountLimits
+from engine.accounts.results import order_windows
+from engine.accounts.stake import EQUITY_SHARE, RISK, SHARE_OF_R, VOLATILITY, Stake
+from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
+from engine.runtime.cpu.types import Floats, Ints
+
+Flags = npt.NDArray[np.bool_]
+
+NO_TRADE = -1
+"""In place of a reason where a signal is rejected."""
+
+STOP_GAP, STOP, SIGNAL = (REASONS.index(name) for name in ("stop_gap", "stop", "signal"))
+
+NOBODY = -1
+
+
+class Asks(NamedTuple):
+    """Signals [K] with what they come to, strand after strand, each's in the order of time."""
+
+    signal_bar: Ints
+    exit_bar: Ints
+    reason: Ints  # `NO_TRADE` where it is rejected
+    side: Ints  # 1 or -1
+    asks_ns: Ints  # when the entry bar opens
+    over_ns: Ints  # from when on the position is known to be over
+    leverage: Floats  # worth of the position over the account
+    rank: Floats  # greatest first, NaN last
+    window: Ints  # place of the window
+
+
+class LimitedAccount:
+    """An account of some windows that has limits.
+
+    Args:
+        windows: [W], those of a series are a strand.
+        series: That they refer to.
+        ranks: [T] of each series, whose signal is taken first; None for the order of series.
+        limits: Its room.
+    """
+
+    def __init__(
+        self,
+        windows: Sequence[Window],
+        series: Sequence[Bars],
+        ranks: Sequence[Floats] | None,
+        limits: AccountLimits,
+    ) -> None:
+        self._windows, self._series, self._ranks, self._limits = windows, series, ranks, limits
+        self._order = order_windows(windows).tolist()
+        numbers = [windows[place].series for place in self._order]
+        _, self._strand_of = np.unique(numbers, return_inverse=True)
+
+    def take(
+        self, asks: Sequence[Ledger], stake: Stake, cooldown: int = 0, weight: float = 1.0
+    ) -> tuple[Ledger, ...]:
+        """Ledgers [W] of the signals that find room.
+
+        Args:
+            asks: [W] of all signals, with what each comes to.
+            stake: How trades are sized.
+            cooldown: Bars after a stop in which no signal counts.
+            weight: What the account takes of each trade.
+        """
+        parts = [self._list(place, asks[place], stake, weight) for place in self._order]
+        joined = Asks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        lengths = np.array([len(part.rank) for part in parts], np.int64)
+        firsts = np.zeros(int(self._strand_of[-1]) + 2, np.int64)
+        np.add.at(firsts, self._strand_of + 1, lengths)
+        taken, gross = np.zeros(len(joined.rank), np.bool_), np.zeros(len(joined.rank))
+        counts = np.zeros((len(asks), 2), np.int64)
+        answer_all(joined, firsts.cumsum(), cooldown, *self._limits, taken, gross, counts)
+        ends = lengths.cumsum().tolist()
+        ledgers: dict[int, Ledger] = {}
+        for place, end, length in zip(self._order, ends, lengths.tolist(), strict=True):
+            part = slice(end - length, end)
+            ledgers[place] = _keep(asks[place], taken[part], gross[part], *counts[place].tolist())
+        return tuple(ledgers[place] for place in range(len(asks)))
+
+    def _list(self, place: int, ledger: Ledger, stake: Stake, weight: float) -> Asks:
+        """Signals of one window."""
+        bars, number = self._series[self._windows[place].series], self._windows[place].series
+        exits = bars.timestamp[ledger.exit_bar]
+        known_ns = np.where(ledger.reason == SIGNAL, 0, bars.timeframe_ns)
+        return Asks(
+            ledger.signal_bar,
+            ledger.exit_bar,
+            ledger.reason.astype(np.int64),
+            ledger.side.astype(np.int64),
+            bars.timestamp[ledger.entry_bar],
+            exits + known_ns,
+            find_leverages(ledger, stake, weight),
+            np.zeros(len(ledger))
+            if self._ranks is None
+            else self._ranks[number][ledger.signal_bar],
+            np.full(len(ledger), place, np.int64),
+        )
+
+
+def find_leverages(ledger: Ledger, stake: Stake, weight: float = 1.0) -> Floats:
+    """Worth of each position over the account at its entry, [K]; 0 where it has no size."""
+    share = stake.number * weight
+    if stake.form == EQUITY_SHARE:
+        return np.full(len(ledger), share)
+    # Of rejected ones anything may come.
+    with np.errstate(all="ignore"):
+        if stake.form in (SHARE_OF_R, RISK):
+            leverages: Floats = share * ledger.entry / (ledger.side * (ledger.entry - ledger.stop))
+            return leverages
+        assert stake.form == VOLATILITY
+        scale = ledger.scale[:, 0]
+        return np.where(scale > 0.0, share * ledger.entry / scale, 0.0)
+
+
+def _keep(asks: Ledger, taken: Flags, gross: Floats, rejected: int, skipped: int) -> Ledger:
+    columns: Any = {name: column[taken] for name, column in asks.columns().items()}
+    columns["gross"] = gross[taken][:, None]
+    return Ledger(**columns, rejected=rejected, skipped=skipped)
+
+
+@compiled_unlocked
+def answer_all(
+    asks: Asks,
+    firsts: Ints,
+    cooldown: int,
+    max_positions: int,
+    max_leverage: float,
+    taken: Flags,
+    gross: Floats,
+    counts: Ints,
+) -> None:
+    """Answer the signals of all strands in their turn.
+
+    Args:
+        asks: [K].
+        firsts: [S + 1] place of each strand's first signal, and one past the last's last.
+        cooldown: Bars after a stop in which no signal counts.
+        max_positions: That may be open together.
+        max_leverage: That they may have together.
+        taken: [K] receives which are taken.
+        gross: [K] receives what other strands have open at each that asks.
+        counts: [W, 2] receives how many are rejected and skipped.
+    """
+    n_strands, n_open = firsts.size - 1, 0
+    heads, free = firsts[:-1].copy(), np.zeros((n_strands, 2), np.int64)
+    # Trades that are open, in the order of taking, and whose they are.
+    trades, holders = np.empty(taken.size, np.int64), np.empty(taken.size, np.int64)
+    for strand in range(n_strands):
+        find_ask(asks, firsts[strand], firsts[strand + 1], strand, heads, free, counts)
+    strand = find_first(asks, firsts, heads)
+    while strand != NOBODY:
+        k, others = heads[strand], 0
+        kept, worth = 0, 0.0
+        for number in range(n_open):
+            if asks.over_ns[trades[number]] > asks.asks_ns[k]:
+                trades[kept], holders[kept] = trades[number], holders[number]
+                if holders[kept] != strand:
+                    others += 1
+                    worth += asks.leverage[trades[kept]]
+                kept += 1
+        n_open, gross[k] = kept, worth
+        if others < max_positions and worth + asks.leverage[k] <= max_leverage:
+            taken[k] = True
+            trades[n_open], holders[n_open] = k, strand
+            n_open += 1
+            # Left at the open, as was known a bar before: the other side may signal there.
+            earlier, is_short = int(asks.reason[k] == SIGNAL), int(asks.side[k] < 0)
+            free[strand, 0] = asks.exit_bar[k] - earlier * is_short
+            free[strand, 1] = asks.exit_bar[k] - earlier * (1 - is_short)
+            if asks.reason[k] == STOP or asks.reason[k] == STOP_GAP:
+                free[strand] += cooldown
+        else:
+            counts[asks.window[k], 1] += 1
+        heads[strand] += 1
+        find_ask(asks, firsts[strand], firsts[strand + 1], strand, heads, free, counts)
+        strand = find_first(asks, firsts, heads)
+
+
+@compiled_loop
+def find_ask(
+    asks: Asks, first: int, end: int, strand: int, heads: Ints, free: Ints, counts: Ints
+) -> None:
+    """Go on to a strand's next signal that finds it flat and risks enough, or to its end."""
+    k, is_found = heads[strand], False
+    while k < end and not is_found:
+        if k == first or asks.window[k] != asks.window[k - 1]:
+            free[strand, 0] = free[strand, 1] = 0
+        if asks.signal_bar[k] < free[strand, int(asks.side[k] < 0)]:
+            k += 1
+        elif asks.reason[k] == NO_TRADE:
+            counts[asks.window[k], 0] += 1
+            k += 1
+        else:
+            is_found = True
+    heads[strand] = k
+
+
+@compiled_loop
+def find_first(asks: Asks, firsts: Ints, heads: Ints) -> int:
+    """The strand whose signal is answered first: by time, by rank, by strand."""
+    chosen = NOBODY
+    for strand in range(heads.size):
+        k = heads[strand]
+        if k == firsts[strand + 1]:
+            continue
+        if chosen == NOBODY:
+            chosen = strand
+            continue
+        first = heads[chosen]
+        if asks.asks_ns[k] != asks.asks_ns[first]:
+            is_earlier = asks.asks_ns[k] < asks.asks_ns[first]
+        else:
+            rank, other = asks.rank[k], asks.rank[first]
+            is_earlier = rank > other or (rank == rank and other != other)
+        if is_earlier:
+            chosen = strand
+    return chosen

@@ -1,0 +1,67 @@
+"""Signals that ask one account for room, one after another, as the law has it.
+
+It shares no code with the batch engine.
+"""
+
+import math
+from collections.abc import Generator, Sequence
+from typing import NamedTuple
+
+from engine.accounts.limits import AccountLimits
+
+
+class Ask(NamedTuple):
+    """A signal that asks for room, with what its trade is known to come to."""
+
+    asks_ns: int  # when its entry bar opens
+    over_ns: int  # from when on its position is known to be over
+    leverage: float  # worth of its position over the account
+    rank: float  # greatest first, NaN last
+
+
+class Answer(NamedTuple):
+    """What an account answers."""
+
+    is_taken: bool
+    gross: float  # leverage of what other strands have open
+
+
+class _Position(NamedTuple):
+    strand: int
+    over_ns: int
+    leverage: float
+
+
+Asking = Generator[Ask, Answer, None]
+"""Signals of one strand, each of which counts by what was answered to those before it."""
+
+
+def answer_in_turn(strands: Sequence[Asking], limits: AccountLimits) -> None:
+    """Answer the signals of all strands, one after another, until none asks any more."""
+    asks = {number: next(strand, None) for number, strand in enumerate(strands)}
+    positions: list[_Position] = []
+    while True:
+        asking = {number: ask for number, ask in asks.items() if ask is not None}
+        if not asking:
+            return
+        number = min(asking, key=lambda strand: _find_turn(asking[strand], strand))
+        ask = asking[number]
+        positions = [held for held in positions if held.over_ns > ask.asks_ns]
+        others = [held for held in positions if held.strand != number]
+        gross = 0.0
+        for held in others:
+            gross += held.leverage
+        has_room = len(others) < limits.max_positions
+        is_taken = has_room and gross + ask.leverage <= limits.max_leverage
+        if is_taken:
+            positions.append(_Position(number, ask.over_ns, ask.leverage))
+        try:
+            asks[number] = strands[number].send(Answer(is_taken, gross))
+        except StopIteration:
+            asks[number] = None
+
+
+def _find_turn(ask: Ask, strand: int) -> tuple[int, bool, float, int]:
+    """The first is answered first: by time, by rank, by strand."""
+    is_unknown = math.isnan(ask.rank)
+    return ask.asks_ns, is_unknown, 0.0 if is_unknown else -ask.rank, strand

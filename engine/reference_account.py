@@ -1,0 +1,106 @@
+"""Trades of a limited account by the letter of the law: one chain over the signals of all strands.
+
+What a signal's trade comes to hangs on the signal alone, so it is known when the signal asks.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from data.bars import Bars, Window
+from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.limits import AccountLimits
+from engine.accounts.reference import find_leverage, size_trades
+from engine.accounts.reference_limits import Answer, Ask, answer_in_turn
+from engine.accounts.stake import Stake
+from engine.positions.exit_spec import Floats, Ints
+from engine.positions.reference import find_free_bars
+
+SIGNAL = REASONS.index("signal")
+
+
+class AskingWindow(NamedTuple):
+    """A window whose signals ask one account for room."""
+
+    window: Window
+    bars: Bars  # of its series
+    signals: Ints  # [S] bars that signal, ascending
+    sides: Ints  # [S] 1 or -1
+    ranks: Floats  # [T] greatest first; [0] without any
+    cooldown: int  # bars after a stop in which no signal counts
+    find_trade: Callable[[int], Ledger]  # what a signal's bar comes to: a trade, or a rejection
+
+
+class Taken(NamedTuple):
+    """What an account made of a window's signals."""
+
+    trades: list[Ledger]  # of one trade each
+    gross: list[float]  # leverage of what other strands had open at each entry
+    counts: dict[str, Any]  # rejected and skipped
+
+
+def take_account(
+    windows: Sequence[AskingWindow], limits: AccountLimits, stake: Stake, weight: float = 1.0
+) -> list[Ledger]:
+    """The ledger of each window [W].
+
+    Strands are series, windows of each in the order of time. What is held out is another account.
+    """
+    taken = [Taken([], [], {"rejected": 0, "skipped": 0}) for _ in windows]
+    pairs = sorted(
+        zip(windows, taken, strict=True),
+        key=lambda pair: (pair[0].window.series, pair[0].window.start),
+    )
+    for role in {asking.window.role for asking in windows}:
+        strands: dict[int, list[tuple[AskingWindow, Taken]]] = {}
+        for asking, found in pairs:
+            if asking.window.role == role:
+                strands.setdefault(asking.window.series, []).append((asking, found))
+        answer_in_turn([_ask(strand, stake, weight) for strand in strands.values()], limits)
+    return [_build_ledger(asking, found) for asking, found in zip(windows, taken, strict=True)]
+
+
+def _ask(
+    strand: Sequence[tuple[AskingWindow, Taken]], stake: Stake, weight: float
+) -> Generator[Ask, Answer, None]:
+    """Signals of a strand that find it flat and risk enough, in the order of time."""
+    for asking, found in strand:
+        free = 0, 0
+        for t, side in zip(asking.signals.tolist(), asking.sides.tolist(), strict=True):
+            if t < free[0 if side > 0 else 1]:
+                continue
+            trade = asking.find_trade(t)
+            if not len(trade):
+                found.counts["rejected"] += 1
+                continue
+            exit_bar, reason = int(trade.exit_bar[0]), int(trade.reason[0])
+            answer = yield _build_ask(asking, trade, t, stake, weight)
+            if answer.is_taken:
+                found.trades.append(trade)
+                found.gross.append(answer.gross)
+                free = find_free_bars(exit_bar, reason, side, asking.cooldown)
+            else:
+                found.counts["skipped"] += 1
+
+
+def _build_ask(asking: AskingWindow, trade: Ledger, t: int, stake: Stake, weight: float) -> Ask:
+    opened, duration = asking.bars.timestamp, asking.bars.timeframe_ns
+    exit_ns = int(opened[trade.exit_bar[0]])
+    # That a bar ended a position is known at its close; but for an exit by condition.
+    over_ns = exit_ns if trade.reason[0] == SIGNAL else exit_ns + duration
+    leverage = find_leverage(size_trades(trade), stake, 0, weight)
+    rank = float(asking.ranks[t]) if len(asking.ranks) else 0.0
+    return Ask(int(opened[trade.entry_bar[0]]), over_ns, leverage, rank)
+
+
+def _build_ledger(asking: AskingWindow, taken: Taken) -> Ledger:
+    """The ledger of a window, from those of its trades."""
+    # No signal counts behind the end: what comes of one has the columns of a trade.
+    parts = [asking.find_trade(asking.window.end), *taken.trades]
+    columns: Any = {
+        name: np.concatenate([part.columns()[name] for part in parts])
+        for name in parts[0].columns()
+    }
+    columns["gross"] = np.array(taken.gross, np.float64).reshape(-1, 1)
+    return Ledger(**columns, **taken.counts)

@@ -1,0 +1,73 @@
+"""Drawn accounts with limits: any strategy, one to seven symbols, some windows of each."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from data.bars import Window
+from strategy import words as w
+from tests.parity.test_language import population
+from tests.support.random_strategies import Drawn
+from tests.support.worlds import draw_order_costs, make_bars
+
+RESTING = ("entry", "cancel", "reverse")
+
+RANKS = (None, "close", "zscore(volume, 5)", "rsi(close, 3) - 50", "close_location")
+
+
+class DrawnAtMarket(Drawn):
+    """Strategies that limits are told of: they enter at the market, by shares of the account."""
+
+    def without_resting(self, arguments):
+        """The same without what rests or reverses."""
+        for name in RESTING:
+            arguments.pop(name, None)
+        return arguments
+
+    def account(self):
+        """How trades are sized from cash."""
+        size = self.one_of((
+            w.risk(self.real(0.001, 0.2)), w.equity_share(self.real(0.1, 3)),
+            w.volatility(self.real(0.001, 0.1), w.rma(w.true_range, 5)),
+        ))  # fmt: skip
+        return w.account(10_000, size, self.one_of((None, 1, self.real(0.5, 4))))
+
+
+def draw_series(rng, seed):
+    """Series of one to seven symbols, and windows of each."""
+    series = [
+        make_bars(
+            seed + 11 * number, int(rng.integers(60, 260)),
+            gaps=float(rng.choice([0.0, 0.02])), jump=float(rng.choice([0.01, 0.05])),
+        )
+        for number in range(int(rng.integers(1, 8)))
+    ]  # fmt: skip
+    windows = []
+    for number, bars in enumerate(series):
+        cuts = sorted({0, len(bars), *rng.integers(1, len(bars), int(rng.integers(0, 3))).tolist()})
+        windows += [Window(number, *cuts[place : place + 2]) for place in range(len(cuts) - 1)]
+    # In any order: strands are those of series, and their windows those of time.
+    return series, [windows[place] for place in rng.permutation(len(windows))]
+
+
+def draw_costs(rng, seed, strategy, n_series):
+    """Costs with limits that are narrow or wide."""
+    positions = int(rng.integers(1, n_series + 1)) if rng.random() < 0.7 else None
+    leverage = float(rng.choice([0.5, 2.0, 5.0, 20.0])) if rng.random() < 0.6 else None
+    if positions is None and leverage is None:
+        positions = 1
+    return replace(
+        draw_order_costs(seed, strategy),
+        risk_fraction=float(rng.choice([0.01, 0.05, 0.3])),
+        max_positions=positions, max_leverage=leverage, rank=RANKS[int(rng.integers(len(RANKS)))],
+    )  # fmt: skip
+
+
+def draw_account(seed, count=2):
+    """What a seed draws: strategy, genomes, series, windows and costs."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    further = ((), (Drawn.with_exits,), (Drawn.with_orders,), (Drawn.with_orders, Drawn.with_exits))
+    strategy = DrawnAtMarket(seed).strategy(*further[seed % 4], DrawnAtMarket.without_resting)
+    series, windows = draw_series(rng, seed)
+    costs = draw_costs(rng, seed, strategy, len(series))
+    return strategy, population(strategy, count, seed), series, windows, costs

@@ -1,0 +1,277 @@
+"""Accounts with limits: check values, a table by hand, and reference against CPU as drawn."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.accounts.account import compound
+from engine.accounts.costs import Costs
+from engine.accounts.cpu.limiting import Asks, answer_all
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.accounts.limits import AccountLimits, build_limits, check_limits, parse_rank
+from engine.accounts.reference_limits import Ask, answer_in_turn
+from engine.batch import Engine
+from engine.devices import choose_device
+from engine.errors import DeviceError, EngineError
+from engine.replay.certificate import certify
+from engine.replay.parity import compare_accumulators, compare_ledgers
+from strategy import STRATEGIES
+from strategy import words as w
+from tests.parity.test_language import both
+from tests.support.limited import draw_account
+from tests.support.references import compiled_reference
+from tests.support.worlds import make_bars
+from tests.unit.engine.accounts.test_one_account import worlds
+
+SPEC = STRATEGIES["seller_exhaustion"]
+G0 = SPEC.layout.defaults
+G1 = np.array([24, 168, 168, 24, 0.5, 0.3, 0.5, 1.0, 3, 72])
+NAMES = ("trades", "equity", "max_drawdown", "rejected", "skipped")
+
+CHECK_VALUES = {
+    "one": (Costs(max_positions=1), G1, (1436, 0.018261843790817776, 0.9875717756119542, 7, 1205)),
+    "ranked": (
+        Costs(max_positions=1, rank="zscore(volume, 168)"),
+        G1,
+        (1423, 0.01982260528193676, 0.9865095885595383, None, 1239),
+    ),
+    "leverage": (
+        Costs(max_leverage=3.0),
+        G1,
+        (1644, 0.019328194862215944, 0.9868460629980705, None, 501),
+    ),
+    "wide": (
+        Costs(max_positions=3),
+        G0,
+        (505, 0.2814295038399783, 0.754222452574242, None, 0),
+    ),
+}
+"""From an independent implementation, to the last digit: three symbols, lengths not scaled."""
+
+
+@pytest.mark.parametrize("name", CHECK_VALUES)
+def test_check_values_of_limited_accounts(name, real_folder):
+    """The reference and the CPU, in every bit of trades, sums and the account."""
+    costs, genome, expected = CHECK_VALUES[name]
+    series, windows = worlds("three", real_folder)
+    reference = compiled_reference(SPEC, series, windows, costs)
+    ledgers = reference.trades(genome)
+    account = reference.account(ledgers, range(3), genome)
+    sums = [account[ACCUMULATOR_INDEX[key]].item() for key in NAMES]
+    for actual, number in zip(sums, expected, strict=True):
+        assert number is None or actual == number
+    engine = Engine(SPEC, series, windows, costs, device="cpu")
+    accumulators, (joint,) = engine.evaluate_account(genome[None])
+    assert compare_accumulators(account, joint) == ""
+    for ledger, other, one in zip(ledgers, engine.trades(genome), accumulators[0], strict=True):
+        assert compare_ledgers(ledger, other) == ""
+        assert compare_accumulators(reference.fold(ledger, genome), one) == ""
+    most = account[ACCUMULATOR_INDEX["max_leverage"]]
+    assert most <= (costs.max_leverage or np.inf)
+    if name == "wide":
+        assert most == 5.191793570484141
+
+
+HAND = {
+    0: [(0, 1, 4, "stop", -1, 2, 1), (4, 5, 9, "target", 2, 1.5, 1)],
+    1: [
+        (0, 1, 3, "target", 2, 3, 2), (3, 4, 7, "signal", -0.5, 1, 0), (6, 7, 9, "stop", -1, 1, 0)
+    ],
+    2: [
+        (2, 3, 4, "time", 0.25, 0.5, np.nan), (4, 5, 5, "stop_gap", -1.5, 0.5, np.nan),
+        (5, 6, 9, "end", 0, 2.5, np.nan),
+    ],
+    3: [(6, 7, 8, "stop", -1, 1, np.nan)],
+}  # fmt: skip
+"""Signals of four strands: t, e, j, reason, r, leverage, rank; a bar lasts 1."""
+
+TAKEN = [(1, 0), (2, 2), (1, 3), (0, 4), (2, 4), (1, 6), (3, 6)]
+SHORTS = {(1, 6)}  # after an exit by condition, at the bar before it
+
+FOLDED = [(1, 3), (2, 4), (2, 5), (1, 7), (3, 8), (0, 9), (1, 9)]
+
+
+def fold_hand(taken):
+    """Strand and exit bar of trades in the order of the fold, and what equity ends at."""
+    rows = [(row[2], strand, row[4]) for strand, t in taken for row in HAND[strand] if row[0] == t]
+    rows.sort()
+    equity = compound(np.array([r for *_, r in rows]), 0.01)
+    return [(strand, bar) for bar, strand, _ in rows], float(equity[-1])
+
+
+def take_by_reference(limits):
+    """Strand and bar of each signal that is taken, in that order."""
+    taken = []
+
+    def ask(strand):
+        free = 0
+        for t, e, j, reason, _, leverage, rank in HAND[strand]:
+            if t >= free:
+                over = j if reason == "signal" else j + 1
+                answer = yield Ask(e, over, leverage, rank)
+                if answer.is_taken:
+                    free = j - (reason == "signal")
+                    taken.append((strand, t))
+
+    answer_in_turn([ask(strand) for strand in HAND], limits)
+    return taken
+
+
+def take_by_loops(limits):
+    """The same of the CPU's loops."""
+    rows = [(strand, *row) for strand, some in HAND.items() for row in some]
+    strand, t, e, j, _, _, leverage, rank = (np.array(column) for column in zip(*rows, strict=True))
+    reasons = np.array([REASONS.index(row[4]) for row in rows])
+    over = np.where(reasons == REASONS.index("signal"), j, j + 1)
+    sides = np.array([-1 if (row[0], row[1]) in SHORTS else 1 for row in rows])
+    asks = Asks(t, j, reasons, sides, e, over, leverage.astype(float), rank, strand)
+    taken, gross = np.zeros(len(rows), np.bool_), np.zeros(len(rows))
+    counts, firsts = np.zeros((4, 2), np.int64), np.searchsorted(strand, np.arange(5))
+    answer_all(asks, firsts, 0, *limits, taken, gross, counts)
+    return {(int(strand[k]), int(t[k])) for k in np.flatnonzero(taken)}
+
+
+@pytest.mark.parametrize(
+    "limits", [AccountLimits(99, 4.0), AccountLimits(99, 99.0), AccountLimits(1, 99.0)]
+)
+def test_signals_that_ask_by_hand(limits):
+    """Time, then rank, then strand; open until the exit bar has closed, or left at its open."""
+    taken = take_by_reference(limits)
+    assert take_by_loops(limits) == set(taken)
+    if limits.max_leverage == 4.0:
+        assert taken == TAKEN
+        assert fold_hand(taken) == (FOLDED, 1.0018770428940074)
+
+
+# Parts that other tests have compiled are drawn first; several hundred were compared by hand.
+@pytest.mark.parametrize("seed", range(5))
+def test_drawn_accounts(seed):
+    """Any strategy that limits are told of, one to seven symbols, windows in any order."""
+    strategy, genomes, series, windows, costs = draw_account(seed)
+    assert both(strategy, series, windows, genomes, costs) == ""
+
+
+def test_one_symbol_has_room_for_itself():
+    """Stop and reverse included: N changes nothing, and leaves the number of trades."""
+    fast, slow = w.ema(w.close, 5), w.ema(w.close, 12)
+    above, below = w.crosses_above(fast, slow), w.crosses_below(fast, slow)
+    spec = w.strategy(
+        "Turns.", long=above, short=below, exit_long=below, exit_short=above, stop=w.share(0.05)
+    )
+    bars, genomes = make_bars(3, 900), spec.layout.defaults[None]
+    windows = [Window(0, 0, 400), Window(0, 400, 900)]
+    plain = Engine(spec, [bars], windows, Costs(), device="cpu").evaluate_account(genomes)
+    costs = Costs(max_positions=1)
+    limited = Engine(spec, [bars], windows, costs, device="cpu").evaluate_account(genomes)
+    most = ACCUMULATOR_INDEX["max_leverage"]
+    for before, after in zip(plain, limited, strict=True):
+        assert (after[..., :most] == before[..., :most]).all()
+        assert (after[..., most] > 0.0).all()
+    assert limited[1][0, ACCUMULATOR_INDEX["trades"]] > 50
+
+
+def test_what_is_held_out_is_an_account_of_its_own():
+    """However far ahead of it others are searched on."""
+    strategy, genomes, series, _, costs = draw_account(12)
+    searched = [Window.whole(bars, number) for number, bars in enumerate(series)]
+    held_out = [replace(searched[0], role="held_out")]
+    windows = [*held_out, *searched[1:]]
+    assert both(strategy, series, windows, genomes, costs) == ""
+    engine = Engine(strategy, series, windows, costs, device="cpu")
+    joint = engine.trades(genomes[0])
+    apart = [*engine.on(held_out).trades(genomes[0]), *engine.on(searched[1:]).trades(genomes[0])]
+    for one, other in zip(joint, apart, strict=True):
+        assert compare_ledgers(one, other) == ""
+    assert sum(map(len, joint)) > 0
+
+
+def test_certificate_of_a_limited_account():
+    """The reference replays all of an account, also in plain Python."""
+    _, _, series, windows, _ = draw_account(8)
+    spec = SPEC.for_timeframe(900 * 16)
+    costs = Costs(max_positions=1, risk_fraction=0.1)
+    engine = Engine(spec, series, windows, costs, device="cpu")
+    genomes = np.array([G1, G1 * [1, 1, 1, 1, -1, -1, 0.2, 1, 1, 1]])
+    found = certify(engine, genomes, threads=2)
+    assert found.is_green, found.first_mismatch
+    assert found.trades > 0
+
+
+def test_the_account_chooses_by_what_is_known():
+    """Bars after a moment change no trade that was entered before it."""
+    strategy, genomes, series, _, costs = draw_account(12)
+    whole = [Window.whole(bars, number) for number, bars in enumerate(series)]
+    cut_ns = int(series[0].timestamp[len(series[0]) // 2])
+    cut = [
+        Window(number, 0, max(int(np.searchsorted(bars.timestamp, cut_ns)), 1))
+        for number, bars in enumerate(series)
+    ]
+    full, early = (
+        Engine(strategy, series, some, costs, device="cpu").trades(genomes[0])
+        for some in (whole, cut)
+    )
+    for bars, before, after in zip(series, early, full, strict=True):
+        closed = before.reason != REASONS.index("end")
+        n_known = int(np.searchsorted(bars.timestamp[after.entry_bar], cut_ns))
+        assert n_known == len(before)
+        assert (before.exit_bar[closed] == after.exit_bar[:n_known][closed]).all()
+
+
+REFUSED = {
+    "rests": {"entry": w.limit_at(w.close, 3)},
+    "units": {"account": w.account(1000, w.units(3))},
+    "notional": {"account": w.account(1000, w.notional(100))},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_limits_refuse_what_they_are_not_told_of(name):
+    """By name: what rests asks at a fill, and some sizes hang on cash."""
+    parts = {"long": w.close > w.ema(w.close, 5), "stop": w.share(0.05), **REFUSED[name]}
+    spec, bars = w.strategy("One.", **parts), make_bars(1, 50)
+    for make in (
+        lambda costs: Engine(spec, [bars], [Window.whole(bars)], costs, device="cpu"),
+        lambda costs: compiled_reference(spec, [bars], [Window.whole(bars)], costs),
+    ):
+        make(Costs())
+        with pytest.raises(EngineError, match="max_positions and max_leverage need"):
+            make(Costs(max_positions=2))
+    check_limits(spec, Costs())
+
+
+def test_devices_that_keep_no_limits_are_refused():
+    """Never is a limit left out without a word."""
+    costs = Costs(max_leverage=2.0)
+    assert "CPU" in choose_device(SPEC, "auto", costs=costs).reason
+    with pytest.raises(DeviceError, match="use cpu"):
+        choose_device(SPEC, "cuda", costs=costs)
+    bars = make_bars(1, 50)
+    chosen = choose_device(SPEC, "cpu")
+    with pytest.raises(EngineError, match="other limits"):
+        Engine(SPEC, [bars], [Window.whole(bars)], costs, device=chosen)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_positions": 0}, "at least 1"),
+        ({"max_positions": True}, "at least 1"),
+        ({"max_leverage": 0.0}, "above 0"),
+        ({"max_leverage": float("nan")}, "above 0"),
+        ({"rank": "close"}, "set max_positions"),
+    ],
+)
+def test_limits_that_make_no_sense(settings, message):
+    """They are refused where they are said."""
+    with pytest.raises(EngineError, match=message):
+        Costs(**settings)
+
+
+def test_rows_that_rank():
+    """They are words of the language, without genes."""
+    with pytest.raises(EngineError, match="rank: "):
+        parse_rank(Costs(max_positions=1, rank="import os"))
+    assert parse_rank(Costs()) is None
+    assert build_limits(Costs(max_positions=2)).max_leverage == np.inf
