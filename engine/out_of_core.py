@@ -46,12 +46,14 @@ def create_engine(
     """
     check_windows(series, windows)
     chosen = settle_device(spec, device, costs, series)
-    if apart:
+    # A part alone does not know whom an account with limits takes of the others.
+    is_whole = costs is not None and costs.has_limits
+    if apart and not is_whole:
         free = chosen.maker.free_share * chosen.maker.free_bytes()
         borders = [*range(0, len(series), apart), len(series)]
         share = int(memory_bytes or free) // (len(borders) - 1)
         return ApartEngine(spec, series, windows, costs, chosen, borders, threads, share)
-    if chosen.label == "cpu":
+    if chosen.label == "cpu" and not is_whole:
         allowed = memory_bytes or int(chosen.maker.free_share * chosen.maker.free_bytes())
         n_rows = len(find_fast_case(spec, costs, series).rows)
         borders = _borders(n_rows, series, chosen.maker, allowed)

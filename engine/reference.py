@@ -16,7 +16,7 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger, Trade
-from engine.accounts.limits import build_limits, check_limits, parse_rank
+from engine.accounts.limits import build_limits, check_limits, parse_rank, refuse_limits
 from engine.accounts.reference import (
     compute_accumulators,
     find_max_leverage,
@@ -25,7 +25,6 @@ from engine.accounts.reference import (
     size_trades,
 )
 from engine.accounts.stake import build_stake
-from engine.errors import EngineError
 from engine.positions import exit_spec
 from engine.positions.evaluate import (
     evaluate_form,
@@ -55,7 +54,7 @@ from engine.positions.reference import (
 from engine.positions.reference_orders import SignalSpan, add_payments, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import Prices, World, build_world
-from engine.positions.standing import Standing, find_standing
+from engine.positions.standing import Standing, check_is_told, find_standing
 from engine.reference_account import AskingWindow, take_account
 from engine.runtime.lru_cache import ArrayCache
 from strategy.clock import local_time
@@ -170,6 +169,7 @@ class Reference:
             stop: Bar from which on no signal counts.
             before: The trade before, of whomever; None where the account is flat.
         """
+        refuse_limits(self.costs)
         genes = self.spec.layout.decode(genome)
         warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         bars = find_signal_range(window.start, window.end, warm_up, limits)
@@ -196,8 +196,7 @@ class Reference:
         Raises:
             EngineError: When its entries rest or reverse, of which this does not tell yet.
         """
-        if self.spec.entry is not None or self.spec.reverse:
-            raise EngineError("entries that rest or reverse: a signal of these is not told yet")
+        check_is_told(self.spec, self.costs)
         genes = self.spec.layout.decode(genome)
         warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         sides, end = self._sides(genes, window.series), window.end

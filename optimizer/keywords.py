@@ -78,6 +78,9 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     fee_min: float
     min_risk: float
     risk_fraction: float
+    max_positions: int | None
+    max_leverage: float | None
+    rank: str | None
     objectives: str
     constraints: Sequence[str]
     over_windows: str

@@ -1,7 +1,7 @@
 """How numbers are written for people, and which of many things they see: the same everywhere."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,7 @@ MEANINGS = {
     "sharpe": "sharpe_trade times the root of the trades a year",
     "sharpe_daily": "mean over standard deviation of the account's days, a year",
     "sharpe_trade": "mean R over its standard deviation, per trade",
+    "skipped": "signals for which an account with limits had no room",
     "sortino": "mean R over the root mean square of losses, per trade",
     "sortino_daily": "mean over the root mean square of losing days, a year",
     "std_r": "standard deviation of R",
@@ -138,6 +139,30 @@ def format_gene(value: float | str) -> str:
 def format_count(count: object, noun: str) -> str:
     """A count with its noun, such as ``1 trade`` or ``1,234 trades``."""
     return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
+
+
+def describe_account(metrics: Mapping[str, float | None], n_symbols: int) -> Iterator[str]:
+    """An account of several symbols, or one that had no room, in sentences.
+
+    >>> known = {"trades": 505, "max_drawdown": 0.754, "max_leverage": 5.19, "skipped": 1205}
+    >>> for line in describe_account(known, 3):
+    ...     print(line)
+    One account for 3 symbols: 505 trades; it fell by 75.40%.
+    Positions were up to 5.2 times the account.
+    It had no room for 1,205 signals.
+    """
+    skipped, most = metrics.get("skipped"), metrics.get("max_leverage")
+    if n_symbols > 1:
+        marked = metrics.get("max_drawdown_marked")
+        by_closes = "" if marked is None else f" (by bar closes {fraction(marked)})"
+        yield (
+            f"One account for {n_symbols} symbols: {format_count(metrics.get('trades'), 'trade')}; "
+            f"it fell by {fraction(metrics.get('max_drawdown'))}{by_closes}."
+        )
+        if most is not None and most > 1:
+            yield f"Positions were up to {most:,.2g} times the account."
+    if skipped:
+        yield f"It had no room for {format_count(skipped, 'signal')}."
 
 
 def fraction(value: object) -> str:

@@ -39,6 +39,7 @@ ACCOUNT_METRICS = (
     "ulcer",
     "buy_and_hold",
     "rejected",
+    "skipped",
 )
 """Names of an account's numbers, in order."""
 
@@ -148,7 +149,8 @@ class Account:
         - sharpe_daily, sortino_daily, ulcer: of the ends of days with bars, a year of as many days
           as there are on the mean; after Sharpe (1994), Sortino and Price (1994), Martin and
           McCann (1989). ulcer is the root of the mean of squared falls.
-        - buy_and_hold: return of the bars themselves. rejected: signals that risked too little.
+        - buy_and_hold: return of the bars themselves. rejected: signals that risked too little;
+          skipped: signals for which an account with limits had no room.
         """
         # What overflows is found by what comes of it.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -168,6 +170,7 @@ class Account:
             "losing_streak": float(longest_run(~(folded.r > 0.0))),
             "buy_and_hold": self.buy_and_hold,
             "rejected": float(sum(ledger.rejected for ledger in ledgers)),
+            "skipped": float(sum(ledger.skipped for ledger in ledgers)),
         }
         if not len(folded.r):
             absent = ("best_r", "worst_r", "mean_trade", "median_leverage", "max_leverage")
@@ -179,7 +182,7 @@ class Account:
                 "worst_r": float(folded.r.min()),
                 "mean_trade": _total(folded.trade) / len(folded.r),
                 "median_leverage": float(np.median(folded.leverage)),
-                "max_leverage": float(_gross(folded).max()),
+                "max_leverage": self._find_max_leverage(ledgers, folded),
             }
         if self.is_marked:
             _, marked = self.mark(ledgers, folded)
@@ -188,6 +191,17 @@ class Account:
             why["max_drawdown_marked"] = "several_symbols"
         by_day, why_days = self._daily(folded)
         return named | by_day, why | why_days
+
+    def _find_max_leverage(self, ledgers: Sequence[Ledger], folded: Folded) -> float:
+        """The greatest worth of all that is open over the account, at an entry."""
+        if not ledgers[0].gross.shape[1]:
+            return float(_gross(folded).max())
+        # An account with limits has noted it, in the order in which it answered.
+        parts = zip(self.strands.tolist(), self.windows, ledgers, strict=True)
+        return max(
+            float((ledgers[w].gross[:, 0] + trades.leverage).max(initial=0.0))
+            for w, trades in enumerate(self._list(*part) for part in parts)
+        )
 
     def _daily(self, folded: Folded) -> tuple[dict[str, float], dict[str, str]]:
         """Ratios and falls of the account at the ends of days."""

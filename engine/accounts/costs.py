@@ -1,7 +1,7 @@
 """What trading costs, and what of the account a trade risks."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.errors import EngineError
 
@@ -70,6 +70,11 @@ class Costs:
     def has_limits(self) -> bool:
         """Whether an account may have no room for a signal."""
         return self.max_positions is not None or self.max_leverage is not None
+
+    @property
+    def without_limits(self) -> "Costs":
+        """The same for an account that has room for every signal."""
+        return replace(self, max_positions=None, max_leverage=None, rank=None)
 
     @property
     def per_side(self) -> float:

@@ -51,6 +51,19 @@ def check_limits(strategy: Strategy, costs: Costs) -> None:
         )
 
 
+def refuse_limits(costs: Costs) -> None:
+    """Refuse limits where the trades of one symbol are asked for by themselves.
+
+    Raises:
+        EngineError: When costs limit anything.
+    """
+    if costs.has_limits:
+        raise EngineError(
+            "max_positions and max_leverage: whether a symbol's signal is taken hangs on all "
+            "others, which signals of today and schedules are not told of yet"
+        )
+
+
 def parse_rank(costs: Costs) -> Expression | None:
     """Row by which signals that ask together are taken, greatest first; None without one.
 

@@ -6,7 +6,10 @@ It reads what the reference reads, and shares no code with the batch engine.
 import math
 from typing import NamedTuple
 
+from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger, Trade
+from engine.accounts.limits import refuse_limits
+from engine.errors import EngineError
 from engine.positions.exit_spec import (
     BEYOND_BAR,
     FROM_ENTRY,
@@ -38,6 +41,7 @@ from engine.positions.reference_world import (
     read_bar,
     read_row,
 )
+from strategy.model import Strategy
 
 LEVEL_KINDS = {SHARE: "share", FROM_ENTRY: "distance", R_MULTIPLE: "times_risk"}
 """Kinds of a level that depends on the entry, by its form."""
@@ -70,6 +74,17 @@ class Standing(NamedTuple):
     bars_left: int | None  # until it is left by time at the latest; None without such a limit
     leaves: bool  # whether its exit condition holds, so that the next open ends it
     pending: PendingEntry | None
+
+
+def check_is_told(strategy: Strategy, costs: Costs) -> None:
+    """Refuse what a standing does not tell of yet.
+
+    Raises:
+        EngineError: When entries rest or reverse, or an account has limits.
+    """
+    refuse_limits(costs)
+    if strategy.entry is not None or strategy.reverse:
+        raise EngineError("entries that rest or reverse: a signal of these is not told yet")
 
 
 def find_standing(

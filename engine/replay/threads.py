@@ -86,7 +86,9 @@ def _tasks(reference: Reference, genomes: Floats, threads: int) -> list[tuple[li
     """The windows of a series, with a part of the individuals; series after series."""
     of_series: dict[int, list[int]] = {}
     for number, window in enumerate(reference.windows):
-        of_series.setdefault(window.series, []).append(number)
+        # Of an account with limits all series are replayed together.
+        series = 0 if reference.costs.has_limits else window.series
+        of_series.setdefault(series, []).append(number)
     step = max(1, len(genomes) * len(of_series) // (threads * TASKS_PER_THREAD))
     order = sharing_order(reference.spec, genomes)
     parts = [order[begin : begin + step] for begin in range(0, len(order), step)]

@@ -25,7 +25,7 @@ from optimizer.run.individuals import (
 from optimizer.run.markets import Markets
 from optimizer.run.task import Task, describe_data, ledger_rows, prepare
 from optimizer.search.generation import Floats
-from optimizer.shown import format_count, fraction, number
+from optimizer.shown import describe_account, format_count, fraction, number
 from optimizer.store import find_run
 from optimizer.store.result import (
     DataDescription,
@@ -69,6 +69,9 @@ def print_ends(task: Task, ledgers: Sequence[Ledger], backtest: Backtest) -> Non
     """Print why trades ended, and what is doubtful about them."""
     searched = [ledgers[w] for w in task.markets.places("search")]
     stdout().say(_describe_ends(searched))
+    n_symbols = len({task.markets.symbols[w] for w in task.markets.places("search")})
+    for line in describe_account(backtest.metrics, n_symbols):
+        stdout().say(line)
     for line in _list_doubts(searched, backtest.contradictions, task.costs.min_risk):
         stdout().say(line)
     stdout().say(_describe_intrabar(backtest.intrabar))
@@ -169,12 +172,15 @@ def build_ledger_table(
             (
                 *owner,
                 *row,
+                *ledger.gross[k].tolist(),
                 _format_time(stamps[ledger.entry_bar[k]]),
                 _format_time(stamps[ledger.exit_bar[k]]),
             )
             for k, row in enumerate(ledger_rows(ledger))
         ]
-    return (*whose, *Trade._fields, "entry_time", "exit_time"), rows
+    # Of an account with limits, what other symbols had open at the entry.
+    gross = ("gross",) if any(ledger.gross.shape[1] for ledger in ledgers) else ()
+    return (*whose, *Trade._fields, *gross, "entry_time", "exit_time"), rows
 
 
 def _format_time(stamp: int) -> str:

@@ -97,6 +97,11 @@ class ShardedEngine:
         shards: int | None = None,
     ) -> None:
         self.spec, self.windows, self.series = task.spec, tuple(windows), tuple(series)
+        if task.costs.has_limits:
+            raise ConfigError(
+                "--cluster cuts symbols to shards, and whom an account with limits takes hangs on "
+                "all of them: leave it out"
+            )
         self._cluster, config = cluster, task.config
         self._costs, self._merging = task.costs, Threads(config.threads or available_cores())
         refuse_own_indicators(task.spec)

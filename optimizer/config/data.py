@@ -191,3 +191,14 @@ class CostSettings(Settings):
     risk_fraction: float = knob(
         0.01, "Share of equity that one R is worth.", decides="costs", gt=0, le=1
     )
+    max_positions: int | None = knob(
+        None, "Most positions that one account has open together.", decides="costs", ge=1
+    )
+    max_leverage: float | None = knob(
+        None, "Most that they are worth together, times the account.", decides="costs", gt=0
+    )
+    rank: str | None = knob(
+        None,
+        "Row that says whose signal is taken first where several ask, greatest first.",
+        decides="costs",
+    )

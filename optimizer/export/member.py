@@ -39,7 +39,8 @@ class ExportedMember:
         if follows_level(self.strategy.trail):
             parts.append("trail(level(...))")
         charges = [name for name in ("fee_unit", "fee_min") if getattr(self.costs, name) > 0.0]
-        if unknown := [*parts, *charges]:
+        limits = [name for name in ("max_positions", "max_leverage") if getattr(self.costs, name)]
+        if unknown := [*parts, *charges, *limits]:
             raise ConfigError(
                 f"{', '.join(unknown)}: no exported program knows of it, and its trades would be "
                 "others; it is not exported"

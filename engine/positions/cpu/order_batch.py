@@ -19,6 +19,7 @@ from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
+REJECTED = ACCUMULATOR_INDEX["rejected"]
 COUNTED = [ACCUMULATOR_INDEX[name] for name in COUNTS]
 """Accumulators that a ledger has as numbers."""
 

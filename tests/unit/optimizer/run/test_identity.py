@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from optimizer.config.run_config import LATER_FEES, RunConfig, names_deciding
+from optimizer.config.run_config import LATER_COSTS, RunConfig, names_deciding
 from optimizer.config.values import read_schema_extra
 from optimizer.errors import StoreError
 from optimizer.goals import objectives
@@ -322,6 +322,8 @@ DECIDING = {
     "fee_min": 1.0,
     "min_risk": 0.01,
     "risk_fraction": 0.5,
+    "max_positions": 2,
+    "max_leverage": 3.0,
     "crossover_probability": 0.5,
     "crossover_eta": 7,
     "mutation_probability": 0.5,
@@ -436,9 +438,10 @@ def test_every_knob_decides_or_does_not(task):
     identity = build_identity(task, None)
     assert tuple(identity.settings) == names_deciding("search")
     # Fees of this version are named where they are charged, so that older runs go on.
-    charged = RunConfig(fee_unit=0.1, fee_min=1.0).deciding("costs")
+    later = {"fee_unit": 0.1, "fee_min": 1.0, "max_positions": 2, "max_leverage": 3.0}
+    charged = RunConfig(**later, rank="close").deciding("costs")
     assert tuple(charged) == names_deciding("costs")
-    assert tuple(identity.costs) == tuple(name for name in charged if name not in LATER_FEES)
+    assert tuple(identity.costs) == tuple(name for name in charged if name not in LATER_COSTS)
     assert set(identity.goals) == set(names_deciding("goals"))
     by_value = {*identity.settings, *identity.costs, *identity.goals}
     assert by_value <= {*DECIDING, "search", "steps"}
