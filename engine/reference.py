@@ -6,12 +6,11 @@ Read it beside engine/README.md, which is the same law in prose. Rows and condit
 Their loops run as plain Python reads them, or compiled in the same words (`engine.replay`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
@@ -24,7 +23,7 @@ from engine.accounts.reference import (
     merge_ledgers,
     size_trades,
 )
-from engine.accounts.stake import build_stake
+from engine.accounts.stake import Stake, build_stake
 from engine.positions import exit_spec
 from engine.positions.evaluate import (
     evaluate_form,
@@ -35,6 +34,7 @@ from engine.positions.evaluate import (
     find_trail_start,
 )
 from engine.positions.exit_spec import (
+    Bools,
     Limits,
     SeriesTables,
     SessionClock,
@@ -71,16 +71,13 @@ from strategy.money import (
 )
 from strategy.orders import Ladder, count_legs
 from strategy.pretty_print import format_tree
-from strategy.rows import LoopRunner, Rows, as_it_reads, resolve_value
+from strategy.rows import Genes, LoopRunner, Rows, as_it_reads, resolve_value
 from strategy.series import Series
 from strategy.signals import truth
 from strategy.switches import settle_switches
 
 KEPT_BYTES = 2**29
 """Rows that are kept for the next individual; what was read longest ago is let go first."""
-
-Bools = npt.NDArray[np.bool_]
-Genes = Mapping[str, int | float]
 
 Result = TypeVar("Result")
 
@@ -118,7 +115,7 @@ class Reference:
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.form = form
-        check_limits(spec, self.costs)
+        check_limits(spec, self.costs, series)
         self._rank = parse_rank(self.costs)
         multiplier = 1.0 if spec.market is None else resolve_value(spec.market.multiplier, {})
         self._legs = count_legs(spec.targets)
@@ -264,7 +261,7 @@ class Reference:
         """The ledgers of an individual [G] in some windows, by number."""
         genes = self.spec.layout.decode(genome)
         if self.costs.has_limits:
-            ledgers = self._take_account(genes)
+            ledgers = take_account(self.list_asks(genome), build_limits(self.costs))
             yield from (ledgers[number] for number in windows)
             return
         warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
@@ -275,30 +272,30 @@ class Reference:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
                 yield self._take(world, SignalSpan(bars.start, bars.stop, window.end), scales)
 
-    def _take_account(self, genes: Genes) -> list[Ledger]:
-        """The ledgers of all windows [W], whose signals ask limited accounts for room."""
-        asking = [self._list_asks(genes, number) for number in range(len(self.windows))]
-        stake = build_stake(self.spec, self.costs, genes)
-        return take_account(asking, build_limits(self.costs), stake)
+    def list_asks(self, genome: Floats, strand: int = 0, weight: float = 1.0) -> list[AskingWindow]:
+        """Signals of an individual [G] in all windows [W], and what each of them comes to.
 
-    def _list_asks(self, genes: Genes, number: int) -> AskingWindow:
-        """Signals of a window, and what each of them comes to."""
-        window, limits, series = (
-            self.windows[number],
-            self._limits(genes),
-            self.windows[number].series,
-        )
+        Series are strands from a number on; the account takes `weight` of each trade.
+        """
+        genes = self.spec.layout.decode(genome)
+        sizing = build_stake(self.spec, self.costs, genes), weight
+        return [self._list_asks(genes, window, strand, sizing) for window in self.windows]
+
+    def _list_asks(
+        self, genes: Genes, window: Window, strand: int, sizing: tuple[Stake, float]
+    ) -> AskingWindow:
+        limits, series = self._limits(genes), window.series
         bars = find_signal_range(window.start, window.end, self.spec.warm_up(genes), limits)
-        (longs, shorts), world = self._sides(genes, series), self._build_world(genes, series)
-        signals, scales = list_signals(longs, shorts, bars), self._scales(genes, series)
-        ranks = np.empty(0) if self._rank is None else self._rows[series].values(self._rank, {})
-        sides = np.where(longs.signals[signals], 1, -1)
+        sides, world = self._sides(genes, series), self._build_world(genes, series)
+        signals, scales = list_signals(*sides, bars), self._scales(genes, series)
+        ranks = None if self._rank is None else self._rows[series].values(self._rank, {})
 
         def find_trade(t: int) -> Ledger:
             return self._take(world, SignalSpan(t, t + 1, window.end), scales)
 
-        asked = window, self.series[series], signals, sides, ranks, limits.cooldown
-        return AskingWindow(*asked, find_trade)
+        signs = np.where(sides[0].signals[signals], 1, -1)
+        where = window, strand + series, self.series[series]
+        return AskingWindow(*where, signals, signs, ranks, limits.cooldown, *sizing, find_trade)
 
     def _take(
         self, world: World, span: SignalSpan, scales: Floats | None, free: tuple[int, int] = (0, 0)

@@ -24,11 +24,14 @@ class AskingWindow(NamedTuple):
     """A window whose signals ask one account for room."""
 
     window: Window
+    strand: int  # number of its symbol, of all that the account trades
     bars: Bars  # of its series
     signals: Ints  # [S] bars that signal, ascending
     sides: Ints  # [S] 1 or -1
-    ranks: Floats  # [T] greatest first; [0] without any
+    ranks: Floats | None  # [T] greatest first
     cooldown: int  # bars after a stop in which no signal counts
+    stake: Stake  # how its trades are sized
+    weight: float  # what the account takes of each
     find_trade: Callable[[int], Ledger]  # what a signal's bar comes to: a trade, or a rejection
 
 
@@ -40,29 +43,27 @@ class Taken(NamedTuple):
     counts: dict[str, Any]  # rejected and skipped
 
 
-def take_account(
-    windows: Sequence[AskingWindow], limits: AccountLimits, stake: Stake, weight: float = 1.0
-) -> list[Ledger]:
+def take_account(windows: Sequence[AskingWindow], limits: AccountLimits) -> list[Ledger]:
     """The ledger of each window [W].
 
-    Strands are series, windows of each in the order of time. What is held out is another account.
+    Those of a strand are taken in the order of time; what is held out is another account.
     """
     taken = [Taken([], [], {"rejected": 0, "skipped": 0}) for _ in windows]
     pairs = sorted(
         zip(windows, taken, strict=True),
-        key=lambda pair: (pair[0].window.series, pair[0].window.start),
+        key=lambda pair: (pair[0].strand, pair[0].window.start),
     )
     for role in {asking.window.role for asking in windows}:
         strands: dict[int, list[tuple[AskingWindow, Taken]]] = {}
         for asking, found in pairs:
             if asking.window.role == role:
-                strands.setdefault(asking.window.series, []).append((asking, found))
-        answer_in_turn([_ask(strand, stake, weight) for strand in strands.values()], limits)
+                strands.setdefault(asking.strand, []).append((asking, found))
+        answer_in_turn([_ask(strand) for strand in strands.values()], limits)
     return [_build_ledger(asking, found) for asking, found in zip(windows, taken, strict=True)]
 
 
 def _ask(
-    strand: Sequence[tuple[AskingWindow, Taken]], stake: Stake, weight: float
+    strand: Sequence[tuple[AskingWindow, Taken]],
 ) -> Generator[Ask, Answer, None]:
     """Signals of a strand that find it flat and risk enough, in the order of time."""
     for asking, found in strand:
@@ -75,7 +76,7 @@ def _ask(
                 found.counts["rejected"] += 1
                 continue
             exit_bar, reason = int(trade.exit_bar[0]), int(trade.reason[0])
-            answer = yield _build_ask(asking, trade, t, stake, weight)
+            answer = yield _build_ask(asking, trade, t)
             if answer.is_taken:
                 found.trades.append(trade)
                 found.gross.append(answer.gross)
@@ -84,13 +85,13 @@ def _ask(
                 found.counts["skipped"] += 1
 
 
-def _build_ask(asking: AskingWindow, trade: Ledger, t: int, stake: Stake, weight: float) -> Ask:
+def _build_ask(asking: AskingWindow, trade: Ledger, t: int) -> Ask:
     opened, duration = asking.bars.timestamp, asking.bars.timeframe_ns
     exit_ns = int(opened[trade.exit_bar[0]])
     # That a bar ended a position is known at its close; but for an exit by condition.
     over_ns = exit_ns if trade.reason[0] == SIGNAL else exit_ns + duration
-    leverage = find_leverage(size_trades(trade), stake, 0, weight)
-    rank = float(asking.ranks[t]) if len(asking.ranks) else 0.0
+    leverage = find_leverage(size_trades(trade), asking.stake, 0, asking.weight)
+    rank = 0.0 if asking.ranks is None else float(asking.ranks[t])
     return Ask(int(opened[trade.entry_bar[0]]), over_ns, leverage, rank)
 
 

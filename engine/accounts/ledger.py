@@ -130,26 +130,16 @@ class Ledger:
         """The k-th trade as plain numbers."""
         return Trade(*(getattr(self, name)[k].item() for name in Trade._fields))
 
-    def cut(
-        self,
-        counts: Bars64,
-        rejected: Bars64,
-        orders: Bars64 | None = None,
-        expired: Bars64 | None = None,
-        coarse: Bars64 | None = None,
-    ) -> list[tuple["Ledger", ...]]:
+    def cut(self, counts: Bars64, *totals: Bars64) -> list[tuple["Ledger", ...]]:
         """Ledgers [W] of each of several individuals [P] whose trades stand here together.
 
         They share this one's columns. `counts` [P, W]: trades of each, individual after individual
-        and window after window. `rejected` [P, W]: signals that risked too little; `orders`,
-        `expired` [P, W]: resting ones placed, and those that came to nothing; `coarse` [P, W]: bars
-        not made up of finer ones.
+        and window after window. `totals` [P, W]: the first ones of `COUNTS`; the others are 0.
         """
         columns: Any = self.columns()
-        none = np.zeros_like(rejected)
-        more = [none if some is None else some for some in (orders, expired, coarse)]
+        absent = [np.zeros_like(counts)] * (len(COUNTS) - len(totals))
         ends = counts.cumsum().reshape(counts.shape)
-        spans = np.stack([ends - counts, ends, rejected, *more], axis=2).tolist()
+        spans = np.stack([ends - counts, ends, *totals, *absent], axis=2).tolist()
         return [
             tuple(
                 Ledger(

@@ -1,8 +1,10 @@
 """Limits of one account: how many positions it has room for, how large together, whose go first."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.errors import EngineError
 from strategy.errors import StrategyError
@@ -30,14 +32,17 @@ def build_limits(costs: Costs) -> AccountLimits:
     )
 
 
-def check_limits(strategy: Strategy, costs: Costs) -> None:
+def check_limits(strategy: Strategy, costs: Costs, series: Sequence[Bars] = ()) -> None:
     """Refuse limits where a signal's trade hangs on more than the signal.
 
     Raises:
-        EngineError: When entries rest or reverse, or sizes hang on the account's cash.
+        EngineError: When entries rest or reverse, sizes hang on the account's cash, or bars are
+            read by finer ones.
     """
     if not costs.has_limits:
         return
+    if any(bars.finer is not None for bars in series):
+        raise EngineError("max_positions and max_leverage: no limit is told of finer bars yet")
     if strategy.entry is not None or strategy.reverse:
         raise EngineError(
             "max_positions and max_leverage need entries at the market: what rests or reverses "

@@ -1,13 +1,14 @@
 """The CPU backend of accounts with limits: signals of all windows are listed, then answered."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.cpu.counting import fold_ledger
-from engine.accounts.cpu.limiting import LimitedAccount, find_leverages
+from engine.accounts.cpu.limiting import AskedWindow, find_leverages, take_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.limits import build_limits, check_limits, parse_rank
 from engine.accounts.results import Results, arrange_results, split_accounts
@@ -46,7 +47,7 @@ class LimitedBackend(LanguageBackend):
         work_bytes: int,
         threads: int | None = None,
     ) -> None:
-        check_limits(spec, costs)
+        check_limits(spec, costs, series)
         super().__init__(
             spec, series, costs, capacity=capacity, work_bytes=work_bytes, threads=threads
         )
@@ -105,24 +106,37 @@ class LimitedBackend(LanguageBackend):
     ) -> Iterator[tuple[tuple[Ledger, ...], Stake]]:
         """Ledgers [W] of each individual, and how its trades are sized."""
         limits, accounts = build_limits(self._costs), split_accounts(windows)
-        rooms = [
-            LimitedAccount([windows[place] for place in some], self._series, self._ranks, limits)
-            for some in accounts
-        ]
         order = np.argsort([place for some in accounts for place in some]).tolist()
-        decode = self._spec.layout.decode
+        for asked in self.list_asks(genomes, windows):
+            taken = (take_account([asked[place] for place in some], limits) for some in accounts)
+            ledgers = list(chain.from_iterable(taken))
+            yield tuple(ledgers[number] for number in order), asked[0].stake
+
+    def list_asks(
+        self, genomes: Floats, windows: Sequence[Window], strand: int = 0, weight: float = 1.0
+    ) -> Iterator[list[AskedWindow]]:
+        """All signals [W] of each individual; series are strands from a number on.
+
+        An account takes `weight` of each trade.
+        """
+        spec, ranks = self._spec, self._ranks
         for begin in range(0, len(genomes), TOGETHER):
             part = genomes[begin : begin + TOGETHER]
-            for genome, asks in zip(part, self._list_signals(part, windows), strict=True):
-                genes, cooldown = decode(genome), self._spec.cooldown
-                stake = build_stake(self._spec, self._costs, genes)
-                bars = 0 if cooldown is None else int(resolve_value(cooldown, genes))
-                ledgers = [
-                    ledger
-                    for room, some in zip(rooms, accounts, strict=True)
-                    for ledger in room.take([asks[place] for place in some], stake, bars)
+            for genome, ledgers in zip(part, self._list_signals(part, windows), strict=True):
+                genes = spec.layout.decode(genome)
+                bars = 0 if spec.cooldown is None else int(resolve_value(spec.cooldown, genes))
+                sizing = bars, build_stake(spec, self._costs, genes), weight
+                yield [
+                    AskedWindow(
+                        ledger,
+                        window,
+                        strand + window.series,
+                        self._series[window.series],
+                        None if ranks is None else ranks[window.series],
+                        *sizing,
+                    )
+                    for ledger, window in zip(ledgers, windows, strict=True)
                 ]
-                yield tuple(ledgers[number] for number in order), stake
 
     def _list_signals(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         """All signals [W] of each individual, whatever came before them."""

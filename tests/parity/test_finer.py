@@ -11,8 +11,8 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.errors import DeviceError
-from engine.reference import as_it_reads
 from strategy import words as w
+from strategy.rows import as_it_reads
 from tests.parity.test_language import both, population
 from tests.support.finer import HOUR_NS, make_coarse
 from tests.support.random_strategies import drawn_orders

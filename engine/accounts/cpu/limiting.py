@@ -9,7 +9,6 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.limits import AccountLimits
-from engine.accounts.results import order_windows
 from engine.accounts.stake import EQUITY_SHARE, RISK, SHARE_OF_R, VOLATILITY, Stake
 from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
 from engine.runtime.cpu.types import Floats, Ints
@@ -29,6 +28,7 @@ class Asks(NamedTuple):
 
     signal_bar: Ints
     exit_bar: Ints
+    cooldown: Ints  # bars behind it in which no signal counts
     reason: Ints  # `NO_TRADE` where it is rejected
     side: Ints  # 1 or -1
     asks_ns: Ints  # when the entry bar opens
@@ -38,72 +38,57 @@ class Asks(NamedTuple):
     window: Ints  # place of the window
 
 
-class LimitedAccount:
-    """An account of some windows that has limits.
+class AskedWindow(NamedTuple):
+    """All signals of one window, with what it takes to know what they ask."""
 
-    Args:
-        windows: [W], those of a series are a strand.
-        series: That they refer to.
-        ranks: [T] of each series, whose signal is taken first; None for the order of series.
-        limits: Its room.
-    """
+    ledger: Ledger  # of all its signals, whatever came before them
+    window: Window
+    strand: int  # number of its symbol, of all that the account trades
+    bars: Bars  # of its series
+    ranks: Floats | None  # [T] whose signal is taken first; None for the order of strands
+    cooldown: int  # bars after a stop in which no signal counts
+    stake: Stake  # how its trades are sized
+    weight: float = 1.0  # what the account takes of each
 
-    def __init__(
-        self,
-        windows: Sequence[Window],
-        series: Sequence[Bars],
-        ranks: Sequence[Floats] | None,
-        limits: AccountLimits,
-    ) -> None:
-        self._windows, self._series, self._ranks, self._limits = windows, series, ranks, limits
-        self._order = order_windows(windows).tolist()
-        numbers = [windows[place].series for place in self._order]
-        _, self._strand_of = np.unique(numbers, return_inverse=True)
 
-    def take(
-        self, asks: Sequence[Ledger], stake: Stake, cooldown: int = 0, weight: float = 1.0
-    ) -> tuple[Ledger, ...]:
-        """Ledgers [W] of the signals that find room.
+def take_account(asked: Sequence[AskedWindow], limits: AccountLimits) -> tuple[Ledger, ...]:
+    """Ledgers [W] of the signals that one account has room for."""
+    order = sorted(range(len(asked)), key=lambda w: (asked[w].strand, asked[w].window.start))
+    parts = [_list_asks(place, asked[place]) for place in order]
+    joined = Asks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    lengths = np.array([len(part.rank) for part in parts], np.int64)
+    _, strand_of = np.unique([asked[place].strand for place in order], return_inverse=True)
+    firsts = np.zeros(int(strand_of[-1]) + 2, np.int64)
+    np.add.at(firsts, strand_of + 1, lengths)
+    taken, gross = np.zeros(len(joined.rank), np.bool_), np.zeros(len(joined.rank))
+    counts = np.zeros((len(asked), 2), np.int64)
+    answer_all(joined, firsts.cumsum(), *limits, taken, gross, counts)
+    ledgers: dict[int, Ledger] = {}
+    ends = lengths.cumsum().tolist()
+    for place, end, length in zip(order, ends, lengths.tolist(), strict=True):
+        part, numbers = slice(end - length, end), counts[place].tolist()
+        ledgers[place] = _keep(asked[place].ledger, taken[part], gross[part], *numbers)
+    return tuple(ledgers[place] for place in range(len(asked)))
 
-        Args:
-            asks: [W] of all signals, with what each comes to.
-            stake: How trades are sized.
-            cooldown: Bars after a stop in which no signal counts.
-            weight: What the account takes of each trade.
-        """
-        parts = [self._list(place, asks[place], stake, weight) for place in self._order]
-        joined = Asks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        lengths = np.array([len(part.rank) for part in parts], np.int64)
-        firsts = np.zeros(int(self._strand_of[-1]) + 2, np.int64)
-        np.add.at(firsts, self._strand_of + 1, lengths)
-        taken, gross = np.zeros(len(joined.rank), np.bool_), np.zeros(len(joined.rank))
-        counts = np.zeros((len(asks), 2), np.int64)
-        answer_all(joined, firsts.cumsum(), cooldown, *self._limits, taken, gross, counts)
-        ends = lengths.cumsum().tolist()
-        ledgers: dict[int, Ledger] = {}
-        for place, end, length in zip(self._order, ends, lengths.tolist(), strict=True):
-            part = slice(end - length, end)
-            ledgers[place] = _keep(asks[place], taken[part], gross[part], *counts[place].tolist())
-        return tuple(ledgers[place] for place in range(len(asks)))
 
-    def _list(self, place: int, ledger: Ledger, stake: Stake, weight: float) -> Asks:
-        """Signals of one window."""
-        bars, number = self._series[self._windows[place].series], self._windows[place].series
-        exits = bars.timestamp[ledger.exit_bar]
-        known_ns = np.where(ledger.reason == SIGNAL, 0, bars.timeframe_ns)
-        return Asks(
-            ledger.signal_bar,
-            ledger.exit_bar,
-            ledger.reason.astype(np.int64),
-            ledger.side.astype(np.int64),
-            bars.timestamp[ledger.entry_bar],
-            exits + known_ns,
-            find_leverages(ledger, stake, weight),
-            np.zeros(len(ledger))
-            if self._ranks is None
-            else self._ranks[number][ledger.signal_bar],
-            np.full(len(ledger), place, np.int64),
-        )
+def _list_asks(place: int, asked: AskedWindow) -> Asks:
+    """Signals of one window."""
+    ledger, bars = asked.ledger, asked.bars
+    known_ns = np.where(ledger.reason == SIGNAL, 0, bars.timeframe_ns)
+    is_stop = (ledger.reason == STOP) | (ledger.reason == STOP_GAP)
+    nothing = np.zeros(len(ledger))
+    return Asks(
+        ledger.signal_bar,
+        ledger.exit_bar,
+        np.where(is_stop, asked.cooldown, 0),
+        ledger.reason.astype(np.int64),
+        ledger.side.astype(np.int64),
+        bars.timestamp[ledger.entry_bar],
+        bars.timestamp[ledger.exit_bar] + known_ns,
+        find_leverages(ledger, asked.stake, asked.weight),
+        nothing if asked.ranks is None else asked.ranks[ledger.signal_bar],
+        np.full(len(ledger), place, np.int64),
+    )
 
 
 def find_leverages(ledger: Ledger, stake: Stake, weight: float = 1.0) -> Floats:
@@ -131,7 +116,6 @@ def _keep(asks: Ledger, taken: Flags, gross: Floats, rejected: int, skipped: int
 def answer_all(
     asks: Asks,
     firsts: Ints,
-    cooldown: int,
     max_positions: int,
     max_leverage: float,
     taken: Flags,
@@ -143,7 +127,6 @@ def answer_all(
     Args:
         asks: [K].
         firsts: [S + 1] place of each strand's first signal, and one past the last's last.
-        cooldown: Bars after a stop in which no signal counts.
         max_positions: That may be open together.
         max_leverage: That they may have together.
         taken: [K] receives which are taken.
@@ -176,8 +159,7 @@ def answer_all(
             earlier, is_short = int(asks.reason[k] == SIGNAL), int(asks.side[k] < 0)
             free[strand, 0] = asks.exit_bar[k] - earlier * is_short
             free[strand, 1] = asks.exit_bar[k] - earlier * (1 - is_short)
-            if asks.reason[k] == STOP or asks.reason[k] == STOP_GAP:
-                free[strand] += cooldown
+            free[strand] += asks.cooldown[k]
         else:
             counts[asks.window[k], 1] += 1
         heads[strand] += 1

@@ -126,10 +126,12 @@ def take_by_loops(limits):
     reasons = np.array([REASONS.index(row[4]) for row in rows])
     over = np.where(reasons == REASONS.index("signal"), j, j + 1)
     sides = np.array([-1 if (row[0], row[1]) in SHORTS else 1 for row in rows])
-    asks = Asks(t, j, reasons, sides, e, over, leverage.astype(float), rank, strand)
+    asks = Asks(
+        t, j, np.zeros_like(t), reasons, sides, e, over, leverage.astype(float), rank, strand
+    )
     taken, gross = np.zeros(len(rows), np.bool_), np.zeros(len(rows))
     counts, firsts = np.zeros((4, 2), np.int64), np.searchsorted(strand, np.arange(5))
-    answer_all(asks, firsts, 0, *limits, taken, gross, counts)
+    answer_all(asks, firsts, *limits, taken, gross, counts)
     return {(int(strand[k]), int(t[k])) for k in np.flatnonzero(taken)}
 
 
