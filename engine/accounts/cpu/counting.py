@@ -5,7 +5,7 @@ import numpy as np
 from engine.accounts.cpu.folding import BARS_IN_MARKET, REJECTED, TRADES
 from engine.accounts.cpu.joint_money import fold_ledgers
 from engine.accounts.cpu.merging import MAX_LEVERAGE
-from engine.accounts.ledger import ACCUMULATOR_INDEX, EXIT_PLACES, REASONS, Ledger
+from engine.accounts.ledger import ACCUMULATOR_INDEX, AT_STOP, EXIT_PLACES, REASONS, Ledger
 from engine.accounts.stake import Stake
 from engine.runtime.cpu.types import Floats
 
@@ -13,7 +13,7 @@ SHORTS, WINS_SHORT, PARTIALS, SKIPPED = (
     ACCUMULATOR_INDEX[name] for name in ("shorts", "wins_short", "partials", "skipped")
 )
 
-TARGET = REASONS.index("target")
+STOP, TARGET = REASONS.index("stop"), REASONS.index("target")
 
 
 def fold_ledger(ledger: Ledger, stake: Stake, leverages: Floats) -> Floats:
@@ -25,7 +25,9 @@ def fold_ledger(ledger: Ledger, stake: Stake, leverages: Floats) -> Floats:
     is_short = ledger.side < 0
     out[TRADES], out[BARS_IN_MARKET] = len(ledger), ledger.held.sum()
     out[REJECTED], out[SKIPPED] = ledger.rejected, ledger.skipped
-    out[list(EXIT_PLACES)] = np.bincount(ledger.reason, minlength=len(REASONS))
+    # What ends at a stop that has moved is counted with the stop.
+    reasons = np.where(np.isin(ledger.reason, AT_STOP), STOP, ledger.reason)
+    out[list(EXIT_PLACES)] = np.bincount(reasons, minlength=len(EXIT_PLACES))
     out[SHORTS], out[WINS_SHORT] = is_short.sum(), (is_short & (ledger.r > 0.0)).sum()
     reached = ledger.leg_bar >= 0
     is_last = reached & (ledger.leg_bar == ledger.exit_bar[:, None])

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.ledger import AT_STOP, REASONS, Ledger
 from engine.accounts.limits import AccountLimits
 from engine.accounts.stake import EQUITY_SHARE, RISK, SHARE_OF_R, VOLATILITY, Stake
 from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
@@ -18,7 +18,7 @@ Flags = npt.NDArray[np.bool_]
 NO_TRADE = -1
 """In place of a reason where a signal is rejected."""
 
-STOP_GAP, STOP, SIGNAL = (REASONS.index(name) for name in ("stop_gap", "stop", "signal"))
+STOP_GAP, SIGNAL = REASONS.index("stop_gap"), REASONS.index("signal")
 
 NOBODY = -1
 
@@ -75,7 +75,7 @@ def _list_asks(place: int, asked: AskedWindow) -> Asks:
     """Signals of one window."""
     ledger, bars = asked.ledger, asked.bars
     known_ns = np.where(ledger.reason == SIGNAL, 0, bars.timeframe_ns)
-    is_stop = (ledger.reason == STOP) | (ledger.reason == STOP_GAP)
+    is_stop = np.isin(ledger.reason, (STOP_GAP, *AT_STOP))
     nothing = np.zeros(len(ledger))
     return Asks(
         ledger.signal_bar,
