@@ -206,10 +206,7 @@ class Reference:
         return find_standing(world, sides, ledger, signals, end, held=held)
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
-        """Bars at which one side of an individual [G] asks for an entry, and not both.
-
-        Ascending bar numbers, whatever the position, one list a window, [W].
-        """
+        """Bars [S] of each window [W] at which one side of an individual [G] asks, and not both."""
         genes = self.spec.layout.decode(genome)
         warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         listed = []
