@@ -2,8 +2,8 @@
 
 ``evolve`` searches, ``backtest`` tries one individual, ``judge`` finds out whether a front is more
 than luck, ``load_run`` opens what was recorded; its front, generations and trades are pandas
-frames. ``scan`` classes many symbols, ``forecast`` fits a model that a strategy then reads as a
-column.
+frames. ``portfolio`` trades members of several runs as one account, ``scan`` classes many symbols,
+``forecast`` fits a model that a strategy then reads as a column.
 """
 
 import sys
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from optimizer.forecasts.column import Forecast
+    from optimizer.portfolios.portfolio import PortfolioResult
     from optimizer.report import Run
     from optimizer.trend_scan.result import Scan
 
-__all__ = ["backtest", "evolve", "forecast", "judge", "load_run", "scan"]
+__all__ = ["backtest", "evolve", "forecast", "judge", "load_run", "portfolio", "scan"]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 """Where our packages lie."""
@@ -193,6 +194,47 @@ def load_run(
     from optimizer.report import load_run as load
 
     return load(name, runs, data, trust=trust)
+
+
+def portfolio(
+    members: Sequence[str],
+    weights: Sequence[float] | None = None,
+    runs: str | Path = "runs",
+    *,
+    risk: float = 0.01,
+    max_positions: int | None = None,
+    max_leverage: float | None = None,
+    rank: str | None = None,
+) -> "PortfolioResult":
+    """Trade members of several runs as one account, on the bars that they were searched on.
+
+    Args:
+        members: Names of runs, as `load_run` takes them, each with the number of a member behind a
+            colon; its pick where none is named.
+        weights: What the account takes of each one's trades; even shares if None.
+        runs: Folder in which runs are recorded.
+        risk: Share of the account that one R is worth.
+        max_positions: Most positions that are open together.
+        max_leverage: Most that they are worth together, times the account.
+        rank: Row that says whose signal is taken first where several ask, greatest first.
+
+    Returns:
+        Metrics of the account, of each component alone, and correlations of their days.
+
+    Raises:
+        ConfigError: When there is no such member, or weights do not fit.
+        StoreError: When members would trade otherwise than in their run.
+        EngineError: When a limit makes no sense, or a component has what it is not told of.
+    """
+    from engine.accounts.costs import Costs
+    from optimizer.cli.flags import split_member
+    from optimizer.portfolios.portfolio import build_portfolio
+
+    costs = Costs(
+        risk_fraction=risk, max_positions=max_positions, max_leverage=max_leverage, rank=rank
+    )
+    pairs = [split_member(name) for name in members]
+    return build_portfolio(pairs, weights, Path(runs), costs)
 
 
 def scan(

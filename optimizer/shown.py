@@ -141,8 +141,10 @@ def format_count(count: object, noun: str) -> str:
     return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
 
 
-def describe_account(metrics: Mapping[str, float | None], n_symbols: int) -> Iterator[str]:
-    """An account of several symbols, or one that had no room, in sentences.
+def describe_account(
+    metrics: Mapping[str, float | None], count: int, noun: str = "symbol"
+) -> Iterator[str]:
+    """An account of several symbols or components, or one that had no room, in sentences.
 
     >>> known = {"trades": 505, "max_drawdown": 0.754, "max_leverage": 5.19, "skipped": 1205}
     >>> for line in describe_account(known, 3):
@@ -152,11 +154,11 @@ def describe_account(metrics: Mapping[str, float | None], n_symbols: int) -> Ite
     It had no room for 1,205 signals.
     """
     skipped, most = metrics.get("skipped"), metrics.get("max_leverage")
-    if n_symbols > 1:
+    if count > 1:
         marked = metrics.get("max_drawdown_marked")
         by_closes = "" if marked is None else f" (by bar closes {fraction(marked)})"
         yield (
-            f"One account for {n_symbols} symbols: {format_count(metrics.get('trades'), 'trade')}; "
+            f"One account for {count} {noun}s: {format_count(metrics.get('trades'), 'trade')}; "
             f"it fell by {fraction(metrics.get('max_drawdown'))}{by_closes}."
         )
         if most is not None and most > 1:

@@ -82,6 +82,10 @@ class Account:
     windows: tuple[Window, ...]  # [W], those of one market in the order of time
     markets: tuple[str, ...]  # [W], whose bars a window has; each is a strand
     costs: Costs  # what trades cost, and what share of the account one R is
+    # [W] what the account takes of each window's trades, all where it is empty; and what these
+    # cost, where strategies of several costs make one account.
+    weights: tuple[float, ...] = ()
+    charges: tuple[Costs, ...] = ()
 
     @cached_property
     def strands(self) -> Ints:
@@ -124,8 +128,7 @@ class Account:
 
     def fold(self, ledgers: Sequence[Ledger]) -> Folded:
         """Ledgers [W] as one account."""
-        parts = zip(self.strands.tolist(), self.windows, ledgers, strict=True)
-        listed = [self._list(*part) for part in parts]
+        listed = [self._list(place, ledger) for place, ledger in enumerate(ledgers)]
         names = [field.name for field in fields(AccountTrades)]
         columns = {
             name: np.concatenate([getattr(trades, name) for trades in listed]) for name in names
@@ -197,10 +200,9 @@ class Account:
         if not ledgers[0].gross.shape[1]:
             return float(_gross(folded).max())
         # An account with limits has noted it, in the order in which it answered.
-        parts = zip(self.strands.tolist(), self.windows, ledgers, strict=True)
         return max(
-            float((ledgers[w].gross[:, 0] + trades.leverage).max(initial=0.0))
-            for w, trades in enumerate(self._list(*part) for part in parts)
+            float((ledger.gross[:, 0] + self._list(place, ledger).leverage).max(initial=0.0))
+            for place, ledger in enumerate(ledgers)
         )
 
     def _daily(self, folded: Folded) -> tuple[dict[str, float], dict[str, str]]:
@@ -272,29 +274,35 @@ class Account:
         bar = np.arange(len(trade)) - begins[trade] + ledger.entry_bar[trade]
         side, risk = side_and_risk(ledger)
         close, entry = bars.close[bar], ledger.entry[trade]
-        net = side[trade] * (close - entry) - self.costs.per_side * (entry + close)
-        factor = 1.0 + self.costs.risk_fraction * (net / risk[trade])
+        per_side = (self.charges[place] if self.charges else self.costs).per_side
+        net = side[trade] * (close - entry) - per_side * (entry + close)
+        made = self._weight(place) * (net / risk[trade])
+        factor = 1.0 + self.costs.risk_fraction * made
         opened, duration = bars.timestamp, bars.timeframe_ns
         ends = opened[ledger.exit_bar[trade]] + duration
         return opened[bar] + duration, ends, np.maximum(factor, 0.0)
 
-    def _list(self, strand: int, window: Window, ledger: Ledger) -> AccountTrades:
+    def _list(self, place: int, ledger: Ledger) -> AccountTrades:
         """Trades of one window."""
-        bars = self.series[window.series]
+        bars, weight = self.series[self.windows[place].series], self._weight(place)
         _, risk = side_and_risk(ledger)
         exits = bars.timestamp[ledger.exit_bar]
         closed = exits + bars.timeframe_ns
         return AccountTrades(
-            strand=np.full(len(ledger), strand, np.int64),
+            strand=np.full(len(ledger), self.strands[place], np.int64),
             entry_ns=bars.timestamp[ledger.entry_bar],
             exit_ns=exits,
             closed_ns=closed,
             over_ns=np.where(ledger.reason == SIGNAL_EXIT, exits, closed),
-            leverage=self.costs.risk_fraction * ledger.entry / risk,
-            r=ledger.r,
+            leverage=self.costs.risk_fraction * weight * ledger.entry / risk,
+            r=weight * ledger.r,
             trade=ledger.r * risk / ledger.entry,
             side=ledger.side.astype(np.int64),
         )
+
+    def _weight(self, place: int) -> float:
+        """What the account takes of a window's trades."""
+        return self.weights[place] if self.weights else 1.0
 
     def _times(self, window: Window) -> Ints:
         return self.series[window.series].timestamp[window.start : window.end]

@@ -11,8 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 COMMANDS = (
-    "evolve", "backtest", "parity", "judge", "signal", "watch", "report", "scan", "bench",
-    "doctor", "config", "runs", "data", "strategies", "objectives", "forecast",
+    "evolve", "backtest", "parity", "judge", "signal", "watch", "portfolio", "report", "scan",
+    "bench", "doctor", "config", "runs", "data", "strategies", "objectives", "forecast",
 )  # fmt: skip
 """In the order of help; each is the `app` of its file, alone or with commands under it."""
 

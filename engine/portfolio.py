@@ -1,0 +1,162 @@
+"""Several strategies as one account: each with bars, costs and a weight of its own."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from data.bars import Bars, Window
+from engine.accounts.account import Account
+from engine.accounts.costs import Costs
+from engine.accounts.cpu.limiting import take_account
+from engine.accounts.ledger import Ledger
+from engine.accounts.limits import build_limits
+from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
+from engine.accounts.reference import compute_accumulators, fold_results, merge_ledgers, size_trades
+from engine.accounts.stake import plain_stake
+from engine.batch import Engine
+from engine.cpu.limited import LimitedBackend
+from engine.errors import EngineError
+from engine.reference import Reference
+from engine.reference_account import take_account as take_by_reference
+from engine.runtime.compiling.forms import CompiledForm
+from strategy.genes import Floats
+from strategy.model import Strategy
+from strategy.rows import as_it_reads
+
+KEPT_BYTES = 2**28
+"""Rows of a component that are kept."""
+
+Ledgers = tuple[tuple[Ledger, ...], ...]
+"""Of each component a ledger a window."""
+
+
+class Component(NamedTuple):
+    """A strategy with its genes, bars and costs, and what the account takes of its trades."""
+
+    name: str
+    spec: Strategy
+    series: tuple[Bars, ...]
+    windows: tuple[Window, ...]
+    costs: Costs
+    genome: Floats  # [G]
+    weight: float
+
+
+class Portfolio:
+    """One account of several components, in order; their strands are numbered through.
+
+    Args:
+        components: At least one. What limits their own costs have is left out.
+        costs: Share of the account that one R is, limits and rank; of its costs nothing is charged.
+
+    Raises:
+        EngineError: When a component sizes trades from cash of its own, or has what limits are not
+            told of.
+    """
+
+    def __init__(self, components: Sequence[Component], costs: Costs) -> None:
+        for component in components:
+            if component.spec.account is not None:
+                raise EngineError(
+                    f"{component.name} sizes its trades by account(...), from cash of its own: a "
+                    "portfolio stakes shares of one account"
+                )
+        limits = {name: getattr(costs, name) for name in ("max_positions", "max_leverage", "rank")}
+        self._costs = costs
+        self.components = tuple(
+            one._replace(costs=replace(one.costs, risk_fraction=costs.risk_fraction, **limits))
+            for one in components
+        )
+
+    def trade(self) -> Ledgers:
+        """Trades of all components, on a CPU."""
+        if not self._costs.has_limits:
+            return tuple(
+                Engine(one.spec, one.series, one.windows, one.costs, device="cpu").trades(
+                    one.genome
+                )
+                for one in self.components
+            )
+        asked, strand = [], 0
+        for one in self.components:
+            backend = LimitedBackend(one.spec, one.series, one.costs, work_bytes=KEPT_BYTES)
+            genomes, windows = one.genome[None], one.windows
+            asked += next(backend.list_asks(genomes, windows, strand, one.weight))
+            strand += len(one.series)
+        return self._split(take_account(asked, build_limits(self._costs)))
+
+    def replay(self) -> Ledgers:
+        """The same by the reference."""
+        form = CompiledForm()
+        ledgers: list[Ledger] = []
+        asked, strand = [], 0
+        for one in self.components:
+            reference = Reference(one.spec, one.series, one.windows, one.costs, form=form)
+            if not self._costs.has_limits:
+                ledgers += reference.trades(one.genome)
+            else:
+                asked += reference.list_asks(one.genome, strand, one.weight)
+                strand += len(one.series)
+        if self._costs.has_limits:
+            ledgers = take_by_reference(asked, build_limits(self._costs))
+        return self._split(ledgers)
+
+    def measure(self, ledgers: Ledgers) -> tuple[dict[str, float], dict[str, str]]:
+        """Metrics of the account by name, as of `compute_metrics` and `Account.measure`.
+
+        `w * r` takes the place of r everywhere. And why the others are undefined.
+        """
+        account, flat = self.account, [ledger for some in ledgers for ledger in some]
+        parts = zip(flat, account.weights, strict=True)
+        weighed = [_weigh(ledger, weight) for ledger, weight in parts]
+        merged = merge_ledgers(weighed, account.windows, account.series)
+        stake = plain_stake(self._costs.risk_fraction)
+        sums = as_it_reads(fold_results)(size_trades(merged), stake)
+        spans = [measure_span(account.series[one.series], one) for one in account.windows]
+        table = compute_metrics(compute_accumulators(merged, sums)[None, None], [pool_spans(spans)])
+        values = {
+            name: value for name, value in table.name_metrics(0).items() if not np.isnan(value)
+        }
+        more, why = account.measure(flat)
+        return values | more, why
+
+    @property
+    def account(self) -> Account:
+        """The account of all windows of all components, in order."""
+        series: list[Bars] = []
+        windows: list[Window] = []
+        names: list[str] = []
+        weights: list[float] = []
+        charges: list[Costs] = []
+        for number, one in enumerate(self.components):
+            first = len(series)
+            windows += [replace(each, series=first + each.series) for each in one.windows]
+            names += [f"{number}:{each.series}" for each in one.windows]
+            weights += [one.weight] * len(one.windows)
+            charges += [one.costs] * len(one.windows)
+            series += one.series
+        joined = tuple(series), tuple(windows), tuple(names)
+        return Account(*joined, self._costs, tuple(weights), tuple(charges))
+
+    def alone(self, number: int) -> "Portfolio":
+        """One component as a portfolio of its own, at its weight and with the same limits."""
+        return Portfolio([self.components[number]], self._costs)
+
+    def _split(self, ledgers: Sequence[Ledger]) -> Ledgers:
+        """Ledgers of all windows by component."""
+        ends = np.cumsum([len(one.windows) for one in self.components]).tolist()
+        begins = [0, *ends[:-1]]
+        pairs = zip(begins, ends, strict=True)
+        return tuple(tuple(ledgers[begin:end]) for begin, end in pairs)
+
+
+def _weigh(ledger: Ledger, weight: float) -> Ledger:
+    """A ledger whose r are those that an account takes; without targets, of which others differ."""
+    return Ledger(
+        ledger.signal_bar, ledger.entry_bar, ledger.exit_bar, ledger.reason, ledger.entry,
+        ledger.stop, ledger.target, ledger.exit, weight * ledger.r, ledger.side, ledger.last_stop,
+        ledger.held, rejected=ledger.rejected, orders=ledger.orders, expired=ledger.expired,
+        coarse=ledger.coarse, skipped=ledger.skipped,
+    )  # fmt: skip

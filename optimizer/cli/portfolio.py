@@ -1,0 +1,115 @@
+"""portfolio: members of several runs as one account."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from optimizer.cli.flags import option, run_names, split_member
+from optimizer.cli.help import Sectioned
+from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.shared import AsJson, Runs, single_command
+from optimizer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from optimizer.portfolios.portfolio import PortfolioResult
+
+app = single_command()
+
+SHOWN = ("total_return", "cagr", "max_drawdown", "max_drawdown_marked", "sharpe_daily", "trades")
+"""Metrics of the account and of each component alone."""
+
+
+@app.command("portfolio", cls=Sectioned)
+@relay_logs((COMPILES,), note)
+def join_members(
+    members: Annotated[
+        list[str],
+        typer.Argument(
+            help="Runs, each with a member behind a colon; its pick if none is named.",
+            metavar="RUN[:MEMBER]...",
+            autocompletion=run_names,
+        ),
+    ],
+    *,
+    runs: Runs = Path("runs"),
+    weights: Annotated[
+        str | None,
+        option("--weights", "What the account takes of each; even shares if unset.", "W,W..."),
+    ] = None,
+    risk: Annotated[
+        float,
+        typer.Option("--risk", help="Share of the account that one R is worth.", metavar="SHARE"),
+    ] = 0.01,
+    max_positions: Annotated[
+        int | None, typer.Option("--max-positions", help="Most positions together.", metavar="N")
+    ] = None,
+    max_leverage: Annotated[
+        float | None,
+        typer.Option("--max-leverage", help="Most that they are worth together.", metavar="L"),
+    ] = None,
+    rank: Annotated[
+        str | None, option("--rank", "Row that says whose signal is taken first.", "EXPR")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Trade members of several runs as one account, and say how alike they are."""
+    from engine.accounts.costs import Costs
+    from optimizer.cli.console import print_json
+    from optimizer.portfolios.portfolio import build_portfolio
+
+    costs = Costs(
+        risk_fraction=risk, max_positions=max_positions, max_leverage=max_leverage, rank=rank
+    )
+    pairs = [split_member(text) for text in members]
+    result = build_portfolio(pairs, _parse_weights(weights), runs, costs)
+    for line in result.notes:
+        note(line)
+    if as_json:
+        print_json(result.payload())
+    else:
+        _print_portfolio(result)
+
+
+def _parse_weights(text: str | None) -> list[float] | None:
+    """Numbers of a list such as ``1,0.5``."""
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigError(f"--weights {text}: numbers with commas, such as 1,0.5") from None
+
+
+def _print_portfolio(result: "PortfolioResult") -> None:
+    """Print the account, each component alone, and correlations."""
+    from optimizer.cli.console import plain_table, stdout
+    from optimizer.shown import describe_account, metric, number
+
+    console = stdout()
+    table = plain_table("", "weight", *(name.replace("_", " ") for name in SHOWN))
+    table.add_row("account", "", *(metric(name, result.metrics.get(name)) for name in SHOWN))
+    for component in result.components:
+        shown = (metric(name, component.alone.get(name)) for name in SHOWN)
+        whose = f"{component.run}:{component.member} alone"
+        table.add_row(whose, number(component.weight), *shown)
+    console.print(table)
+    console.print()
+    for line in describe_account(result.metrics, len(result.components), "component"):
+        console.say(line)
+    for line in _describe_correlations(result):
+        console.say(line)
+
+
+def _describe_correlations(result: "PortfolioResult") -> Iterator[str]:
+    """A line for each pair of components."""
+    from optimizer.shown import number
+
+    names = [f"{component.run}:{component.member}" for component in result.components]
+    for pair in result.correlations:
+        value = "undefined" if pair.value is None else number(pair.value)
+        yield (
+            f"Correlation of {names[pair.first]} and {names[pair.second]}: {value} over "
+            f"{number(pair.days)} days."
+        )

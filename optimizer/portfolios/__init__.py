@@ -1,0 +1,1 @@
+"""Members of several runs as one account."""

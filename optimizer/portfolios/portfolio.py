@@ -1,0 +1,233 @@
+"""Members of several runs as one account: what it made, and how alike its components are."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from data.checks import Floats
+from engine.accounts.costs import Costs
+from engine.portfolio import Component, Ledgers, Portfolio
+from engine.replay.parity import compare_ledgers
+from optimizer.errors import ConfigError, ParityError
+from optimizer.evidence.returns import daily_returns, list_days
+from optimizer.judging.judgement import read_opened_result
+from optimizer.judging.verdict import find_pick
+from optimizer.run.header import recorded_task
+from optimizer.run.tables import newest_front
+from optimizer.store import RunStore, find_run
+
+FEWEST_DAYS = 20
+"""Below so many days there is no correlation."""
+
+
+@dataclass(frozen=True)
+class ComponentFigures:
+    """A component, and what an account of it alone would have made at its weight."""
+
+    run: str
+    member: int
+    weight: float
+    strategy: str
+    symbols: tuple[str, ...]
+    trades: int  # that the portfolio made of it
+    skipped: int  # signals for which the portfolio had no room
+    alone: dict[str, float]  # metrics by name
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Of R a UTC day of two components, by number."""
+
+    first: int
+    second: int
+    days: int  # with a bar of either, from the later beginning to the earlier end
+    value: float | None  # None below `FEWEST_DAYS` and where one does not vary
+
+
+@dataclass(frozen=True)
+class PortfolioResult:
+    """One account of several components; its trades are those of the reference."""
+
+    components: tuple[ComponentFigures, ...]
+    metrics: dict[str, float]  # of the account
+    undefined: dict[str, str]  # why others are not there
+    correlations: tuple[Correlation, ...]
+    risk_fraction: float
+    max_positions: int | None
+    max_leverage: float | None
+    rank: str | None
+    notes: tuple[str, ...]
+
+    def payload(self) -> dict[str, object]:
+        """All of it, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A member of a run."""
+
+    run: str
+    member: int
+    component: Component
+    symbols: tuple[str, ...]
+
+
+def build_portfolio(
+    members: Sequence[tuple[str, int | None]],
+    weights: Sequence[float] | None,
+    runs: Path,
+    costs: Costs,
+) -> PortfolioResult:
+    """Trade members of runs as one account, on the bars that they were searched on.
+
+    Args:
+        members: Names of runs, each with the number of a member; None for its pick.
+        weights: What the account takes of each one's trades; an even share if None.
+        runs: Folder in which runs are recorded.
+        costs: Share of the account that one R is, and its limits.
+
+    Raises:
+        ConfigError: When there is no such member, or weights do not fit.
+        StoreError: When members would trade otherwise than in their run.
+        EngineError: When a component's trades hang on more than the account takes into account.
+        ParityError: When the reference says other trades.
+    """
+    shares = _check_weights(weights, len(members))
+    picked = [
+        _pick_member(find_run(runs, name), member, share)
+        for (name, member), share in zip(members, shares, strict=True)
+    ]
+    portfolio = Portfolio([each.component for each in picked], costs)
+    ledgers = _require_parity(portfolio)
+    metrics, undefined = portfolio.measure(ledgers)
+    return PortfolioResult(
+        components=tuple(
+            _describe_component(portfolio, number, each, ledgers)
+            for number, each in enumerate(picked)
+        ),
+        metrics=metrics,
+        undefined=undefined,
+        correlations=tuple(
+            correlate_days(portfolio.components, ledgers, *pair)
+            for pair in combinations(range(len(picked)), 2)
+        ),
+        risk_fraction=costs.risk_fraction,
+        max_positions=costs.max_positions,
+        max_leverage=costs.max_leverage,
+        rank=costs.rank,
+        notes=tuple(_list_notes(picked)),
+    )
+
+
+def correlate_days(
+    components: Sequence[Component], ledgers: Ledgers, first: int, second: int
+) -> Correlation:
+    """Pearson's correlation of R a UTC day, 0 where nothing closed.
+
+    Days are those with a bar of either, from the later beginning to the earlier end.
+    """
+    days_of, columns = [], []
+    pair = [components[first], components[second]]
+    days = np.unique(np.concatenate([list_days(one.series, one.windows) for one in pair]))
+    for one, some in zip(pair, (ledgers[first], ledgers[second]), strict=True):
+        days_of.append(list_days(one.series, one.windows))
+        columns.append(daily_returns([some], one.series, one.windows, days)[:, 0])
+    is_common = (days >= max(own[0] for own in days_of)) & (days <= min(own[-1] for own in days_of))
+    x, y = (column[is_common] for column in columns)
+    count = int(is_common.sum())
+    value = correlate(x, y) if count >= FEWEST_DAYS else None
+    return Correlation(first, second, count, value)
+
+
+def correlate(x: Floats, y: Floats) -> float | None:
+    """Pearson's correlation of two columns [D]; None where one does not vary.
+
+    >>> correlate(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
+    1.0
+    """
+    if not ((x != x[0]).any() and (y != y[0]).any()):
+        return None
+    around_x, around_y = x - x.mean(), y - y.mean()
+    spread = float(np.sqrt((around_x**2).sum() * (around_y**2).sum()))
+    return float((around_x * around_y).sum()) / spread if spread > 0.0 else None
+
+
+def _check_weights(weights: Sequence[float] | None, count: int) -> list[float]:
+    """Weights of so many components."""
+    if not count:
+        raise ConfigError("a portfolio has at least one component: name runs")
+    if weights is None:
+        return [1.0 / count] * count
+    if len(weights) != count:
+        raise ConfigError(f"--weights: {len(weights)} for {count} components: name one for each")
+    if not all(np.isfinite(weight) and weight > 0 for weight in weights):
+        raise ConfigError("--weights: each is a number above 0")
+    return list(weights)
+
+
+def _pick_member(path: Path, member: int | None, weight: float) -> Picked:
+    """A member of a run, on the bars that it was searched on."""
+    with RunStore.open(path) as store:
+        result, judgement = read_opened_result(store)
+        pick = None if result is None else find_pick(result, judgement)
+        if pick is None:
+            raise ConfigError(f"run '{store.run_id}' has no front: there is no member")
+        chosen, front = pick.member if member is None else member, newest_front(store).genomes
+        if chosen >= len(front):
+            raise ConfigError(
+                f"run '{store.run_id}' has members 0 to {len(front) - 1}, not {chosen}"
+            )
+        task = recorded_task(store, {}).closed
+    markets = task.markets
+    name = f"{path.name}:{chosen}"
+    bars = markets.series, markets.windows
+    component = Component(name, task.spec, *bars, task.costs, front[chosen], weight)
+    return Picked(path.name, chosen, component, tuple(dict.fromkeys(markets.names)))
+
+
+def _require_parity(portfolio: Portfolio) -> Ledgers:
+    """Trades of the engine, once the reference says the same in every bit."""
+    ledgers, replayed = portfolio.trade(), portfolio.replay()
+    for component, some, expected in zip(portfolio.components, ledgers, replayed, strict=True):
+        for ledger, other in zip(some, expected, strict=True):
+            if problem := compare_ledgers(other, ledger):
+                raise ParityError(f"reference and engine disagree on {component.name}\n{problem}")
+    return ledgers
+
+
+def _describe_component(
+    portfolio: Portfolio, number: int, picked: Picked, ledgers: Ledgers
+) -> ComponentFigures:
+    """What the portfolio made of a component, and what that makes alone."""
+    single = portfolio.alone(number)
+    metrics, _ = single.measure(single.trade())
+    return ComponentFigures(
+        run=picked.run,
+        member=picked.member,
+        weight=picked.component.weight,
+        strategy=picked.component.spec.name,
+        symbols=picked.symbols,
+        trades=sum(map(len, ledgers[number])),
+        skipped=sum(ledger.skipped for ledger in ledgers[number]),
+        alone=metrics,
+    )
+
+
+def _list_notes(picked: Sequence[Picked]) -> list[str]:
+    """What to know of a portfolio before it is believed."""
+    notes = [
+        "chosen after their members were seen, on bars that these were searched on: a portfolio "
+        "has no grade of its own"
+    ]
+    if len(picked) > 1:
+        notes.append(
+            "correlations are of days on which trades close: where trades last for days they are "
+            "too small"
+        )
+    if any(each.component.costs.has_limits for each in picked):
+        notes.append("limits of the runs themselves are left out: a portfolio has its own")
+    return notes
