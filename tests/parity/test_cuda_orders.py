@@ -17,7 +17,7 @@ from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.comparisons import needs_gpu, run_interpreted
 from tests.support.order_cases import CASES
 from tests.support.parity import assert_same_bits
-from tests.support.random_strategies import drawn_orders
+from tests.support.random_strategies import drawn_exits, drawn_orders
 from tests.support.worlds import draw_order_costs, make_bars
 
 LAW = list(csv.DictReader((Path(__file__).parent / "order_values.csv").read_text().splitlines()))
@@ -48,10 +48,13 @@ def test_check_values_of_the_law(line, device_name, real_folder):
 
 
 @needs_gpu
-@pytest.mark.parametrize("seed", DRAWN_ON_GPU)
-def test_a_gpu_equals_the_cpu_whatever_is_said(seed):
+@pytest.mark.parametrize(
+    ("draw", "seed"),
+    [(drawn_orders, seed) for seed in DRAWN_ON_GPU] + [(drawn_exits, seed) for seed in (1, 2, 7)],
+)
+def test_a_gpu_equals_the_cpu_whatever_is_said(draw, seed):
     """Drawn strategies, 200 individuals in several windows: sums, ledgers, accounts and signals."""
-    strategy = drawn_orders(seed)
+    strategy = draw(seed)
     series = [make_bars(seed, 3000, gaps=0.01), make_bars(seed + 1, 65, tick=0.5)]
     windows = [Window.whole(series[0]), Window(0, 50, 1900), Window.whole(series[1], 1)]
     charges = draw_order_costs(seed, strategy)

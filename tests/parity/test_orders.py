@@ -47,7 +47,7 @@ def test_drawn_orders(seed):
     assert both(strategy, bars, windows, genomes, charges) == ""
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(8))
 def test_drawn_exits(seed):
     """The same, with stops that follow and waiting, with and without orders and money."""
     bars = [make_bars(seed, 400, gaps=0.02, jump=0.05), make_bars(seed + 1, 90, tick=0.5)]

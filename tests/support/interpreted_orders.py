@@ -49,11 +49,11 @@ SEEDS = (1, 3)
 """Of strategies that, with the frugal one, move every accumulator; more are given by number."""
 
 
-def draw_world(seed):
+def draw_world(seed, bars=110):
     """Two series of a seed and windows of them; every fourth seed has one that begins late."""
     series = [
-        make_bars(seed, 110, gaps=0.02, flat=0.05, jump=0.02, tick=(0.01, 0.5)[seed % 2]),
-        make_bars(seed + 1, 60, tick=0.25),
+        make_bars(seed, bars, gaps=0.02, flat=0.05, jump=0.02, tick=(0.01, 0.5)[seed % 2]),
+        make_bars(seed + 1, 6 * bars // 11, tick=0.25),
     ]
     late = [] if seed % 4 else [Window(0, 50, 105)]
     return series, [Window.whole(series[0]), *late, Window.whole(series[1], 1)]
@@ -74,9 +74,24 @@ FRUGAL = w.strategy(
 )
 
 
-def compare(strategy, seed, count=4):
+LATER = w.strategy(
+    "Stops that follow a row or go beyond the entry, and pauses behind them.",
+    long=w.close > w.open,
+    short=w.close < w.lag(w.open, 2),
+    stop=w.from_entry(2 * w.rma(w.true_range, 3)),
+    trail=w.by_side(
+        w.trail(w.level(w.sma(w.close, 3)), 0.5), w.trail(w.level(w.highest(w.high, 4)))
+    ),
+    break_even=w.break_even(0.3, w.r_multiple(0.05)),
+    cooldown=2,
+    named_stops=True,
+    name="later",
+)
+
+
+def compare(strategy, seed, count=4, bars=110):
     """A strategy for a few individuals of a seed; gives the sums of all accumulators."""
-    series, windows = draw_world(seed)
+    series, windows = draw_world(seed, bars)
     charges = draw_order_costs(seed, strategy)
     genomes = strategy.layout.defaults[None]
     if len(strategy.layout):
@@ -118,7 +133,7 @@ def main():
         sums += compare(drawn_orders(seed), seed)
         print(f"seed {seed}: every bit equal", flush=True)
     if not sys.argv[2:]:
-        sums += compare(FRUGAL, 1)
+        sums += compare(FRUGAL, 1) + compare(LATER, 1, bars=50)
         for name, index in ACCUMULATOR_INDEX.items():
             # No device reads finer bars.
             assert sums[index] != 0 or name == "coarse", f"{name} was not compared"
