@@ -26,6 +26,7 @@ from engine.accounts.reference import (
 from engine.accounts.stake import Stake, build_stake
 from engine.positions import exit_spec
 from engine.positions.evaluate import (
+    evaluate_bounds,
     evaluate_form,
     evaluate_offset,
     evaluate_order,
@@ -348,11 +349,11 @@ class Reference:
         entry, leave = (spec.long, spec.short)[place], (spec.exit_long, spec.exit_short)[place]
         if entry is None:
             return build_plan(side, np.zeros(len(rows.series), np.bool_), build_form())
-        stop, target, targets, trail, order, slippage, borrow = (
+        stop, target, targets, trail, order, slippage, borrow, bounds = (
             split_sides(form)[place]
             for form in (
                 spec.stop, spec.target, spec.targets, spec.trail, spec.entry, spec.slippage,
-                spec.borrow,
+                spec.borrow, spec.exit_bounds,
             )
         )  # fmt: skip
         legs: list[tuple[object, float]] = [(target, 1.0)]
@@ -369,6 +370,7 @@ class Reference:
             order=evaluate_order(order, rows, genes, find_step(spec.market, "tick")),
             slippage=evaluate_slippage(slippage, rows, genes),
             borrow=self._add_payments(borrow, genes, series),
+            bounds=evaluate_bounds(bounds, genes),
         )
 
     def _tables(self, genes: Genes, series: int) -> SeriesTables:

@@ -8,12 +8,13 @@ from strategy.exits import (
     BySide,
     FromEntry,
     Level,
+    PositionBounds,
     RMultiple,
     SessionExit,
     Share,
     Trail,
 )
-from strategy.language import Operand, as_expression, as_setting, word
+from strategy.language import Claim, Operand, as_expression, as_setting, word
 from strategy.order_words import as_ladder
 from strategy.orders import AfterLeg
 
@@ -55,6 +56,36 @@ def trail(form: FromEntry | Share | Level, after: Operand = 0) -> Trail:
     It stays behind that price, or with `level` at what a row says at each close.
     """
     return Trail(form, as_setting(after))
+
+
+class InTrade(NamedTuple):
+    """A condition of an exit, and bounds of the position between which it counts."""
+
+    condition: Claim
+    bounds: PositionBounds
+
+
+@word
+def in_trade(
+    condition: Claim,
+    bars_from: Operand | None = None,
+    bars_to: Operand | None = None,
+    profit_from: Operand | None = None,
+    profit_to: Operand | None = None,
+) -> InTrade:
+    """For `exit_long` and `exit_short`: a condition that counts in some positions alone.
+
+    Bars are those in the trade, the entry's being the first; profit is the open one at the close,
+    in units of risk and without costs.
+    """
+    bounds = (bars_from, bars_to, profit_from, profit_to)
+    settings = (None if bound is None else as_setting(bound) for bound in bounds)
+    return InTrade(condition, PositionBounds(*settings))
+
+
+def split_exit(leave: Claim | InTrade | None) -> tuple[Claim | None, PositionBounds | None]:
+    """The condition of an exit, and its bounds."""
+    return leave if isinstance(leave, InTrade) else (leave, None)
 
 
 class BreakEven(NamedTuple):

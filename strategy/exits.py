@@ -7,7 +7,7 @@ from typing import ClassVar
 from strategy.clock import Offset, check_offset
 from strategy.errors import StrategyError, quote_value
 from strategy.expressions import Arithmetic, Expression, GeneValue, Setting, check_settings
-from strategy.indicators import ABOVE_ZERO, Parameter
+from strategy.indicators import ABOVE_ZERO, ANY, Parameter
 from strategy.nodes import Node, walk
 
 Numbers = Mapping[str, Parameter]
@@ -88,6 +88,30 @@ class BySide(Node):
     long: Node | None
     short: Node | None
     written: ClassVar[str] = "by_side"
+
+
+@dataclass(frozen=True)
+class PositionBounds(Node):
+    """Bounds of a position between which its exit condition counts; None: no bound."""
+
+    bars_from: Setting | None = None  # bars in the trade, its entry's being the first
+    bars_to: Setting | None = None
+    profit_from: Setting | None = None  # open profit at the close, in units of risk, without costs
+    profit_to: Setting | None = None
+    written: ClassVar[str] = "in_trade"
+    numbers: ClassVar[Numbers] = {
+        "bars_from": Parameter("bars_from"),
+        "bars_to": Parameter("bars_to"),
+        "profit_from": Parameter("profit_from", least=ANY, is_whole=False),
+        "profit_to": Parameter("profit_to", least=ANY, is_whole=False),
+    }
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if not self.settings:
+            raise StrategyError(
+                "in_trade needs a bound: bars_from, bars_to, profit_from, profit_to"
+            )
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,7 @@ class Strategy(Node):
         account: Cash and size; None for a share of equity that follows from the risk.
         cooldown: Bars after a stop in which no signal counts; None for none.
         even_offset: `RMultiple` or `Share`: how far beyond the entry a break-even puts the stop.
+        exit_bounds: `PositionBounds` by side: where exits by condition count.
         named_stops: Whether exits at stops that moved have reasons of their own; None: they do not.
         less_than: Names of whole genes, the first of each pair below the second.
         timeframe_s: Seconds of the bars that lengths were chosen for; None where they count bars
@@ -102,6 +103,7 @@ class Strategy(Node):
     cooldown: Setting | None = None
     even_offset: Node | None = None
     named_stops: bool | None = None
+    exit_bounds: Node | None = None
     less_than: tuple[tuple[str, str], ...] = ()
     timeframe_s: float | None = None
     order: tuple[str, ...] = ()

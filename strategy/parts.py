@@ -3,7 +3,16 @@
 from typing import Any
 
 from strategy.errors import StrategyError
-from strategy.exits import OFFSETS, STOPS, TARGETS, Trail, check_form, check_side
+from strategy.exits import (
+    OFFSETS,
+    STOPS,
+    TARGETS,
+    PositionBounds,
+    Trail,
+    check_form,
+    check_side,
+    split_sides,
+)
 from strategy.money import check_money, counts_ticks
 from strategy.orders import check_entry, check_ladder, rests
 
@@ -32,12 +41,13 @@ PARTS = (
     "cooldown",
     "even_offset",
     "named_stops",
+    "exit_bounds",
 )
 """Parts of a strategy, in the order in which its genes are counted."""
 
 LATER_PARTS = (
     "entry", "cancel", "targets", "after_leg", "reverse", "market", "slippage", "funding", "borrow",
-    "account", "cooldown", "even_offset", "named_stops",
+    "account", "cooldown", "even_offset", "named_stops", "exit_bounds",
 )  # fmt: skip
 """Parts that a record names only where they are there, so that older digests stand."""
 
@@ -77,6 +87,9 @@ def _check_orders(strategy: Any) -> None:  # noqa: ANN401 - likewise
             raise StrategyError(
                 "an offset is one of a break-even: give it a gain or after_leg(...)"
             )
+    for bounds in split_sides(strategy.exit_bounds):
+        if bounds is not None:
+            check_side("exit_bounds", bounds, (PositionBounds,), "by_side")
     if strategy.named_stops and strategy.trail is None and not moves_even:
         raise StrategyError("named_stops=True names stops that move: give it trail or break_even")
     if strategy.reverse and (strategy.long is None or strategy.short is None):

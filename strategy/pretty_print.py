@@ -14,7 +14,7 @@ from strategy.conditions import (
     crosses_below,
     equals,
 )
-from strategy.exits import BySide, SessionExit
+from strategy.exits import BySide, PositionBounds, SessionExit
 from strategy.expressions import (
     Arithmetic,
     Call,
@@ -29,6 +29,11 @@ from strategy.indicator_registry import KINDS
 from strategy.money import AccountOf, Charge, MarketFacts
 from strategy.nodes import Node
 from strategy.orders import AfterLeg, Ladder, Leg, LimitAt, StopAt
+
+FIELDED = (
+    StopAt, LimitAt, AfterLeg, Charge, MarketFacts, AccountOf, BySide, PositionBounds,
+)  # fmt: skip
+"""Nodes that are shown as their word with what it is given."""
 
 WORDS = {"crosses_above": crosses_above, "crosses_below": crosses_below, "equals": equals}
 """Words that stand for two comparisons."""
@@ -101,7 +106,7 @@ def _condition(node: Node) -> str:
         return f"({format_tree(node.target)}, {format_tree(node.share)})"
     if isinstance(node, Ladder):
         return f"[{', '.join(map(format_tree, node.legs))}]"
-    if isinstance(node, StopAt | LimitAt | AfterLeg | Charge | MarketFacts | AccountOf | BySide):
+    if isinstance(node, FIELDED):
         return f"{node.label}({', '.join(_list_fields(node))})"
     arguments = [format_tree(part) for part in node.parts]
     if isinstance(node, SessionExit) and node.offset:

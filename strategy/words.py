@@ -22,18 +22,21 @@ from strategy.defining import indicator
 from strategy.errors import StrategyError
 from strategy.exit_words import (
     BreakEven,
+    InTrade,
     beyond_bar,
     break_even,
     by_side,
     from_entry,
+    in_trade,
     level,
     r_multiple,
     session_exit,
     share,
     split_break_even,
+    split_exit,
     trail,
 )
-from strategy.exits import SessionExit
+from strategy.exits import BySide, SessionExit
 from strategy.expressions import Clock, Column, Higher
 from strategy.gene_words import choice, gene, length, switch, whole
 from strategy.indicator_registry import COLUMNS, KINDS
@@ -166,8 +169,8 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     *,
     long: Claim | None = None,
     short: Claim | None = None,
-    exit_long: Claim | None = None,
-    exit_short: Claim | None = None,
+    exit_long: Claim | InTrade | None = None,
+    exit_short: Claim | InTrade | None = None,
     entry: Node | None = None,
     cancel: Claim | None = None,
     stop: Node | None = None,
@@ -201,6 +204,9 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         raise StrategyError(f"a strategy begins with a sentence about it, got {summary!r}")
     if session is not None and not isinstance(session, SessionExit):
         raise StrategyError(f"session takes session_exit(...), got {session!r}")
+    leave_long, long_bounds = split_exit(exit_long)
+    leave_short, short_bounds = split_exit(exit_short)
+    has_bounds = long_bounds is not None or short_bounds is not None
     gain, even_offset = split_break_even(break_even)
     after_leg = gain if isinstance(gain, AfterLeg) else None
     return Strategy(
@@ -208,8 +214,8 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         summary,
         long=_optional(long, "long"),
         short=_optional(short, "short"),
-        exit_long=_optional(exit_long, "exit_long"),
-        exit_short=_optional(exit_short, "exit_short"),
+        exit_long=_optional(leave_long, "exit_long"),
+        exit_short=_optional(leave_short, "exit_short"),
         entry=entry,
         cancel=_optional(cancel, "cancel"),
         stop=stop,
@@ -230,6 +236,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         cooldown=None if cooldown is None else as_setting(cooldown),
         even_offset=even_offset,
         named_stops=True if named_stops else None,
+        exit_bounds=BySide(long_bounds, short_bounds) if has_bounds else None,
         less_than=check_pairs(less_than),
         timeframe_s=None if timeframe is None else _seconds(timeframe),
         order=tuple(order),
@@ -274,6 +281,7 @@ __all__ = [
     "gene",
     "held",
     "higher",
+    "in_trade",
     "indicator",
     "length",
     "level",

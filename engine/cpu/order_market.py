@@ -23,6 +23,7 @@ from engine.positions.exit_spec import (
     NONE,
     PRICE_ROW,
     TICKS,
+    Bounds,
 )
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
@@ -153,6 +154,7 @@ class OrderMarket(FormulaMarket):
             self._stakes(count),
             self._values(spec.cooldown, 0, count).astype(np.int64),
             self._values(form_of_exit(spec.even_offset).number, 0.0, count),
+            self._list_bounds(count),
             *self._finer,
         )
 
@@ -188,6 +190,18 @@ class OrderMarket(FormulaMarket):
         for side, settings in enumerate(sides):
             for place, setting in enumerate(settings):
                 if setting is not None:
+                    out[:, side, place] = self._readings.values(setting)
+        return out.reshape(2 * count, -1)
+
+    def _list_bounds(self, count: int) -> Floats:
+        """Bounds between which exits by condition count, [2 P, 4]; [0, 4] where all do."""
+        sides = split_sides(self._spec.exit_bounds)
+        if self._spec.exit_bounds is None:
+            return np.empty((0, len(Bounds._fields)))
+        out = np.tile(Bounds(), (count, 2, 1))
+        for side, bounds in enumerate(sides):
+            for place, name in enumerate(Bounds._fields):
+                if (setting := getattr(bounds, name, None)) is not None:
                     out[:, side, place] = self._readings.values(setting)
         return out.reshape(2 * count, -1)
 

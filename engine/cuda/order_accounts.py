@@ -103,6 +103,7 @@ class OrderAccounts:
             "LEVELS": follows_level(spec.trail),
             "EVEN_FORM": form_of_exit(spec.even_offset).form,
             "NAMES": bool(spec.named_stops),
+            "BOUNDED": spec.exit_bounds is not None,
             "SLIPS": spec.slippage is not None,
             "HAS_TICK": find_step(spec.market, "tick").numerator > 0.0,
             "CARRIES": spec.funding is not None or spec.borrow is not None,

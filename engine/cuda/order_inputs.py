@@ -15,7 +15,15 @@ from engine.indicators.cuda.row_store import RowStore
 from engine.indicators.individuals import Individuals, list_gene_columns
 from engine.positions.carried import CarriedRows
 from engine.positions.encode import Lowered, form_of_exit, form_of_order, lower_exits, lower_targets
-from engine.positions.exit_spec import BASIS_POINTS, DAY_NS, NO_SLIPPAGE, NONE, PRICE_ROW, TICKS
+from engine.positions.exit_spec import (
+    BASIS_POINTS,
+    DAY_NS,
+    NO_SLIPPAGE,
+    NONE,
+    PRICE_ROW,
+    TICKS,
+    Bounds,
+)
 from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cuda.uploads import Uploads
 from engine.runtime.cuda.watchdog import to_host
@@ -54,7 +62,7 @@ class OrderIndividuals(NamedTuple):
     cancels: torch.Tensor  # [P] int32
     slots: torch.Tensor  # [P, R] int32
     genomes: torch.Tensor  # [P, G]
-    numbers: torch.Tensor  # [P, 17 + 4 L] as `order_fills` counts them
+    numbers: torch.Tensor  # [P, 25 + 4 L] as `order_fills` counts them
     carried_of: torch.Tensor  # [P, 5] int32
     bars: torch.Tensor  # [P, 3] int32
     session_of: torch.Tensor  # [P] int32
@@ -182,6 +190,9 @@ class OrderInputs(SeriesInputs):
         settings = [(setting, 0.0) for pair in pairs for setting in pair]
         settings += [(spec.break_even, np.nan), stake, leverage, (spec.cooldown, 0.0)]
         settings.append((form_of_exit(spec.even_offset).number, 0.0))
+        for bounds in split_sides(spec.exit_bounds):
+            none_said = zip(Bounds._fields, Bounds(), strict=True)
+            settings += [(getattr(bounds, name, None), bound) for name, bound in none_said]
         for pair in legs:
             settings += [(target.number, 0.0) for target, _ in pair]
             settings += [(share, 0.0) for _, share in pair]

@@ -8,7 +8,7 @@ from engine.positions.exit_spec import (
     build_order,
     build_slippage,
 )
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail
+from strategy.exits import BeyondBar, FromEntry, Level, PositionBounds, RMultiple, Share, Trail
 from strategy.money import (
     BasisPoints,
     PriceOf,
@@ -43,6 +43,14 @@ def evaluate_offset(offset: object, genes: Genes) -> tuple[int, float]:
     if isinstance(offset, Share):
         return exit_spec.SHARE, resolve_value(offset.fraction, genes)
     return exit_spec.NONE, 0.0
+
+
+def evaluate_bounds(bounds: object, genes: Genes) -> exit_spec.Bounds:
+    """Where the exit condition of a side counts."""
+    if not isinstance(bounds, PositionBounds):
+        return exit_spec.Bounds()
+    known = {legal.name: resolve_value(setting, genes) for legal, setting in bounds.settings}
+    return exit_spec.Bounds(**known)
 
 
 def evaluate_order(order: object, rows: Rows, genes: Genes, tick: StepSize) -> exit_spec.OrderPlan:

@@ -75,6 +75,15 @@ class SlippagePlan(NamedTuple):
     row: Floats  # [T] newest known price by which a fill in the next bar is worse; [0] else
 
 
+class Bounds(NamedTuple):
+    """Bounds of a position between which its exit condition counts, both among them."""
+
+    bars_from: float = -np.inf  # bars in the trade, its entry's being the first
+    bars_to: float = np.inf
+    profit_from: float = -np.inf  # open profit at the close, units of risk
+    profit_to: float = np.inf
+
+
 class SidePlan(NamedTuple):
     """What one side does."""
 
@@ -88,6 +97,7 @@ class SidePlan(NamedTuple):
     order: OrderPlan  # how it enters
     slippage: SlippagePlan  # what fills lose
     borrow: Floats  # [T] price paid up to each bar's open to hold a position; [0]: nothing
+    bounds: Bounds = Bounds()  # where its exit condition counts
 
 
 class Limits(NamedTuple):
@@ -178,6 +188,7 @@ def build_plan(  # noqa: PLR0913 - each is what a side does, given by its name
     order: OrderPlan | None = None,
     slippage: SlippagePlan | None = None,
     borrow: Floats | None = None,
+    bounds: Bounds = Bounds(),  # noqa: B008 - it holds numbers alone
 ) -> SidePlan:
     """A side, with everything that it does not do left empty; `target` is a ladder of one."""
     none = build_form()
@@ -193,6 +204,7 @@ def build_plan(  # noqa: PLR0913 - each is what a side does, given by its name
         order or build_order(),
         slippage or build_slippage(),
         _freeze_array(np.empty(0) if borrow is None else borrow, np.float64),
+        bounds,
     )
 
 

@@ -36,6 +36,9 @@ from engine.positions.reference_orders import (
 )
 from engine.positions.reference_world import (
     AFTER,
+    BARS_FROM,
+    BARS_TO,
+    CLOSE,
     EXITS,
     FIRST_LEG,
     FORM,
@@ -43,6 +46,8 @@ from engine.positions.reference_world import (
     LOW,
     NUMBER,
     ORDER_PART,
+    PROFIT_FROM,
+    PROFIT_TO,
     REST,
     STOP_PART,
     TRAIL_PART,
@@ -210,7 +215,7 @@ def leave_open(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit
     none, side, other, opened = stay_out(), find_sign(at.place), 1 - at.place, bar.open
     local_ns, j = world.local_ns, bar.number
     # 1. The side's condition was true at the last close.
-    if bar.is_first and world.marks[EXITS + at.place, j - 1]:
+    if bar.is_first and asks_exit(world, at, j - 1):
         return Exit(SIGNAL, opened, True, none)
     # 2. Another session than the entry's: the minute to leave at had no bar.
     if len(local_ns) > 0 and local_ns[j] // DAY_NS != local_ns[at.entry_bar] // DAY_NS:
@@ -224,6 +229,18 @@ def leave_open(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit
     if side * opened <= side * at.stop:
         return Exit(STOP_GAP, opened, bar.is_first, none)
     return Exit(STILL_OPEN, opened, False, none)
+
+
+def asks_exit(world: World, at: HeldPosition, t: int) -> bool:
+    """Whether the close of a bar asks for a position's exit: its condition, between its bounds."""
+    if not world.marks[EXITS + at.place, t]:
+        return False
+    bounds, held = world.parts[at.place, NUMBER], t - at.entry_bar + 1
+    gain = find_sign(at.place) * (world.table[CLOSE, t] - at.entry)
+    return bool(
+        bounds[BARS_FROM] <= held <= bounds[BARS_TO]
+        and bounds[PROFIT_FROM] * at.risk <= gain <= bounds[PROFIT_TO] * at.risk
+    )
 
 
 def leave_range(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit:

@@ -23,8 +23,8 @@ ENTRIES, EXITS, CANCELS = 0, 2, 4
 
 (
     STOP_PART, TRAIL_PART, ORDER_PART, SLIP_PART, BORROW_PART, FUNDING_PART, AFTER, EXPIRES,
-    BEYOND, REST, COUNT, FIRST_LEG,
-) = range(12)  # fmt: skip
+    BEYOND, REST, COUNT, BARS_FROM, BARS_TO, PROFIT_FROM, PROFIT_TO, FIRST_LEG,
+) = range(16)  # fmt: skip
 """Columns of what a side does: parts that have a form or read a row, then numbers alone, then its
 targets."""
 
@@ -115,6 +115,7 @@ def _write_numbers(part: Floats, side: SidePlan) -> None:
     part[NUMBER, STOP_PART], part[NUMBER, TRAIL_PART] = side.stop.number, side.trail.number
     part[NUMBER, SLIP_PART], part[NUMBER, AFTER] = side.slippage.number, side.after
     part[NUMBER, EXPIRES], part[NUMBER, BEYOND] = side.order.expires, side.order.beyond
+    part[NUMBER, BARS_FROM:FIRST_LEG] = side.bounds
     legs = side.legs
     count = part[NUMBER, COUNT] = len(legs.forms)
     part[NUMBER, REST] = legs.rest if count else 0.0

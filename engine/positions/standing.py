@@ -27,6 +27,7 @@ from engine.positions.reference_exits import (
     SIGNAL,
     STOP,
     HeldPosition,
+    asks_exit,
     find_first_stop,
     find_target,
     fold_best,
@@ -34,7 +35,6 @@ from engine.positions.reference_exits import (
 )
 from engine.positions.reference_orders import LEG_BARS, begin_book, on_tick
 from engine.positions.reference_world import (
-    EXITS,
     TRAIL_PART,
     Ints,
     World,
@@ -115,21 +115,21 @@ def find_standing(
         return Standing(
             None, math.nan, None, False, _find_pending(world, sides, signals, free, end)
         )
-    place, hold = 0 if last.side > 0 else 1, held.limits.max_hold
-    leaves = bool(held.marks[EXITS + place, end - 1])
+    hold, at = held.limits.max_hold, _follow_position(held, ledger, end)
+    leaves = asks_exit(held, at, end - 1)
     # What leaves at the next open may reverse there.
     free = find_free_bars(end, SIGNAL, last.side, 0)
     return Standing(
         last,
-        _find_next_stop(held, ledger, end),
+        float(at.stop),
         last.entry_bar + hold - end if hold else None,
         leaves,
         _find_pending(world, sides, signals, free, end) if leaves else None,
     )
 
 
-def _find_next_stop(world: World, ledger: Ledger, end: int) -> float:
-    """The stop from bar `end` on of the open position with which a ledger ends."""
+def _follow_position(world: World, ledger: Ledger, end: int) -> HeldPosition:
+    """The open position with which a ledger ends, its stop as it stands from bar `end` on."""
     trade, book = ledger.trade(len(ledger) - 1), begin_book(world)
     place, risk = 0 if trade.side > 0 else 1, trade.side * (trade.entry - trade.stop)
     reach = read_row(world, place, TRAIL_PART, trade.signal_bar)
@@ -144,7 +144,7 @@ def _find_next_stop(world: World, ledger: Ledger, end: int) -> float:
             book.orders[place, LEG_BARS + leg] = bar if is_reached else NOT_REACHED
         at = fold_best(world, at, read_bar(world, j), j == trade.entry_bar)
         at = move_stop(world, book, at, j)
-    return float(at.stop)
+    return at
 
 
 def _find_pending(

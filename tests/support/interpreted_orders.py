@@ -83,6 +83,7 @@ LATER = w.strategy(
         w.trail(w.level(w.sma(w.close, 3)), 0.5), w.trail(w.level(w.highest(w.high, 4)))
     ),
     break_even=w.break_even(0.3, w.r_multiple(0.05)),
+    exit_long=w.in_trade(w.close < w.open, bars_from=3),
     cooldown=2,
     named_stops=True,
     name="later",

@@ -274,6 +274,14 @@ class Drawn:
             arguments["break_even"] = w.break_even(gain, self.one_of(offset))
         if {"trail", "break_even"} & arguments.keys() and self.chance(0.6):
             arguments["named_stops"] = True
+        for side in ("exit_long", "exit_short"):
+            if side in arguments and self.chance(0.5):
+                kinds = (
+                    {"bars_from": self.length(1, 6), "profit_to": self.real(-1, 1)},
+                    {"bars_to": self.length(1, 6)},
+                    {"profit_from": self.real(-0.5, 0.5)},
+                )
+                arguments[side] = w.in_trade(arguments[side], **self.one_of(kinds))
         return arguments
 
     def with_money(self, arguments):

@@ -11,7 +11,7 @@ from engine.accounts.cpu.money import (
 )
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import SHARE_OF_R
-from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN
+from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN, Extremes
 from engine.positions.cpu.both_sides import EXITS, SHORTS, WINS_SHORT, read_formula
 from engine.positions.cpu.exits import REVERSE, SESSION, SIGNAL, STOP, STOP_GAP, TARGET
 from engine.positions.cpu.ordered import (
@@ -19,6 +19,7 @@ from engine.positions.cpu.ordered import (
     STILL_OPEN,
     OpenPosition,
     Way,
+    asks_exit,
     compute_r,
     is_all_out,
     reach_targets,
@@ -33,7 +34,6 @@ from engine.positions.cpu.orders import (
     slip_price,
 )
 from engine.runtime.compiling.loops import compiled_uncounted
-from engine.runtime.cpu.bitset import is_set
 from engine.runtime.cpu.simd8 import load_value
 from engine.runtime.cpu.types import Floats, Ints
 
@@ -41,11 +41,12 @@ PARTIALS = ACCUMULATOR_INDEX["partials"]
 
 
 @compiled_uncounted
-def leave_at_open(opened: float, asks: OrderedPopulation, p: int, at: OpenPosition, j: int) -> Way:
+def leave_at_open(
+    opened: float, prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPosition, j: int
+) -> Way:
     """What ends a position at a bar's open, whatever its price: rules 1 and 2."""
     reason = STILL_OPEN
-    asked = asks.exits[p, at.side]
-    if asked >= 0 and is_set(asks.words, asked, j - 1):
+    if asks_exit(prices, asks, p, at, j - 1):
         reason = SIGNAL
     elif j == at.clock_bar:
         reason = SESSION

@@ -37,6 +37,7 @@ from engine.positions.cpu.ordered import (
     STILL_OPEN,
     OpenPosition,
     Way,
+    asks_exit,
     find_even_price,
     follow_prices,
     is_all_out,
@@ -64,7 +65,6 @@ from engine.positions.cpu.orders import (
 )
 from engine.positions.exit_spec import LIMIT_ORDER, MARKET, NONE, STOP_ORDER
 from engine.runtime.compiling.loops import compiled_uncounted
-from engine.runtime.cpu.bitset import is_set
 from engine.runtime.cpu.simd8 import load_value
 from engine.runtime.cpu.types import Floats, Ints
 
@@ -129,7 +129,7 @@ def take_orders(
         if asks.finer_of.shape[1] > 0:
             is_touched = touches_bar(prices.bars, asks, rules, at, stop, j, marks, figures)
             is_whole = asks.finer_of[1, j] == asks.finer_of[0, j]
-            if not is_whole and (is_touched or leaves_by_signal(asks, p, at, j)):
+            if not is_whole and (is_touched or leaves_by_signal(prices, asks, p, at, j)):
                 bars, k, last_k = asks.finer, asks.finer_of[0, j], asks.finer_of[1, j] - 1
         is_free, first_k = at.side == NOBODY, k
         while k <= last_k:
@@ -140,7 +140,7 @@ def take_orders(
             if at.side != NOBODY:
                 reach = load_value(bars, HIGH - at.side, k)
                 if k == first_k:
-                    way = leave_at_open(opened, asks, p, at, j)
+                    way = leave_at_open(opened, prices, asks, p, at, j)
                 if way.reason == SIGNAL:
                     is_free = True
                     free_at_open(asks, rules, p, other, first, last, end, j, out, marks, figures,
@@ -267,12 +267,11 @@ def touches_bar(
 
 
 @compiled_uncounted
-def leaves_by_signal(asks: OrderedPopulation, p: int, at: OpenPosition, j: int) -> bool:
+def leaves_by_signal(
+    prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPosition, j: int
+) -> bool:
     """Whether a position is asked to leave at the open of a bar: orders may fill in it then."""
-    if at.side == NOBODY:
-        return False
-    asked = asks.exits[p, at.side]
-    return bool(asked >= 0 and is_set(asks.words, asked, j - 1))
+    return bool(at.side != NOBODY and asks_exit(prices, asks, p, at, j - 1))
 
 
 @compiled_uncounted

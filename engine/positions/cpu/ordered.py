@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.positions.cpu.block_minmax import LOW, Extremes
+from engine.positions.cpu.block_minmax import CLOSE, LOW, Extremes
 from engine.positions.cpu.both_sides import first_stop, latest_close, read_formula
 from engine.positions.cpu.exits import BREAK_EVEN, TRAIL
 from engine.positions.cpu.orders import (
@@ -31,7 +31,7 @@ from engine.positions.exit_spec import (
     SHARE,
 )
 from engine.runtime.compiling.loops import compiled_uncounted
-from engine.runtime.cpu.bitset import NEVER
+from engine.runtime.cpu.bitset import NEVER, is_set
 from engine.runtime.cpu.simd8 import load_value
 from engine.runtime.cpu.types import Floats, Ints
 
@@ -126,6 +126,23 @@ def open_held(
     return OpenPosition(
         side, t, j, how == WITHIN, entry, stop, risk, reach, clock_bar, close_bar, close_reason
     ), is_worth
+
+
+@compiled_uncounted
+def asks_exit(prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPosition, t: int) -> bool:
+    """Whether the close of a bar asks for a position's exit: its condition, between its bounds."""
+    asked, row = asks.exits[p, at.side], 2 * p + at.side
+    if asked < 0 or not is_set(asks.words, asked, t):
+        return False
+    if asks.bounds.shape[0] == 0:
+        return True
+    close, held = load_value(prices.bars, CLOSE, t), t - at.entry_bar + 1
+    gain = close - at.entry if at.side == 0 else at.entry - close
+    is_between: bool = (
+        asks.bounds[row, 0] <= held <= asks.bounds[row, 1]
+        and asks.bounds[row, 2] * at.risk <= gain <= asks.bounds[row, 3] * at.risk
+    )
+    return is_between
 
 
 @compiled_uncounted

@@ -85,6 +85,7 @@ class OrderedPopulation(NamedTuple):
     stakes: Floats  # [P, 2] what a size takes, and the largest leverage
     cooldown: Ints  # [P] bars after a stop in which no signal counts
     even_offset: Floats  # [P] what the form of a break-even takes
+    bounds: Floats  # [2 P, 4] between which exit conditions count; [0, 4] where all do
     finer: Floats  # [4, K + 16] finer bars, as `Extremes.bars`
     finer_of: Ints  # [2, T] first of those of each bar, one past its last; [2, 0] without any
 

@@ -11,6 +11,7 @@ from engine.positions.cuda.order_book import STOP_ORDER, WITHIN
 from engine.positions.cuda.order_fills import (
     AFTER_NUMBER,
     AT_OPEN,
+    BOUNDS,
     BREAK_EVEN,
     EVEN_OFFSET,
     LEVEL,
@@ -207,6 +208,19 @@ def enter(inputs, rules, fill, place, t, j, m):
     left = count_legs(inputs, place)
     return LanePositions(place, t, entry_bar, clock, fill.entry, fill.stop, fill.risk, fill.reach,
                     fill.stop, best, fill.nearest, left, place * 0 + STOP)  # fmt: skip
+
+
+@triton.jit
+def keep_between(inputs, p_market, at, j, m):
+    """Where positions lie between the bounds of their exits at the close before bar j, of m."""
+    bounds = inputs.number + BOUNDS + 4 * at.place
+    held = (j - at.entry_bar).to(tl.float64)
+    close = tl.load(p_market + tl.maximum(j - 1, 0) * 4 + 3)
+    gain = side_sign(at.place) * (close - at.entry)
+    m = m & (tl.load(bounds, mask=m, other=0.0) <= held)
+    m = m & (held <= tl.load(bounds + 1, mask=m, other=0.0))
+    m = m & (tl.load(bounds + 2, mask=m, other=0.0) * at.risk <= gain)
+    return m & (gain <= tl.load(bounds + 3, mask=m, other=0.0) * at.risk)
 
 
 @triton.jit

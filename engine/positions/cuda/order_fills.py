@@ -42,15 +42,16 @@ STOP_PART, TRAIL_PART, ORDER_PART, SIZE_PART, SLIP_PART, FIRST_LEG = map(tl.cons
  BOTH_NUMBERS) = map(tl.constexpr, range(7))  # fmt: skip
 """Pairs of an individual's numbers, of longs and shorts each; the last pair is of both sides:
 gain at which the stop moves to the entry, and what the size takes. Behind it the leverage, bars of
-a cooldown, what a break-even adds to the entry, and of each target its number and its share, of
-longs and shorts each."""
+a cooldown, what a break-even adds to the entry, four bounds of exits of longs and of shorts, and of
+each target its number and its share, of longs and shorts each."""
 
 BREAK_EVEN = tl.constexpr(12)
 STAKE = tl.constexpr(13)
 LEVERAGE = tl.constexpr(14)
 COOLDOWN = tl.constexpr(15)
 EVEN_OFFSET = tl.constexpr(16)
-FIRST_TARGET = tl.constexpr(17)
+BOUNDS = tl.constexpr(17)
+FIRST_TARGET = tl.constexpr(25)
 
 (PER_SIDE, MIN_RISK, UNIT_FEE, TICK_OVER, TICK_UNDER, TICK_SLACK, SUM_SLACK, CASH, WORTH, LOT_OVER,
  LOT_UNDER, LOT_SLACK, FEE, FEE_UNIT, FEE_MIN) = map(tl.constexpr, range(15))  # fmt: skip

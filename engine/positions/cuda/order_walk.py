@@ -31,6 +31,7 @@ from engine.positions.cuda.order_exits import (
     STOP_GAP,
     ExitRules,
     enter,
+    keep_between,
     leave_positions,
     move_stops,
     pick,
@@ -151,7 +152,7 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
                 EVEN_LEG: tl.constexpr, LADDERS: tl.constexpr, SLIPS: tl.constexpr,
                 HAS_TICK: tl.constexpr, CARRIES: tl.constexpr, SIZE: tl.constexpr,
                 COOLS: tl.constexpr, LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr,
-                NAMES: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+                NAMES: tl.constexpr, BOUNDED: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
     """Walk every pair through its window; grid (blocks of LANES individuals, windows).
 
     p_market: [B, 4] prices. p_code to p_rows, p_slots [P, n_rows], p_genomes [P, n_genes],
@@ -242,6 +243,8 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
             is_short = at.place == 1
             has_position = at.place != NOBODY
             is_signal = has_position & tl.where(is_short, left_short, left_long)
+            if BOUNDED:
+                is_signal = keep_between(inputs, p_market, at, j, is_signal)
             longs = place_since(longs, is_signal & (is_short == 0), j)
             shorts = place_since(shorts, is_signal & is_short, j)
             if not REVERSES:

@@ -201,13 +201,56 @@ def test_the_first_of_two_movers_at_one_price_has_it():
     assert strategy.reasons == ("stop_gap", "stop", "end", "trail", "break_even")
 
 
+ASKED = w.volume >= 4
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        # Asked at the closes of bars 1 to 4, entered in bar 1; closes are at 100, 99, 101.5, 100.
+        ({"bars_from": 1}, (2, "signal")),
+        ({"bars_from": 3}, (4, "signal")),
+        ({"bars_from": 5}, (6, "end")),
+        ({"bars_to": 1}, (2, "signal")),
+        ({"bars_from": 3, "profit_to": 0}, (5, "signal")),
+        ({"profit_from": 0.5}, (4, "signal")),
+        ({"profit_from": 0.51}, (6, "end")),
+        ({"profit_to": -1 / 3}, (3, "signal")),
+        ({"bars_to": 2, "profit_from": 0.5}, (6, "end")),
+    ],
+)
+def test_an_exit_knows_its_position(bounds, expected):
+    """Bounds are among what counts; risk is 3."""
+    low, high = (100.0, 101.0, 98.5, 99.0, 4.0), (99.0, 102.0, 98.5, 101.5, 4.0)
+    rows = (LONG, LEAVE, low, high, LEAVE, QUIET, QUIET)
+    found = trades_of(rows, plan(exit_long=w.in_trade(ASKED, **bounds)))
+    assert [trade[3:5] for trade in found] == [expected]
+
+
+def test_an_exit_of_a_short_knows_its_position_and_a_long_leaves_anyhow():
+    """A short at a gain leaves; at its open the other side's signal counts."""
+    fall = (100.0, 101.0, 97.0, 98.0, 2.0)
+    rows = (SHORT, (*QUIET[:4], 4.0), fall, (98.0, 99.0, 97.0, 98.0, 4.0), QUIET, QUIET)
+    leave = w.volume >= 2
+    strategy = plan(exit_short=w.in_trade(leave, profit_from=0.5), exit_long=ASKED)
+    assert [trade[:5] for trade in trades_of(rows, strategy)] == [
+        (-1, 0, 1, 3, "signal"), (1, 2, 3, 4, "signal"),
+    ]  # fmt: skip
+
+
 def test_what_is_new_is_recorded_where_it_is_there():
     """Older digests stand, and a record reads back."""
     even = w.break_even(1, w.share(w.gene("above", 0.001, 0.0005, 0.01)))
-    strategy = plan(cooldown=w.whole("pause", 1, 0, 9), break_even=even, named_stops=True)
+    strategy = plan(
+        cooldown=w.whole("pause", 1, 0, 9),
+        break_even=even,
+        named_stops=True,
+        exit_long=w.in_trade(w.close < w.open, w.length("held", 3, 1, 9)),
+    )
     assert from_described(strategy.described).digest == strategy.digest
-    assert strategy.layout.names == ("pause", "above")
-    assert not {"cooldown", "even_offset", "named_stops"} & plan(break_even=1).described.keys()
+    assert strategy.layout.names == ("pause", "above", "held")
+    later = {"cooldown", "even_offset", "named_stops", "exit_bounds"}
+    assert not later & plan(break_even=1).described.keys()
     assert plan().digest != plan(cooldown=0).digest
 
 

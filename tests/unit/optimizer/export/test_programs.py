@@ -137,6 +137,7 @@ def test_code_of_a_person_is_not_exported(market):
         ("trail", {"trail": words.trail(words.level(words.low))}),
         ("even_offset", {"break_even": words.break_even(1, words.share(0.001))}),
         ("named_stops", {"break_even": 1, "named_stops": True}),
+        ("exit_bounds", {"exit_long": words.in_trade(words.close < words.open, bars_from=2)}),
     ],
 )
 def test_exits_that_no_program_knows_are_refused(market, part, said):
