@@ -103,9 +103,10 @@ def next_bar(
     if at.side != NOBODY:
         entry, gain = at.entry, asks.break_even[p] * at.risk
         # Once the stop stands at the entry, or beyond it, no gain moves it any more.
-        even = find_even_price(asks, rules, p, at)
-        if not (stop < even if at.side == 0 else stop > even):
-            gain = np.nan
+        if not np.isnan(gain):
+            even = find_even_price(asks, rules, p, at)
+            if not (stop < even if at.side == 0 else stop > even):
+                gain = np.nan
         if at.side == 0:
             lower = max(lower, stop)
         else:

@@ -1,6 +1,7 @@
 """Where an individual stands after each close is what the next bars make of it."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,12 +14,14 @@ from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES
 from strategy.words import (
     atr,
+    break_even,
     by_side,
     close,
     ema,
     from_entry,
     gene,
     high,
+    in_trade,
     length,
     level,
     low,
@@ -66,8 +69,32 @@ LEVELS = strategy(
     less_than=[("fast", "slow")],
     name="levels",
 )
+WAITING = strategy(
+    "Both sides, with a stop that follows a row and goes beyond the entry, and pauses.",
+    long=FAST > SLOW,
+    short=FAST < SLOW,
+    stop=from_entry(1.2 * atr(5)),
+    trail=trail(level(ema(close, 5)), 0.5),
+    break_even=break_even(0.5, r_multiple(0.2)),
+    cooldown=4,
+    named_stops=True,
+    less_than=[("fast", "slow")],
+    name="waiting",
+)
+BOUNDED = strategy(
+    "Both sides, left by a condition that knows the position.",
+    long=FAST > SLOW,
+    short=FAST < SLOW,
+    exit_long=in_trade(FAST < SLOW, profit_to=0.5),
+    exit_short=in_trade(FAST > SLOW, bars_from=3),
+    stop=from_entry(1.5 * atr(5)),
+    cooldown=2,
+    less_than=[("fast", "slow")],
+    name="bounded",
+)
 EXHAUSTION = STRATEGIES["seller_exhaustion"].for_timeframe(9000)
 SPECS = (EXHAUSTION, REVERSING, FOLLOWING, LEVELS)
+LATER = ((WAITING, 0), (BOUNDED, 2))
 OFTEN = {"vol_z_min": 0.5, "tr_z_min": 0.3, "close_location_min": 0.5}
 
 
@@ -78,8 +105,11 @@ def standing_at(reference, genome, end):
     return reference.find_standing(genome, window, ledger), ledger
 
 
-@pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    ("spec", "delay"),
+    [*product(SPECS, (0, 2)), *LATER],
+    ids=lambda given: getattr(given, "name", given),
+)
 def test_each_close_says_what_the_next_bars_do(spec, delay):
     """Trades, stops, entries and exits at the next open, bar after bar."""
     bars = make_bars(7, 900, jump=0.03)
@@ -98,8 +128,8 @@ def test_each_close_says_what_the_next_bars_do(spec, delay):
     assert seen["pending"] > 3
     assert seen["flat"] > 3 or spec in (REVERSING, LEVELS)
     assert seen["open"] > 10
-    assert (seen["leaves"] > 3) == (seen["reverses"] > 3) == (spec is REVERSING)
-    assert (seen["moved"] > 3) == (spec in (REVERSING, FOLLOWING))
+    assert (seen["leaves"] > 3) == (seen["reverses"] > 3) == (spec in (REVERSING, BOUNDED))
+    assert (seen["moved"] > 3) == (spec in (REVERSING, FOLLOWING, WAITING))
 
 
 def check_open_position(spec, genome, standing, later, end, seen):
