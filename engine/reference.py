@@ -314,8 +314,7 @@ class Reference:
         return self._limits(self.spec.layout.decode(genome))
 
     def _limits(self, genes: Genes) -> Limits:
-        spec = self.spec
-        tick = find_step(spec.market, "tick")
+        spec, tick = self.spec, find_step(self.spec.market, "tick")
         return Limits(
             float("nan") if spec.break_even is None else resolve_value(spec.break_even, genes),
             0 if spec.max_hold is None else int(resolve_value(spec.max_hold, genes)),

@@ -17,14 +17,10 @@ from engine.positions.reference_exits import (
     STILL_OPEN,
     HeldPosition,
     fill_first,
-    fold_best,
-    follow_prices,
     is_stop,
     leave_bar,
     leave_fill_bar,
-    move_stop,
     stay_out,
-    with_best,
 )
 from engine.positions.reference_orders import (
     COARSE,
@@ -42,6 +38,12 @@ from engine.positions.reference_orders import (
     hold_sides,
     meet_orders,
     stand_orders,
+)
+from engine.positions.reference_stops import (
+    fold_best,
+    follow_prices,
+    move_stop,
+    with_best,
 )
 from engine.positions.reference_trades import ListedTrades, list_trade
 from engine.positions.reference_world import (

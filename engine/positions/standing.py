@@ -30,10 +30,12 @@ from engine.positions.reference_exits import (
     asks_exit,
     find_first_stop,
     find_target,
+)
+from engine.positions.reference_orders import LEG_BARS, begin_book, on_tick
+from engine.positions.reference_stops import (
     fold_best,
     move_stop,
 )
-from engine.positions.reference_orders import LEG_BARS, begin_book, on_tick
 from engine.positions.reference_world import (
     TRAIL_PART,
     Ints,
