@@ -65,5 +65,8 @@ def with_room(rows: Rows, used: int, more: int) -> Rows:
     if used + more <= rows.shape[0]:
         return rows
     longer = np.empty((max(2 * rows.shape[0], used + more), rows.shape[1]), rows.dtype)
-    longer[:used] = rows[:used]
+    # Compiling a slice that is assigned takes seconds: it could raise, with text.
+    for i in range(used):
+        for column in range(rows.shape[1]):
+            longer[i, column] = rows[i, column]
     return longer
