@@ -15,7 +15,6 @@ from engine.cpu.backend import CpuBackend, checked_threads
 from engine.cpu.market import FormulaMarket
 from engine.cpu.order_market import OrderMarket
 from engine.errors import EngineError
-from engine.fast_case import has_finer
 from engine.indicators.cpu.trends import build_series_rows
 from engine.positions.cpu.listing import extract_results
 from engine.runtime.cpu.threads import Threads
@@ -56,8 +55,7 @@ class LanguageBackend(Backend):
     ) -> None:
         self.threads = checked_threads(threads)
         self._workers = Threads(self.threads)
-        is_walked = spec.has_orders or has_finer(series) or costs.fee_unit > 0.0
-        kind = OrderMarket if is_walked else FormulaMarket
+        kind = OrderMarket if spec.has_orders or costs.fee_unit > 0.0 else FormulaMarket
         self._rows = build_series_rows(series, work_bytes)
         self._markets = [
             kind(spec, bars, rows, self._workers, costs)

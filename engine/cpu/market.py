@@ -16,7 +16,13 @@ from engine.conditions.switches import lower_conditions
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.batch import fold_population, list_population, list_results
 from engine.positions.cpu.block_minmax import Extremes, build_extremes
-from engine.positions.cpu.both_sides import Charges, CodedPopulation, session_exits
+from engine.positions.cpu.both_sides import (
+    NO_FINER,
+    NO_FINER_OF,
+    Charges,
+    CodedPopulation,
+    session_exits,
+)
 from engine.positions.encode import Lowered, lower_exits
 from engine.positions.exit_spec import MINUTE_NS
 from engine.runtime.cpu.bitset import Words, list_set_bars
@@ -31,6 +37,13 @@ from strategy.rows import Rows
 
 def _encode_costs(costs: Costs) -> Charges:
     return Charges(float(costs.per_side), float(costs.min_risk), float(costs.risk_fraction))
+
+
+def build_finer(bars: Bars) -> tuple[Floats, Ints]:
+    """Finer bars [4, K + 16], and the first and one past the last of those of each bar [2, T]."""
+    if bars.finer is None:
+        return NO_FINER, NO_FINER_OF
+    return build_extremes(*bars.finer.prices).bars, bars.finer_spans
 
 
 class FormulaMarket:
@@ -55,6 +68,7 @@ class FormulaMarket:
         self._exits, self._after = lower_exits(spec)
         self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, Ints] = {}
+        self.finer = build_finer(bars)
 
     def with_costs(self, costs: Costs) -> Self:
         """The same with other costs; what is read serves both."""
@@ -118,6 +132,7 @@ class FormulaMarket:
             self._delays(),
             np.broadcast_to(self._warm_ups.of(read.individuals), len(genomes)).copy(),
             session_of,
+            *self.finer,
         )
 
     def signals(self, genome: Floats, window: Window) -> Slots:

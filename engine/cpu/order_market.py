@@ -11,7 +11,6 @@ from engine.accounts.ledger import Ledger
 from engine.accounts.stake import build_stake
 from engine.cpu.market import AskedParts, FormulaMarket
 from engine.positions.carried import CarriedRows
-from engine.positions.cpu.block_minmax import build_extremes
 from engine.positions.cpu.order_batch import fold_orders, list_order_ledgers, list_order_results
 from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
 from engine.positions.encode import Lowered, form_of_exit, form_of_order, lower_exits, lower_targets
@@ -52,7 +51,6 @@ class OrderMarket(FormulaMarket):
         self._targets = lower_targets(spec)
         self.both_rest = all(order.form != MARKET for order in self._orders)
         self._day_ends = self._find_day_ends()
-        self._finer = _build_finer(bars)
 
     def fold(self, genomes: Floats, ranges: Ints) -> Floats:
         """Accumulators [P, W, A] of individuals in windows [W, 2]."""
@@ -155,7 +153,7 @@ class OrderMarket(FormulaMarket):
             self._values(spec.cooldown, 0, count).astype(np.int64),
             self._values(form_of_exit(spec.even_offset).number, 0.0, count),
             self._list_bounds(count),
-            *self._finer,
+            *self.finer,
         )
 
     def _parts(self) -> list[list[Lowered]]:
@@ -224,13 +222,6 @@ class OrderMarket(FormulaMarket):
         ends = np.append(np.flatnonzero(days[1:] != days[:-1]), len(days) - 1)
         ends_of: Ints = ends[np.searchsorted(ends, np.arange(len(days)))]
         return ends_of
-
-
-def _build_finer(bars: Bars) -> tuple[Floats, Ints]:
-    """Finer bars [4, K + 16], and the first and one past the last of those of each bar [2, T]."""
-    if bars.finer is None:
-        return build_extremes(*np.empty((4, 0))).bars, np.empty((2, 0), np.int64)
-    return build_extremes(*bars.finer.prices).bars, bars.finer_spans
 
 
 def _write_further(

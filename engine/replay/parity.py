@@ -12,7 +12,7 @@ from strategy.genes import Floats
 
 def compare_ledgers(expected: Ledger, actual: Ledger) -> str:
     """The trade in which two ledgers part, in full; empty when they are equal in every bit."""
-    names, counts = expected.columns(), ("rejected", "orders", "expired")
+    names, counts = expected.columns(), ("rejected", "orders", "expired", "coarse")
     if all(getattr(expected, name) == getattr(actual, name) for name in counts) and all(
         getattr(expected, name).tobytes() == getattr(actual, name).tobytes() for name in names
     ):

@@ -15,7 +15,7 @@ from strategy import words as w
 from strategy.rows import as_it_reads
 from tests.parity.test_language import both, population
 from tests.support.finer import HOUR_NS, make_coarse
-from tests.support.random_strategies import drawn_orders
+from tests.support.random_strategies import drawn_orders, drawn_strategy
 from tests.support.references import compiled_reference
 from tests.support.worlds import draw_order_costs, make_bars
 
@@ -29,6 +29,15 @@ def test_drawn_orders_on_finer_bars(seed):
     strategy = drawn_orders(seed)
     genomes, charges = population(strategy, 3, seed), draw_order_costs(seed, strategy)
     assert both(strategy, bars, windows, genomes, charges) == ""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_drawn_strategies_on_finer_bars(seed):
+    """Without orders and money, whose exits are found before a bar is opened."""
+    bars = [make_coarse(make_bars(seed, 1200, gaps=0.01 * (seed % 2), jump=0.05), seed)]
+    windows = [Window.whole(bars[0]), Window(0, 40, 200)]
+    strategy = drawn_strategy(seed)
+    assert both(strategy, bars, windows, population(strategy, 3, seed)) == ""
 
 
 def test_reading_every_bar_by_finer_ones_changes_nothing(monkeypatch):

@@ -7,7 +7,7 @@ that what several ask for stands there once.
 import numpy as np
 
 from engine.accounts.cpu.folding import TRADES, begin
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, COUNTS, Ledger
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import Charges, CodedPopulation, take_positions
 from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
@@ -16,8 +16,8 @@ from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
-REJECTED = ACCUMULATOR_INDEX["rejected"]
-
+COUNTED = [ACCUMULATOR_INDEX[name] for name in COUNTS]
+"""Accumulators that a ledger has as numbers."""
 
 WHOLE, NUMBERS = 6, 6
 """What `take_positions` writes of a trade."""
@@ -63,7 +63,8 @@ def list_population(
 ) -> list[tuple[Ledger, ...]]:
     """The ledgers [W] of each individual [P]; arguments as in `fold_population`."""
     folded, listed = list_results(prices, population, charges, windows, threads)
-    return _collect_trades(listed).cut(listed.counts, folded[:, :, REJECTED].astype(np.int64))
+    counts = folded[:, :, COUNTED].astype(np.int64)
+    return _collect_trades(listed).cut(listed.counts, *np.moveaxis(counts, 2, 0))
 
 
 def _collect_trades(listed: Listed) -> Ledger:

@@ -13,11 +13,16 @@ from engine.positions.cpu.exits import (
     END,
     SESSION,
     SIGNAL,
+    STOP,
+    STOP_GAP,
+    TARGET,
     TIME,
     Follow,
     Position,
     find_exit,
     is_at_open,
+    is_hit,
+    read_finer_bars,
 )
 from engine.positions.exit_spec import DAY_NS, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
 from engine.runtime.compiling.loops import compiled_loop, compiled_uncounted
@@ -25,6 +30,7 @@ from engine.runtime.cpu.bitset import NEVER, Words, is_set, next_alone
 from engine.runtime.cpu.simd8 import load_value
 from engine.runtime.cpu.types import Floats, Ints
 
+COARSE = ACCUMULATOR_INDEX["coarse"]
 SHORTS = ACCUMULATOR_INDEX["shorts"]
 WINS_SHORT = ACCUMULATOR_INDEX["wins_short"]
 EXITS = np.array(EXIT_PLACES)
@@ -34,6 +40,9 @@ NO_TRADE = -1
 
 STOPS, TARGETS, TRAILS, GAINS = range(4)
 """Columns of an individual's stop, target and trailing stop."""
+
+NO_FINER, NO_FINER_OF = np.full((4, 16), np.nan), np.empty((2, 0), np.int64)
+"""In place of finer bars."""
 
 
 class CodedPopulation(NamedTuple):
@@ -56,6 +65,9 @@ class CodedPopulation(NamedTuple):
     delay: Ints  # [P] int64, bars
     warm_up: Ints  # [P] int64, first bar that may signal
     session_of: Ints  # [P] int64, place in `sessions`; -1: not left by the clock
+    finer: Floats = NO_FINER  # [4, K + 16] finer bars, as `Extremes.bars`
+    # [2, T] first of those of each bar, and one past its last; [2, 0] without any.
+    finer_of: Ints = NO_FINER_OF
 
 
 class AskedFormulas(Protocol):
@@ -197,14 +209,32 @@ def take_positions(
     longs, shorts = asks.entries[p, 0], asks.entries[p, 1]
     behind, trades = end - 1 - asks.delay[p], 0
     flat_long = flat_short = first
+    has_finer, counted = asks.finer_of.shape[1] > 0, -1
     bar = next_alone(asks.words, longs, shorts, first, behind)
     while bar < behind:
         side = int(shorts >= 0 and is_set(asks.words, max(shorts, 0), bar))
         if bar >= (flat_short if side else flat_long):
             at, risk, reach = open_position(prices, asks, charges, p, side, bar, end, stack)
+            if has_finer and asks.finer_of[0, at.entry_bar] == asks.finer_of[1, at.entry_bar]:
+                # Its order at the market touches the entry bar.
+                out[COARSE] += int(at.entry_bar > counted)
+                counted = at.entry_bar
             if risk > 0.0:
                 follow = build_follow(asks, p, side, risk, reach)
                 exit_bar, reason, price, last_stop = find_exit(prices, asks.words, at, follow)
+                opens = is_at_open(at, exit_bar, reason)
+                if has_finer:
+                    first_k, end_k = asks.finer_of[0, exit_bar], asks.finer_of[1, exit_bar]
+                    if first_k < end_k and reason in (STOP_GAP, STOP, TARGET):
+                        reason, price, opens = read_finer_bars(
+                            asks.finer, first_k, end_k, at, last_stop
+                        )
+                    elif (
+                        first_k == end_k
+                        and exit_bar > counted
+                        and is_hit(prices, at, exit_bar, last_stop)
+                    ):
+                        out[COARSE], counted = out[COARSE] + 1.0, exit_bar
                 # By its sign, so that a short at no gain has the zero that the law has.
                 gross = price - at.entry if side == 0 else -(price - at.entry)
                 r = (gross - charges.per_side * (at.entry + price)) / risk
@@ -213,7 +243,7 @@ def take_positions(
                 out[WINS_SHORT] += side * (r > 0.0)
                 if side:
                     out[SUM_R_SHORT] += r
-                held = bars_held(at.entry_bar, exit_bar, is_at_open(at, exit_bar, reason))
+                held = bars_held(at.entry_bar, exit_bar, opens)
                 out[BARS_IN_MARKET] += held
                 out[EXITS[reason]] += 1.0
                 if whole.shape[0] > 0:

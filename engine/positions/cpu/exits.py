@@ -29,6 +29,7 @@ from engine.runtime.cpu.simd8 import (
     one_later,
     where_at_least,
 )
+from engine.runtime.cpu.types import Floats
 
 (
     STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE, TRAIL, BREAK_EVEN,
@@ -71,7 +72,7 @@ class Follow(NamedTuple):
 def find_exit(
     prices: Extremes, words: Words, at: Position, follow: Follow
 ) -> tuple[int, int, float, float]:
-    """Bar, reason and price of an exit, and the last stop."""
+    """Bar, reason and price of an exit, and the last stop; each bar is read as a whole."""
     stop, best, begin, bar, how, reason = at.stop, at.entry, at.entry_bar, 0, GOES_ON, SESSION
     # From this gain on the stop moves; what is no number is never reached.
     gain = np.fmin(follow.follow_gain, follow.even_gain)
@@ -103,6 +104,35 @@ def find_exit(
         reason = STOP_GAP if is_gap else (STOP if is_stop else TARGET)
         price = price if is_gap else (stop if is_stop else at.target)
     return bar, reason, price, stop
+
+
+@compiled_uncounted
+def read_finer_bars(
+    finer: Floats, first: int, end: int, at: Position, stop: float
+) -> tuple[int, float, bool]:
+    """Reason and price of an exit in the bar that some finer bars make up, and if at its open.
+
+    Args:
+        finer: [4, K + 16] finer bars, as `Extremes.bars`.
+        first: The first of them.
+        end: One past the last.
+        at: The position, whose stop or target the whole bar reaches.
+        stop: In force.
+    """
+    k = first
+    while k < end - 1:
+        best, worst = load_value(finer, HIGH - at.side, k), load_value(finer, LOW + at.side, k)
+        if at.side == 0 and (worst <= stop or best >= at.target):
+            break
+        if at.side == 1 and (worst >= stop or best <= at.target):
+            break
+        k += 1
+    opened, worst = load_value(finer, OPEN, k), load_value(finer, LOW + at.side, k)
+    if opened <= stop if at.side == 0 else opened >= stop:
+        return STOP_GAP, opened, k == first
+    if worst <= stop if at.side == 0 else worst >= stop:
+        return STOP, stop, False
+    return TARGET, at.target, False
 
 
 @compiled_uncounted

@@ -7,7 +7,8 @@ import numpy as np
 
 from engine.accounts.cpu.folding import TRADES, begin
 from engine.accounts.cpu.money import Purse
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, COUNTS, Ledger
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
+from engine.positions.cpu.batch import COUNTED
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import note_rejected
 from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
@@ -20,9 +21,6 @@ from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
 REJECTED = ACCUMULATOR_INDEX["rejected"]
-COUNTED = [ACCUMULATOR_INDEX[name] for name in COUNTS]
-"""Accumulators that a ledger has as numbers."""
-
 WHOLE, NUMBERS = 6, 7
 """What `take_orders` writes of a trade, before its targets."""
 
