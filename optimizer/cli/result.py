@@ -21,7 +21,7 @@ from optimizer.judging.judgement import Judgement
 from optimizer.judging.sentences import describe_count, suggest_next
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.search.generation import Regret
-from optimizer.shown import format_count, fraction, number
+from optimizer.shown import describe_account, format_count, fraction, number
 from optimizer.store.result import RunResult, choose_noun, describe_quality
 from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
 
@@ -114,6 +114,8 @@ def print_answer(result: RunResult, judgement: Judgement | None) -> None:
     pick = find_pick(result, judgement)
     if pick is not None:
         console.say(f"Pick: {pick.describe()}")
+        for line in describe_account(result.front[pick.member].metrics, 1):
+            console.say(line)
     console.say(f"Next: {suggest_next(result, verdict, judgement)}")
 
 

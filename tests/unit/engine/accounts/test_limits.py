@@ -15,6 +15,8 @@ from engine.accounts.reference_limits import Ask, answer_in_turn
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.errors import DeviceError, EngineError
+from engine.groups import Group, evaluate_groups
+from engine.out_of_core import create_engine
 from engine.replay.certificate import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from strategy import STRATEGIES
@@ -187,6 +189,30 @@ def test_what_is_held_out_is_an_account_of_its_own():
     for one, other in zip(joint, apart, strict=True):
         assert compare_ledgers(one, other) == ""
     assert sum(map(len, joint)) > 0
+
+
+def test_groups_are_accounts_of_their_own():
+    """Searches that advance together ask one engine, each on windows of its own."""
+    strategy, genomes, series, _, costs = draw_account(12)
+    windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
+    places = [range(2), range(2, len(windows))]
+    engine = create_engine(strategy, series, windows, costs, device="cpu", apart=1)
+    answers = evaluate_groups(engine, [Group(genomes, some, is_account=True) for some in places])
+    for (accumulators, account), some in zip(answers, places, strict=True):
+        alone = Engine(strategy, series, [windows[w] for w in some], costs, device="cpu")
+        expected = alone.evaluate_account(genomes)
+        assert accumulators.tobytes() == expected[0].tobytes()
+        assert account.tobytes() == expected[1].tobytes()
+
+
+def test_trades_of_one_symbol_are_not_told_of():
+    """What goes on with one symbol by itself refuses limits."""
+    strategy, genomes, series, windows, costs = draw_account(12)
+    reference = compiled_reference(strategy, series, windows, costs)
+    with pytest.raises(EngineError, match="hangs on all others"):
+        reference.continue_trades(genomes[0], windows[0], windows[0].end)
+    with pytest.raises(EngineError, match="hangs on all others"):
+        reference.find_standing(genomes[0], windows[0], reference.trades(genomes[0])[0])
 
 
 def test_certificate_of_a_limited_account():
