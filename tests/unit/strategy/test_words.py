@@ -236,8 +236,8 @@ MISTAKES = {
     "column_number": (lambda: column(3), r"a column has a name such as column\('sentiment'\), got"),
     "table": (lambda: close > pd.DataFrame({"a": [1, 2]}), "is no number"),
     "trail_form": (
-        lambda: trail(level(low)),
-        r"trail takes from_entry\(...\) or share\(...\), got level\(...\)$",
+        lambda: trail(r_multiple(2)),
+        r"trail takes from_entry\(...\), share\(...\) or level\(...\), got r_multiple\(...\)$",
     ),
 }
 
