@@ -47,10 +47,10 @@ def describe_genes(signal: Signal) -> Iterator[str]:
         yield f"member {signal.member} of run {signal.run}, {signal.strategy}"
         return
     step = signal.step
-    found = "" if signal.genes else "; its search found nobody, so that nothing is entered"
+    lack = "" if signal.genes else "; its search kept no member, so that nothing is entered"
     yield (
         f"today's genes of run {signal.run}, {signal.strategy}: searched {step.date}, the next "
-        f"search {step.next_date}{found}"
+        f"search {step.next_date}{lack}"
     )
     yield "Not these genes were tested, but the way of finding them."
     if step.due is not None:

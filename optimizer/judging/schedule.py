@@ -177,8 +177,8 @@ class NullScheduleSetup(OnNullMarkets):
         """The schedule on one market."""
         task = self.on_market(job)
         setup = StepSetup(task, self.schedule, self.pick_by, self.warm_start, task.engine())
-        found = {pick.number: pick for pick in setup.run_in_step(range(len(setup.steps)))}
-        picks = choose_picks(setup, [found[number] for number in range(len(found))])
+        by_number = {pick.number: pick for pick in setup.run_in_step(range(len(setup.steps)))}
+        picks = choose_picks(setup, [by_number[number] for number in range(len(by_number))])
         stitched = stitch_picks(task, setup.steps, picks)
         strength = compute_strength([ledger.r for ledger in stitched.ledgers])
         return NullSearch(

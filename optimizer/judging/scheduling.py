@@ -48,10 +48,10 @@ def evaluate_schedule(
         executors: Where searches are made.
         watch: Callback of progress.
     """
-    found = _search_steps(store, setup, executors, watch)
-    picks = choose_picks(setup, found)
+    searched = _search_steps(store, setup, executors, watch)
+    picks = choose_picks(setup, searched)
     watch("steps searched again without later bars", 0, 0, "")
-    mismatches = count_mismatches(setup, found)
+    mismatches = count_mismatches(setup, searched)
     null = None
     if settings.null:
         null = _evaluate_null(store, setup, settings, picks, executors, watch)
@@ -90,8 +90,8 @@ def restore_schedule_record(
     known = Checkpoint(store, name_steps(setup), StepPick).known
     if missing := [number for number in range(len(setup.steps)) if number not in known]:
         raise StoreError(f"{name_steps(setup)}/{missing[0]} is missing")
-    found = [known[number] for number in range(len(setup.steps))]
-    picks = choose_picks(setup, found)
+    searched = [known[number] for number in range(len(setup.steps))]
+    picks = choose_picks(setup, searched)
     null = recorded.null
     if null is not None:
         value = _measure_strength(setup, picks)

@@ -216,8 +216,8 @@ def _replay_schedule(
     """R of the trades of all steps on the bars that the run searched, [n]."""
     names, pieces = _list_named_pieces(task, max_gap)
     searched = [window for window in result.data.windows if not window.is_held_out]
-    found = [_find_window(names, pieces, w.symbol, w.first, w.last) for w in searched]
-    windows = joined([replace(window, role="search") for window in found])
+    whole = [_find_window(names, pieces, w.symbol, w.first, w.last) for w in searched]
+    windows = joined([replace(window, role="search") for window in whole])
     schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
     layout = task.spec.layout
     picks = [layout.encode(row.genes) if row.genes else None for row in made.rows]

@@ -83,8 +83,8 @@ def find_todays_genes(
             known.add(pick)
         store.flush()
         missing = []
-    found = [known.known[number] for number in numbers if number not in missing]
-    picks = list(choose_picks(setup, found))
+    searched = [known.known[number] for number in numbers if number not in missing]
+    picks = list(choose_picks(setup, searched))
     # The pick before goes on where a search is due and not made.
     last = picks[-1]
     picks += [StepPick(number, last.genome, None) for number in missing]
