@@ -149,10 +149,7 @@ class OrderMarket(FormulaMarket):
             paid,
             np.ascontiguousarray(paid_of[:, sides].reshape(-1)),
             np.ascontiguousarray(paid_of[:, 2]),
-            self._stakes(count),
-            self._values(spec.cooldown, 0, count).astype(np.int64),
-            self._values(form_of_exit(spec.even_offset).number, 0.0, count),
-            self._list_bounds(count),
+            self._list_terms(count),
             *self.finer,
         )
 
@@ -191,27 +188,21 @@ class OrderMarket(FormulaMarket):
                     out[:, side, place] = self._readings.values(setting)
         return out.reshape(2 * count, -1)
 
-    def _list_bounds(self, count: int) -> Floats:
-        """Bounds between which exits by condition count, [2 P, 4]; [0, 4] where all do."""
-        sides = split_sides(self._spec.exit_bounds)
-        if self._spec.exit_bounds is None:
-            return np.empty((0, len(Bounds._fields)))
-        out = np.tile(Bounds(), (count, 2, 1))
-        for side, bounds in enumerate(sides):
-            for place, name in enumerate(Bounds._fields):
-                if (setting := getattr(bounds, name, None)) is not None:
-                    out[:, side, place] = self._readings.values(setting)
-        return out.reshape(2 * count, -1)
-
-    def _stakes(self, count: int) -> Floats:
-        """What each individual's size takes, and its largest leverage, [P, 2]."""
-        account, out = self._spec.account, np.full((count, 2), np.inf)
-        if account is not None:
-            setting = next(setting for _, setting in account.stake.settings)
-            out[:, 0] = self._readings.values(setting)
-            if account.leverage is not None:
-                out[:, 1] = self._readings.values(account.leverage)
-        return out
+    def _list_terms(self, count: int) -> Floats:
+        """Numbers [P, 4] that both sides share, [P, 12] where exits have bounds."""
+        spec, account = self._spec, self._spec.account
+        settings: list[tuple[Node | None, float]] = [
+            (None if account is None else account.stake.settings[0][1], np.inf),
+            (None if account is None else account.leverage, np.inf),
+            (spec.cooldown, 0.0),
+            (form_of_exit(spec.even_offset).number, 0.0),
+        ]
+        if spec.exit_bounds is not None:
+            for bounds in split_sides(spec.exit_bounds):
+                without = zip(Bounds._fields, Bounds(), strict=True)
+                settings += [(getattr(bounds, name, None), bound) for name, bound in without]
+        columns = [self._values(setting, otherwise, count) for setting, otherwise in settings]
+        return np.ascontiguousarray(np.stack(columns, axis=1))
 
     def _find_day_ends(self) -> Ints:
         """The last bar of each bar's session, [T]; [0] where orders do not end with it."""

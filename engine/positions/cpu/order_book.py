@@ -4,6 +4,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.positions.cpu.exits import BREAK_EVEN, STOP, STOP_GAP, TRAIL
 from engine.positions.cpu.ordered import NOT_REACHED
 from engine.positions.cpu.orders import (
+    COOLDOWN,
     LAST,
     LEG_BARS,
     LEG_PRICES,
@@ -21,6 +22,7 @@ from engine.positions.cpu.orders import (
 from engine.positions.exit_spec import MARKET
 from engine.runtime.compiling.loops import compiled_uncounted
 from engine.runtime.cpu.bitset import NEVER
+from engine.runtime.cpu.simd8 import load_value
 from engine.runtime.cpu.types import Floats, Ints
 
 ORDERS = ACCUMULATOR_INDEX["orders"]
@@ -78,9 +80,10 @@ def end_sides(
     if touch_order(bars, asks, 1 - side, j, marks, figures) != UNTOUCHED:
         marks[STANDING + 1 - side] = NO_ORDER
     # After a stop no order stands, and for some bars none is placed.
-    if asks.cooldown[p] > 0 and reason in (STOP_GAP, STOP, TRAIL, BREAK_EVEN):
+    cooldown = int(load_value(asks.terms, p, COOLDOWN))
+    if cooldown > 0 and reason in (STOP_GAP, STOP, TRAIL, BREAK_EVEN):
         for each in range(2):
-            marks[STANDING + each], marks[SINCE + each] = NO_ORDER, j + asks.cooldown[p]
+            marks[STANDING + each], marks[SINCE + each] = NO_ORDER, j + cooldown
 
 
 @compiled_uncounted

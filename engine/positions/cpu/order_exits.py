@@ -27,8 +27,10 @@ from engine.positions.cpu.ordered import (
 from engine.positions.cpu.orders import (
     LEG_BARS,
     LEG_PRICES,
+    LEVERAGE,
     REST,
     SIZE_PART,
+    STAKE,
     OrderedPopulation,
     OrderRules,
     slip_price,
@@ -134,7 +136,7 @@ def list_trade(
     scale, units, least_fees = np.nan, 0.0, 0.0
     if purse.form != SHARE_OF_R:
         scale = read_formula(asks, p, SIZE_PART, side, at.signal_bar, stack)
-        number, leverage = load_value(asks.stakes, p, 0), load_value(asks.stakes, p, 1)
+        number, leverage = load_value(asks.terms, p, STAKE), load_value(asks.terms, p, LEVERAGE)
         units = find_units(purse, number, leverage, out[EQUITY], at.entry, at.risk, scale)
         if purse.fee_min > 0.0 and units > 0.0:
             money, rest = units * purse.worth, load_value(asks.further, row, REST)

@@ -10,9 +10,11 @@ from engine.positions.cpu.both_sides import first_stop, latest_close, read_formu
 from engine.positions.cpu.exits import BREAK_EVEN, TRAIL
 from engine.positions.cpu.orders import (
     AFTER,
+    BOUNDS,
     FIRST_LEG,
     LEG_BARS,
     LEG_PRICES,
+    OFFSET,
     REST,
     STANDING,
     STOP_PART,
@@ -131,16 +133,17 @@ def open_held(
 @compiled_uncounted
 def asks_exit(prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPosition, t: int) -> bool:
     """Whether the close of a bar asks for a position's exit: its condition, between its bounds."""
-    asked, row = asks.exits[p, at.side], 2 * p + at.side
+    asked, terms = asks.exits[p, at.side], asks.terms
     if asked < 0 or not is_set(asks.words, asked, t):
         return False
-    if asks.bounds.shape[0] == 0:
+    first = BOUNDS + 4 * at.side
+    if asks.terms.shape[1] == BOUNDS:
         return True
     close, held = load_value(prices.bars, CLOSE, t), t - at.entry_bar + 1
     gain = close - at.entry if at.side == 0 else at.entry - close
     is_between: bool = (
-        asks.bounds[row, 0] <= held <= asks.bounds[row, 1]
-        and asks.bounds[row, 2] * at.risk <= gain <= asks.bounds[row, 3] * at.risk
+        terms[p, first] <= held <= terms[p, first + 1]
+        and terms[p, first + 2] * at.risk <= gain <= terms[p, first + 3] * at.risk
     )
     return is_between
 
@@ -227,9 +230,9 @@ def find_even_price(asks: OrderedPopulation, rules: OrderRules, p: int, at: Open
     """Where a break-even puts the stop, on the tick."""
     away = 0.0
     if rules.even_form == R_MULTIPLE:
-        away = asks.even_offset[p] * at.risk
+        away = load_value(asks.terms, p, OFFSET) * at.risk
     elif rules.even_form == SHARE:
-        away = at.entry * asks.even_offset[p]
+        away = at.entry * load_value(asks.terms, p, OFFSET)
     return on_tick(rules, at.entry + away if at.side == 0 else at.entry - away, at.side == 1)
 
 

@@ -25,6 +25,10 @@ STOP_PART, TRAIL_PART, ORDER_PART, SIZE_PART, FIRST_LEG = range(5)
 AFTER, EXPIRES, BEYOND, REST, SLIPPAGE = range(5)
 """Columns of further numbers of a side."""
 
+STAKE, LEVERAGE, COOLDOWN, OFFSET, BOUNDS = range(5)
+"""Columns of numbers that both sides share: what a size takes, the largest leverage, bars of a
+cooldown, what a break-even adds to the entry; then bounds of exits, four a side."""
+
 UNTOUCHED, AT_OPEN, WITHIN = range(3)
 """How a bar meets an order."""
 
@@ -82,10 +86,7 @@ class OrderedPopulation(NamedTuple):
     paid: Floats  # [m, T] price paid up to each bar's open
     borrow_of: Ints  # [2 P] place in `paid`; -1: none
     funding_of: Ints  # [P] likewise
-    stakes: Floats  # [P, 2] what a size takes, and the largest leverage
-    cooldown: Ints  # [P] bars after a stop in which no signal counts
-    even_offset: Floats  # [P] what the form of a break-even takes
-    bounds: Floats  # [2 P, 4] between which exit conditions count; [0, 4] where all do
+    terms: Floats  # [P, 4] as `STAKE` to `OFFSET` say, [P, 12] with bounds of exits of each side
     finer: Floats  # [4, K + 16] finer bars, as `Extremes.bars`
     finer_of: Ints  # [2, T] first of those of each bar, one past its last; [2, 0] without any
 
