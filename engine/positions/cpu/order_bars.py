@@ -35,7 +35,7 @@ from engine.runtime.cpu.types import Floats, Ints
 
 @compiled_uncounted
 def find_next_change(
-    prices: Extremes,
+    bars: Floats,
     asks: OrderedPopulation,
     rules: OrderRules,
     p: int,
@@ -65,7 +65,7 @@ def find_next_change(
         asked = asks.exits[p, at.side]
         if asked >= 0:
             t = next_set(asks.words, asked, j, bar)
-            while t < bar and not asks_exit(prices, asks, p, at, t):
+            while t < bar and not asks_exit(bars, asks, p, at, t):
                 t = next_set(asks.words, asked, t + 1, bar)
             bar = min(bar, t + 1)
     return bar
@@ -87,7 +87,7 @@ def next_bar(
     figures: Floats,
 ) -> int:
     """The next bar of interest behind bar j, while no stop follows prices."""
-    bar = find_next_change(prices, asks, rules, p, at, j, first, last, end, marks)
+    bar = find_next_change(prices.bars, asks, rules, p, at, j, first, last, end, marks)
     lower, upper, gain, until = -np.inf, np.inf, np.nan, bar
     is_watched = at.side != NOBODY
     for side in range(2):
@@ -145,7 +145,7 @@ def follow_bars(
 
     With it that stop, what put it there, and the best price.
     """
-    bar = find_next_change(prices, asks, rules, p, at, j, first, last, end, marks)
+    bar = find_next_change(prices.bars, asks, rules, p, at, j, first, last, end, marks)
     other, row = 1 - at.side, 2 * p + at.side
     level = np.nan
     if marks[STANDING + other] != NO_ORDER and marks[LAST + other] > j:

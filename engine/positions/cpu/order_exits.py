@@ -11,7 +11,7 @@ from engine.accounts.cpu.money import (
 )
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import SHARE_OF_R
-from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN, Extremes
+from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN
 from engine.positions.cpu.both_sides import EXITS, SHORTS, WINS_SHORT, read_formula
 from engine.positions.cpu.exits import REVERSE, SESSION, SIGNAL, STOP, STOP_GAP, TARGET
 from engine.positions.cpu.ordered import (
@@ -44,11 +44,11 @@ PARTIALS = ACCUMULATOR_INDEX["partials"]
 
 @compiled_uncounted
 def leave_at_open(
-    opened: float, prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPosition, j: int
+    opened: float, bars: Floats, asks: OrderedPopulation, p: int, at: OpenPosition, j: int
 ) -> Way:
     """What ends a position at a bar's open, whatever its price: rules 1 and 2."""
     reason = STILL_OPEN
-    if asks_exit(prices, asks, p, at, j - 1):
+    if asks.exits[p, at.side] >= 0 and asks_exit(bars, asks, p, at, j - 1):
         reason = SIGNAL
     elif j == at.clock_bar:
         reason = SESSION

@@ -140,7 +140,7 @@ def take_orders(
             if at.side != NOBODY:
                 reach = load_value(bars, HIGH - at.side, k)
                 if k == first_k:
-                    way = leave_at_open(opened, prices, asks, p, at, j)
+                    way = leave_at_open(opened, prices.bars, asks, p, at, j)
                 if way.reason == SIGNAL:
                     is_free = True
                     free_at_open(asks, rules, p, other, first, last, end, j, out, marks, figures,
@@ -271,7 +271,7 @@ def leaves_by_signal(
     prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPosition, j: int
 ) -> bool:
     """Whether a position is asked to leave at the open of a bar: orders may fill in it then."""
-    return bool(at.side != NOBODY and asks_exit(prices, asks, p, at, j - 1))
+    return bool(at.side != NOBODY and asks_exit(prices.bars, asks, p, at, j - 1))
 
 
 @compiled_uncounted

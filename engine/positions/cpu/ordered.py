@@ -131,7 +131,7 @@ def open_held(
 
 
 @compiled_uncounted
-def asks_exit(prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPosition, t: int) -> bool:
+def asks_exit(bars: Floats, asks: OrderedPopulation, p: int, at: OpenPosition, t: int) -> bool:
     """Whether the close of a bar asks for a position's exit: its condition, between its bounds."""
     asked, terms = asks.exits[p, at.side], asks.terms
     if asked < 0 or not is_set(asks.words, asked, t):
@@ -139,7 +139,7 @@ def asks_exit(prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPositio
     first = BOUNDS + 4 * at.side
     if asks.terms.shape[1] == BOUNDS:
         return True
-    close, held = load_value(prices.bars, CLOSE, t), t - at.entry_bar + 1
+    close, held = load_value(bars, CLOSE, t), t - at.entry_bar + 1
     gain = close - at.entry if at.side == 0 else at.entry - close
     is_between: bool = (
         terms[p, first] <= held <= terms[p, first + 1]
