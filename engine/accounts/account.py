@@ -199,7 +199,7 @@ class Account:
         """The greatest worth of all that is open over the account, at an entry."""
         if not ledgers[0].gross.shape[1]:
             return float(_gross(folded).max())
-        # An account with limits has noted it, in the order in which it answered.
+        # An account with limits has noted it, in the order in which they asked.
         return max(
             float((ledger.gross[:, 0] + self._list(place, ledger).leverage).max(initial=0.0))
             for place, ledger in enumerate(ledgers)

@@ -19,8 +19,8 @@ class Ask(NamedTuple):
     rank: float  # greatest first, NaN last
 
 
-class Answer(NamedTuple):
-    """What an account answers."""
+class Admission(NamedTuple):
+    """Whether an account has room for a signal."""
 
     is_taken: bool
     gross: float  # leverage of what other strands have open
@@ -32,12 +32,12 @@ class _Position(NamedTuple):
     leverage: float
 
 
-Asking = Generator[Ask, Answer, None]
-"""Signals of one strand, each of which counts by what was answered to those before it."""
+Asking = Generator[Ask, Admission, None]
+"""Signals of one strand, each of which counts by whether those before it were admitted."""
 
 
-def answer_in_turn(strands: Sequence[Asking], limits: AccountLimits) -> None:
-    """Answer the signals of all strands, one after another, until none asks any more."""
+def admit_in_turn(strands: Sequence[Asking], limits: AccountLimits) -> None:
+    """Admit signals of all strands or not, one after another, until none asks any more."""
     asks = {number: next(strand, None) for number, strand in enumerate(strands)}
     positions: list[_Position] = []
     while True:
@@ -56,12 +56,12 @@ def answer_in_turn(strands: Sequence[Asking], limits: AccountLimits) -> None:
         if is_taken:
             positions.append(_Position(number, ask.over_ns, ask.leverage))
         try:
-            asks[number] = strands[number].send(Answer(is_taken, gross))
+            asks[number] = strands[number].send(Admission(is_taken, gross))
         except StopIteration:
             asks[number] = None
 
 
 def _find_turn(ask: Ask, strand: int) -> tuple[int, bool, float, int]:
-    """The first is answered first: by time, by rank, by strand."""
+    """What asks first: by time, by rank, by strand."""
     is_unknown = math.isnan(ask.rank)
     return ask.asks_ns, is_unknown, 0.0 if is_unknown else -ask.rank, strand

@@ -62,7 +62,7 @@ def take_account(asked: Sequence[AskedWindow], limits: AccountLimits) -> tuple[L
     np.add.at(firsts, strand_of + 1, lengths)
     taken, gross = np.zeros(len(joined.rank), np.bool_), np.zeros(len(joined.rank))
     counts = np.zeros((len(asked), 2), np.int64)
-    answer_all(joined, firsts.cumsum(), *limits, taken, gross, counts)
+    admit_all(joined, firsts.cumsum(), *limits, taken, gross, counts)
     ledgers: dict[int, Ledger] = {}
     ends = lengths.cumsum().tolist()
     for place, end, length in zip(order, ends, lengths.tolist(), strict=True):
@@ -113,7 +113,7 @@ def _keep(asks: Ledger, taken: Flags, gross: Floats, rejected: int, skipped: int
 
 
 @compiled_unlocked
-def answer_all(
+def admit_all(
     asks: Asks,
     firsts: Ints,
     max_positions: int,
@@ -122,7 +122,7 @@ def answer_all(
     gross: Floats,
     counts: Ints,
 ) -> None:
-    """Answer the signals of all strands in their turn.
+    """Admit signals of all strands in their turn, or not.
 
     Args:
         asks: [K].
@@ -188,7 +188,7 @@ def find_ask(
 
 @compiled_loop
 def find_first(asks: Asks, firsts: Ints, heads: Ints) -> int:
-    """The strand whose signal is answered first: by time, by rank, by strand."""
+    """The strand whose signal asks first: by time, by rank, by strand."""
     chosen = NOBODY
     for strand in range(heads.size):
         k = heads[strand]

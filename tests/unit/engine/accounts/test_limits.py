@@ -8,10 +8,10 @@ import pytest
 from data.bars import Window
 from engine.accounts.account import compound
 from engine.accounts.costs import Costs
-from engine.accounts.cpu.limiting import Asks, answer_all
+from engine.accounts.cpu.limiting import Asks, admit_all
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.accounts.limits import AccountLimits, build_limits, check_limits, parse_rank
-from engine.accounts.reference_limits import Ask, answer_in_turn
+from engine.accounts.reference_limits import Ask, admit_in_turn
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.errors import DeviceError, EngineError
@@ -117,7 +117,7 @@ def take_by_reference(limits):
                     free = j - (reason == "signal")
                     taken.append((strand, t))
 
-    answer_in_turn([ask(strand) for strand in HAND], limits)
+    admit_in_turn([ask(strand) for strand in HAND], limits)
     return taken
 
 
@@ -133,7 +133,7 @@ def take_by_loops(limits):
     )
     taken, gross = np.zeros(len(rows), np.bool_), np.zeros(len(rows))
     counts, firsts = np.zeros((4, 2), np.int64), np.searchsorted(strand, np.arange(5))
-    answer_all(asks, firsts, *limits, taken, gross, counts)
+    admit_all(asks, firsts, *limits, taken, gross, counts)
     return {(int(strand[k]), int(t[k])) for k in np.flatnonzero(taken)}
 
 
