@@ -100,7 +100,7 @@ def is_noted(bars, word):
     return any(word in note for note in bars.notes)
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(changed_files(), st.sampled_from(["csv", "parquet"]))
 def test_a_changed_column_is_refused_or_changes_nothing(file, kind):
     """The bars are the same in every bit, or the file is refused; another volume is noted."""
@@ -117,7 +117,7 @@ def test_a_changed_column_is_refused_or_changes_nothing(file, kind):
             assert is_noted(bars, "volume is read from"), bars.notes
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.sampled_from(LAYOUTS), st.sampled_from(["csv", "parquet"]), st.data())
 def test_a_doubled_column_is_read_by_its_place(layout, kind, data):
     """Whichever of the two a person names, anywhere in the file, its numbers are read."""

@@ -53,7 +53,7 @@ DRAWN = (0, 3, 4, 8, 15, 21, 22, 24, 29, 32)
 """Seeds of strategies that end positions in every way, some of them with stops that move."""
 
 WORLDS = settings(
-    max_examples=25,
+    max_examples=15,
     deadline=None,
     derandomize=True,
     database=None,
