@@ -12,7 +12,7 @@ from data.bars import Bars, Window
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.limits import AccountLimits
 from engine.accounts.reference import find_leverage, size_trades
-from engine.accounts.reference_limits import Admission, Ask, admit_in_turn
+from engine.accounts.reference_limits import Ask, Permit, admit_in_turn
 from engine.accounts.stake import Stake
 from engine.positions.exit_spec import Floats, Ints
 from engine.positions.reference import find_free_bars
@@ -64,7 +64,7 @@ def take_account(windows: Sequence[AskingWindow], limits: AccountLimits) -> list
 
 def _ask(
     strand: Sequence[tuple[AskingWindow, Taken]],
-) -> Generator[Ask, Admission, None]:
+) -> Generator[Ask, Permit, None]:
     """Signals of a strand that find it flat and risk enough, in the order of time."""
     for asking, found in strand:
         free = 0, 0
@@ -76,10 +76,10 @@ def _ask(
                 found.counts["rejected"] += 1
                 continue
             exit_bar, reason = int(trade.exit_bar[0]), int(trade.reason[0])
-            admission = yield _build_ask(asking, trade, t)
-            if admission.is_taken:
+            permit = yield _build_ask(asking, trade, t)
+            if permit.is_taken:
                 found.trades.append(trade)
-                found.gross.append(admission.gross)
+                found.gross.append(permit.gross)
                 free = find_free_bars(exit_bar, reason, side, asking.cooldown)
             else:
                 found.counts["skipped"] += 1

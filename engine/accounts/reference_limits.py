@@ -19,7 +19,7 @@ class Ask(NamedTuple):
     rank: float  # greatest first, NaN last
 
 
-class Admission(NamedTuple):
+class Permit(NamedTuple):
     """Whether an account has room for a signal."""
 
     is_taken: bool
@@ -32,7 +32,7 @@ class _Position(NamedTuple):
     leverage: float
 
 
-Asking = Generator[Ask, Admission, None]
+Asking = Generator[Ask, Permit, None]
 """Signals of one strand, each of which counts by whether those before it were admitted."""
 
 
@@ -56,7 +56,7 @@ def admit_in_turn(strands: Sequence[Asking], limits: AccountLimits) -> None:
         if is_taken:
             positions.append(_Position(number, ask.over_ns, ask.leverage))
         try:
-            asks[number] = strands[number].send(Admission(is_taken, gross))
+            asks[number] = strands[number].send(Permit(is_taken, gross))
         except StopIteration:
             asks[number] = None
 

@@ -18,7 +18,7 @@ from tests.support.clusters import begin_cluster, wait_until
 from tests.support.commands import SMALL, run, start, write_market
 from tests.support.paths import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 
 BASH = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 
