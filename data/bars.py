@@ -1,7 +1,7 @@
 """Bars: the frozen columns of one market, checked and hashed, and windows that cut them."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -241,6 +241,11 @@ class Window:
                 f"{bars.symbol} has bars from {have} (UTC)"
             )
         return cls(series, first, last)
+
+
+def has_finer(series: Iterable[Bars]) -> bool:
+    """Whether bars of any series are read by finer ones."""
+    return any(bars.finer is not None for bars in series)
 
 
 def hash_of_columns(

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
-from data.bars import Bars
+from data.bars import Bars, has_finer
 from engine.accounts.costs import Costs
 from engine.backend import BackendMaker
 from engine.errors import DeviceError
-from engine.fast_case import find_fast_case, has_finer
+from engine.fast_case import find_fast_case
 from engine.runtime.gpus import count_gpus, start_gpus, why_no_cuda
 from engine.workload import Workload
 from strategy.model import Strategy

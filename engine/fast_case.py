@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
-from data.bars import Bars
+from data.bars import Bars, has_finer
 from data.checks import VALUES
 from engine.accounts.costs import Costs
 from engine.backend import RowForm
@@ -115,11 +115,6 @@ def find_fast_case(
         return _fast_case(strategy)
     except _WiderError:
         return FastCase(strategy)
-
-
-def has_finer(series: Sequence[Bars]) -> bool:
-    """Whether bars of any series are read by finer ones."""
-    return any(bars.finer is not None for bars in series)
 
 
 def _fast_case(strategy: Strategy) -> FastCase:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from data.bars import Bars
+from data.bars import Bars, has_finer
 from engine.accounts.costs import Costs
 from engine.errors import EngineError
 from strategy.errors import StrategyError
@@ -41,7 +41,7 @@ def check_limits(strategy: Strategy, costs: Costs, series: Sequence[Bars] = ()) 
     """
     if not costs.has_limits:
         return
-    if any(bars.finer is not None for bars in series):
+    if has_finer(series):
         raise EngineError("max_positions and max_leverage: no limit is told of finer bars yet")
     if strategy.entry is not None or strategy.reverse:
         raise EngineError(

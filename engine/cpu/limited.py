@@ -69,9 +69,7 @@ class LimitedBackend(LanguageBackend):
     ) -> Callable[[], None]:
         """Evaluate into out [P, W, A]; there is nothing left to wait for."""
         for p, (ledgers, stake) in enumerate(self._take(genomes, windows)):
-            out[p] = [
-                fold_ledger(ledger, stake, find_leverages(ledger, stake)) for ledger in ledgers
-            ]
+            out[p] = _fold_all(ledgers, stake)
         return lambda: None
 
     def list_results(
@@ -81,9 +79,7 @@ class LimitedBackend(LanguageBackend):
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
         listed: list[Ledger] = []
         for p, (ledgers, stake) in enumerate(self._take(genomes, windows)):
-            out[p] = [
-                fold_ledger(ledger, stake, find_leverages(ledger, stake)) for ledger in ledgers
-            ]
+            out[p] = _fold_all(ledgers, stake)
             listed += ledgers
         counts = np.array([len(ledger) for ledger in listed]).reshape(len(genomes), len(windows))
         opened = [times[window.series] for window in windows] * len(genomes)
@@ -143,3 +139,8 @@ class LimitedBackend(LanguageBackend):
         return self._list_by_window(
             windows, lambda number, ranges: self._markets[number].list_signals(genomes, ranges)
         )
+
+
+def _fold_all(ledgers: Sequence[Ledger], stake: Stake) -> list[Floats]:
+    """Accumulators [A] of each window of one account."""
+    return [fold_ledger(ledger, stake, find_leverages(ledger, stake)) for ledger in ledgers]

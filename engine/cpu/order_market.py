@@ -13,7 +13,14 @@ from engine.cpu.market import AskedParts, FormulaMarket
 from engine.positions.carried import CarriedRows
 from engine.positions.cpu.order_batch import fold_orders, list_order_ledgers, list_order_results
 from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
-from engine.positions.encode import Lowered, form_of_exit, form_of_order, lower_exits, lower_targets
+from engine.positions.encode import (
+    Lowered,
+    form_of_exit,
+    form_of_order,
+    list_bounds,
+    lower_exits,
+    lower_targets,
+)
 from engine.positions.exit_spec import (
     BASIS_POINTS,
     DAY_NS,
@@ -22,7 +29,6 @@ from engine.positions.exit_spec import (
     NONE,
     PRICE_ROW,
     TICKS,
-    Bounds,
 )
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
@@ -198,9 +204,7 @@ class OrderMarket(FormulaMarket):
             (form_of_exit(spec.even_offset).number, 0.0),
         ]
         if spec.exit_bounds is not None:
-            for bounds in split_sides(spec.exit_bounds):
-                without = zip(Bounds._fields, Bounds(), strict=True)
-                settings += [(getattr(bounds, name, None), bound) for name, bound in without]
+            settings += list_bounds(spec)
         columns = [self._values(setting, otherwise, count) for setting, otherwise in settings]
         return np.ascontiguousarray(np.stack(columns, axis=1))
 

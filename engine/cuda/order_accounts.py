@@ -24,7 +24,7 @@ from strategy.money import find_step
 from strategy.orders import SUM_SLACK
 from strategy.rows import resolve_value
 
-N_OUT, COARSE = len(ACCUMULATORS), ACCUMULATOR_INDEX["coarse"]
+N_OUT = len(ACCUMULATORS)
 
 LANES = 32
 """Individuals that a warp walks together."""
@@ -210,7 +210,7 @@ class OrderAccounts:
                batch.longs.shape[1], each.genomes.shape[1], each.slots.shape[1],
                each.numbers.shape[1], *self._counts, self._even_leg, capacity, self._listed_legs,
                warps=1, LANES=LANES, **self._flags)  # fmt: skip
-        sums[list(EXIT_PLACES)], sums[COARSE] = reasons.to(torch.float64), 0.0
+        sums[list(EXIT_PLACES)] = reasons.to(torch.float64)
         return sums, lists
 
     def _build_ledgers(self, whole: Ints, figures: Floats) -> Ledger:

@@ -14,7 +14,14 @@ from engine.indicators.cuda.device_rows import Making
 from engine.indicators.cuda.row_store import RowStore
 from engine.indicators.individuals import Individuals, list_gene_columns
 from engine.positions.carried import CarriedRows
-from engine.positions.encode import Lowered, form_of_exit, form_of_order, lower_exits, lower_targets
+from engine.positions.encode import (
+    Lowered,
+    form_of_exit,
+    form_of_order,
+    list_bounds,
+    lower_exits,
+    lower_targets,
+)
 from engine.positions.exit_spec import (
     BASIS_POINTS,
     DAY_NS,
@@ -22,7 +29,6 @@ from engine.positions.exit_spec import (
     NONE,
     PRICE_ROW,
     TICKS,
-    Bounds,
 )
 from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cuda.uploads import Uploads
@@ -190,9 +196,7 @@ class OrderInputs(SeriesInputs):
         settings = [(setting, 0.0) for pair in pairs for setting in pair]
         settings += [(spec.break_even, np.nan), stake, leverage, (spec.cooldown, 0.0)]
         settings.append((form_of_exit(spec.even_offset).number, 0.0))
-        for bounds in split_sides(spec.exit_bounds):
-            none_said = zip(Bounds._fields, Bounds(), strict=True)
-            settings += [(getattr(bounds, name, None), bound) for name, bound in none_said]
+        settings += list_bounds(spec)
         for pair in legs:
             settings += [(target.number, 0.0) for target, _ in pair]
             settings += [(share, 0.0) for _, share in pair]

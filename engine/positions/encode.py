@@ -1,5 +1,6 @@
 """Exits as numbers: what compiled loops and kernels read in place of names."""
 
+from itertools import product
 from typing import NamedTuple, cast
 
 from engine.accounts.costs import Costs
@@ -14,6 +15,7 @@ from engine.positions.exit_spec import (
     R_MULTIPLE,
     SHARE,
     STOP_ORDER,
+    Bounds,
 )
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
 from strategy.expressions import Expression, Number, Setting
@@ -82,6 +84,15 @@ def lower_targets(strategy: Strategy) -> list[list[tuple[Lowered, Setting]]]:
         else:
             sides.append([] if target is None else [(form_of_exit(target), Number(1.0))])
     return sides
+
+
+def list_bounds(strategy: Strategy) -> list[tuple[Setting | None, float]]:
+    """Bounds of longs' and of shorts' exits, and what each is where there is none."""
+    ends = zip(Bounds._fields, Bounds(), strict=True)
+    return [
+        (getattr(bounds, name, None), end)
+        for bounds, (name, end) in product(split_sides(strategy.exit_bounds), ends)
+    ]
 
 
 def lower_exits(strategy: Strategy) -> tuple[list[list[Lowered]], list[Setting | None]]:

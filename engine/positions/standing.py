@@ -32,17 +32,8 @@ from engine.positions.reference_exits import (
     find_target,
 )
 from engine.positions.reference_orders import LEG_BARS, begin_book, on_tick
-from engine.positions.reference_stops import (
-    fold_best,
-    move_stop,
-)
-from engine.positions.reference_world import (
-    TRAIL_PART,
-    Ints,
-    World,
-    read_bar,
-    read_row,
-)
+from engine.positions.reference_stops import fold_best, move_stop
+from engine.positions.reference_world import TRAIL_PART, Ints, World, read_bar, read_row
 from strategy.model import Strategy
 
 LEVEL_KINDS = {SHARE: "share", FROM_ENTRY: "distance", R_MULTIPLE: "times_risk"}

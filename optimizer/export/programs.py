@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from data.bars import has_finer
 from optimizer.errors import ConfigError
 from optimizer.export.member import ExportedMember
 from optimizer.export.pine import build_pine_script
@@ -34,7 +35,7 @@ def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
     values = layout.decode(whole)
     strategy = resolve_options(task.spec, values)
     genes = {name: values[name] for name in strategy.layout.names}
-    if any(bars.finer is not None for bars in task.markets.series):
+    if has_finer(task.markets.series):
         raise ConfigError(
             "finer: no exported program reads bars by finer ones, and its trades would be others; "
             "it is not exported"

@@ -133,12 +133,12 @@ def open_held(
 @compiled_uncounted
 def asks_exit(bars: Floats, asks: OrderedPopulation, p: int, at: OpenPosition, t: int) -> bool:
     """Whether the close of a bar asks for a position's exit: its condition, between its bounds."""
-    asked, terms = asks.exits[p, at.side], asks.terms
-    if asked < 0 or not is_set(asks.words, asked, t):
+    condition, terms = asks.exits[p, at.side], asks.terms
+    if condition < 0 or not is_set(asks.words, condition, t):
         return False
-    first = BOUNDS + 4 * at.side
-    if asks.terms.shape[1] == BOUNDS:
+    if terms.shape[1] == BOUNDS:
         return True
+    first = BOUNDS + 4 * at.side
     close, held = load_value(bars, CLOSE, t), t - at.entry_bar + 1
     gain = close - at.entry if at.side == 0 else at.entry - close
     is_between: bool = (
