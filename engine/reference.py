@@ -368,7 +368,7 @@ class Reference:
             after=find_trail_start(trail, genes),
             order=evaluate_order(order, rows, genes, find_step(spec.market, "tick")),
             slippage=evaluate_slippage(slippage, rows, genes),
-            borrow=self._add_payments(borrow, genes, series),
+            borrow=self.sum_payments(borrow, genes, series),
             bounds=evaluate_bounds(bounds, genes),
         )
 
@@ -376,7 +376,7 @@ class Reference:
         """What both sides read of a series beside prices."""
         cancel = self.spec.cancel
         cancels = None if cancel is None else self.truth(cancel, genes, series)
-        funding, bars = self._add_payments(self.spec.funding, genes, series), self.series[series]
+        funding, bars = self.sum_payments(self.spec.funding, genes, series), self.series[series]
         if bars.finer is None:
             return build_tables(cancels, funding)
         return build_tables(cancels, funding, bars.finer.prices, bars.finer_spans)
@@ -388,7 +388,7 @@ class Reference:
             return None
         return self._rows[series].values(account.stake.row, genes)
 
-    def _add_payments(self, charge: object, genes: Genes, series: int) -> Floats | None:
+    def sum_payments(self, charge: object, genes: Genes, series: int) -> Floats | None:
         """What has been paid up to the open of each bar, [T] price; None where nothing is."""
         if not isinstance(charge, Funding | Borrow):
             return None

@@ -92,15 +92,22 @@ def merge_ledgers(
     A trade changes it when its exit bar opens. Of trades whose exit bars open together that of the
     first series comes first, then that which comes first in its window.
     """
-    order = sorted(range(len(windows)), key=lambda w: (windows[w].series, windows[w].start))
-    exits = [series[windows[w].series].timestamp[ledgers[w].exit_bar] for w in order]
-    exit_order = np.argsort(np.concatenate(exits), kind="stable")
+    order, exit_order = order_exits(ledgers, windows, series)
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(ledgers[w], name) for w in order])[exit_order]
         for name in ledgers[0].columns()
     }
     counts = {name: sum(getattr(ledger, name) for ledger in ledgers) for name in COUNTS}
     return Ledger(**columns, **counts)
+
+
+def order_exits(
+    ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars]
+) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """Order of windows [W], and of their trades [K], so put together, in one account."""
+    order = sorted(range(len(windows)), key=lambda w: (windows[w].series, windows[w].start))
+    exits = [series[windows[w].series].timestamp[ledgers[w].exit_bar] for w in order]
+    return order, np.argsort(np.concatenate(exits), kind="stable")
 
 
 class Sized(NamedTuple):

@@ -74,7 +74,7 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     ledgers, accumulators, account = run_engine(task, genome, engine)
     prove_shown(task.spec, task.markets, genome[None], [ledgers])
     if trades is not None:
-        write_whole(trades, format_csv(*build_ledger_table(task.markets, ledgers)))
+        write_whole(trades, format_csv(*build_ledger_table(task, genome, ledgers)))
     backtest = describe_backtest(task, genome, ledgers, accumulators, account, engine)
     for line in task.notes:
         note(line)

@@ -22,8 +22,8 @@ from optimizer.run.individuals import (
     compute_figures,
     with_account,
 )
-from optimizer.run.markets import Markets
 from optimizer.run.task import Task, describe_data, ledger_rows, prepare
+from optimizer.run.trade_details import describe_orders, list_details
 from optimizer.search.generation import Floats
 from optimizer.shown import describe_account, format_count, fraction, number
 from optimizer.store import find_run
@@ -69,6 +69,8 @@ def print_ends(task: Task, ledgers: Sequence[Ledger], backtest: Backtest) -> Non
     """Print why trades ended, and what is doubtful about them."""
     searched = [ledgers[w] for w in task.markets.places("search")]
     stdout().say(_describe_ends(searched))
+    for line in describe_orders(task.spec, searched):
+        stdout().say(line)
     n_symbols = len({task.markets.symbols[w] for w in task.markets.places("search")})
     for line in describe_account(backtest.metrics, n_symbols):
         stdout().say(line)
@@ -153,39 +155,50 @@ def draw_page(task: Task, genome: Floats, whose: str) -> str:
 
 
 def build_ledger_table(
-    markets: Markets, ledgers: Sequence[Ledger]
+    task: Task, genome: Floats, ledgers: Sequence[Ledger]
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-    """Column names and rows of all trades, with the times at which bars of entry and exit open.
+    """Column names and rows of an individual's [G] trades, with the times at which bars open.
 
     `ledgers` are in the order of `Markets.all_windows`. Symbol and sample come first where
-    there are several windows, and the window itself where one symbol has several.
+    there are several windows, and the window itself where one symbol has several. Legs, payments
+    and sizes stand before the times where the strategy has such.
     """
+    markets = task.markets
     described = markets.describe()
     whose: tuple[str, ...] = ("symbol", "sample") if len(described) > 1 else ()
     if choose_noun(described) == "window":
         whose = ("symbol", "label", "sample")
     rows: list[tuple[object, ...]] = []
-    for window, description, ledger in zip(markets.all_windows, described, ledgers, strict=True):
+    details = [of_window.columns for of_window in list_details(task, genome, ledgers)]
+    for window, description, ledger, columns in zip(
+        markets.all_windows, described, ledgers, details, strict=True
+    ):
         owner = tuple(getattr(description, name) for name in whose)
         stamps = markets.series[window.series].timestamp
         rows += [
             (
                 *owner,
                 *row,
-                *ledger.gross[k].tolist(),
+                *(_read_cell(column[k]) for column in columns.values()),
                 _format_time(stamps[ledger.entry_bar[k]]),
                 _format_time(stamps[ledger.exit_bar[k]]),
             )
             for k, row in enumerate(ledger_rows(ledger))
         ]
-    # Of an account with limits, what other symbols had open at the entry.
-    gross = ("gross",) if any(ledger.gross.shape[1] for ledger in ledgers) else ()
-    return (*whose, *Trade._fields, *gross, "entry_time", "exit_time"), rows
+    return (*whose, *Trade._fields, *details[0], "entry_time", "exit_time"), rows
 
 
 def _format_time(stamp: int) -> str:
     """ISO time of nanoseconds since 1970, as other programs read it."""
     return f"{np.datetime64(int(stamp), 'ns').astype('datetime64[s]')}Z"
+
+
+def _read_cell(value: np.generic) -> object:
+    """A number as plain Python, a time as text; None where there is none, as of a leg."""
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else _format_time(int(value.astype(np.int64)))
+    number_of_bar: object = value.item()
+    return None if isinstance(number_of_bar, int) and number_of_bar < 0 else number_of_bar
 
 
 def run_engine(

@@ -27,6 +27,7 @@ from optimizer.run.header import shown_task
 from optimizer.run.importance import measure_run_importance
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.task import Task
+from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats, final_front
 from optimizer.shown import HELD_OUT
 from optimizer.store import GenerationSummary, RunStore
@@ -240,8 +241,9 @@ class Tables:
     def trades_of(self, members: Sequence[int]) -> Iterator[Trades]:
         """Trades of several members, whose bars are read but once."""
         genomes = self.genomes[[self.check_member(member) for member in members]]
-        for ledgers in self.engine.ledgers(genomes):
-            yield collect_trades(ledgers, self.windows, self.series, self.task.costs)
+        for genome, ledgers in zip(genomes, self.engine.ledgers(genomes), strict=True):
+            details = list_details(self.task, genome, ledgers)
+            yield collect_trades(ledgers, self.windows, self.series, self.task.costs, details)
 
     def trades(self, member: int) -> pd.DataFrame:
         """All trades of a member, a row each, in the order of windows and time.
@@ -249,7 +251,7 @@ class Tables:
         Symbol, sample (``in`` or ``held out``), entry_time and exit_time (when those bars
         open, UTC), bars_held, reason, the prices entry, stop, target, exit, the net result
         r and cost_r in units of risk, the numbers of its bars, side (1 for a long, -1 for a short)
-        and last_stop, the stop in force at the exit.
+        and last_stop, the stop in force at the exit; legs, payments and sizes where there are such.
 
         Raises:
             ConfigError: When there is no such member.
@@ -260,9 +262,8 @@ class Tables:
         >>> bool(len(run.trades(0)) == run.front["trades"][0])
         True
         """
-        return build_trades_frame(
-            self.trade_columns(member), self.task.markets.symbols, self.windows
-        )
+        trades, symbols = self.trade_columns(member), self.task.markets.symbols
+        return build_trades_frame(trades, symbols, self.windows)
 
     def program(self, member: int, platform: str = "backtesting.py") -> str:
         """A member as a program of another platform, with what differs there at its head.

@@ -1,6 +1,6 @@
 """Trades of one individual as columns, and what follows from them: costs, groups."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import pandas as pd
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import COUNTED_REASONS, REASONS, Ledger, Trade
+from optimizer.run.trade_details import Column, Details
 from optimizer.search.generation import Floats
 from optimizer.shown import SAMPLES
 
@@ -56,6 +57,9 @@ class Trades:
     last_stop: Floats  # [K], the stop in force at the exit; `stop` is the first one
     held: Ints  # [K] int64, bars in the market
     has_held_out: bool  # whether any window was held out
+    # Legs, payments and sizes by name, [K] each; empty where the strategy has none.
+    details: Mapping[str, Column]
+    average_exit: Floats  # [K], over all legs; `exit` where there is one
 
     def __len__(self) -> int:
         return len(self.r)
@@ -83,9 +87,13 @@ class CostFacts:
 
 
 def collect_trades(
-    ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars], costs: Costs
+    ledgers: Sequence[Ledger],
+    windows: Sequence[Window],
+    series: Sequence[Bars],
+    costs: Costs,
+    details: Sequence[Details] = (),
 ) -> Trades:
-    """Put an individual's ledgers, one a window [W], side by side."""
+    """Put an individual's ledgers, one a window [W], side by side; `details` of each, or none."""
     number = np.repeat(np.arange(len(windows)), [len(ledger) for ledger in ledgers])
     owner = np.array([window.series for window in windows], np.int64)
     is_held_out = np.array([window.role == "held_out" for window in windows], np.bool_)
@@ -102,7 +110,9 @@ def collect_trades(
             ]
         )
 
-    entry, stop, leave = columns["entry"], columns["stop"], columns["exit"]
+    entry, stop, leave, fees = columns["entry"], columns["stop"], columns["exit"], 0.0
+    if details:
+        leave, fees = np.concatenate([part.exits for part in details]), 2 * details[0].unit_fee
     return Trades(
         **columns,
         window=number,
@@ -110,8 +120,13 @@ def collect_trades(
         is_held_out=is_held_out[number],
         entry_ns=read_open_times("entry_bar"),
         exit_ns=read_open_times("exit_bar"),
-        cost_r=costs.per_side * (entry + leave) / (columns["side"] * (entry - stop)),
+        cost_r=(costs.per_side * (entry + leave) + fees) / (columns["side"] * (entry - stop)),
         has_held_out=bool(is_held_out.any()),
+        details={
+            name: np.concatenate([part.columns[name] for part in details])
+            for name in (details[0].columns if details else ())
+        },
+        average_exit=leave,
     )
 
 
@@ -133,8 +148,17 @@ def build_trades_frame(
             "bars_held": trades.held,
             "reason": pd.Categorical.from_codes(trades.reason, categories=pd.Index(REASONS)),
             **{name: getattr(trades, name) for name in NUMBERS},
+            **{name: _build_detail(column) for name, column in trades.details.items()},
         }
     )
+
+
+def _build_detail(column: Column) -> object:
+    """A column of a frame: bars that may be missing, times in UTC, or numbers."""
+    if column.dtype.kind == "M":
+        return pd.to_datetime(column, utc=True)
+    is_bar = column.dtype.kind == "i"
+    return pd.arrays.IntegerArray(column, column < 0) if is_bar else column
 
 
 def compute_cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
@@ -142,7 +166,7 @@ def compute_cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts
 
     Where a trade ends does not depend on costs, so that the same trades are simply dearer.
     """
-    entry, leave, side = trades.entry[chosen], trades.exit[chosen], trades.side[chosen]
+    entry, leave, side = trades.entry[chosen], trades.average_exit[chosen], trades.side[chosen]
     risk = side * (entry - trades.stop[chosen])
     gross = float((side * (leave - entry) / risk).sum())
     turnover = float(((entry + leave) / risk).sum())

@@ -168,7 +168,7 @@ def test_windows_of_one_series_are_a_page(chromium, tmp_path):
             # It is drawn anew after the table.
             found.page.locator('figure[data-chart="symbol"]', has_text=label).first.wait_for()
         expected = format_csv(
-            *build_ledger_table(task.markets, single.engine.trades(single.genomes[0]))
+            *build_ledger_table(task, single.genomes[0], single.engine.trades(single.genomes[0]))
         )
         assert found.download("#csv") == expected
         found.page.select_option("#f-symbol", "")

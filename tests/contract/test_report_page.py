@@ -208,7 +208,9 @@ def test_the_account_of_a_member_is_shown_as_asked_for(chromium, run, page_file)
         depths = [f"{depth:.2%}" for depth in run.drawdowns(len(run.front) - 1)["depth"]]
         assert [row.split()[0] for row in rows] == depths
         ledgers = run.engine.trades(run.genomes[-1])
-        assert found.download("#csv") == format_csv(*build_ledger_table(run.task.markets, ledgers))
+        assert found.download("#csv") == format_csv(
+            *build_ledger_table(run.task, run.genomes[-1], ledgers)
+        )
         assert found.errors == []
 
 

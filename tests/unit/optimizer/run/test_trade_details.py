@@ -1,0 +1,131 @@
+"""Columns of legs, payments and sizes beside trades, and what follows from them."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX, Trade
+from optimizer.cli.backtest_tables import build_ledger_table
+from optimizer.cli.console import format_csv
+from optimizer.config.run_config import RunConfig
+from optimizer.report.trades import (
+    build_trades_frame,
+    collect_trades,
+    compute_cost_facts,
+)
+from optimizer.run.task import prepare
+from optimizer.run.trade_details import count_orders, describe_orders, list_details
+from strategy import words as w
+from tests.support.commands import write_market
+
+RANGE = w.rma(w.true_range, 14)
+
+LADDER = w.strategy(
+    "Two targets above, one below, sized by an account.",
+    name="two targets",
+    long=w.close > w.ema(w.close, 50),
+    short=w.close < w.ema(w.close, 50),
+    entry=w.by_side(w.stop_at(w.highest(w.high, 10), 4), w.limit_at(w.close * 1.001, 4)),
+    reverse=True,
+    stop=w.from_entry(2 * RANGE),
+    targets=w.by_side(
+        [(w.r_multiple(0.5), 0.5), (w.r_multiple(1), 0.25)], [(w.r_multiple(1), 0.4)]
+    ),
+    market=w.market(tick="0.01", multiplier=10),
+    funding=w.funding(0.001, 480),
+    borrow=w.by_side(None, w.borrow(0.0001, 60)),
+    account=w.account(10_000, w.risk(0.01), leverage=0.3),
+)
+
+
+@pytest.fixture(scope="module")
+def traded(tmp_path_factory):
+    """The task, its reference, and the ledger of the strategy above."""
+    spec = write_market(tmp_path_factory.mktemp("market") / "bars.csv", 1500)
+    task = replace(prepare(RunConfig(data=[spec])), spec=LADDER, costs=Costs(fee_unit=0.5))
+    reference = task.build_reference(task.markets.windows)
+    return task, reference, reference.trades(LADDER.layout.defaults)
+
+
+def collect(task, ledgers):
+    """Columns of trades with their details."""
+    details = list_details(task, task.spec.layout.defaults, ledgers)
+    markets = task.markets
+    return collect_trades(ledgers, markets.all_windows, markets.series, task.costs, details)
+
+
+def test_a_result_is_its_legs_less_what_was_paid(traded):
+    """Gross of all legs, less fees, funding and borrowing, is r to the last digits."""
+    task, _, ledgers = traded
+    trades = collect(task, ledgers)
+    gross = trades.side * (trades.average_exit - trades.entry)
+    gross /= trades.side * (trades.entry - trades.stop)
+    paid = trades.cost_r + trades.details["funding_r"] + trades.details["borrow_r"]
+    assert np.abs(gross - paid - trades.r).max() < 1e-12
+    assert (trades.details["leg1_bar"] >= 0).sum() > 5
+    assert (trades.details["funding_r"] != 0).any()
+    assert (trades.details["borrow_r"][trades.side > 0] == 0).all()
+    facts = compute_cost_facts(trades, np.ones(len(trades), bool), task.costs)
+    assert facts.gross_r == pytest.approx(gross.sum())
+
+
+def test_sizes_are_those_of_the_account(traded):
+    """Cash that grows by them ends where the fold does; none passes the leverage allowed."""
+    task, reference, ledgers = traded
+    columns = collect(task, ledgers).details
+    (ledger,) = ledgers
+    risk = ledger.side * (ledger.entry - ledger.stop)
+    order = np.argsort(ledger.exit_bar, kind="stable")
+    gains = (columns["size"] * 10 * ledger.r * risk)[order]
+    folded = reference.fold(ledger, LADDER.layout.defaults)
+    end = 10_000 * folded[ACCUMULATOR_INDEX["equity"]]
+    assert 10_000 + gains.sum() == pytest.approx(end)
+    assert columns["leverage"].max() == pytest.approx(0.3)
+
+
+def test_a_file_and_a_frame_have_the_legs(traded):
+    """Read back from CSV they are those of the frame; a leg that was not reached is empty."""
+    task, _, ledgers = traded
+    text = format_csv(*build_ledger_table(task, LADDER.layout.defaults, ledgers))
+    read = pd.read_csv(io.StringIO(text), parse_dates=["leg1_time"])
+    markets = task.markets
+    frame = build_trades_frame(collect(task, ledgers), markets.symbols, markets.all_windows)
+    added = ["leg1_bar", "leg1_time", "leg1_price", "leg1_share", "leg2_bar", "leg2_time",
+             "leg2_price", "leg2_share", "funding_r", "borrow_r", "size", "leverage"]  # fmt: skip
+    assert list(frame.columns[-len(added) :]) == added
+    assert list(read.columns) == [*Trade._fields, *added, "entry_time", "exit_time"]
+    for name in ("leg1_price", "leg2_share", "size"):
+        np.testing.assert_array_equal(read[name], frame[name])
+    reached = frame["leg1_bar"].notna()
+    assert (read["leg1_bar"].notna() == reached).all()
+    assert (read["leg1_time"] == frame["leg1_time"])[reached].all()
+    assert frame["leg1_time"][~reached].isna().all()
+    # A short has one target, so that its second has no share.
+    assert frame["leg2_share"][frame["side"] < 0].isna().all()
+
+
+def test_orders_are_counted_in_words(traded):
+    """Each was filled, rejected, or stood to its end."""
+    _, _, ledgers = traded
+    counts = count_orders(LADDER, ledgers)
+    assert counts.placed == counts.filled + counts.expired + ledgers[0].rejected
+    assert counts.filled == len(ledgers[0])
+    orders, partials = describe_orders(LADDER, ledgers)
+    assert orders.startswith(f"{counts.placed} resting orders: {counts.filled} filled, ")
+    assert partials == f"{counts.partials} partial exits at targets, before the last exit"
+
+
+def test_a_strategy_without_orders_keeps_its_columns(traded):
+    """Nothing is added to a file, and nothing is told of orders."""
+    task, *_ = traded
+    plain = w.strategy("Plain.", name="plain", long=w.close > w.open, stop=w.share(0.01))
+    task = replace(task, spec=plain, costs=Costs())
+    (ledger,) = task.build_reference(task.markets.windows).trades(plain.layout.defaults)
+    names, _ = build_ledger_table(task, plain.layout.defaults, [ledger])
+    assert names == (*Trade._fields, "entry_time", "exit_time")
+    assert list(describe_orders(plain, [ledger])) == []
+    assert collect(task, [ledger]).details == {}
