@@ -97,7 +97,10 @@ class Portfolio:
             if not self._costs.has_limits:
                 ledgers += reference.trades(one.genome)
             else:
-                asked += reference.list_asks(one.genome, strand, one.weight)
+                asked += [
+                    asking._replace(strand=strand + asking.strand, weight=one.weight)
+                    for asking in reference.list_asks(one.genome)
+                ]
                 strand += len(one.series)
         if self._costs.has_limits:
             ledgers = take_by_reference(asked, build_limits(self._costs))

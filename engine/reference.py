@@ -23,7 +23,7 @@ from engine.accounts.reference import (
     merge_ledgers,
     size_trades,
 )
-from engine.accounts.stake import Stake, build_stake
+from engine.accounts.stake import build_stake
 from engine.positions import exit_spec
 from engine.positions.evaluate import (
     evaluate_bounds,
@@ -194,7 +194,7 @@ class Reference:
         Raises:
             EngineError: When its entries rest or reverse, of which this does not tell yet.
         """
-        check_is_told(self.spec, self.costs)
+        check_is_told(self.spec)
         genes = self.spec.layout.decode(genome)
         warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         sides, end = self._sides(genes, window.series), window.end
@@ -270,20 +270,16 @@ class Reference:
                 bars = find_signal_range(window.start, window.end, warm_up, limits)
                 yield self._take(world, SignalSpan(bars.start, bars.stop, window.end), scales)
 
-    def list_asks(self, genome: Floats, strand: int = 0, weight: float = 1.0) -> list[AskingWindow]:
-        """Signals of an individual [G] in all windows [W], and what each of them comes to.
+    def list_asks(self, genome: Floats) -> list[AskingWindow]:
+        """Signals of an individual [G] in all windows [W]; series are strands, by number."""
+        return [self.ask_until(genome, window, window.end) for window in self.windows]
 
-        Series are strands from a number on; the account takes `weight` of each trade.
-        """
-        genes = self.spec.layout.decode(genome)
-        sizing = build_stake(self.spec, self.costs, genes), weight
-        return [self._list_asks(genes, window, strand, sizing) for window in self.windows]
-
-    def _list_asks(
-        self, genes: Genes, window: Window, strand: int, sizing: tuple[Stake, float]
-    ) -> AskingWindow:
-        limits, series = self._limits(genes), window.series
-        bars = find_signal_range(window.start, window.end, self.spec.warm_up(genes), limits)
+    def ask_until(self, genome: Floats, window: Window, stop: int) -> AskingWindow:
+        """The same in any window; from bar `stop` on no signal counts."""
+        genes, series = self.spec.layout.decode(genome), window.series
+        stake, limits = build_stake(self.spec, self.costs, genes), self._limits(genes)
+        known = find_signal_range(window.start, window.end, self.spec.warm_up(genes), limits)
+        bars = slice(known.start, max(known.start, min(known.stop, stop)))
         sides, world = self._sides(genes, series), self._build_world(genes, series)
         signals, scales = list_signals(*sides, bars), self._scales(genes, series)
         ranks = None if self._rank is None else self._rows[series].values(self._rank, {})
@@ -292,8 +288,10 @@ class Reference:
             return self._take(world, SignalSpan(t, t + 1, window.end), scales)
 
         signs = np.where(sides[0].signals[signals], 1, -1)
-        where = window, strand + series, self.series[series]
-        return AskingWindow(*where, signals, signs, ranks, limits.cooldown, *sizing, find_trade)
+        return AskingWindow(
+            window, series, self.series[series], signals, signs, ranks, limits.cooldown, stake,
+            find_trade, scales,
+        )  # fmt: skip
 
     def _take(
         self, world: World, span: SignalSpan, scales: Floats | None, free: tuple[int, int] = (0, 0)

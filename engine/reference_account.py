@@ -31,8 +31,15 @@ class AskingWindow(NamedTuple):
     ranks: Floats | None  # [T] greatest first
     cooldown: int  # bars after a stop in which no signal counts
     stake: Stake  # how its trades are sized
-    weight: float  # what the account takes of each
     find_trade: Callable[[int], Ledger]  # what a signal's bar comes to: a trade, or a rejection
+    scales: Floats | None  # [T] what sizes are measured by; None where that is not the case
+    weight: float = 1.0  # what the account takes of each
+    continues: bool = False  # whether a trade of the window before it may still be open
+
+    @property
+    def begins_ns(self) -> int:
+        """When the window's first bar opens."""
+        return int(self.bars.timestamp[self.window.start])
 
 
 class Taken(NamedTuple):
@@ -51,7 +58,7 @@ def take_account(windows: Sequence[AskingWindow], limits: AccountLimits) -> list
     taken = [Taken([], [], {"rejected": 0, "skipped": 0}) for _ in windows]
     pairs = sorted(
         zip(windows, taken, strict=True),
-        key=lambda pair: (pair[0].strand, pair[0].window.start),
+        key=lambda pair: (pair[0].strand, pair[0].begins_ns),
     )
     for role in {asking.window.role for asking in windows}:
         strands: dict[int, list[tuple[AskingWindow, Taken]]] = {}
@@ -66,8 +73,10 @@ def _ask(
     strand: Sequence[tuple[AskingWindow, Taken]],
 ) -> Generator[Ask, Permit, None]:
     """Signals of a strand that find it flat and risk enough, in the order of time."""
+    last: tuple[int, int, int] | None = None
     for asking, found in strand:
-        free = 0, 0
+        last = last if asking.continues else None
+        free = (0, 0) if last is None else find_free_bars(*last, asking.cooldown)
         for t, side in zip(asking.signals.tolist(), asking.sides.tolist(), strict=True):
             if t < free[0 if side > 0 else 1]:
                 continue
@@ -80,7 +89,8 @@ def _ask(
             if permit.is_taken:
                 found.trades.append(trade)
                 found.gross.append(permit.gross)
-                free = find_free_bars(exit_bar, reason, side, asking.cooldown)
+                last = exit_bar, reason, side
+                free = find_free_bars(*last, asking.cooldown)
             else:
                 found.counts["skipped"] += 1
 

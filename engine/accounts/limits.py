@@ -65,7 +65,7 @@ def refuse_limits(costs: Costs) -> None:
     if costs.has_limits:
         raise EngineError(
             "max_positions and max_leverage: whether a symbol's signal is taken hangs on all "
-            "others, which signals of today and schedules are not told of yet"
+            "others: ask for the trades of all windows"
         )
 
 

@@ -24,9 +24,12 @@ class Permit(NamedTuple):
 
     is_taken: bool
     gross: float  # leverage of what other strands have open
+    holders: tuple[int, ...]  # numbers of these strands, in the order of taking
 
 
-class _Position(NamedTuple):
+class HeldRoom(NamedTuple):
+    """An open position, which takes room of others."""
+
     strand: int
     over_ns: int
     leverage: float
@@ -36,32 +39,38 @@ Asking = Generator[Ask, Permit, None]
 """Signals of one strand, each of which counts by whether those before it were admitted."""
 
 
-def admit_in_turn(strands: Sequence[Asking], limits: AccountLimits) -> None:
-    """Admit signals of all strands or not, one after another, until none asks any more."""
+def admit_in_turn(
+    strands: Sequence[Asking], limits: AccountLimits, held: Sequence[HeldRoom] = ()
+) -> None:
+    """Admit signals of all strands or not, one after another, until none asks any more.
+
+    `held` are positions that are open before the first asks.
+    """
     asks = {number: next(strand, None) for number, strand in enumerate(strands)}
-    positions: list[_Position] = []
+    positions = list(held)
     while True:
         asking = {number: ask for number, ask in asks.items() if ask is not None}
         if not asking:
             return
-        number = min(asking, key=lambda strand: _find_turn(asking[strand], strand))
+        number = min(asking, key=lambda strand: find_turn(asking[strand], strand))
         ask = asking[number]
-        positions = [held for held in positions if held.over_ns > ask.asks_ns]
-        others = [held for held in positions if held.strand != number]
+        positions = [each for each in positions if each.over_ns > ask.asks_ns]
+        others = [each for each in positions if each.strand != number]
         gross = 0.0
-        for held in others:
-            gross += held.leverage
+        for other in others:
+            gross += other.leverage
         has_room = len(others) < limits.max_positions
         is_taken = has_room and gross + ask.leverage <= limits.max_leverage
         if is_taken:
-            positions.append(_Position(number, ask.over_ns, ask.leverage))
+            positions.append(HeldRoom(number, ask.over_ns, ask.leverage))
+        holders = tuple(other.strand for other in others)
         try:
-            asks[number] = strands[number].send(Permit(is_taken, gross))
+            asks[number] = strands[number].send(Permit(is_taken, gross, holders))
         except StopIteration:
             asks[number] = None
 
 
-def _find_turn(ask: Ask, strand: int) -> tuple[int, bool, float, int]:
+def find_turn(ask: Ask, strand: int) -> tuple[int, bool, float, int]:
     """What asks first: by time, by rank, by strand."""
     is_unknown = math.isnan(ask.rank)
     return ask.asks_ns, is_unknown, 0.0 if is_unknown else -ask.rank, strand

@@ -6,9 +6,7 @@ It reads what the reference reads, and shares no code with the batch engine.
 import math
 from typing import NamedTuple
 
-from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger, Trade
-from engine.accounts.limits import refuse_limits
 from engine.errors import EngineError
 from engine.positions.exit_spec import (
     BEYOND_BAR,
@@ -69,13 +67,12 @@ class Standing(NamedTuple):
     pending: PendingEntry | None
 
 
-def check_is_told(strategy: Strategy, costs: Costs) -> None:
+def check_is_told(strategy: Strategy) -> None:
     """Refuse what a standing does not tell of yet.
 
     Raises:
-        EngineError: When entries rest or reverse, or an account has limits.
+        EngineError: When entries rest or reverse.
     """
-    refuse_limits(costs)
     if strategy.entry is not None or strategy.reverse:
         raise EngineError("entries that rest or reverse: a signal of these is not told yet")
 

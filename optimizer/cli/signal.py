@@ -57,9 +57,9 @@ def tell_signal(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say where a run stands on the newest closed bars: flat, enter, in a trade; it orders nothing.
+    """Say where a run stands on the newest closed bars: flat, enter, full, in a trade; no orders.
 
-    Exit code: 0 flat, 10 a position is open, 11 something is due at the next open.
+    Exit code: 0 flat or full, 10 a position is open, 11 something is due at the next open.
     """
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.signal_texts import print_signal

@@ -1,6 +1,6 @@
 """A signal in words: its verdict, a line a symbol, and what the clock leaves out."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from optimizer.cli.console import Lines
 from optimizer.cli.result import print_verdict
@@ -64,7 +64,14 @@ def describe_state(state: SymbolState) -> str:
         opening += f", {_describe_trade(state.trade)}"
     if state.entry is not None:
         opening += f"{'; then enter' if state.trade else ''}, {_describe_entry(state.entry)}"
-    return opening
+    return opening if state.held_by is None else f"{opening}; {_describe_holders(state.held_by)}"
+
+
+def _describe_holders(held_by: Sequence[str]) -> str:
+    """Why the account has no room for an entry."""
+    if not held_by:
+        return "no room in the account: alone it is more than --max-leverage"
+    return f"no room in the account, which {', '.join(held_by)} hold{'s' * (len(held_by) == 1)}"
 
 
 def list_remarks(signal: Signal) -> Iterator[str]:

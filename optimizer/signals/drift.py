@@ -30,9 +30,9 @@ from optimizer.run.tables import require_result
 from optimizer.run.task import Task
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
+from optimizer.signals.account import TradeChain, build_account
 from optimizer.signals.source import list_chains, list_pieces
-from optimizer.signals.state import TradeChain
-from optimizer.signals.today import TodaysGenes, find_todays_genes
+from optimizer.signals.today import find_todays_genes, trade_steps
 from optimizer.store import RunStore
 from optimizer.store.result import RunResult
 
@@ -85,15 +85,15 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
         if reference is None:
             raise ConfigError(f"run '{store.run_id}': the trades it is judged by do not vary")
         chains = list(list_chains(task, result, max_gap, now_ns))
-        known_ns = _list_ends(result)
+        known_ns, account = _list_ends(result), build_account(task, chains)
         if made is None:
             pick = find_pick(result, judgement)
             assert pick is not None, "who was judged has a pick"
-            ledgers = _trade_pick(task, task.spec.layout.encode(pick.genes), chains)
+            traded = account.trade(task.spec.layout.encode(pick.genes))
         else:
             today = find_todays_genes(store, task, config, result, made, chains, may_search=True)
-            ledgers = _trade_steps(task, chains, today)
-        new = _list_new(chains, ledgers, known_ns)
+            traded = trade_steps(account, chains, today)
+        new = _list_new(chains, [each.ledger for each in traded], known_ns)
         evidence = compute_drift_evidence(reference, new)
         last = max(int(chain.bars.timestamp[-1]) + chain.bars.timeframe_ns for chain in chains)
         record = DriftRecord(
@@ -226,41 +226,14 @@ def _replay_schedule(
     return np.concatenate([ledger.r for ledger in stitched.ledgers])
 
 
-def _trade_pick(task: Task, genome: Floats, chains: Sequence[TradeChain]) -> dict[int, Ledger]:
-    """Trades of an individual [G] on each chain, by number of its series."""
-    reference = _build_reference(task, chains)
-    return {
-        chain.series: reference.continue_trades(
-            genome, Window(chain.series, chain.start, len(chain.bars)), len(chain.bars)
-        )
-        for chain in chains
-    }
-
-
-def _trade_steps(task: Task, chains: Sequence[TradeChain], today: TodaysGenes) -> dict[int, Ledger]:
-    """Trades of all steps until now on each chain, likewise."""
-    reference = _build_reference(task, chains)
-    stitched = stitch(reference, today.windows, today.steps, today.genomes)
-    pairs = zip(stitched.windows, stitched.ledgers, strict=True)
-    return {window.series: ledger for window, ledger in pairs}
-
-
-def _build_reference(task: Task, chains: Sequence[TradeChain]) -> Reference:
-    series = [chain.bars for chain in chains]
-    windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
-    return Reference(task.spec, series, windows, task.costs, form=CompiledForm())
-
-
 def _list_new(
-    chains: Sequence[TradeChain], ledgers: Mapping[int, Ledger], known_ns: Mapping[str, int]
+    chains: Sequence[TradeChain], ledgers: Sequence[Ledger], known_ns: Mapping[str, int]
 ) -> Floats:
     """R of the trades that were entered since, as they closed, [n]."""
     latest = max(known_ns.values())
     rows: list[tuple[int, int, float]] = []
-    for chain in chains:
-        if chain.series in ledgers:
-            after_ns = known_ns.get(chain.symbol, latest)
-            rows += _list_closed(ledgers[chain.series], chain, after_ns)
+    for chain, ledger in zip(chains, ledgers, strict=True):
+        rows += _list_closed(ledger, chain, known_ns.get(chain.symbol, latest))
     rows.sort(key=lambda row: row[:2])
     return np.array([r for *_, r in rows])
 

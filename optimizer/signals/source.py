@@ -9,11 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from data import cut_at_gaps, parse_timeframe
-from data.bars import Bars, Window, parse_time
+from data.bars import Bars, parse_time
 from data.checks import VALUES, format_time
 from engine.certificate import data_hash
-from engine.reference import Reference
-from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ConfigError
 from optimizer.evidence.verdict import Verdict
 from optimizer.judging.judgement import Judgement, read_judgement
@@ -23,10 +21,10 @@ from optimizer.run.header import is_opened, recorded_config
 from optimizer.run.identity import require_identity
 from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task
-from optimizer.schedule.stitched import join_ledgers, stitch
 from optimizer.shown import format_count
-from optimizer.signals.state import SymbolState, TradeChain, TradedSteps, read_state
-from optimizer.signals.today import SignalStep, TodaysGenes, find_todays_genes
+from optimizer.signals.account import TradeChain, build_account
+from optimizer.signals.state import SymbolState, read_states
+from optimizer.signals.today import SignalStep, find_todays_genes, trade_steps
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
 from optimizer.store.result import RunResult
@@ -115,10 +113,12 @@ class SignalSource:
                     store, task, config, result, made, chains, may_search=self._may_search
                 )
             genome = today.genomes[-1]
-        series = [chain.bars for chain in chains]
-        windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
-        reference = Reference(task.spec, series, windows, task.costs, form=CompiledForm())
-        traded = [None] * len(chains) if today is None else _trade_steps(reference, chains, today)
+        account = build_account(task, chains)
+        if today is not None:
+            traded = trade_steps(account, chains, today)
+        else:
+            assert genome is not None, "without a schedule there is a member"
+            traded = account.trade(genome)
         return Signal(
             run=self._path.name,
             member=member,
@@ -126,10 +126,7 @@ class SignalSource:
             genes={} if genome is None else task.spec.layout.show(genome),
             verdict=derive_verdict(result, judgement),
             now=format_time(now_ns - now_ns % 10**9),
-            symbols=tuple(
-                read_state(reference, genome, chain, now_ns, before)
-                for chain, before in zip(chains, traded, strict=True)
-            ),
+            symbols=read_states(account, genome, chains, traded, now_ns),
             step=None if today is None else today.step,
             notes=tuple(notes),
         )
@@ -154,28 +151,6 @@ class SignalSource:
                     f"{chain.symbol}: {format_count(len(corrected), 'closed bar')} corrected since "
                     f"the last reading, the first of {format_time(corrected[0])}"
                 )
-
-
-def _trade_steps(
-    reference: Reference, chains: Sequence[TradeChain], today: TodaysGenes
-) -> list[TradedSteps | None]:
-    """Trades of all steps until now, of each chain."""
-    stitched = stitch(reference, today.windows, today.steps, today.genomes)
-    by_series = {
-        window.series: (ledger, steps)
-        for window, ledger, steps in zip(
-            stitched.windows, stitched.ledgers, stitched.steps, strict=True
-        )
-    }
-    listed: list[TradedSteps | None] = []
-    for chain in chains:
-        if chain.series not in by_series:
-            listed.append(TradedSteps(join_ledgers([]), None))
-            continue
-        ledger, steps = by_series[chain.series]
-        entered_by = today.genomes[int(steps[-1])] if len(steps) else None
-        listed.append(TradedSteps(ledger, entered_by))
-    return listed
 
 
 def list_corrected(before: Bars, now: Bars) -> list[int]:
@@ -207,21 +182,26 @@ def list_chains(
     markets, firsts = task.markets, _list_firsts(result)
     for number, (name, bars) in enumerate(zip(markets.names, markets.series, strict=True)):
         closes = bars.timestamp + bars.timeframe_ns
-        count = int(np.searchsorted(closes, now_ns, side="right"))
+        count, first_ns = int(np.searchsorted(closes, now_ns, side="right")), firsts.get(name)
         if not count:
             raise ConfigError(
                 f"{name}: no bar has closed by {format_time(now_ns - now_ns % 10**9)}, the first "
                 f"closes at {format_time(closes[0])}"
             )
-        closed = bars.until(count)
         # Nothing reaches over a long gap: the part after the last one is all that counts.
-        closed = list_pieces(closed, max_gap)[-1]
-        first_ns = firsts.get(name)
-        start = 0 if first_ns is None else int(np.searchsorted(closed.timestamp, first_ns))
-        is_there = start < len(closed) and int(closed.timestamp[start]) == first_ns
-        yield TradeChain(
-            name, number, closed, start if is_there else 0, is_there, len(bars) - count
-        )
+        *earlier, (closed, start) = _begin_pieces(list_pieces(bars.until(count), max_gap), first_ns)
+        is_there = int(closed.timestamp[start]) == first_ns
+        left_out = len(bars) - count
+        yield TradeChain(name, number, closed, start, is_there, left_out, tuple(earlier))
+
+
+def _begin_pieces(pieces: Sequence[Bars], first_ns: int | None) -> list[tuple[Bars, int]]:
+    """Parts of a series, each with its first bar, from that of a moment on; all if none has it."""
+    for number, piece in enumerate(pieces):
+        start = int((piece.timestamp == first_ns).argmax())
+        if int(piece.timestamp[start]) == first_ns:
+            return [(piece, start), *((later, 0) for later in pieces[number + 1 :])]
+    return [(piece, 0) for piece in pieces]
 
 
 def list_pieces(bars: Bars, max_gap: str | None) -> list[Bars]:

@@ -1,19 +1,20 @@
 """State of a member on each symbol's newest closed bar, as it is shown and sent."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from data.bars import Bars, Window
+from data.bars import Bars
 from data.checks import Floats, format_time
-from engine.accounts.ledger import Ledger
 from engine.positions.standing import EntryLevel, PendingEntry, Standing
 from engine.reference import Reference
+from optimizer.signals.account import ChainAccount, TradeChain, TradedChain
 from optimizer.store.payload import Payload
 
-State = Literal["flat", "enter", "in a trade"]
+State = Literal["flat", "enter", "in a trade", "full"]
 
 FLAT = Standing(None, math.nan, None, False, None)
 """Without trades and without genes that signal."""
@@ -71,6 +72,8 @@ class SymbolState(Payload):
     begins_with_run: bool  # whether the run's own chain of trades began there
     trade: SignalTrade | None = None
     entry: SignalEntry | None = None
+    # Symbols that hold the room which the entry needs; None where the account has room for it.
+    held_by: tuple[str, ...] | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -80,85 +83,75 @@ class SymbolState(Payload):
             self.state,
             trade and (trade.side, trade.since, trade.leaves),
             entry and (entry.side, entry.signal_bar),
+            self.held_by is None,
         )
 
     @property
     def is_due(self) -> bool:
         """Whether something is to be done at the next open."""
         is_leaving = self.trade is not None and self.trade.leaves
-        return is_leaving or (self.entry is not None and self.entry.bars_to_wait == 0)
+        is_entering = self.entry is not None and self.entry.bars_to_wait == 0
+        return is_leaving or (is_entering and self.held_by is None)
 
 
-@dataclass(frozen=True)
-class TradeChain:
-    """Closed bars of a symbol, and where its chain of trades begins."""
-
-    symbol: str
-    series: int  # its number
-    bars: Bars
-    start: int  # number of the first bar that may signal
-    begins_with_run: bool
-    left_out: int  # bars that have not closed by the clock
-
-
-@dataclass(frozen=True, eq=False)
-class TradedSteps:
-    """Trades of a schedule on the bars of a chain."""
-
-    ledger: Ledger
-    entered_by: Floats | None  # [G] that entered the last trade; None without trades
-
-
-def read_state(
-    reference: Reference,
+def read_states(
+    account: ChainAccount,
     genome: Floats | None,
-    chain: TradeChain,
+    chains: Sequence[TradeChain],
+    traded: Sequence[TradedChain],
     now_ns: int,
-    traded: TradedSteps | None = None,
-) -> SymbolState:
-    """State of an individual on the newest bar of a chain.
+) -> tuple[SymbolState, ...]:
+    """State of an individual on the newest bar of each chain.
 
     Args:
-        reference: Of the chains' series.
-        genome: [G], whose signals count now; None for nobody's.
-        chain: Of the symbol.
+        account: Of the chains.
+        genome: [G], whose signals count now; None where no entry does.
+        chains: Of all symbols.
+        traded: Trades on each.
         now_ns: Of the clock, nanoseconds UTC.
-        traded: Trades until now, where others entered them; its own if None.
     """
-    bars, end = chain.bars, len(chain.bars)
-    window = Window(chain.series, chain.start, end)
-    standing = FLAT
-    if traded is None:
-        assert genome is not None, "without a schedule there is a member"
-        ledger = reference.continue_trades(genome, window, end)
-        standing = reference.find_standing(genome, window, ledger)
-    elif traded.entered_by is not None or genome is not None:
-        signals_of = traded.entered_by if genome is None else genome
-        assert signals_of is not None
-        standing = reference.find_standing(signals_of, window, traded.ledger, traded.entered_by)
-        if genome is None:
-            standing = standing._replace(pending=None)
+    standings = account.find_standings(genome, traded)
+    holders = account.find_holders(genome, traded, standings)
+    states = []
+    for chain, standing, holding in zip(chains, standings, holders, strict=True):
+        entry = None
+        if genome is not None and standing is not None:
+            entry = _describe_entry(account.reference, genome, chain.bars, standing.pending)
+        held_by = None if holding is None else tuple(chains[place].symbol for place in holding)
+        states.append(_build_state(chain, standing or FLAT, entry, held_by, now_ns))
+    return tuple(states)
+
+
+def _build_state(
+    chain: TradeChain,
+    standing: Standing,
+    entry: SignalEntry | None,
+    held_by: tuple[str, ...] | None,
+    now_ns: int,
+) -> SymbolState:
+    bars = chain.bars
     closed_ns = int(bars.timestamp[-1]) + bars.timeframe_ns
     return SymbolState(
         symbol=chain.symbol,
-        state=name_state(standing),
+        state=name_state(standing, has_room=held_by is None),
         bar=format_time(bars.timestamp[-1]),
         age_s=(now_ns - closed_ns) / 1e9,
         left_out=chain.left_out,
         begins=format_time(bars.timestamp[chain.start]),
         begins_with_run=chain.begins_with_run,
         trade=_describe_trade(bars, standing),
-        entry=None
-        if genome is None
-        else _describe_entry(reference, genome, bars, standing.pending),
+        entry=entry,
+        held_by=held_by,
     )
 
 
-def name_state(standing: Standing) -> State:
+def name_state(standing: Standing, *, has_room: bool = True) -> State:
     """Name of a state."""
     if standing.trade is not None:
         return "in a trade"
-    return "flat" if standing.pending is None else "enter"
+    if standing.pending is None:
+        return "flat"
+    return "enter" if has_room else "full"
 
 
 def _describe_trade(bars: Bars, standing: Standing) -> SignalTrade | None:

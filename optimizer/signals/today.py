@@ -18,7 +18,8 @@ from optimizer.judging.scheduling import name_steps, read_rule
 from optimizer.run.search import on_other_bars
 from optimizer.run.task import Task
 from optimizer.schedule.dates import Step, parse_schedule
-from optimizer.signals.state import TradeChain
+from optimizer.schedule.stitched import join_ledgers, stitch
+from optimizer.signals.account import ChainAccount, TradeChain, TradedChain
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
 from optimizer.store.result import RunResult
@@ -96,6 +97,26 @@ def find_todays_genes(
     )
     genomes = tuple(None if pick.genome is None else np.array(pick.genome) for pick in picks)
     return TodaysGenes(step, steps, genomes, setup.task.markets.uncut)
+
+
+def trade_steps(
+    account: ChainAccount, chains: Sequence[TradeChain], today: TodaysGenes
+) -> list[TradedChain]:
+    """Trades of all steps until now, of each chain."""
+    stitched = stitch(account.reference, today.windows, today.steps, today.genomes)
+    by_series = {
+        window.series: (ledger, steps)
+        for window, ledger, steps in zip(
+            stitched.windows, stitched.ledgers, stitched.steps, strict=True
+        )
+    }
+    listed: list[TradedChain] = []
+    for chain in chains:
+        # A market that ends before the first date trades nothing.
+        ledger, steps = by_series.get(chain.series, (join_ledgers([]), np.empty(0, np.int64)))
+        entered_by = today.genomes[int(steps[-1])] if len(steps) else None
+        listed.append(TradedChain(ledger, entered_by))
+    return listed
 
 
 def _build_setup(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from data import load_bars
 from optimizer.signals.source import SignalSource
 from tests.support.commands import market_columns
 from tests.support.runs import record_run
@@ -45,6 +46,46 @@ class GrowingMarket:
     def find_close(self, count):
         """When the last of so many bars closes, nanoseconds UTC."""
         return int(self.columns["timestamp"][count - 1]) + self.step_ns
+
+    def source(self, member=None, *, may_search=True, **flags):
+        """Its states."""
+        return SignalSource(self.path, member, flags, may_search=may_search)
+
+
+class GrowingPair:
+    """Files of two symbols that are cut at one time, and a run on their first bars.
+
+    Arguments are those of `GrowingMarket`; the second symbol lacks the bars of a `gap`.
+    """
+
+    def __init__(self, folder, length=1400, searched=1200, gap=None, **settings):
+        self.columns = {
+            name: market_columns(seed, length, jump=0.05)
+            for name, seed in (("first", 3), ("second", 4))
+        }
+        self.step_ns = int(np.diff(self.columns["first"]["timestamp"])[0])
+        if gap is not None:
+            second = self.columns["second"]
+            self.columns["second"] = {
+                name: np.delete(column, slice(*gap)) for name, column in second.items()
+            }
+        self.files = {name: folder / f"{name}.csv" for name in self.columns}
+        self.write(searched)
+        data = [f"csv:{file}" for file in self.files.values()]
+        self.path = record_run(folder / "runs", **{"data": data, **SETTINGS, **settings})
+
+    def write(self, count):
+        """Let the files hold so many bars of the first symbol, and what the second has by then."""
+        last = int(self.columns["first"]["timestamp"][count - 1])
+        for name, columns in self.columns.items():
+            length = int(np.searchsorted(columns["timestamp"], last, side="right"))
+            cut = {column: values[:length] for column, values in columns.items()}
+            self.files[name].write_text(csv_text(cut))
+        return last + self.step_ns
+
+    def load(self):
+        """Bars of both as they are written now."""
+        return [load_bars(f"csv:{file}") for file in self.files.values()]
 
     def source(self, member=None, *, may_search=True, **flags):
         """Its states."""

@@ -211,8 +211,6 @@ def test_trades_of_one_symbol_are_not_told_of():
     reference = compiled_reference(strategy, series, windows, costs)
     with pytest.raises(EngineError, match="hangs on all others"):
         reference.continue_trades(genomes[0], windows[0], windows[0].end)
-    with pytest.raises(EngineError, match="hangs on all others"):
-        reference.find_standing(genomes[0], windows[0], reference.trades(genomes[0])[0])
 
 
 def test_certificate_of_a_limited_account():

@@ -1,0 +1,108 @@
+"""Room of an account after the last close: who holds what an entry that is due would need.
+
+It reads what the reference reads, and shares no code with the batch engine.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.accounts.ledger import Ledger
+from engine.accounts.limits import AccountLimits
+from engine.accounts.reference import Sized, find_leverage, size_trades
+from engine.accounts.reference_limits import (
+    Ask,
+    Asking,
+    HeldRoom,
+    Permit,
+    admit_in_turn,
+    find_turn,
+)
+from engine.accounts.stake import Stake
+from engine.positions.standing import PendingEntry, Standing
+from engine.reference_account import AskingWindow
+
+NEVER_NS = 2**63 - 1
+
+
+class StandingStrand(NamedTuple):
+    """A strand after its last close."""
+
+    asking: AskingWindow  # by the genes whose signals count now
+    ledger: Ledger  # until then
+    stake: Stake  # of the genes that entered its last trade
+    standing: Standing
+
+
+def find_holders(
+    strands: Sequence[StandingStrand], limits: AccountLimits
+) -> list[tuple[int, ...] | None]:
+    """Places of strands that hold the room which the pending entry of each [S] needs.
+
+    None where there is room, or nothing is pending. No entry comes before the newest close of all;
+    each asks as if it came at its own newest close, since limits of leverage hang on its price.
+
+    Args:
+        strands: Those that the account trades, in their order.
+        limits: Of the account.
+    """
+    now_ns = max(_find_close(one) for one in strands)
+    permits: dict[int, Permit] = {}
+    asking = [_ask_once(place, one, now_ns, permits) for place, one in enumerate(strands)]
+    admit_in_turn(asking, limits, _list_held(strands, now_ns))
+    return [
+        None if place not in permits or permits[place].is_taken else permits[place].holders
+        for place in range(len(strands))
+    ]
+
+
+def _find_close(strand: StandingStrand) -> int:
+    bars = strand.asking.bars
+    return int(bars.timestamp[strand.asking.window.end - 1]) + bars.timeframe_ns
+
+
+def _ask_once(
+    place: int, strand: StandingStrand, now_ns: int, permits: dict[int, Permit]
+) -> Asking:
+    """The pending entry of a strand, whose permit is left at its place."""
+    pending, asking = strand.standing.pending, strand.asking
+    if pending is None:
+        return
+    rank = 0.0 if asking.ranks is None else float(asking.ranks[pending.signal_bar])
+    asks_ns = now_ns + pending.bars_to_wait * asking.bars.timeframe_ns
+    permits[place] = yield Ask(asks_ns, NEVER_NS, _guess_leverage(asking, pending), rank)
+
+
+def _guess_leverage(asking: AskingWindow, pending: PendingEntry) -> float:
+    """Leverage of an entry at the newest close; 0 of one that would be void there."""
+    price, stop = float(asking.bars.close[asking.window.end - 1]), pending.stop
+    risk = {
+        "price": pending.side * (price - stop.value),
+        "distance": stop.value,
+        "share": stop.value * price,
+    }[stop.kind]
+    if not risk > 0.0:
+        return 0.0
+    scale = np.empty(0) if asking.scales is None else asking.scales[[pending.signal_bar]]
+    unknown, side = np.full(1, np.nan), np.array([pending.side], np.int8)
+    entry = Sized(
+        unknown, side, np.array([price]), np.array([risk]), unknown, unknown[:, None], scale
+    )
+    return find_leverage(entry, asking.stake, 0, asking.weight)
+
+
+def _list_held(strands: Sequence[StandingStrand], now_ns: int) -> list[HeldRoom]:
+    """Open positions in the order of taking; one that leaves at the next open is over there."""
+    taken: list[tuple[Ask, HeldRoom]] = []
+    for place, (asking, ledger, stake, standing) in enumerate(strands):
+        trade = standing.trade
+        if trade is None:
+            continue
+        leverage = find_leverage(size_trades(ledger), stake, len(ledger) - 1, asking.weight)
+        over_ns = now_ns if standing.leaves else NEVER_NS
+        rank = 0.0 if asking.ranks is None else float(asking.ranks[trade.signal_bar])
+        entered = Ask(int(asking.bars.timestamp[trade.entry_bar]), over_ns, leverage, rank)
+        taken.append((entered, HeldRoom(place, over_ns, leverage)))
+    taken.sort(key=lambda pair: find_turn(pair[0], pair[1].strand))
+    return [held for _, held in taken]

@@ -1,0 +1,117 @@
+"""An account with limits: each reading is the whole backtest of both symbols, cut there."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from data.bars import Window
+from data.checks import format_time
+from engine.accounts.ledger import REASONS
+from engine.batch import Engine
+from optimizer import load_run
+from optimizer.cli.signal_texts import describe_state
+from tests.support.signals import GrowingPair
+
+SEARCHED, LENGTH = 1200, 1330
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """A run on two symbols with room for one position, and files that grow."""
+    return GrowingPair(tmp_path_factory.mktemp("pair"), LENGTH, SEARCHED, max_positions=1)
+
+
+@pytest.fixture(scope="module")
+def readings(pair):
+    """Readings of each cut, and the backtest's ledgers there, of both symbols."""
+    pair.write(SEARCHED)
+    run = load_run(str(pair.path))
+    pair.write(LENGTH)
+    series, source = pair.load(), pair.source()
+    member = source.read(pair.write(SEARCHED)).member
+    listed = []
+    for count in range(SEARCHED, LENGTH):
+        windows = [Window(0, 0, count), Window(1, 0, count)]
+        engine = Engine(run.task.spec, series, windows, run.task.costs, device="cpu")
+        ledgers = engine.trades(run.genomes[member])
+        listed.append((count, source.read(pair.write(count)), ledgers))
+    return series, listed
+
+
+def test_files_that_grow_by_a_bar_many_times(readings):
+    """Who is in a trade, since when, with which stop: as the account that ends there says."""
+    series, listed = readings
+    for count, signal, ledgers in listed:
+        for bars, state, ledger in zip(series, signal.symbols, ledgers, strict=True):
+            is_open = len(ledger) > 0 and REASONS[ledger.reason[-1]] == "end"
+            assert (state.state == "in a trade") == is_open
+            assert state.bar == format_time(bars.timestamp[count - 1])
+            if is_open:
+                trade = ledger.trade(len(ledger) - 1)
+                expected = (format_time(bars.timestamp[trade.entry_bar]), trade.entry, trade.r)
+                assert (state.trade.since, state.trade.entry, state.trade.r) == expected
+        assert sum(state.trade is not None for state in signal.symbols) <= 1
+
+
+def test_who_is_full_is_skipped_at_the_next_open(readings):
+    """And who is about to enter is taken there, or void."""
+    _, listed = readings
+    seen = {"enter": 0, "full": 0, "in a trade": 0, "flat": 0}
+    for (count, signal, before), (_, _, after) in pairwise(listed):
+        for state, ledger, following in zip(signal.symbols, before, after, strict=True):
+            seen[state.state] += 1
+            skipped = following.skipped - ledger.skipped
+            is_taken = bool((following.entry_bar == count).any())
+            rejected = following.rejected - ledger.rejected
+            assert skipped == (state.held_by is not None)
+            assert (is_taken + rejected == 1) == (state.entry is not None and state.held_by is None)
+            if state.state == "full":
+                (holder,) = state.held_by
+                assert holder != state.symbol
+    assert min(seen.values()) >= 3, seen
+
+
+def test_full_is_told_and_is_nothing_due(readings):
+    """In words with who holds the room, and in JSON."""
+    _, listed = readings
+    full = next(
+        (signal, state)
+        for _, signal, _ in listed
+        for state in signal.symbols
+        if state.state == "full" and not any(other.is_due for other in signal.symbols)
+    )
+    signal, state = full
+    (holder,) = state.held_by
+    assert ": full, " in describe_state(state)
+    assert describe_state(state).endswith(f"no room in the account, which {holder} holds")
+    assert (signal.is_due, signal.is_in_trade) == (False, True)
+    written = json.loads(json.dumps(signal.payload()))
+    named = {row["symbol"]: row for row in written["symbols"]}
+    assert named[state.symbol]["held_by"] == [holder]
+    assert named[holder]["state"] == "in a trade"
+
+
+def test_parts_before_a_long_gap_hold_room_too(tmp_path):
+    """An account goes on over a gap that no trade of its symbol reaches over."""
+    gap, settings = (700, 800), {"max_positions": 1, "max_gap": "10h"}
+    pair = GrowingPair(tmp_path, 1300, 1200, gap, **settings)
+    pair.write(1200)
+    run, source = load_run(str(pair.path)), pair.source()
+    member = source.read(pair.write(1200)).member
+    pair.write(1300)
+    first, second = pair.load()
+    seen, moved = set(), 0
+    for count in range(1200, 1280, 2):
+        signal = source.read(pair.write(count))
+        pieces = [first.until(count), second.until(700), second.cut(700, count - 100)]
+        windows = [Window.whole(piece, number) for number, piece in enumerate(pieces)]
+        engine = Engine(run.task.spec, pieces, windows, run.task.costs, device="cpu")
+        ledgers = engine.trades(run.genomes[member])
+        for state, ledger in zip(signal.symbols, ledgers[::2], strict=True):
+            is_open = len(ledger) > 0 and REASONS[ledger.reason[-1]] == "end"
+            assert (state.state == "in a trade") == is_open
+            seen.add(state.state)
+        moved += ledgers[1].skipped + ledgers[0].skipped
+    assert {"in a trade", "flat"} <= seen
+    assert moved > 0
