@@ -8,6 +8,7 @@ import numpy as np
 from data.bars import Window
 from optimizer.goals.advice import describe_bounds
 from optimizer.report.charts.chart import words
+from optimizer.report.orders import describe_money
 from optimizer.report.tables import Tables
 from optimizer.run.markets import Markets
 from optimizer.shown import HELD_OUT, format_count, minute, number
@@ -60,7 +61,12 @@ def list_search_facts(run: Tables) -> list[Fact]:
     if run.is_search:
         facts += _summarize_search(run)
     fee, slippage = (number(run.header.costs.get(name)) for name in ("fee_bp", "slippage_bp"))
-    facts.append(("Costs", f"{fee} bp fee and {slippage} bp slippage a side"))
+    unit, least = (run.header.costs.get(name) for name in ("fee_unit", "fee_min"))
+    further = f", {number(unit)} a unit" if unit else ""
+    further += f", at least {number(least)} a fill" if least else ""
+    facts.append(("Costs", f"{fee} bp fee and {slippage} bp slippage a side{further}"))
+    if not run.bars_problem:
+        facts += describe_money(run.task.spec)
     return facts
 
 

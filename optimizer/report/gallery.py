@@ -27,6 +27,7 @@ from optimizer.report.grids import (
 from optimizer.report.schedule import build_schedule_curve, collect_step_genes
 from optimizer.report.tables import Tables
 from optimizer.report.trades import (
+    PAYMENTS,
     Bools,
     Groups,
     Trades,
@@ -233,9 +234,12 @@ def costs(run: Tables, trades: Trades) -> Chart:
     """What in-sample trading cost, and how dear it could be."""
     chosen = ~trades.is_held_out
     facts = compute_cost_facts(trades, chosen, run.task.costs)
-    has_shorts = bool((trades.side[chosen] < 0).any())
+    is_charged = bool(PAYMENTS.keys() & trades.details.keys())
     return results.cost_line(
-        facts, run.task.costs, has_trades=bool(chosen.any()), has_shorts=has_shorts
+        facts,
+        run.task.costs,
+        has_trades=bool(chosen.any()),
+        is_uncharged=not is_charged and bool((trades.side[chosen] < 0).any()),
     )
 
 

@@ -13,7 +13,9 @@ from optimizer.report.charts.chart import milliseconds, words
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.regimes import Regimes, find_regimes
 from optimizer.report.tables import Tables
+from optimizer.report.trade_marks import Plain, pack_trades
 from optimizer.report.trades import Ints, Trades
+from optimizer.run.trade_details import list_legs
 from optimizer.shown import (
     BESIDE_OBJECTIVES,
     HELD_OUT,
@@ -45,8 +47,6 @@ MOST_LEDGERS = 3_000
 
 HELD_BESIDE = ("trades", "mean_r")
 """Metrics that the table of the front shows held out too, beside the objectives."""
-
-Plain = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
         "noun": "symbol",
         "hasHeldOut": False,
         "hasShorts": False,
+        "extras": [],
         "around": price.BARS_AROUND,
     }
     if chosen is None:
@@ -224,7 +225,7 @@ def _build_detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
     return {
         "equity": gallery.equity_frame(run, others),
         "price": {str(s): gallery.market(run, s) for s in _list_shown_series(run, trades[0])},
-        "trade": price.trade_frame(),
+        "trade": price.trade_frame(has_legs=bool(list_legs(trades[0].details))),
     }
 
 
@@ -239,7 +240,7 @@ def _build_details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
                 "charts": _build_charts(run, member, member_trades, shown),
                 "drawdowns": describe_drawdowns(run.worst_drawdowns(member_trades)),
                 "regimes": _build_regimes(regimes, member_trades),
-                "trades": _build_columns(member_trades),
+                "trades": pack_trades(member_trades),
             }
             for member, member_trades in trades.items()
         },
@@ -256,8 +257,8 @@ def _build_details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
         "noun": choose_noun(described),
         "hasHeldOut": run.has_held_out,
         "hasShorts": any(bool((member_trades.side < 0).any()) for member_trades in trades.values()),
+        "extras": list(next(iter(trades.values())).details),
         "costPerSide": run.task.costs.per_side,
-        "signalBefore": 1 + run.task.costs.entry_delay,
         "bars": _collect_bars(run, list(trades.values())),
     }
 
@@ -312,35 +313,6 @@ def _build_regimes(regimes: Regimes, trades: Trades) -> list[list[str]]:
         table["trades"].tolist(), table["mean_r"].tolist(), table["sum_r"].tolist(), strict=True
     )
     return [[*names, *map(number, row)] for names, row in zip(table.index, numbers, strict=True)]
-
-
-def _build_columns(trades: Trades) -> Plain:
-    """Trades as the script reads them, in as few bytes as they can be had back from exactly.
-
-    Times and numbers of bars travel as steps, which repeat; an exit at the stop or the target, and
-    what follows from the rest by one formula of the law, does not travel at all. Of sides and last
-    stops only shorts and stops that moved do, with their places.
-    """
-    is_at_level = (trades.exit == trades.last_stop) | (trades.exit == trades.target)
-    moved = np.flatnonzero(trades.last_stop != trades.stop)
-    return {
-        "window": trades.window,
-        "reason": trades.reason,
-        "entry_bar": np.diff(trades.entry_bar, prepend=0),
-        "bars_held": trades.held,
-        "bars_later": trades.exit_bar - trades.entry_bar,
-        "entry_ms": np.diff(milliseconds(trades.entry_ns), prepend=0.0),
-        "held_ms": milliseconds(trades.exit_ns - trades.entry_ns),
-        "entry": trades.entry,
-        "stop": trades.stop,
-        "target": trades.target,
-        "level": np.where(trades.exit == trades.target, 2, 1) * is_at_level,
-        "exit": np.where(is_at_level, 0.0, trades.exit),
-        "r": trades.r,
-        "shorts": np.flatnonzero(trades.side < 0),
-        "moved": moved,
-        "moved_to": trades.last_stop[moved],
-    }
 
 
 def _collect_bars(run: Tables, members: Sequence[Trades]) -> Plain:

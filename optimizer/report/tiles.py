@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from optimizer.report.orders import OrderNumbers
 from optimizer.report.tables import Tables
 from optimizer.shown import fraction, metric
 from optimizer.store.result import Member
@@ -34,16 +35,27 @@ def list_tiles(run: Tables) -> list[Tile]:
     """Numbers of the pick on the searched bars; none of an empty front."""
     if not run.members:
         return []
-    member = run.members[0 if run.pick is None else run.pick.member]
+    pick = 0 if run.pick is None else run.pick.member
+    member = run.members[pick]
+    orders = _list_order_tiles(run, pick)
     tiles = [
         _growth(member),
         _drawdown(member),
         _trades(member),
         _exposure(member),
-        _leverage(member),
+        # An account sizes trades by its own rule, and has a tile below.
+        None if any(tile.name.startswith("Leverage") for tile in orders) else _leverage(member),
         _against_hold(member),
+        *orders,
     ]
     return [tile for tile in tiles if tile is not None]
+
+
+def _list_order_tiles(run: Tables, pick: int) -> list[Tile]:
+    """Numbers of orders, ladders and money; none of a strategy without, or without its bars."""
+    if run.bars_problem or not run.task.spec.has_orders:
+        return []
+    return [Tile(*parts) for parts in OrderNumbers(run, pick).list_numbers()]
 
 
 def _value(member: Member, name: str) -> float | None:

@@ -25,6 +25,9 @@ NUMBERS = ("entry", "stop", "target", "exit", "r", "cost_r", "signal_bar", "entr
            "window", "side", "last_stop")  # fmt: skip
 """Columns of a frame of trades that are plain numbers, in its order."""
 
+PAYMENTS = {"funding_r": "Funding", "borrow_r": "Borrowing"}
+"""Columns of what trades paid to be held, and their names for people."""
+
 THURSDAY = 3
 """Weekday of 1 January 1970, Monday being 0."""
 
@@ -60,6 +63,7 @@ class Trades:
     # Legs, payments and sizes by name, [K] each; empty where the strategy has none.
     details: Mapping[str, Column]
     average_exit: Floats  # [K], over all legs; `exit` where there is one
+    unit_fee: float  # fee of a side for one unit, in price
 
     def __len__(self) -> int:
         return len(self.r)
@@ -76,7 +80,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class CostFacts:
-    """Costs of trading, all in R but for the last."""
+    """Costs of trading, all in R but for those in basis points."""
 
     gross_r: float  # results without fee and slippage
     cost_r: float
@@ -84,6 +88,7 @@ class CostFacts:
     # Fee and slippage a side at which nothing is left, basis points; NaN without trades.
     # Below 0 where even free trades lose.
     break_even_bp: float
+    held_r: float  # fees a unit, funding and borrowing, which are the same whatever the fill costs
 
 
 def collect_trades(
@@ -127,6 +132,7 @@ def collect_trades(
             for name in (details[0].columns if details else ())
         },
         average_exit=leave,
+        unit_fee=fees / 2,
     )
 
 
@@ -170,8 +176,12 @@ def compute_cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts
     risk = side * (entry - trades.stop[chosen])
     gross = float((side * (leave - entry) / risk).sum())
     turnover = float(((entry + leave) / risk).sum())
-    bearable = gross / turnover * 10_000 if len(entry) else float("nan")
-    return CostFacts(gross, costs.per_side * turnover, gross - costs.per_side * turnover, bearable)
+    held = float((2 * trades.unit_fee / risk).sum())
+    for name in PAYMENTS.keys() & trades.details.keys():
+        held += float(trades.details[name][chosen].sum())
+    bearable = (gross - held) / turnover * 10_000 if len(entry) else float("nan")
+    cost = costs.per_side * turnover
+    return CostFacts(gross, cost, gross - cost - held, bearable, held)
 
 
 def by_reason(trades: Trades, chosen: Bools) -> Groups:

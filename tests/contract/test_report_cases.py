@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data import Window
+from engine.accounts.costs import Costs
 from optimizer import load_run
 from optimizer.cli.backtest_tables import build_ledger_table
 from optimizer.cli.console import format_csv
@@ -18,10 +19,12 @@ from optimizer.report import write_report
 from optimizer.report.run import Single
 from optimizer.run.markets import Markets
 from optimizer.run.task import prepare
+from optimizer.run.trade_details import count_orders
 from tests.support.browser import open_page
 from tests.support.commands import market_columns, write_market
 from tests.support.judged import judgement, record_judgement
 from tests.support.ledgers import build_trade_ledger
+from tests.support.order_cases import TWO_TARGETS
 from tests.support.runs import record_run
 from tests.support.series import write_parquet
 
@@ -176,6 +179,41 @@ def test_windows_of_one_series_are_a_page(chromium, tmp_path):
         count = int((trades["sample"] == "held out").sum())
         assert found.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
         assert found.errors == []
+
+
+def test_orders_legs_and_money_are_in_a_page(chromium, tmp_path):
+    """Tiles count them, a trade shows its partial exits, and the file is that of `--trades`."""
+    task = prepare(RunConfig(data=[write_market(tmp_path / "bars.csv")]))
+    task = replace(task, spec=TWO_TARGETS, costs=Costs(fee_unit=0.5))
+    single = Single(task, TWO_TARGETS.layout.defaults)
+    ledgers = single.engine.trades(single.genomes[0])
+    counts = count_orders(TWO_TARGETS, ledgers)
+    trades = single.trades(0)
+    k = trades.index[trades["leg1_bar"] < trades["exit_bar"]][0]
+    with open_page(chromium, write_report(single, tmp_path / "page.html")) as found:
+        found.draw_all()
+        assert found.errors == []
+        tiles = dict(line.split("\n")[:2] for line in found.texts(".tiles div"))
+        assert tiles["Resting orders"] == f"{counts.placed:,}"
+        assert tiles["Partial exits"] == f"{counts.partials:,}"
+        assert tiles["Leverage, at most"] == "0.3 x"
+        assert "Borrowing paid" in tiles
+        assert "tick 0.01, a point is worth 10" in found.text(".facts")
+        heads = found.texts("#trade-table thead th")
+        added = ["partial exits", "funding in R", "borrowing in R", "size", "leverage"]
+        assert heads[-len(added) :] == added
+        assert "partial exit" in found.legend("price")
+        found.page.fill("#f-time", str(trades["entry_time"][k])[:16])
+        found.page.click("#trade-table tbody tr:first-child")
+        share, at = trades["leg1_share"][k], trades["leg1_price"][k]
+        chart = found.page.locator('figure[data-chart="trade"]')
+        sentence = chart.inner_text()
+        assert f"{100 * share:g}% out at {at:g}, " in sentence
+        assert ", the rest out " in sentence
+        marks = chart.locator(".plot").evaluate("plot => plot.data.at(-1).y")
+        assert list(marks)[:1] == [at]
+        expected = format_csv(*build_ledger_table(task, single.genomes[0], ledgers))
+        assert found.download("#csv") == expected
 
 
 def test_a_thousand_symbols_are_a_page(chromium, tmp_path):

@@ -79,3 +79,21 @@ def build_cases():
 
 
 CASES = build_cases()
+
+TWO_TARGETS = w.strategy(
+    "Two targets above, one below, sized by an account.",
+    name="two targets",
+    long=w.close > w.ema(w.close, 50),
+    short=w.close < w.ema(w.close, 50),
+    entry=w.by_side(w.stop_at(w.highest(w.high, 10), 4), w.limit_at(w.close * 1.001, 4)),
+    reverse=True,
+    stop=w.from_entry(2 * A14),
+    targets=w.by_side(
+        [(w.r_multiple(0.5), 0.5), (w.r_multiple(1), 0.25)], [(w.r_multiple(1), 0.4)]
+    ),
+    market=w.market(tick="0.01", multiplier=10),
+    funding=w.funding(0.001, 480),
+    borrow=w.by_side(None, w.borrow(0.0001, 60)),
+    account=w.account(10_000, w.risk(0.01), leverage=0.3),
+)
+"""All that adds columns to trades, on any series."""

@@ -44,7 +44,7 @@
 
   // Trades travel as steps; this gives the columns back, each number as it was.
   function unroll(t) {
-    if (t.cost_r) return t;
+    if (t.exit_ms) return t;
     const n = t.r.length;
     const sum = (steps, into) => { let at = 0; for (let i = 0; i < n; i++) into[i] = at += steps[i]; return into; };
     t.entry_bar = sum(t.entry_bar, new Int32Array(n));
@@ -56,7 +56,9 @@
     t.last_stop = t.stop.slice();
     t.moved.forEach((k, i) => { t.last_stop[k] = t.moved_to[i]; });
     t.exit = t.exit.map((price, i) => [price, t.last_stop[i], t.target[i]][t.level[i]]);
-    t.cost_r = t.entry.map((price, i) => data.costPerSide * (price + t.exit[i]) / (t.side[i] * (price - t.stop[i])));
+    t.cost_r = t.costs ?? t.entry.map((price, i) => data.costPerSide * (price + t.exit[i]) / (t.side[i] * (price - t.stop[i])));
+    t.signal_bar = t.entry_bar.map((bar, i) => bar - (t.signal_before[i] ?? t.signal_before));
+    t.detail = Object.fromEntries(t.details.map(({ name, values }) => [name, values]));
     return t;
   }
 
@@ -367,13 +369,26 @@
     ["side", (t, i) => (t.side[i] < 0 ? "short" : "long"), "text"],
     ["entry", (t, i) => plain(t.entry[i])], ["stop", (t, i) => plain(t.stop[i])], ["target", (t, i) => aim(t, i)],
     ["exit", (t, i) => plain(t.exit[i])], ["R", (t, i) => t.r[i].toFixed(3)], ["cost in R", (t, i) => t.cost_r[i].toFixed(3)],
+    ["partial exits", (t, i) => partial(t, i).map(({ share, price }) => `${plain(100 * share)}% at ${plain(price)}`).join(", "), "text"],
+    ["funding in R", (t, i) => t.detail.funding_r[i].toFixed(3)], ["borrowing in R", (t, i) => t.detail.borrow_r[i].toFixed(3)],
+    ["size", (t, i) => plain(t.detail.size[i])], ["leverage", (t, i) => t.detail.leverage[i].toFixed(2)],
   ];
+  const NEEDS = { "partial exits": "leg1_bar", "funding in R": "funding_r", "borrowing in R": "borrow_r", size: "size", leverage: "leverage" };
+
+  // Targets that were reached, without one with which the trade ended.
+  function partial(t, i) {
+    const legs = data.extras.filter((name) => name.endsWith("_bar")).map((name) => name.slice(0, -4));
+    return legs.map((leg) => ({
+      bar: t.detail[`${leg}_bar`][i], ms: t.detail[`${leg}_time`][i], price: t.detail[`${leg}_price`][i], share: t.detail[`${leg}_share`][i],
+    })).filter(({ bar, price }) => bar >= 0 && !(bar === t.exit_bar[i] && price === t.exit[i]));
+  }
 
   function makeTradeTable() {
     if (!byId("trade-table")) return;
     const head = element("tr");
     const labels = [...new Set(data.windows.map((one) => one.label))];
-    const unused = [...(data.hasHeldOut ? [] : ["sample"]), ...(labels.length > 1 ? [] : ["symbol"]), ...(data.hasShorts ? [] : ["side"])];
+    const unused = [...(data.hasHeldOut ? [] : ["sample"]), ...(labels.length > 1 ? [] : ["symbol"]), ...(data.hasShorts ? [] : ["side"]),
+      ...Object.keys(NEEDS).filter((title) => !data.extras.includes(NEEDS[title]))];
     columns = COLUMNS.filter(([title]) => !unused.includes(title));
     for (const [title, , kind] of columns) head.append(element("th", title === "symbol" ? data.noun : title, { scope: "col", class: kind ?? "" }));
     byId("trade-table").tHead.replaceChildren(head);
@@ -408,13 +423,15 @@
     };
     const whose = data.windows.length === 1 ? [] : data.noun === "window" ? ["symbol", "label", "sample"] : ["symbol", "sample"];
     const second = (ms) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+    const CELLS = { bar: (bar) => (bar < 0 ? "" : bar), time: (ms) => (Number.isFinite(ms) ? second(ms) : ""), number: float };
     const named = [
       ...whose.map((name) => [name, (i) => text(windowOf(t, i)[name])]),
-      ["signal_bar", (i) => t.entry_bar[i] - data.signalBefore], ["entry_bar", (i) => t.entry_bar[i]], ["exit_bar", (i) => t.exit_bar[i]],
+      ["signal_bar", (i) => t.signal_bar[i]], ["entry_bar", (i) => t.entry_bar[i]], ["exit_bar", (i) => t.exit_bar[i]],
       ["reason", (i) => data.reasons[t.reason[i]].replaceAll(" ", "_")],
       ...["entry", "stop", "target", "exit", "r"].map((name) => [name, (i) => float(t[name][i])]),
       ["side", (i) => t.side[i]], ["last_stop", (i) => float(t.last_stop[i])],
       ["held", (i) => t.bars_held[i]],
+      ...t.details.map(({ name, kind, values }) => [name, (i) => CELLS[kind](values[i])]),
       ["entry_time", (i) => second(t.entry_ms[i])], ["exit_time", (i) => second(t.exit_ms[i])],
     ];
     const lines = Array.from(t.r, (_, i) => named.map(([, cell]) => cell(i)).join(","));
@@ -472,8 +489,8 @@
     for (const row of byId("trade-table").tBodies[0].rows) row.setAttribute("aria-selected", String(Number(row.dataset.trade) === k));
     if (k < 0) return show(figure, null);
     const bars = data.bars[windowOf(t, k).series];
-    const around = bars ? near(bars, t.entry_bar[k] - 1 - data.around, t.exit_bar[k] + data.around) : null;
-    const [candles, stop, target, way] = data.shared.trade.data.map((trace) => ({ ...trace }));
+    const around = bars ? near(bars, t.signal_bar[k] - data.around, t.exit_bar[k] + data.around) : null;
+    const [candles, stop, target, way, ...legs] = data.shared.trade.data.map((trace) => ({ ...trace }));
     const held = [t.entry_ms[k], t.exit_ms[k]];
     Object.assign(candles, around ?? { x: [], open: [], high: [], low: [], close: [] });
     const levels = (prices) => ({ x: prices.flatMap(() => [...held, null]), y: prices.flatMap((price) => [price, price, null]) });
@@ -481,11 +498,14 @@
     Object.assign(target, levels([t.target[k]].filter(Number.isFinite)));
     Object.assign(way, { x: held, y: [t.entry[k], t.exit[k]] });
     if (t.side[k] < 0) way.marker = { ...way.marker, symbol: ["triangle-down", "x"] };
+    const exits = partial(t, k);
+    for (const trace of legs) Object.assign(trace, { x: exits.map(({ ms }) => ms), y: exits.map(({ price }) => price) });
+    const parts = exits.map(({ share, price }) => `${plain(100 * share)}% out at ${plain(price)}, `).join("");
     const moved = t.last_stop[k] === t.stop[k] ? "" : ` moved to ${plain(t.last_stop[k])}`;
     const told = `${t.side[k] < 0 ? "sold short" : "entered"} ${time(held[0])} at ${plain(t.entry[k])}, stop ${plain(t.stop[k])}${moved}, target ${aim(t, k)}, `
-      + `out ${time(held[1])} at ${plain(t.exit[k])} by ${data.reasons[t.reason[k]]}: ${t.r[k].toFixed(3)} R`;
+      + `${parts}${exits.length ? "the rest " : ""}out ${time(held[1])} at ${plain(t.exit[k])} by ${data.reasons[t.reason[k]]}: ${t.r[k].toFixed(3)} R`;
     const alt = around ? told : `${told}; its bars are not in this page`;
-    show(figure, { ...data.shared.trade, title: `Trade ${k} of ${data.called || `member ${member}`}`, alt, data: [candles, stop, target, way] });
+    show(figure, { ...data.shared.trade, title: `Trade ${k} of ${data.called || `member ${member}`}`, alt, data: [candles, stop, target, way, ...legs] });
   }
 
   function near(bars, first, last) {

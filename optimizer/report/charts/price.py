@@ -23,7 +23,9 @@ from optimizer.report.charts.chart import (
     select_plot_points,
     words,
 )
+from optimizer.report.trade_marks import list_partial_exits
 from optimizer.report.trades import Ints, Trades
+from optimizer.run.trade_details import list_legs
 from optimizer.shown import format_count, number
 
 BARS_AROUND = 40
@@ -71,22 +73,27 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
         chosen = in_series[np.linspace(0, len(in_series) - 1, MOST_MARKS).astype(np.int64)]
     won = trades.r[chosen] > 0
     shorts = chosen[trades.side[chosen] < 0]
+    opened, left = milliseconds(trades.entry_ns), milliseconds(trades.exit_ns)
     entries = [("entry", chosen[trades.side[chosen] > 0], "triangle-up")]
     if len(shorts):
         entries.append(("entry of a short", shorts, "triangle-down"))
     data = [
         *(
-            _marks(label, trades.entry_ns[part], trades.entry[part], part, BLUE, symbol)
+            _marks(label, opened[part], trades.entry[part], part, BLUE, symbol)
             for label, part, symbol in entries
         ),
         *(
-            _marks(label, trades.exit_ns[part], trades.exit[part], part, colour, "circle")
+            _marks(label, left[part], trades.exit[part], part, colour, "circle")
             for label, part, colour in (
                 ("exit with a gain", chosen[won], GREEN),
                 ("exit with a loss", chosen[~won], RED),
             )
         ),
     ]
+    partial = list_partial_exits(trades, chosen)
+    if len(partial[0]):
+        # Below the others, which they would cover.
+        data.insert(0, _marks("partial exit", *partial, PURPLE, "diamond"))
     alt = format_count(len(in_series), "trade")
     if len(chosen) < len(in_series):
         alt += f", {len(chosen):,} of them, evenly chosen, are marked; the table holds all"
@@ -101,19 +108,22 @@ def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
     x = milliseconds(bars.timestamp[first : last + 1])
     prices = {part: getattr(bars, part)[first : last + 1] for part in ("open", "high", "low")}
     held = milliseconds(bars.timestamp[[int(trades.entry_bar[k]), int(trades.exit_bar[k])]])
-    frame = trade_frame()
-    candles, stop, target, way = (dict(trace) for trace in frame.data)
+    frame = trade_frame(has_legs=bool(list_legs(trades.details)))
+    candles, stop, target, way, *legs = (dict(trace) for trace in frame.data)
     candles |= {"x": x, **prices, "close": bars.close[first : last + 1]}
     stop |= _levels(held, sorted({float(trades.stop[k]), float(trades.last_stop[k])}))
     target |= _levels(held, [float(trades.target[k])])
     way |= {"x": held, "y": np.array([trades.entry[k], trades.exit[k]])}
     if trades.side[k] < 0:
         way["marker"] = {**WAY_MARKER, "symbol": ["triangle-down", "x"]}
+    times, exits, _ = list_partial_exits(trades, np.array([k]))
+    for trace in legs:
+        trace |= {"x": times, "y": exits}
     alt = f"trade {k}: {_describe_trade(trades, k)}"
-    return Chart(f"trade {k}", alt, [candles, stop, target, way], frame.layout)
+    return Chart(f"trade {k}", alt, [candles, stop, target, way, *legs], frame.layout)
 
 
-def trade_frame() -> Chart:
+def trade_frame(*, has_legs: bool = False) -> Chart:
     """The chart of a trade without its numbers: bars, stop, target, and the way through it."""
 
     def draw_dashed_line(label: str, colour: str) -> Trace:
@@ -128,6 +138,9 @@ def trade_frame() -> Chart:
     line = {"color": BLUE, "width": 2}
     way = scatter("lines+markers", name="entry and exit", line=line, marker=WAY_MARKER)
     data = [candles, draw_dashed_line("stop", ORANGE), draw_dashed_line("target", PURPLE), way]
+    if has_legs:
+        mark = {"size": 10, "symbol": "diamond", "color": PURPLE}
+        data.append(scatter("markers", name="partial exits", marker=mark))
     layout = {
         "xaxis": {"type": "date", "rangeslider": {"visible": False}, "automargin": True},
         "yaxis": axis("price"),
@@ -153,16 +166,18 @@ def _describe_trade(trades: Trades, k: int) -> str:
     )
     moved = f" moved to {number(last_stop)}" if last_stop != stop else ""
     aim = number(target) if np.isfinite(target) else "none"
+    _, exits, _ = list_partial_exits(trades, np.array([k]))
+    parts = f"parts left at {', '.join(map(number, exits.tolist()))}, " if len(exits) else ""
     return (
         f"{'short, ' if trades.side[k] < 0 else ''}entry {number(entry)}, "
-        f"stop {number(stop)}{moved}, target {aim}, exit {number(leave)} by "
+        f"stop {number(stop)}{moved}, target {aim}, {parts}exit {number(leave)} by "
         f"{words(REASONS[int(trades.reason[k])])}, {number(float(trades.r[k]))} R"
     )
 
 
 def _marks(
     label: str,
-    time_ns: Ints,
+    time_ms: npt.NDArray[np.float64],
     price: npt.NDArray[np.float64],
     numbers: Ints,
     colour: str,
@@ -170,7 +185,7 @@ def _marks(
 ) -> Trace:
     return scatter(
         "markers",
-        milliseconds(time_ns),
+        time_ms,
         price,
         customdata=numbers,
         name=label,

@@ -126,16 +126,17 @@ def extremes(groups: Groups) -> list[int]:
 
 
 def cost_line(
-    facts: CostFacts, costs: Costs, *, has_trades: bool, has_shorts: bool = False
+    facts: CostFacts, costs: Costs, *, has_trades: bool, is_uncharged: bool = False
 ) -> Chart:
     """The sum of R at other costs: where it crosses 0, trading only pays the broker."""
     paid = costs.per_side * 10_000
     furthest = max(2 * paid, 10.0, 1.3 * facts.break_even_bp if has_trades else 0.0)
     x = np.linspace(0.0, furthest, 41)
     per_bp = facts.cost_r / paid if paid else 0.0
+    before = facts.gross_r - facts.held_r
     if not paid and has_trades and facts.break_even_bp:
-        per_bp = facts.gross_r / facts.break_even_bp
-    y: Floats = facts.gross_r - per_bp * x
+        per_bp = before / facts.break_even_bp
+    y: Floats = before - per_bp * x
     line, mark = {"color": BLUE, "width": 2}, {"color": ORANGE, "size": 11}
     traded = np.array([paid]), np.array([facts.net_r])
     data = [
@@ -143,13 +144,14 @@ def cost_line(
         scatter("markers", *traded, marker=mark, name="as traded"),
     ]
     alt = "no trade, no cost"
+    held = f"{number(facts.held_r)} R of fees a unit, funding and borrowing, " * bool(facts.held_r)
     if has_trades:
         alt = (
-            f"{number(facts.gross_r)} R before costs, {number(facts.cost_r)} R of costs, "
+            f"{number(facts.gross_r)} R before costs, {number(facts.cost_r)} R of costs, {held}"
             f"{number(facts.net_r)} R left; nothing would be left at "
             f"{number(facts.break_even_bp)} basis points a side, {number(paid)} were paid"
         )
-    if has_shorts:
+    if is_uncharged:
         alt += "; borrowing and funding of shorts are not charged"
     layout = {
         "xaxis": axis("fee and slippage a side, basis points"),

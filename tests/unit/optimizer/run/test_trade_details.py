@@ -21,34 +21,16 @@ from optimizer.run.task import prepare
 from optimizer.run.trade_details import count_orders, describe_orders, list_details
 from strategy import words as w
 from tests.support.commands import write_market
-
-RANGE = w.rma(w.true_range, 14)
-
-LADDER = w.strategy(
-    "Two targets above, one below, sized by an account.",
-    name="two targets",
-    long=w.close > w.ema(w.close, 50),
-    short=w.close < w.ema(w.close, 50),
-    entry=w.by_side(w.stop_at(w.highest(w.high, 10), 4), w.limit_at(w.close * 1.001, 4)),
-    reverse=True,
-    stop=w.from_entry(2 * RANGE),
-    targets=w.by_side(
-        [(w.r_multiple(0.5), 0.5), (w.r_multiple(1), 0.25)], [(w.r_multiple(1), 0.4)]
-    ),
-    market=w.market(tick="0.01", multiplier=10),
-    funding=w.funding(0.001, 480),
-    borrow=w.by_side(None, w.borrow(0.0001, 60)),
-    account=w.account(10_000, w.risk(0.01), leverage=0.3),
-)
+from tests.support.order_cases import TWO_TARGETS
 
 
 @pytest.fixture(scope="module")
 def traded(tmp_path_factory):
     """The task, its reference, and the ledger of the strategy above."""
     spec = write_market(tmp_path_factory.mktemp("market") / "bars.csv", 1500)
-    task = replace(prepare(RunConfig(data=[spec])), spec=LADDER, costs=Costs(fee_unit=0.5))
+    task = replace(prepare(RunConfig(data=[spec])), spec=TWO_TARGETS, costs=Costs(fee_unit=0.5))
     reference = task.build_reference(task.markets.windows)
-    return task, reference, reference.trades(LADDER.layout.defaults)
+    return task, reference, reference.trades(TWO_TARGETS.layout.defaults)
 
 
 def collect(task, ledgers):
@@ -81,7 +63,7 @@ def test_sizes_are_those_of_the_account(traded):
     risk = ledger.side * (ledger.entry - ledger.stop)
     order = np.argsort(ledger.exit_bar, kind="stable")
     gains = (columns["size"] * 10 * ledger.r * risk)[order]
-    folded = reference.fold(ledger, LADDER.layout.defaults)
+    folded = reference.fold(ledger, TWO_TARGETS.layout.defaults)
     end = 10_000 * folded[ACCUMULATOR_INDEX["equity"]]
     assert 10_000 + gains.sum() == pytest.approx(end)
     assert columns["leverage"].max() == pytest.approx(0.3)
@@ -90,7 +72,7 @@ def test_sizes_are_those_of_the_account(traded):
 def test_a_file_and_a_frame_have_the_legs(traded):
     """Read back from CSV they are those of the frame; a leg that was not reached is empty."""
     task, _, ledgers = traded
-    text = format_csv(*build_ledger_table(task, LADDER.layout.defaults, ledgers))
+    text = format_csv(*build_ledger_table(task, TWO_TARGETS.layout.defaults, ledgers))
     read = pd.read_csv(io.StringIO(text), parse_dates=["leg1_time"])
     markets = task.markets
     frame = build_trades_frame(collect(task, ledgers), markets.symbols, markets.all_windows)
@@ -111,10 +93,10 @@ def test_a_file_and_a_frame_have_the_legs(traded):
 def test_orders_are_counted_in_words(traded):
     """Each was filled, rejected, or stood to its end."""
     _, _, ledgers = traded
-    counts = count_orders(LADDER, ledgers)
+    counts = count_orders(TWO_TARGETS, ledgers)
     assert counts.placed == counts.filled + counts.expired + ledgers[0].rejected
     assert counts.filled == len(ledgers[0])
-    orders, partials = describe_orders(LADDER, ledgers)
+    orders, partials = describe_orders(TWO_TARGETS, ledgers)
     assert orders.startswith(f"{counts.placed} resting orders: {counts.filled} filled, ")
     assert partials == f"{counts.partials} partial exits at targets, before the last exit"
 
