@@ -54,7 +54,7 @@ from engine.positions.reference import (
 )
 from engine.positions.reference_orders import SignalSpan, add_payments, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
-from engine.positions.reference_world import Prices, World, build_world
+from engine.positions.reference_world import World, build_world
 from engine.positions.standing import Standing, check_is_told, find_standing
 from engine.reference_account import AskingWindow, take_account
 from engine.runtime.lru_cache import ArrayCache
@@ -121,7 +121,8 @@ class Reference:
         multiplier = 1.0 if spec.market is None else resolve_value(spec.market.multiplier, {})
         self._legs = count_legs(spec.targets)
         self._unit_fee = self.costs.fee_unit / multiplier
-        self._prices = [Prices(bars.open, bars.high, bars.low, bars.close) for bars in self.series]
+        # In the order of `reference_world.OPEN` to `CLOSE`.
+        self._prices = [np.array([b.open, b.high, b.low, b.close]) for b in self.series]
         self._kept = ArrayCache(KEPT_BYTES)
         self._rows = [
             Rows(Series.of(bars), form, self._kept, (number,))

@@ -57,8 +57,9 @@ class Sums(NamedTuple):
 def compute_accumulators(ledger: Ledger, sums: Sums, max_leverage: float = 0.0) -> Floats:
     """Accumulators [A] of a ledger, whose results fold to these sums."""
     # An exit at a stop that moved has a name of its own, and is counted with the others there.
-    counted = np.where(np.isin(ledger.reason, AT_STOP), REASONS.index("stop"), ledger.reason)
-    exits = np.bincount(counted, minlength=len(COUNTED_REASONS)).tolist()
+    exits = np.bincount(ledger.reason, minlength=len(REASONS)).tolist()
+    at_stop = sum(exits[reason] for reason in AT_STOP)
+    exits = [at_stop if name == "stop" else exits[k] for k, name in enumerate(COUNTED_REASONS)]
     total = {
         **sums._asdict(),
         **{f"exits_{name}": count for name, count in zip(COUNTED_REASONS, exits, strict=True)},
@@ -78,6 +79,8 @@ def compute_accumulators(ledger: Ledger, sums: Sums, max_leverage: float = 0.0) 
 
 def count_partials(ledger: Ledger) -> int:
     """Targets of several that were reached, but for those with which a trade ended."""
+    if ledger.leg_bar.shape[1] == 0:
+        return 0
     reached = ledger.leg_bar >= 0
     ends = reached & (ledger.leg_bar == ledger.exit_bar[:, None])
     ends &= (ledger.reason == REASONS.index("target"))[:, None]

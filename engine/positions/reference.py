@@ -184,7 +184,7 @@ def pass_quiet_bars(
     """
     if book.orders[0, STANDING] != NO_ORDER or book.orders[1, STANDING] != NO_ORDER:
         return at, j
-    marks, prices, ago = world.marks, world.table, 1 + world.limits.delay
+    marks, prices, ago = world.marks, world.prices, 1 + world.limits.delay
     if at.place == NOBODY:
         if j >= span.last + ago:
             return at, span.end

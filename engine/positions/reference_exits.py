@@ -163,7 +163,7 @@ def find_first_stop(world: World, place: int, t: int, entry: float) -> float:
     if form == FROM_ENTRY:
         return entry - side * read
     # A distance beyond the signal bar's low, or for a short its high.
-    beyond: float = world.table[LOW, t] if side > 0 else world.table[HIGH, t]
+    beyond: float = world.prices[LOW, t] if side > 0 else world.prices[HIGH, t]
     return beyond - side * read
 
 
@@ -234,7 +234,7 @@ def asks_exit(world: World, at: HeldPosition, t: int) -> bool:
     if not world.marks[EXITS + at.place, t]:
         return False
     bounds, held = world.parts[at.place, NUMBER], t - at.entry_bar + 1
-    gain = find_sign(at.place) * (world.table[CLOSE, t] - at.entry)
+    gain = find_sign(at.place) * (world.prices[CLOSE, t] - at.entry)
     return bool(
         bounds[BARS_FROM] <= held <= bounds[BARS_TO]
         and bounds[PROFIT_FROM] * at.risk <= gain <= bounds[PROFIT_TO] * at.risk

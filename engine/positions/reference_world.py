@@ -36,15 +36,6 @@ NOWHERE = -1
 """In place of a row that is not there."""
 
 
-class Prices(NamedTuple):
-    """Prices of one series, each [T]."""
-
-    open: Floats
-    high: Floats
-    low: Floats
-    close: Floats
-
-
 class BarPart(NamedTuple):
     """Prices of a bar of the series, or of one of the finer bars of which it is made up."""
 
@@ -60,7 +51,8 @@ class BarPart(NamedTuple):
 class World(NamedTuple):
     """A series and what one individual asks of it."""
 
-    table: Floats  # [4 + R, T] prices, then what stops, targets, orders and charges read
+    prices: Floats  # [4, T] of the series
+    rows: Floats  # [R, T] what stops, targets, orders and charges read
     local_ns: Ints  # [T] when each bar opens by the session's clock; [0] without a session
     marks: Bools  # [5, T] bars whose close asks for something
     parts: Floats  # [2, 4, N] what each side does
@@ -72,16 +64,17 @@ class World(NamedTuple):
 
 
 def build_world(
-    prices: Prices,
+    prices: Floats,
     clock: SessionClock,
     longs: SidePlan,
     shorts: SidePlan,
     limits: Limits,
     tables: SeriesTables,
 ) -> World:
-    """What the law reads of a series and of what both sides do."""
-    sides, rows = (longs, shorts), list(prices)
-    marks = np.zeros((5, len(prices.open)), np.bool_)
+    """What the law reads of a series, `prices` [4, T], and of what both sides do."""
+    sides, n_bars = (longs, shorts), prices.shape[1]
+    marks = np.zeros((5, n_bars), np.bool_)
+    rows: list[Floats] = []
     legs = max(len(side.legs.forms) for side in sides)
     parts = np.zeros((2, 4, FIRST_LEG + legs))
     parts[:, PLACE] = NOWHERE
@@ -101,10 +94,9 @@ def build_world(
         _write_numbers(parts[place], side)
     if len(tables.cancels):
         marks[CANCELS] = tables.cancels
-    table = np.array(rows)
     return World(
-        table, clock.local_ns, marks, parts, tables.finer, tables.spans, limits, clock.minute_ns,
-        clock.bar_ns,
+        prices, np.array(rows).reshape(len(rows), n_bars), clock.local_ns, marks, parts,
+        tables.finer, tables.spans, limits, clock.minute_ns, clock.bar_ns,
     )  # fmt: skip
 
 
@@ -126,7 +118,7 @@ def _write_numbers(part: Floats, side: SidePlan) -> None:
 
 def read_bar(world: World, j: int) -> BarPart:
     """A bar of the series as a whole."""
-    prices = world.table
+    prices = world.prices
     return BarPart(
         j, True, True, prices[OPEN, j], prices[HIGH, j], prices[LOW, j], prices[CLOSE, j]
     )
@@ -155,7 +147,7 @@ def count_targets(world: World, place: int) -> int:
 def read_row(world: World, place: int, part: int, t: int) -> float:
     """What a part of a side reads at a bar; NaN where it reads nothing."""
     row = int(world.parts[place, PLACE, part])
-    read: float = world.table[row, t] if row != NOWHERE else np.nan
+    read: float = world.rows[row, t] if row != NOWHERE else np.nan
     return read
 
 

@@ -31,7 +31,7 @@ from engine.positions.reference import (
 )
 from engine.positions.reference_orders import SignalSpan, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
-from engine.positions.reference_world import Prices, build_world
+from engine.positions.reference_world import build_world
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.runtime.cpu.threads import Threads
 from tests.support.worlds import markets
@@ -78,7 +78,7 @@ def session_clock(bars, ask):
 
 def by_reference(bars, ask, costs, window, form):
     """The ledger of one window [start, end), by the readable walk in one of its forms."""
-    prices = Prices(bars.open, bars.high, bars.low, bars.close)
+    prices = np.array([bars.open, bars.high, bars.low, bars.close])
     clock = session_clock(bars, ask)
     longs, shorts = (
         build_plan(

@@ -33,6 +33,11 @@ CALLED_FROM_PYTHON: Any = {"nogil": True, "no_cfunc_wrapper": True}
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
+MAKES_NOTHING: Any = {"_nrt": False}
+"""Of a loop that returns nothing, because it writes into arrays that it is handed, and of what it
+calls: references to arrays are not counted, two atomic operations each. The caller holds them."""
+
+
 class NotCompiledError(Exception):
     """A definition uses something that numba cannot compile; the message names it."""
 
@@ -86,9 +91,10 @@ def compiled_definition(definition: Loop) -> Loop:
     """
     if not isinstance(definition, FunctionType):
         raise NotCompiledError(f"{definition!r} is no plain function")
+    flags = FLAGS | (MAKES_NOTHING if _returns_nothing(definition) else {})
     for function in collect_functions(definition)[1:]:
-        _make_callable(function)
-    loop = njit(**FLAGS, **CALLED_FROM_PYTHON)(definition)
+        _make_callable(function, flags)
+    loop = njit(**flags, **CALLED_FROM_PYTHON)(definition)
     if (base := loops_folder()) is not None:
         keep_loop(loop, base)
 
@@ -107,10 +113,18 @@ def _say_so(loop: Callable[..., object], words: str) -> None:
     LOG.warning(words)
 
 
-@cache
-def _make_callable(function: FunctionType) -> None:
-    """Let compiled code call a plain function."""
-    register_jitable(**FLAGS)(function)
+_CALLABLE: set[FunctionType] = set()
+
+
+def _make_callable(function: FunctionType, flags: dict[str, object]) -> None:
+    """Let compiled code call a plain function, which is compiled as whoever came first asked."""
+    if function not in _CALLABLE:
+        _CALLABLE.add(function)
+        register_jitable(**flags)(function)
+
+
+def _returns_nothing(definition: FunctionType) -> bool:
+    return definition.__annotations__.get("return", "") in (None, "None")
 
 
 def _reason(error: Exception) -> str:
