@@ -11,7 +11,7 @@ import numpy as np
 
 from data.errors import near_match
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
-from strategy.errors import StrategyError
+from strategy.errors import StrategyError, quote_value
 from strategy.genes import Floats, Ints
 
 MOST_OFFSET = 840
@@ -28,7 +28,7 @@ def check_offset(offset: Offset) -> None:
     elif isinstance(offset, bool) or not isinstance(offset, int) or abs(offset) > MOST_OFFSET:
         raise StrategyError(
             f"an offset is whole minutes from -{MOST_OFFSET} to {MOST_OFFSET}, or a zone such as "
-            f"'America/New_York', got {offset!r}"
+            f"'America/New_York', got {quote_value(offset)}"
         )
 
 

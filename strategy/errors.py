@@ -33,11 +33,16 @@ def unknown(kind: str, name: str, known: list[str]) -> str:
 def quote_value(value: object) -> str:
     """A value as a message quotes it, in one line: what is long or has no short form by its type.
 
+    What a word made is quoted as it is written, without its arguments.
+
     >>> quote_value("5"), quote_value(max), quote_value([0] * 99)
     ("'5'", 'a function', 'a list')
     """
     if callable(value):
         return "a function"
+    word = getattr(value, "written", "")
+    if word and isinstance(word, str):
+        return f"{word}(...)"
     text = repr(value)
     is_plain = len(text) <= MOST_QUOTED and "\n" not in text and not text.startswith("<")
     return text if is_plain else f"a {type(value).__name__}"

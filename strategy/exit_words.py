@@ -3,12 +3,14 @@
 from typing import Any, NamedTuple
 
 from strategy.clock import Offset
+from strategy.errors import StrategyError, quote_value
 from strategy.exits import (
     BeyondBar,
     BySide,
     FromEntry,
     Level,
     PositionBounds,
+    PriceForm,
     RMultiple,
     SessionExit,
     Share,
@@ -64,6 +66,11 @@ class InTrade(NamedTuple):
     condition: Claim
     bounds: PositionBounds
 
+    @property
+    def written(self) -> str:
+        """The word that makes it."""
+        return "in_trade"
+
 
 @word
 def in_trade(
@@ -94,6 +101,11 @@ class BreakEven(NamedTuple):
     gain: Operand | AfterLeg
     offset: RMultiple | Share
 
+    @property
+    def written(self) -> str:
+        """The word that makes it."""
+        return "break_even"
+
 
 @word
 def break_even(gain: Operand | AfterLeg, offset: RMultiple | Share) -> BreakEven:
@@ -107,6 +119,11 @@ def split_break_even(
     """The gain or the target of a break-even, and its offset."""
     if isinstance(break_even, BreakEven):
         return break_even.gain, break_even.offset
+    if isinstance(break_even, PriceForm | Trail):
+        raise StrategyError(
+            "break_even takes a gain in units of risk, after_leg(k) or break_even(1, offset=...), "
+            f"got {quote_value(break_even)}"
+        )
     return break_even, None
 
 

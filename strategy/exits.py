@@ -9,6 +9,7 @@ from strategy.errors import StrategyError, quote_value
 from strategy.expressions import Arithmetic, Expression, GeneValue, Setting, check_settings
 from strategy.indicators import ABOVE_ZERO, ANY, Parameter
 from strategy.nodes import Node, walk
+from strategy.other_parts import suggest_form
 
 Numbers = Mapping[str, Parameter]
 
@@ -143,9 +144,20 @@ def check_form(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
 def check_side(name: str, form: object, legal: tuple[type[Node], ...], *more: str) -> None:
     """Refuse what is none of the legal forms; `more` are others that a person may write."""
     if not isinstance(form, legal):
-        forms = [f"{word}(...)" for word in (*(kind.written for kind in legal), *more)]
-        got = f"{form.label}(...)" if isinstance(form, Node) else quote_value(form)
-        raise StrategyError(f"{name} takes {', '.join(forms[:-1])} or {forms[-1]}, got {got}")
+        words = [*(kind.written for kind in legal), *more]
+        forms = " or ".join(", ".join(f"{word}(...)" for word in words).rsplit(", ", 1))
+        got = quote_value(form)
+        hint = suggest_form(got, _find_kind(form), words)
+        raise StrategyError(f"{name} takes {forms}, got {got}{hint}")
+
+
+def _find_kind(form: object) -> str:
+    """A row, a number, or the word of a form."""
+    if isinstance(form, Node):
+        return form.label
+    if isinstance(getattr(form, "tree", None), Expression):
+        return "row"
+    return "number" if isinstance(form, int | float) and not isinstance(form, bool) else ""
 
 
 def split_sides(form: object) -> tuple[object, object]:

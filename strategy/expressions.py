@@ -157,7 +157,7 @@ class Higher(Expression):
         if not is_whole or not _is_legal_span(self.minutes):
             raise StrategyError(
                 f"higher takes whole minutes that divide a day ({DAY_MINUTES:,}), or a week "
-                f"({WEEK_MINUTES:,}), got {self.minutes!r}"
+                f"({WEEK_MINUTES:,}), got {quote_value(self.minutes)}"
             )
         check_offset(self.offset)
         if isinstance(self.offset, str):
@@ -252,6 +252,7 @@ def check_settings(node: Node, genes: Mapping[str, Gene] | None = None) -> None:
         elif not parameter.admits(setting.value):
             raise StrategyError(
                 f"{node.label} needs {parameter.name} {parameter.wanted}, got {setting.value:g}"
+                f"{parameter.explain(setting.value)}"
             )
 
 
@@ -264,7 +265,7 @@ def _check_gene(where: str, parameter: Parameter, gene: Gene) -> None:
     if not (parameter.admits(gene.low) and parameter.admits(gene.high)):
         raise StrategyError(
             f"{where}: gene '{gene.name}' may be {gene.low:g} .. {gene.high:g}, but "
-            f"{parameter.name} must be {parameter.wanted}"
+            f"{parameter.name} must be {parameter.wanted}{parameter.explain(gene.high)}"
         )
 
 

@@ -143,4 +143,4 @@ def _make_number(
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name.isidentifier():
-        raise StrategyError(f"a gene has a name such as 'stop_mult', got {name!r}")
+        raise StrategyError(f"a gene has a name such as 'stop_mult', got {quote_value(name)}")

@@ -15,6 +15,7 @@ from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, nega
 from strategy.errors import StrategyError, quote_value
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Operation, Setting
 from strategy.nodes import Node, check_extent
+from strategy.other_parts import suggest_part
 from strategy.pretty_print import format_tree
 from strategy.source_location import locate_errors
 
@@ -199,6 +200,8 @@ def check_arguments(
         takes, message = ", ".join(signature.parameters), str(error)
         # One that is not known often stands for one that is missing, so it is named first.
         if strange := [keyword for keyword in kwargs if keyword not in signature.parameters]:
+            if name == "strategy" and (ours := suggest_part(strange[0])):
+                raise StrategyError(f"strategy has no '{strange[0]}': here it is {ours}") from None
             hint = near_match(strange[0], signature.parameters)
             message = f"got an unexpected keyword argument '{strange[0]}'{hint}"
         if "positional" in message and (named := _by_name(signature)):

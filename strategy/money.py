@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar, NamedTuple
 
-from strategy.errors import StrategyError
+from strategy.errors import StrategyError, quote_value
 from strategy.exits import PriceForm, check_side, split_sides
 from strategy.expressions import Expression, Number, Setting, check_settings
 from strategy.indicators import ABOVE_ZERO, Parameter
@@ -203,7 +203,9 @@ def parse_step(name: str, text: object) -> StepSize:
         numerator, denominator = value.as_integer_ratio()
         if max(numerator, denominator) <= LARGEST_PART:
             return StepSize(float(numerator), float(denominator))
-    raise StrategyError(f"{name} is a decimal above 0 in quotes, such as '0.025', got {text!r}")
+    raise StrategyError(
+        f"{name} is a decimal above 0 in quotes, such as '0.025', got {quote_value(text)}"
+    )
 
 
 def find_step(market: MarketFacts | None, name: str) -> StepSize:
@@ -251,5 +253,5 @@ def _check_every(name: str, every: object) -> None:
     is_whole = isinstance(every, int) and not isinstance(every, bool)
     if not is_whole or not 1 <= int(every) <= LONGEST_EVERY:  # type: ignore[call-overload]
         raise StrategyError(
-            f"{name} is due every 1 to {LONGEST_EVERY:,} whole minutes, got {every!r}"
+            f"{name} is due every 1 to {LONGEST_EVERY:,} whole minutes, got {quote_value(every)}"
         )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from strategy.errors import StrategyError
+from strategy.errors import StrategyError, quote_value
 from strategy.exits import TARGETS, PriceForm, check_side, split_sides
 from strategy.expressions import Expression, GeneValue, Number, Setting, check_settings
 from strategy.indicators import ABOVE_ZERO, Parameter
@@ -86,7 +86,9 @@ class AfterLeg(Node):
     def __post_init__(self) -> None:
         is_whole = isinstance(self.leg, int) and not isinstance(self.leg, bool)
         if not is_whole or not 1 <= self.leg <= MOST_LEGS:
-            raise StrategyError(f"after_leg takes the number of a target from 1, got {self.leg!r}")
+            raise StrategyError(
+                f"after_leg takes the number of a target from 1, got {quote_value(self.leg)}"
+            )
 
 
 ENTRIES = (StopAt, LimitAt)

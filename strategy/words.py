@@ -19,7 +19,7 @@ from strategy.clock import Offset
 from strategy.composed_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
 from strategy.defining import indicator
-from strategy.errors import StrategyError
+from strategy.errors import StrategyError, quote_value
 from strategy.exit_words import (
     BreakEven,
     InTrade,
@@ -36,7 +36,7 @@ from strategy.exit_words import (
     split_exit,
     trail,
 )
-from strategy.exits import BySide, SessionExit
+from strategy.exits import BySide, SessionExit, check_side
 from strategy.expressions import Clock, Column, Higher
 from strategy.gene_words import choice, gene, length, switch, whole
 from strategy.indicator_registry import COLUMNS, KINDS
@@ -81,7 +81,9 @@ from strategy.source_location import here
 def column(name: str) -> Term:
     """An extra column that stands beside the bars."""
     if not isinstance(name, str) or not name:
-        raise StrategyError(f"a column has a name such as column('sentiment'), got {name!r}")
+        raise StrategyError(
+            f"a column has a name such as column('sentiment'), got {quote_value(name)}"
+        )
     return Term(Column(name, is_extra=True))
 
 
@@ -201,9 +203,11 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     of the variable where the strategy is read from a file.
     """
     if not isinstance(summary, str):
-        raise StrategyError(f"a strategy begins with a sentence about it, got {summary!r}")
-    if session is not None and not isinstance(session, SessionExit):
-        raise StrategyError(f"session takes session_exit(...), got {session!r}")
+        raise StrategyError(
+            f"a strategy begins with a sentence about it, got {quote_value(summary)}"
+        )
+    if session is not None:
+        check_side("session", session, (SessionExit,))
     leave_long, long_bounds = split_exit(exit_long)
     leave_short, short_bounds = split_exit(exit_short)
     has_bounds = long_bounds is not None or short_bounds is not None

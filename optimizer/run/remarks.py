@@ -2,19 +2,35 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from data.bars import Bars
 from data.timeframe import format_timeframe
 from optimizer.search.lattice import Lattice
-from optimizer.shown import number
+from optimizer.shown import format_count, number
 from strategy.conditions import OverBars
 from strategy.exits import Share, split_sides
-from strategy.expressions import Call, GeneValue, Number
+from strategy.expressions import Call, GeneValue, Number, Setting
 from strategy.gene import NEARLY
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
 from strategy.nodes import Node, walk
+from strategy.orders import Ladder, LimitAt
 from strategy.pretty_print import format_tree
+from strategy.rows import Rows
+from strategy.series import Series
+from strategy.signals import truth
 
 MOST_NAMED = 3
+
+MOST_READ = 20_000
+"""Newest bars on which limits are held against closes."""
+
+LEAST_GAIN = 0.1
+"""Units of risk below which a break-even is likely meant as a fraction of the price."""
+
+LARGEST_SHARE = 2.0
+"""Share of the price from which on a target is likely meant in percent."""
 
 SIZED = (
     "trades are sized by account(...): equity, return, calmar and max_drawdown are that account's; "
@@ -34,12 +50,68 @@ def question_remarks(
         timeframe_ns: Duration of a bar.
         is_scaled: Whether lengths were scaled from the duration that the strategy names.
     """
-    lines = [*_stops(spec, spec.layout)]
+    lines = [*_stops(spec, spec.layout), *_break_evens(spec), *_targets(spec)]
     if spec.account is not None:
         lines.append(SIZED)
     if is_scaled:
         lines += _constants(spec, timeframe_ns)
     return (*lines, *(() if lattice is None else _missed_bounds(lattice)))
+
+
+def limit_remarks(spec: Strategy, bars: Bars) -> Iterator[str]:
+    """Limits that most signals place beyond the close, by the default genes on the newest bars.
+
+    Rows of a person's own indicators are not asked.
+    """
+    sides = zip(split_sides(spec.entry), (spec.long, spec.short), ("long", "short"), strict=True)
+    limits = [(form, asks, side) for form, asks, side in sides if isinstance(form, LimitAt)]
+    if spec.own or not limits:
+        return
+    newest = bars.cut(max(len(bars) - MOST_READ, 0), len(bars), finer=None)
+    rows, genes = Rows(Series.of(newest)), spec.layout.decode(spec.layout.defaults)
+    for form, asks, side in limits:
+        if asks is None:
+            continue
+        apart = rows.values(form.price, genes) - newest.close
+        signals = np.flatnonzero(truth(asks, rows, genes) & np.isfinite(apart))
+        count = int(((apart > 0.0) if side == "long" else (apart < 0.0))[signals].sum())
+        if len(signals) and count > len(signals) / 2:
+            where, other = ("above", "below") if side == "long" else ("below", "above")
+            yield (
+                f"entry={format_tree(form)} lies {where} the close at {number(count)} of "
+                f"{format_count(len(signals), 'signal')} of {side}s, and fills at once there: a "
+                f"{side}'s limit belongs {other} it, and by_side(long=..., short=...) gives each "
+                "side its own"
+            )
+
+
+def _break_evens(strategy: Strategy) -> Iterator[str]:
+    """Gains that are read as a fraction of the price, and count units of risk."""
+    gain = strategy.break_even
+    if gain is None:
+        return
+    most, at_most = _find_most(gain, strategy.layout), " at most" * isinstance(gain, GeneValue)
+    if 0.0 < most < LEAST_GAIN:
+        yield (
+            f"break_even={format_tree(gain)} counts units of risk: the stop moves to the entry "
+            f"after {number(most)} R{at_most}, which nearly every trade passes; "
+            "break_even=1 is a gain as large as the risk"
+        )
+
+
+def _targets(strategy: Strategy) -> Iterator[str]:
+    """Targets at a share of the price that was meant in percent."""
+    ladders = (side for part in (strategy.target, strategy.targets) for side in split_sides(part))
+    for form in dict.fromkeys(ladders):
+        legs = [leg.target for leg in form.legs] if isinstance(form, Ladder) else [form]
+        for target in legs:
+            if isinstance(target, Share) and isinstance(target.fraction, Number):
+                share = target.fraction.value
+                if share >= LARGEST_SHARE:
+                    yield (
+                        f"target={format_tree(target)} lies {number(100 * share)} % from the "
+                        f"entry: {number(share)} % is share({number(share / 100)})"
+                    )
 
 
 def _constants(strategy: Strategy, timeframe_ns: int) -> Iterator[str]:
@@ -72,16 +144,19 @@ def _stops(strategy: Strategy, layout: GenomeLayout) -> Iterator[str]:
     stop, _ = split_sides(strategy.stop)
     if strategy.long is None or not isinstance(stop, Share):
         return
+    most, remedy = _find_most(stop.fraction, layout), "a smaller share"
     if isinstance(stop.fraction, GeneValue):
-        name = stop.fraction.gene.name
-        most, remedy = layout.gene(name).high, f"--bound {name}=LOW:HIGH"
-    else:
-        most, remedy = stop.fraction.value, "a smaller share"
+        remedy = f"--bound {stop.fraction.gene.name}=LOW:HIGH"
     if most >= 1:
         yield (
             f"stop={format_tree(stop)} reaches {number(most)}: from 1 on a long's stop lies at 0 "
             f"or below and ends no trade; keep it below 1 with {remedy}"
         )
+
+
+def _find_most(setting: Setting, layout: GenomeLayout) -> float:
+    """The constant, or what the gene may be at most."""
+    return layout.gene(setting.gene.name).high if isinstance(setting, GeneValue) else setting.value
 
 
 def _missed_bounds(lattice: Lattice) -> Iterator[str]:

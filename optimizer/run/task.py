@@ -34,7 +34,7 @@ from optimizer.run.columns import require_columns
 from optimizer.run.indicator_cache import keeping_rows, row_cache
 from optimizer.run.markets import Markets, load_markets
 from optimizer.run.problem import EngineProblem
-from optimizer.run.remarks import question_remarks
+from optimizer.run.remarks import limit_remarks, question_remarks
 from optimizer.schedule.dates import list_dates, parse_schedule
 from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Floats, Generation, Regret
@@ -247,7 +247,7 @@ def prepare(
         markets.series[0].timeframe_ns,
         is_scaled=config.scale_lengths and known is None,
     )
-    task = replace(task, remarks=remarks)
+    task = replace(task, remarks=(*remarks, *limit_remarks(spec, markets.searched[0])))
     if for_search:
         if known is None:
             check_constraints(goals.constraints)

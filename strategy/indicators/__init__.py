@@ -16,6 +16,8 @@ Loop = Callable[..., Floats]
 ANY = -(2.0**31)
 """Least of a parameter that may be any number, also a negative one."""
 
+PERCENT = 100
+
 ABOVE_ZERO = math.ulp(0.0)
 """The smallest positive number, for what must be positive."""
 
@@ -37,6 +39,15 @@ class Parameter:
         most = "" if self.most == math.inf else f"at most {self.most:g}"
         words = "whole" if self.is_whole else "", "" if self.least == ANY else least, most
         return " and ".join(filter(None, words))
+
+    def explain(self, value: float) -> str:
+        """End of a message about a value that is none of 0 to 1 where it had to be.
+
+        >>> Parameter("share", least=0, is_whole=False, most=1).explain(50)
+        '; 50 % is 0.5'
+        """
+        is_percent = self.most == 1 and not self.is_whole and 1 < value <= PERCENT
+        return f"; {value:g} % is {value / PERCENT:g}" if is_percent else ""
 
     def admits(self, value: float) -> bool:
         """Whether a value is finite, large enough, and whole where it must be."""

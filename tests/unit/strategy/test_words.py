@@ -127,6 +127,57 @@ MISTAKES = {
     "equal": (lambda: close == 2, r"equals\(a, k\), or two comparisons"),
     "unequal": (lambda: close != 2, r"~equals\(a, k\)"),
     "equal_conditions": (lambda: (close > 1) == (close > 2), "== is never written"),
+    "stop_by_another_name": (
+        lambda: strategy("x", long=(close > open), sl=share(0.02)),
+        r"strategy has no 'sl': here it is stop=share\(0.02\), or from_entry",
+    ),
+    "target_by_another_name": (
+        lambda: strategy("x", long=(close > open), take_profit=0.02),
+        "strategy has no 'take_profit': here it is target=share",
+    ),
+    "side_by_another_name": (
+        lambda: strategy("x", buy=(close > open)),
+        "'buy': here it is long=CONDITION",
+    ),
+    "limit_by_another_name": (lambda: strategy("x", limit=close), "it is entry=limit_at"),
+    "part_misspelt": (lambda: strategy("x", longs=(close > open)), "did you mean 'long'"),
+    "row_as_stop": (
+        lambda: strategy("x", long=(close > open), stop=lowest(low, 5)),
+        r"got lowest\(low, 5\); a row is a price: write level\(lowest\(low, 5\)\)",
+    ),
+    "number_as_target": (
+        lambda: strategy("x", long=(close > open), stop=share(0.1), target=2),
+        r"got 2; write r_multiple\(2\)",
+    ),
+    "form_as_trail": (
+        lambda: strategy("x", long=(close > open), stop=share(0.1), trail=share(0.02)),
+        r"trail takes trail\(...\) or by_side\(...\), got share\(...\); write trail\(share",
+    ),
+    "row_as_entry": (
+        lambda: strategy("x", long=(close > open), stop=share(0.1), entry=high),
+        r"write stop_at\(high\) or limit_at\(high\)",
+    ),
+    "number_as_market": (
+        lambda: strategy("x", long=(close > open), stop=share(0.1), market=0.01),
+        r"^\S+ market takes market\(...\), got 0.01; write market\(tick=",
+    ),
+    "form_as_distance": (
+        lambda: from_entry(share(0.01)),
+        r": share\(...\) is no number; write a number, a row or a gene$",
+    ),
+    "form_as_condition": (
+        lambda: strategy("x", long=share(0.1), stop=share(0.1)),
+        r"got share\(...\)$",
+    ),
+    "form_as_gain": (
+        lambda: strategy("x", long=(close > open), stop=share(0.1), break_even=share(0.01)),
+        r"break_even takes a gain in units of risk, .* got share\(...\)$",
+    ),
+    "share_in_percent": (
+        lambda: strategy("x", long=(close > open), stop=share(0.1), targets=[(r_multiple(1), 50)]),
+        "got 50; 50 % is 0.5",
+    ),
+    "risk_gene_in_percent": (lambda: risk(gene("k", 1, 0.5, 2)), "at most 1; 2 % is 0.02"),
     "unequal_conditions": (lambda: (close > 1) != (close > 2), "!= is never written"),
     "not_a_row": (lambda: ~close, "~ is the opposite of a condition"),
     "index": (lambda: close[1], r"an earlier value is lag\(close, n\)"),
@@ -270,10 +321,13 @@ STRATEGY_MISTAKES = {
     "r_as_stop": ({"stop": r_multiple(2)}, r"or by_side\(...\), got r_multiple\("),
     "bar_as_target": ({"target": beyond_bar(close)}, "target takes r_multiple.*got beyond_bar"),
     "side_of_stop": ({"stop": by_side(STOP, r_multiple(1))}, r"or by_side\(...\), got r_multiple"),
-    "number_as_target": ({"target": 2}, r"target takes r_multiple\(...\), from_entry.* got 2$"),
+    "number_as_target": (
+        {"target": 2},
+        r"target takes r_multiple\(...\), from_entry.* got 2; write r_multiple",
+    ),
     "form_as_trail": (
         {"trail": STOP},
-        r"trail takes trail\(...\) or by_side\(...\), got share\(...\)$",
+        r"trail takes trail\(...\) or by_side\(...\), got share\(...\); write trail",
     ),
     "function_as_entry": ({"long": lambda: close > 1}, "such as close > open, got a function$"),
     "session": ({"session": 1195}, r"session takes session_exit\(...\), got 1195"),

@@ -7,10 +7,22 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.goals.advice import describe_bounds
 from optimizer.goals.constraints import check_constraints, parse_constraint
-from optimizer.run.remarks import question_remarks
+from optimizer.run.remarks import limit_remarks, question_remarks
 from optimizer.run.task import prepare
 from optimizer.search.lattice import make_lattice
-from strategy.words import by_side, close, crosses_above, gene, length, share, sma, strategy
+from strategy.words import (
+    by_side,
+    close,
+    crosses_above,
+    gene,
+    lag,
+    length,
+    limit_at,
+    share,
+    sma,
+    strategy,
+)
+from tests.support.worlds import make_bars
 
 HOUR_NS = 3_600_000_000_000
 RISES = crosses_above(close, sma(close, length("n", 20, 5, 50)))
@@ -59,6 +71,39 @@ def test_a_long_stop_below_zero_is_named_with_its_range(stop, count):
     lines = remarks(strategy("Far.", long=RISES, short=short, stop=stop), is_scaled=False)
     assert len(lines) == count
     assert all("below 1" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"break_even": 0.01}, "break_even=0.01 counts units of risk"),
+        ({"break_even": gene("gain", 0.02, 0.01, 0.05)}, "after 0.05 R at most"),
+        ({"break_even": 1}, None),
+        ({"break_even": gene("gain", 0.5, 0.0, 2.0)}, None),
+        ({"target": share(5)}, "lies 500 % from the entry: 5 % is share(0.05)"),
+        ({"targets": [(share(0.5), 0.5), (share(3), 0.5)]}, "3 % is share(0.03)"),
+        ({"target": share(0.5)}, None),
+    ],
+)
+def test_a_unit_that_was_mistaken_is_named(parts, said):
+    """What is counted in risks, and what is a fraction; what is plausible is left alone."""
+    lines = remarks(strategy("Units.", long=RISES, stop=share(0.02), **parts), is_scaled=False)
+    assert len(lines) == (said is not None)
+    assert all(said in line for line in lines)
+
+
+def test_a_limit_beyond_the_close_is_named():
+    """One row for both sides is right for one of them; each with its own is for both."""
+    bars, up, down = make_bars(3, 400), close > lag(close, 1), close < lag(close, 1)
+    below, above = limit_at(close * 0.99), limit_at(close * 1.01)
+    both = {"long": up, "short": down, "stop": share(0.02)}
+    (line,) = limit_remarks(strategy("One row.", entry=below, **both), bars)
+    signals = int((bars.close[1:] < bars.close[:-1]).sum())
+    assert f"below the close at {signals} of {signals} signals of shorts, and fills at once" in line
+    assert list(limit_remarks(strategy("Two.", entry=by_side(below, above), **both), bars)) == []
+    reversed_sides = strategy("Two.", entry=by_side(above, below), **both)
+    assert len(list(limit_remarks(reversed_sides, bars))) == 2
+    assert list(limit_remarks(strategy("At it.", entry=limit_at(close), **both), bars)) == []
 
 
 def test_a_grid_that_misses_its_bound_is_named():
