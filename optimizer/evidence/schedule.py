@@ -67,6 +67,7 @@ class ScheduleRecord(OutOfSample):
     mismatches: int  # searches that pick otherwise on bars that end at their date
     null: Annotated[NullRecord | None, OPTIONAL] = None
     why: Why = field(default_factory=dict)
+    skipped: Annotated[int, OPTIONAL] = 0  # signals for which the account had no room
 
     @property
     def genes(self) -> Mapping[str, GeneText]:
@@ -75,13 +76,14 @@ class ScheduleRecord(OutOfSample):
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """The stitched account, its null, turnover, and the first pick kept."""
+        no_room = f" It had no room for {format_count(self.skipped, 'signal')}."
         yield Weighed(
             "schedule",
             f"Searched again every {name_duration(self.every)} on the "
             f"{name_duration(self.train)} before: "
             f"{self.format('mean_r')} R a trade over {format_count(self.trades, 'trade')} in "
             f"{format_count(len(self.rows), 'step')}; the account ends at {self.equity:.3g}, "
-            f"its deepest fall {fraction(self.max_drawdown)}.",
+            f"its deepest fall {fraction(self.max_drawdown)}.{no_room if self.skipped else ''}",
             self.find_side(around.tries),
         )
         for name, kind in {} if self.null is None else self.null.kinds.items():

@@ -80,6 +80,7 @@ def build_schedule_record(
         first_equity=_measure_account(task, kept)[0],
         mismatches=mismatches,
         null=null,
+        skipped=sum(ledger.skipped for ledger in stitched.ledgers),
         **encode_figures(**figures),
     )
 

@@ -303,11 +303,6 @@ def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
 def _check_search_fits(config: RunConfig) -> None:
     """Refuse what the search that was asked for would leave unheard."""
     check_schedule(config)
-    if config.every is not None and (config.max_positions or config.max_leverage):
-        raise ConfigError(
-            "--every trades each symbol on by itself: --max-positions and --max-leverage are not "
-            "told of it yet"
-        )
     if config.search == "genetic" and config.steps:
         gene = next(iter(config.steps))
         raise ConfigError(f"--step {gene} is for a lattice only: add --search lattice")

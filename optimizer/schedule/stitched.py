@@ -1,10 +1,10 @@
 """The stitched ledger: one chain of trades a symbol, each entered by the pick of its bar's step.
 
 A position that is open at a border runs on under the genes that entered it, and ends by them alone;
-until then new genes are not heard.
+until then new genes are not heard. Limits are those of one account through all steps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,9 @@ import numpy as np
 from data.bars import Bars, Window
 from data.checks import Floats, Ints
 from engine.accounts.ledger import COUNTS, Ledger, Trade
+from engine.accounts.limits import build_limits
 from engine.reference import Reference
+from engine.reference_account import take_account
 from optimizer.schedule.dates import Step
 
 Picks = Sequence[Floats | None]
@@ -56,25 +58,35 @@ def stitch(
         steps: In the order of time.
         picks: Of each step.
     """
-    traded, ledgers, entered, borders = [], [], [], []
+    traded: list[Window] = []
+    borders: list[tuple[int, ...]] = []
     for number, window in enumerate(windows):
-        cuts = [*(step.borders[number] for step in steps), window.end]
+        cuts = *(step.borders[number] for step in steps), window.end
         # A market that ends before the first date trades nothing.
-        if cuts[0] == window.end:
-            continue
-        ledger, by_step = _chain(reference, window, cuts, picks)
-        traded.append(replace(window, start=cuts[0]))
-        ledgers.append(ledger)
-        entered.append(by_step)
-        borders.append(tuple(cuts))
-    return Stitched(reference.series, tuple(traded), tuple(ledgers), tuple(entered), tuple(borders))
+        if cuts[0] < window.end:
+            traded.append(replace(window, start=cuts[0]))
+            borders.append(cuts)
+    trade = _share_account if reference.costs.has_limits else _trade_apart
+    by_step = trade(reference, traded, borders, picks)
+    entered = [np.repeat(np.arange(len(picks)), [len(part) for part in parts]) for parts in by_step]
+    ledgers = tuple(map(join_ledgers, by_step))
+    return Stitched(reference.series, tuple(traded), ledgers, tuple(entered), tuple(borders))
+
+
+def _trade_apart(
+    reference: Reference, windows: Sequence[Window], borders: Sequence[Sequence[int]], picks: Picks
+) -> list[list[Ledger]]:
+    """Trades of each step [K] in each window [W], whatever others hold."""
+    return [
+        list(_chain(reference, window, cuts, picks))
+        for window, cuts in zip(windows, borders, strict=True)
+    ]
 
 
 def _chain(
     reference: Reference, window: Window, cuts: Sequence[int], picks: Picks
-) -> tuple[Ledger, Ints]:
-    """Trades in a window, and the step that entered each."""
-    parts: list[Ledger] = []
+) -> Iterator[Ledger]:
+    """Trades of each step in a window."""
     last: Trade | None = None
     for pick, (start, stop) in zip(picks, pairwise(cuts), strict=True):
         part = _empty_ledger()
@@ -83,9 +95,27 @@ def _chain(
             part = reference.continue_trades(pick, step_window, stop, last)
         if len(part):
             last = part.trade(len(part) - 1)
-        parts.append(part)
-    numbers = np.repeat(np.arange(len(picks)), [len(part) for part in parts])
-    return join_ledgers(parts), numbers
+        yield part
+
+
+def _share_account(
+    reference: Reference, windows: Sequence[Window], borders: Sequence[Sequence[int]], picks: Picks
+) -> list[list[Ledger]]:
+    """Trades of each step [K] in each window [W] that one account with limits has room for."""
+    by_step = [[_empty_ledger() for _ in picks] for _ in windows]
+    asked, places = [], []
+    for number, (window, cuts) in enumerate(zip(windows, borders, strict=True)):
+        for step, (pick, (start, stop)) in enumerate(zip(picks, pairwise(cuts), strict=True)):
+            if pick is None or start == stop:
+                continue
+            asking = reference.ask_until(pick, replace(window, start=start), stop)
+            # A position ends with its window, and runs on over a border within it.
+            asked.append(asking._replace(continues=start > window.start))
+            places.append((number, step))
+    taken = take_account(asked, build_limits(reference.costs))
+    for (number, step), ledger in zip(places, taken, strict=True):
+        by_step[number][step] = ledger
+    return by_step
 
 
 def join_ledgers(parts: Sequence[Ledger]) -> Ledger:

@@ -276,10 +276,3 @@ def test_the_work_of_a_run_is_known_before_it(market, changes, done, individuals
     case = find_fast_case(task.spec)
     assert work.row_bars == min(individuals * len(case.rows), most_rows(case)) * 2400
     assert work.threads == 2
-
-
-def test_schedules_keep_no_limits():
-    """Each symbol is traded on by itself, which is said before any bar is read."""
-    settings = RunConfig(every="30d", train="180d", max_positions=2)
-    with pytest.raises(ConfigError, match="--every trades each symbol on by itself"):
-        prepare(settings)

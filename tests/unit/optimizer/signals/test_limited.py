@@ -3,14 +3,21 @@
 import json
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from data.bars import Window
 from data.checks import format_time
 from engine.accounts.ledger import REASONS
 from engine.batch import Engine
-from optimizer import load_run
+from engine.reference import Reference
+from engine.runtime.compiling.forms import CompiledForm
+from optimizer import judge, load_run
 from optimizer.cli.signal_texts import describe_state
+from optimizer.evidence.statistic import Around
+from optimizer.schedule.dates import parse_schedule, plan_steps
+from optimizer.schedule.stitched import stitch
+from optimizer.store import RunStore
 from tests.support.signals import GrowingPair
 
 SEARCHED, LENGTH = 1200, 1330
@@ -115,3 +122,38 @@ def test_parts_before_a_long_gap_hold_room_too(tmp_path):
         moved += ledgers[1].skipped + ledgers[0].skipped
     assert {"in a trade", "flat"} <= seen
     assert moved > 0
+
+
+def test_a_schedule_of_a_limited_account(tmp_path):
+    """Judged, recorded and told: all steps are one account, cut anywhere."""
+    pair = GrowingPair(tmp_path, 1000, 900, max_positions=1, min_trades=3)
+    run = judge(str(pair.path), blocks=0, resamples=19, every="2d", train="5d", purge=0)
+    made = run.judgement.schedule
+    costs, spec = run.task.costs, run.task.spec
+    pair.write(1000)
+    pair.source().read(pair.write(1000))
+    with RunStore.open(pair.path) as store:
+        rows = {name: row for name, row in store.evidence if name.startswith("schedule/")}
+    series = pair.load()
+    windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
+    schedule = parse_schedule("2d", "5d", 0)
+    steps = plan_steps(series, windows, schedule)
+    genomes = [rows[f"schedule/rolling-2d-5d-0/{k}"]["genome"] for k in range(len(steps))]
+    picks = [None if genome is None else np.array(genome) for genome in genomes]
+    seen = set()
+    for count in range(900, 1000, 3):
+        signal = pair.source().read(pair.write(count))
+        cut = [Window(0, 0, count), Window(1, 0, count)]
+        planned = plan_steps(series, cut, schedule)
+        reference = Reference(spec, series, cut, costs, form=CompiledForm())
+        stitched = stitch(reference, cut, planned, picks[: len(planned)])
+        for state, ledger in zip(signal.symbols, stitched.ledgers, strict=True):
+            is_open = len(ledger) > 0 and REASONS[ledger.reason[-1]] == "end"
+            assert (state.state == "in a trade") == is_open
+            seen.add(state.state)
+        if count == 900:
+            assert made.trades == sum(map(len, stitched.ledgers))
+            assert made.skipped == sum(ledger.skipped for ledger in stitched.ledgers) > 0
+            (row, *_) = made.list_rows(Around(tries=1))
+            assert row.sentence.endswith(f"It had no room for {made.skipped} signals.")
+    assert {"in a trade", "flat"} <= seen
