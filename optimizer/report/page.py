@@ -7,7 +7,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -78,17 +78,15 @@ def page_html(run: Tables, member: int | None = None) -> str:
     if member is not None:
         run.check_member(member)
     chosen = choose_members(run, member) if run.members else None
-    assets = files("optimizer.report") / "assets"
-    script = (assets / "report.js").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["short"] = short
     environment.filters["whole_flags"] = whole_flags
-    template = environment.from_string((assets / "report.html").read_text(encoding="utf-8"))
+    template = environment.from_string(read_asset("report.html"))
     return template.render(
         page=_render_static(run),
-        policy=policy(script.encode(), load_plotly()),
-        style=(assets / "report.css").read_text(encoding="utf-8"),
-        script=script,
+        policy=page_policy(),
+        style=read_asset("report.css"),
+        script=_read_script(),
         data=pack(build_page_data(run, chosen)),
         library=_pack_library(),
     )
@@ -121,6 +119,18 @@ def policy(*scripts: bytes) -> str:
     )
 
 
+@cache
+def page_policy() -> str:
+    """The content security policy of every report."""
+    return policy(_read_script().encode(), load_plotly())
+
+
+@cache
+def read_asset(name: str) -> str:
+    """Text of a file that pages are made of."""
+    return (files("optimizer.report") / "assets" / name).read_text(encoding="utf-8")
+
+
 def pack(value: object) -> str:
     """Pack JSON-like data with charts, and NumPy arrays of at most two dimensions, in it.
 
@@ -129,7 +139,7 @@ def pack(value: object) -> str:
     then all arrays, each padded likewise.
     """
     arrays = _Arrays()
-    plain = _to_plain(value, arrays)
+    plain = to_plain(value, arrays.add)
     text = json.dumps(plain, allow_nan=False, separators=(",", ":")).encode()
     return encode_gzip(_pad_content(struct.pack("<I", len(text)) + text) + b"".join(arrays.parts))
 
@@ -143,6 +153,10 @@ def encode_gzip(content: bytes) -> str:
 def load_plotly() -> bytes:
     """The script that draws charts, as the plotting library brings it."""
     return (files("plotly") / "package_data" / "plotly.min.js").read_bytes()
+
+
+def _read_script() -> str:
+    return read_asset("look.js") + read_asset("report.js")
 
 
 @cache
@@ -239,19 +253,19 @@ def _render_footer(run: Tables) -> str:
     return f"Made from {made_from}{run.header.created_at} with {made}. All times UTC."
 
 
-def _to_plain(value: object, arrays: _Arrays) -> object:
-    """The value as JSON, its arrays moved to `arrays` and referred to by where they begin."""
+def to_plain(value: object, place: Callable[[Array], object]) -> object:
+    """The value as JSON, with what `place` makes of an array where there is one."""
     # Most of a page are texts.
     if isinstance(value, str):
         return value
     if isinstance(value, np.ndarray):
-        return arrays.add(value)
+        return place(value)
     if isinstance(value, Chart):
         value = vars(value)
     if isinstance(value, Mapping):
-        return {str(key): _to_plain(item, arrays) for key, item in value.items()}
+        return {str(key): to_plain(item, place) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_to_plain(item, arrays) for item in value]
+        return [to_plain(item, place) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

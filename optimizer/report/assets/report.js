@@ -1,23 +1,10 @@
-"use strict";
 (async () => {
   const ROWS = 10, FIRST_METRICS = 16;
-  const THEMES = {
-    light: { ink: "#1b1f24", grid: "#dfe3e8", line: "#a9b1ba", box: "#ffffff", neutral: "#e6e6e6" },
-    dark: { ink: "#e8eaed", grid: "#333a43", line: "#59636e", box: "#1d2127", neutral: "#3c434c" },
-  };
-  const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
+  const { THEMES, element } = LOOK;
   const byId = (id) => document.getElementById(id);
   const drawn = new Map();
   let data, seen, isIdle = false, theme = "", member = -1, seriesShown = 0;
   let columns = [], trades = [], page = 0, chosenTrade = -1;
-
-  // Everything that comes from data becomes text, never markup.
-  const element = (tag, text, attributes = {}) => {
-    const made = document.createElement(tag);
-    if (text !== undefined) made.textContent = text;
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    return made;
-  };
 
   async function inflate(id) {
     const text = atob(byId(id).textContent.trim());
@@ -63,32 +50,12 @@
   }
 
   // Charts.
-  function themed(layout) {
-    const { ink, grid, line, box } = THEMES[theme];
-    const axis = { gridcolor: grid, linecolor: line, zerolinecolor: line, tickcolor: line };
-    const deep = { ...axis, gridcolor: line, showbackground: false };
-    const hover = { bgcolor: box, bordercolor: line, font: { color: ink } };
-    return {
-      margin: { l: 50, r: 16, t: 16, b: 40 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      ...layout,
-      template: { layout: {
-        font: { color: ink, size: 12 }, hoverlabel: hover, xaxis: axis, yaxis: axis,
-        scene: { xaxis: deep, yaxis: deep, zaxis: deep },
-      } },
-    };
-  }
-
-  // What is neither good nor bad shall not shine on black.
-  const toned = ([at, colour]) => [at, colour === THEMES.light.neutral ? THEMES[theme].neutral : colour];
-
   function frame(figure) {
     if (figure.querySelector(".plot")) return;
-    const caption = element("figcaption", "");
-    caption.append(element("span", ""), element("small", ""));
     const table = element("details");
     table.append(element("summary", "as a table"));
     table.addEventListener("toggle", () => { if (table.open) asTable(figure, table); });
-    figure.append(caption, element("div", undefined, { class: "plot", role: "img" }), table);
+    LOOK.frame(figure, table);
   }
 
   function show(figure, chart) {
@@ -96,9 +63,7 @@
     figure.hidden = !chart;
     if (!chart) return;
     frame(figure);
-    figure.querySelector("figcaption span").textContent = sentenceCase(chart.title);
-    figure.querySelector("figcaption small").textContent = chart.alt;
-    figure.querySelector(".plot").setAttribute("aria-label", `${chart.title}: ${chart.alt}`);
+    LOOK.label(figure, chart);
     figure.querySelector("details").open = false;
     figure.chart = chart;
     if (drawn.has(figure)) draw(figure); else seen.observe(figure);
@@ -107,9 +72,8 @@
   function draw(figure) {
     const plot = figure.querySelector(".plot");
     const first = !drawn.has(figure);
-    const traces = figure.chart.data.map((trace) => ({ ...trace, ...(trace.colorscale && { colorscale: trace.colorscale.map(toned) }) }));
     drawn.set(figure, true);
-    Plotly.react(plot, traces, themed({ ...figure.chart.layout }), CONFIG);
+    LOOK.draw(plot, figure.chart, theme);
     if (first && figure.onclicked) plot.on("plotly_click", (event) => figure.onclicked(event.points[0]));
     if (figure.ondrawn) figure.ondrawn(plot);
   }
@@ -163,7 +127,6 @@
   }
 
   // Words.
-  const sentenceCase = (text) => text.charAt(0).toUpperCase() + text.slice(1);
   function plain(value) {
     if (typeof value !== "number") return String(value ?? "");
     return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "-";
