@@ -12,9 +12,11 @@ class RunAnswer(NamedTuple):
     """Answer of a run; None and empty where its record does not hold it."""
 
     symbols: tuple[str, ...] = ()  # that are or were searched on, each once
-    strength: float | None = None  # of the pick, as `trades` and `total_return` are
+    strength: float | None = None  # of the pick, as all that follows
     total_return: float | None = None
     trades: int | None = None
+    cagr: float | None = None
+    max_drawdown: float | None = None
 
 
 def read_answer(header: Record, result: Record | None, judgement: Record | None) -> RunAnswer:
@@ -42,6 +44,8 @@ def read_answer(header: Record, result: Record | None, judgement: Record | None)
         _read_figure(strength),
         _read_figure(metrics.get("total_return")),
         _read_whole(_count_trades(member, windows) if trades is None else trades),
+        _read_figure(metrics.get("cagr")),
+        _read_figure(metrics.get("max_drawdown")),
     )
 
 

@@ -71,12 +71,19 @@ class Recovery:
         return NO_GENERATION if self.generation is None else self.generation.number
 
 
-def follow_chain(connection: sqlite3.Connection, genesis: bytes) -> Chain:
-    """Follow the digests from the header on, without reading any population."""
+def follow_chain(
+    connection: sqlite3.Connection, genesis: bytes, known: Chain | None = None
+) -> Chain:
+    """Follow the digests from the header on, without reading any population.
+
+    Of a `known` chain whose last row is as it was, only what comes after that row is read.
+    """
     rows: list[Digests] = []
     tail = genesis
     try:
-        for digests in read_digests(connection):
+        if known is not None and _has_tail(connection, known):
+            rows, tail = list(known.rows), known.tail
+        for digests in read_digests(connection, len(rows)):
             if digests.number != len(rows):
                 return Chain(genesis, rows, f"generation {len(rows)} is missing")
             if digests.chain != digests.compute_chain_digest(tail):
@@ -88,6 +95,14 @@ def follow_chain(connection: sqlite3.Connection, genesis: bytes) -> Chain:
     except (sqlite3.Error, ValueError) as error:
         return Chain(genesis, rows, f"generation {len(rows)} cannot be read ({error})")
     return Chain(genesis, rows)
+
+
+def _has_tail(connection: sqlite3.Connection, known: Chain) -> bool:
+    """Whether the last row of a chain is the one that is recorded there."""
+    last = len(known.rows) - 1
+    return [row.chain for row in read_digests(connection, max(last, 0), last + 1)] == [
+        row.chain for row in known.rows[-1:]
+    ]
 
 
 def find_losses(

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -40,10 +40,12 @@ class RunSummary:
     front_size: int | None = None  # members of the final front, once it is finished
     verdict: str | None = None  # grade of its newest judgement; None where it was not judged
     symbols: tuple[str, ...] = ()  # that it searches on; of older versions once it is finished
-    # Of its pick on searched bars, as `total_return` and `trades` are.
+    # Of its pick on searched bars, as the four numbers that follow.
     strength: float | None = None
     total_return: float | None = None
     trades: int | None = None
+    cagr: float | None = None
+    max_drawdown: float | None = None
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
     note: str = ""
     drift: str = ""  # of trades since, in a line; empty where it was never watched
@@ -52,14 +54,18 @@ class RunSummary:
     number: int | None = None
 
 
-def list_runs(runs_dir: Path) -> list[RunSummary]:
+def list_runs(
+    runs_dir: Path, read: Callable[[Path], RunSummary] | None = None
+) -> list[RunSummary]:
     """All runs in a directory, oldest first; those that cannot be read say why.
+
+    `read` gives the summary of a folder, in place of `summarise`.
 
     Raises:
         StoreError: When the directory itself cannot be read.
     """
     try:
-        return _sort_runs([summarise(folder) for folder in list_run_folders(runs_dir)])
+        return _sort_runs([(read or summarise)(folder) for folder in list_run_folders(runs_dir)])
     except OSError as error:
         raise StoreError(f"{runs_dir} cannot be read: {error.strerror}") from None
 

@@ -156,6 +156,11 @@ class Reader:
         with self._snapshot(), _name_damaged(self.database):
             return tuple(self._decode_summary(digests) for digests in self._follow_chain().rows)
 
+    def follow(self, known: Chain | None = None) -> Chain:
+        """Rows of all generations; of a `known` chain that still holds, those after it are read."""
+        with self._snapshot():
+            return self._follow_chain(known)
+
     def generation(self, number: int) -> Generation:
         """A whole generation.
 
@@ -263,11 +268,11 @@ class Reader:
             return []
         return read_evidence(self._connection, recorded[1])
 
-    def _follow_chain(self) -> Chain:
+    def _follow_chain(self, known: Chain | None = None) -> Chain:
         """The chain, followed anew only after a commit since the last time."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if self._followed is None or self._followed[0] != version:
-            self._followed = version, follow_chain(self._connection, sha256(self.payload))
+            self._followed = version, follow_chain(self._connection, sha256(self.payload), known)
         return self._followed[1]
 
     @contextmanager
