@@ -3,7 +3,7 @@
 ``evolve`` searches, ``backtest`` tries one individual, ``judge`` finds out whether a front is more
 than luck, ``load_run`` opens what was recorded; its front, generations and trades are pandas
 frames. ``portfolio`` trades members of several runs as one account, ``scan`` classes many symbols,
-``forecast`` fits a model that a strategy then reads as a column.
+``forecast`` fits a model that a strategy then reads as a column, ``ui`` shows runs in a browser.
 """
 
 import sys
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from optimizer.portfolios.portfolio import PortfolioResult
     from optimizer.report import Run
     from optimizer.trend_scan.result import Scan
+    from optimizer.viewing.serving import RunServer
 
-__all__ = ["backtest", "evolve", "forecast", "judge", "load_run", "portfolio", "scan"]
+__all__ = ["backtest", "evolve", "forecast", "judge", "load_run", "portfolio", "scan", "ui"]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 """Where our packages lie."""
@@ -278,6 +279,30 @@ def scan(
     source = "memory" if settings.get("bars") is not None else None
     with for_a_while(settings) as loaded:
         return scan_by_settings(loaded, question, ways, is_kept=is_kept, source=source)
+
+
+def ui(runs: str | Path = "runs", port: int = 0) -> "RunServer":
+    """Show the runs of a folder in a browser, for as long as this process lives.
+
+    Args:
+        runs: Folder in which runs are recorded.
+        port: To listen at on 127.0.0.1; any that is free if 0.
+
+    Returns:
+        The server: a notebook shows its link, ``address`` is what to open, ``stop()`` ends it.
+
+    Raises:
+        ConfigError: When it cannot listen there, or the extra ``ui`` is not installed.
+    """
+    from optimizer.errors import ConfigError
+
+    try:
+        from optimizer.viewing.serving import RunServer
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{error.name} is not installed: pip install 'exhaustion-optimizer[ui]'"
+        ) from None
+    return RunServer(Path(runs), port).start()
 
 
 def __dir__() -> list[str]:

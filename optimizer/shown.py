@@ -141,6 +141,20 @@ def format_count(count: object, noun: str) -> str:
     return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
 
 
+def format_duration(seconds: float) -> str:
+    """A time in the two units that say most.
+
+    >>> format_duration(7.4), format_duration(125), format_duration(3_900)
+    ('7 s', '2 min 5 s', '1 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
 def describe_account(
     metrics: Mapping[str, float | None], count: int, noun: str = "symbol"
 ) -> Iterator[str]:

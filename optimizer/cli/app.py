@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 COMMANDS = (
     "evolve", "backtest", "parity", "judge", "signal", "watch", "portfolio", "report", "scan",
-    "bench", "doctor", "config", "runs", "data", "strategies", "objectives", "forecast",
+    "bench", "doctor", "config", "runs", "ui", "data", "strategies", "objectives", "forecast",
 )  # fmt: skip
 """In the order of help; each is the `app` of its file, alone or with commands under it."""
 

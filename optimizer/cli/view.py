@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from optimizer.run.progress import Progress
-from optimizer.shown import LONG, metric, number
+from optimizer.shown import LONG, format_duration, metric, number
 
 LEVELS, PLAIN_LEVELS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 """Heights of a trend, and those of a terminal that has ASCII alone."""
@@ -153,20 +153,6 @@ def draw_trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str
     return "".join(
         levels[round((value - low) * scale)] if math.isfinite(value) else " " for value in shown
     )
-
-
-def format_duration(seconds: float) -> str:
-    """A time in the two units that say most.
-
-    >>> format_duration(7.4), format_duration(125), format_duration(3_900)
-    ('7 s', '2 min 5 s', '1 h 5 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
 
 
 def format_time_left(progress: Progress) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data.checks import Floats
+from data.checks import Floats, Ints
 from engine.accounts.costs import Costs
 from engine.portfolio import Component, Ledgers, Portfolio
 from engine.replay.parity import compare_ledgers
@@ -130,17 +130,32 @@ def correlate_days(
 
     Days are those with a bar of either, from the later beginning to the earlier end.
     """
-    days_of, columns = [], []
-    pair = [components[first], components[second]]
-    days = np.unique(np.concatenate([list_days(one.series, one.windows) for one in pair]))
-    for one, some in zip(pair, (ledgers[first], ledgers[second]), strict=True):
-        days_of.append(list_days(one.series, one.windows))
-        columns.append(daily_returns([some], one.series, one.windows, days)[:, 0])
-    is_common = (days >= max(own[0] for own in days_of)) & (days <= min(own[-1] for own in days_of))
-    x, y = (column[is_common] for column in columns)
+    columns = []
+    for place in (first, second):
+        one = components[place]
+        days = list_days(one.series, one.windows)
+        r = daily_returns([ledgers[place]], one.series, one.windows, days)[:, 0]
+        columns.append((days, r))
+    return Correlation(first, second, *correlate_common_days(*columns))
+
+
+def correlate_common_days(
+    first: tuple[Ints, Floats], second: tuple[Ints, Floats]
+) -> tuple[int, float | None]:
+    """Days that two columns have in common, and their correlation as in `Correlation`.
+
+    Each is its dates [D] with a bar, ascending, and the R of the trades closed on each [D].
+    """
+    days = np.union1d(first[0], second[0])
+    start, end = (pick(first[0][at], second[0][at]) for pick, at in ((max, 0), (min, -1)))
+    is_common = (days >= start) & (days <= end)
+    columns = []
+    for own_days, r in (first, second):
+        column = np.zeros(len(days))
+        column[np.searchsorted(days, own_days)] = r
+        columns.append(column[is_common])
     count = int(is_common.sum())
-    value = correlate(x, y) if count >= FEWEST_DAYS else None
-    return Correlation(first, second, count, value)
+    return count, correlate(*columns) if count >= FEWEST_DAYS else None
 
 
 def correlate(x: Floats, y: Floats) -> float | None:

@@ -54,9 +54,7 @@ class RunSummary:
     number: int | None = None
 
 
-def list_runs(
-    runs_dir: Path, read: Callable[[Path], RunSummary] | None = None
-) -> list[RunSummary]:
+def list_runs(runs_dir: Path, read: Callable[[Path], RunSummary] | None = None) -> list[RunSummary]:
     """All runs in a directory, oldest first; those that cannot be read say why.
 
     `read` gives the summary of a folder, in place of `summarise`.
@@ -97,7 +95,7 @@ def _read_summary(path: Path) -> RunSummary:
         with closing(Reader(path)) as reader:
             return _build_summary(path, reader)
     except (StoreError, *FOREIGN) as error:
-        status = "running" if _find_status(path) == "running" else "damaged"
+        status = "running" if find_status(path) == "running" else "damaged"
         is_ours = isinstance(error, StoreError)
         words = str(error) if is_ours else f"it holds what no run holds ({error!r})"
         return RunSummary(path.name, path, status, damaged=_first_line(words))
@@ -187,7 +185,7 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
     return RunSummary(
         id=path.name,
         path=path,
-        status=_find_status(path) if result is None else "finished",
+        status=find_status(path) if result is None else "finished",
         created_at=_read_text(header, "created_at"),
         strategy=_read_text(header, "strategy"),
         data=_read_text(header, "data"),
@@ -251,7 +249,8 @@ def _is_run(folder: Path) -> bool:
     return not folder.is_symlink() and (folder / DATABASE).exists()
 
 
-def _find_status(path: Path) -> str:
+def find_status(path: Path) -> str:
+    """Status of a run without a result: ``running`` while it is owned, else ``interrupted``."""
     try:
         return "running" if is_owned(path) else "interrupted"
     except StoreError:

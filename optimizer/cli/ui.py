@@ -1,0 +1,55 @@
+"""ui: runs in a browser, while they are searched and afterwards."""
+
+import os
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+from optimizer.cli.flags import option
+from optimizer.cli.notes import handle_signals, note
+from optimizer.cli.shared import Runs, single_command
+from optimizer.errors import ConfigError
+
+app = single_command()
+
+POLITE = 10
+"""Niceness: a search on the same cores comes first."""
+
+MOST_PORT = 65_535
+
+
+@app.command("ui")
+def serve_runs(
+    *,
+    runs: Runs = Path("runs"),
+    port: Annotated[
+        int, option("--port", "Port to listen at; 0 for any.", "PORT", min=0, max=MOST_PORT)
+    ] = 0,
+    host: Annotated[
+        str, option("--host", "Address to listen on; another one lets others in.", "HOST")
+    ] = "127.0.0.1",
+) -> None:
+    """Show runs in a browser: index, live searches, reports, comparisons. Ctrl-C ends it."""
+    from optimizer.cli.console import stdout
+
+    try:
+        from optimizer.viewing.access import OWN_NAMES
+        from optimizer.viewing.serving import RunServer
+    except ModuleNotFoundError as error:
+        raise ConfigError(describe_missing(error)) from None
+    server = RunServer(runs, port, host)
+    os.nice(POLITE)
+    if host not in OWN_NAMES:
+        note(f"whoever reaches {host} and has the address sees these runs; nothing is encrypted")
+    stdout().say(server.address)
+
+    def end(_received: int, _frame: FrameType | None) -> None:
+        server.stop()
+
+    with handle_signals(end):
+        server.run()
+
+
+def describe_missing(error: ModuleNotFoundError) -> str:
+    """Which package is missing, and what installs it."""
+    return f"{error.name} is not installed: pip install 'exhaustion-optimizer[ui]'"

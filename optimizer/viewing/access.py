@@ -1,0 +1,139 @@
+"""Who may ask: the token, the host and the origin of each request, and the policy of each answer.
+
+Sources: RFC 6265bis on cookies; Fetch Standard on ``Origin``; Content Security Policy Level 3.
+"""
+
+import hashlib
+import ipaddress
+import secrets
+import socket
+from collections.abc import Iterable
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+TOKEN = "key"
+"""Parameter of an address that holds the token; by its own name it would be hidden in print."""
+
+TOKEN_HEADER = "x-optimizer-token"
+"""Header of a request that writes, in which the page says the token again."""
+
+OWN_NAMES = ("127.0.0.1", "localhost", "::1")
+
+WILDCARDS = ("0.0.0.0", "::", "")
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; "
+    "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Of pages: only scripts of this server run, and nothing is asked of another one."""
+
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+"""Of every answer that does not say otherwise."""
+
+
+class Guard:
+    """Lets requests through that know the token, name this host and come from its own pages.
+
+    Args:
+        app: What is guarded.
+        token: That every request has, in a cookie or in its address.
+        host: On which the server listens.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, host: str) -> None:
+        self._app, self._token = app, token
+        self._is_open, self._names = host in WILDCARDS, {*OWN_NAMES, host}
+        if host not in OWN_NAMES:
+            self._names.add(socket.gethostname().lower())
+        # Cookies are shared by all ports of a host, on which another server may listen.
+        self._cookie = f"optimizer_{hashlib.sha256(token.encode()).hexdigest()[:8]}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, refuse it in a sentence, or keep its token in a cookie."""
+        if scope["type"] != "http":
+            return
+        response = self._refuse(scope) or self._keep_token(scope)
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await (response or self._app)(scope, receive, send_guarded)
+
+    def _refuse(self, scope: Scope) -> Response | None:
+        """The answer to a request that may not ask; None where it may."""
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._is_own(host):
+            sentence = "This address is not one of this server: open the one that it printed."
+        elif origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            sentence = "A page of another origin asked: open the address that the server printed."
+        elif scope["method"] not in ("GET", "HEAD") and origin is None:
+            sentence = "What writes comes from a page of this server, which names its origin."
+        elif not any(map(self._is_token, self._list_tokens(scope, headers))):
+            sentence = "The token is missing or wrong: open the address that the server printed."
+        else:
+            return None
+        return PlainTextResponse(f"{sentence}\n", 403)
+
+    def _keep_token(self, scope: Scope) -> Response | None:
+        """A cookie with the token, and the same address without it, where it stands there."""
+        pairs = _list_parameters(scope)
+        if scope["method"] != "GET" or TOKEN not in dict(pairs):
+            return None
+        rest = urlencode([(name, value) for name, value in pairs if name != TOKEN])
+        path = "/" + scope["path"].lstrip("/")
+        response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+        # Lax: a link in a notebook, which is another site, leads here.
+        response.set_cookie(self._cookie, self._token, httponly=True, samesite="lax")
+        return response
+
+    def _list_tokens(self, scope: Scope, headers: Headers) -> Iterable[str]:
+        """Tokens that a request has; one that writes says it in a header as well."""
+        if scope["method"] not in ("GET", "HEAD"):
+            return [headers.get(TOKEN_HEADER, "")]
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+        except CookieError:
+            cookie = None
+        named = [value for name, value in _list_parameters(scope) if name == TOKEN]
+        return [*named, *([] if cookie is None else [cookie.value])]
+
+    def _is_token(self, text: str) -> bool:
+        return secrets.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
+
+    def _is_own(self, host: str) -> bool:
+        """Whether a host is this one by a name of its own, which no other site can bear."""
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").lower()
+        except ValueError:
+            return False
+        return name in self._names or (self._is_open and _is_number(name))
+
+
+def _is_number(name: str) -> bool:
+    """Whether a host is named by a number, which nobody can bind to another one."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _list_parameters(scope: Scope) -> list[tuple[str, str]]:
+    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)

@@ -1,0 +1,192 @@
+"""Runs side by side: numbers, fronts, what was asked differently, equity, correlation of days."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from data.timeframe import UNITS_NS
+from optimizer.errors import OptimizerError
+from optimizer.grades import GRADE_WORDS
+from optimizer.portfolios.portfolio import FEWEST_DAYS, correlate_common_days
+from optimizer.report.account import Curve
+from optimizer.report.charts.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    LEGEND,
+    ORANGE,
+    PURPLE,
+    RED,
+    Chart,
+    axis,
+    milliseconds,
+    name,
+    scatter,
+    select_plot_points,
+    words,
+)
+from optimizer.report.charts.front import metric_axis
+from optimizer.report.tables import Tables
+from optimizer.report.trades import Ints
+from optimizer.run.compared import RunComparison, compare_runs
+from optimizer.run.tables import newest_front
+from optimizer.search.generation import Floats
+from optimizer.shown import format_count, fraction, metric, number
+from optimizer.store import RunStore
+
+COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
+
+MARKS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
+"""Of the fronts, so that nobody needs colours to tell them apart."""
+
+MOST_COMPARED = len(COLOURS)
+
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+Plain = dict[str, object]
+
+
+class Side(NamedTuple):
+    """A run with its newest front."""
+
+    run: Tables
+    front: Floats  # [F, O] in natural sign
+
+
+@dataclass(frozen=True, eq=False)
+class PickDays:
+    """What the pick of a run made of each day."""
+
+    run: str
+    curve: Curve
+    days: Ints  # [D] with a bar, days since 1970 UTC
+    r: Floats  # [D], R of the trades that were closed on each
+
+
+def build_comparison(paths: Sequence[Path]) -> Plain:
+    """Runs as plain data with charts; what cannot be compared is said in sentences."""
+    problems: list[str] = []
+    sides = [side for path in paths if (side := _load(path, problems)) is not None]
+    tables = [side.run for side in sides]
+    picks = [days for run in tables if (days := _read_days(run, problems)) is not None]
+    comparisons = _compare(paths, problems)
+    return {
+        "runs": [path.name for path in paths],
+        "rows": [[label, *cells] for label, cells in _list_rows(sides, comparisons)],
+        "heads": [run.id for run in tables],
+        "differs": [[run.run, *run.differs, *run.limits] for run in comparisons[1:]],
+        "equity": _draw_equity(picks) if picks else None,
+        "front": _draw_fronts(sides) if sides else None,
+        "correlations": [_describe_pair(*pair) for pair in combinations(picks, 2)],
+        "problems": problems,
+    }
+
+
+def _load(path: Path, problems: list[str]) -> Side | None:
+    try:
+        run = Tables(path)
+        with RunStore.open(path) as store:
+            return Side(run, run.header.natural(newest_front(store).objectives))
+    except OptimizerError as error:
+        problems.append(str(error))
+        return None
+
+
+def _read_days(run: Tables, problems: list[str]) -> PickDays | None:
+    """Equity and days of a run's pick; None where there is none, or no bars."""
+    if run.pick is None or run.bars_problem:
+        why = run.bars_problem or "it has no pick yet"
+        problems.append(f"{run.id}: no equity and no days of its pick: {why}")
+        return None
+    trades = run.trade_columns(run.pick.member)
+    places = np.searchsorted(run.days, trades.exit_ns // UNITS_NS["d"])
+    r = np.zeros(len(run.days))
+    np.add.at(r, places, trades.r)
+    return PickDays(run.id, run.equity_curve(trades), run.days, r)
+
+
+def _compare(paths: Sequence[Path], problems: list[str]) -> list[RunComparison]:
+    try:
+        with ExitStack() as opened:
+            return compare_runs([opened.enter_context(RunStore.open(path)) for path in paths])
+    except OptimizerError as error:
+        problems.append(str(error))
+        return []
+
+
+def _list_rows(
+    sides: Sequence[Side], comparisons: Sequence[RunComparison]
+) -> list[tuple[str, list[str]]]:
+    """Lines of the table, a cell a run."""
+    tables = [side.run for side in sides]
+    known = {run.run: run for run in comparisons}
+    rows = [
+        ("verdict", [GRADE_WORDS[run.verdict.grade] for run in tables]),
+        ("strategy", [words(run.header.strategy) for run in tables]),
+        ("bars", [run.header.data for run in tables]),
+        ("generations", [number(len(run.summaries) - 1) for run in tables]),
+        ("front", [number(len(side.front)) for side in sides]),
+    ]
+    for label in ("strength", "trades"):
+        rows.append((f"{label} of the pick", [_read_pick(run, label) for run in tables]))
+    if known and all(run.id in known for run in tables):
+        shares = [known[run.id].hypervolume for run in tables]
+        if None not in shares:
+            rows.append(("hypervolume, of all together", [fraction(share) for share in shares]))
+        for place, objective in enumerate(tables[0].objectives):
+            best = [known[run.id].best for run in tables]
+            cells = [metric(objective, values[place]) if values else "-" for values in best]
+            rows.append((f"best {words(objective)}", cells))
+    return rows
+
+
+def _read_pick(run: Tables, label: str) -> str:
+    return "-" if run.pick is None else number(getattr(run.pick, label))
+
+
+def _draw_equity(picks: Sequence[PickDays]) -> Chart:
+    """Equity of the picks on one axis."""
+    data = []
+    for pick, colour, dash in zip(picks, COLOURS, DASHES, strict=False):
+        shown = select_plot_points(pick.curve.value)
+        line = {"color": colour, "width": 2, "shape": "hv", "dash": dash}
+        times = milliseconds(pick.curve.time_ns[shown])
+        data.append(
+            scatter("lines", times, pick.curve.value[shown], name=name(pick.run), line=line)
+        )
+    layout = {
+        "xaxis": {"type": "date", "automargin": True},
+        "yaxis": axis("equity", type="log", tickformat=".3g"),
+        "legend": LEGEND,
+    }
+    ends = ", ".join(f"{pick.run} {number(float(pick.curve.value[-1]))}" for pick in picks)
+    return Chart("equity of the picks, from 1", f"at the end {ends}", data, layout)
+
+
+def _draw_fronts(sides: Sequence[Side]) -> Chart | None:
+    """Fronts by the last and the first objective of the first run, of those that have both."""
+    y, x = sides[0].run.objectives[0], sides[0].run.objectives[-1]
+    alike = [side for side in sides if {x, y} <= set(side.run.objectives) and len(side.front)]
+    data = []
+    for side, colour, mark in zip(alike, COLOURS, MARKS, strict=False):
+        place = side.run.objectives.index
+        marker = {"color": colour, "size": 8, "symbol": mark}
+        points = side.front[:, place(x)], side.front[:, place(y)]
+        data.append(scatter("markers", *points, name=name(side.run.id), marker=marker))
+    layout = {"xaxis": metric_axis(x), "yaxis": metric_axis(y), "legend": LEGEND}
+    alt = f"fronts of {format_count(len(alike), 'run')}, each with a mark of its own"
+    return Chart(f"{words(y)} against {words(x)}", alt, data, layout) if alike else None
+
+
+def _describe_pair(first: PickDays, second: PickDays) -> list[str]:
+    """Correlation of the days of two picks, as a line of a table."""
+    days, value = correlate_common_days((first.days, first.r), (second.days, second.r))
+    text = number(value) if value is not None else f"undefined below {FEWEST_DAYS} common days"
+    if value is None and days >= FEWEST_DAYS:
+        text = "undefined: one of them does not vary"
+    return [first.run, second.run, text, format_count(days, "day")]

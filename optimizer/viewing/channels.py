@@ -1,0 +1,120 @@
+"""What many browsers watch is read once for all of them, and the newest state alone is sent.
+
+A viewer who reads slowly misses states; one who never reads is left after a while. So a channel
+holds one state, however many watch it.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+from starlette.responses import StreamingResponse
+from starlette.types import Message, Send
+
+SOONEST_S, LATEST_S = 1.0, 30.0
+"""Between two looks."""
+
+SHARE = 0.005
+"""Of a core that looking may take: a look that takes longer is followed by a longer pause."""
+
+HEARTBEAT_S = 15.0
+"""After so long without news a comment is sent, which finds out who has gone."""
+
+PATIENCE_S = 20.0
+"""How long a viewer may leave what was sent unread."""
+
+
+class ChannelState(NamedTuple):
+    """State of what is watched."""
+
+    message: bytes  # JSON in one line
+    is_over: bool = False  # whether nothing will change any more
+
+
+class Channel:
+    """Looks at something for as long as somebody watches.
+
+    Args:
+        look: Reads the state, in a thread.
+        readers: Threads that do.
+    """
+
+    def __init__(self, look: Callable[[], ChannelState], readers: Executor) -> None:
+        self._look, self._readers = look, readers
+        self._state, self._version, self.is_over = b"", 0, False
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.viewers = 0
+
+    async def follow(self) -> AsyncIterator[bytes]:
+        """States as server-sent events, from the present one on."""
+        self.viewers += 1
+        if self._task is None:
+            # What was seen when the last one left is old.
+            self._state, self._version = b"", 0
+            self._task = asyncio.create_task(self._keep_looking())
+        seen = 0
+        try:
+            while True:
+                if self._version > seen:
+                    seen = self._version
+                    yield b"data: " + self._state + b"\n\n"
+                elif self.is_over:
+                    return
+                else:
+                    yield await self._wait_for_news()
+        finally:
+            self.viewers -= 1
+
+    def close(self) -> None:
+        """End all streams."""
+        self.is_over = True
+        self._announce()
+
+    async def _wait_for_news(self) -> bytes:
+        try:
+            await asyncio.wait_for(self._changed.wait(), HEARTBEAT_S)
+        except TimeoutError:
+            return b": still watching\n\n"
+        return b""
+
+    async def _keep_looking(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self.viewers and not self.is_over:
+            look, cost_s = await loop.run_in_executor(self._readers, self._look_timed)
+            self.is_over = self.is_over or look.is_over
+            if look.message != self._state or look.is_over:
+                self._state, self._version = look.message, self._version + 1
+                self._announce()
+            if not self.is_over:
+                await asyncio.sleep(min(max(cost_s / SHARE, SOONEST_S), LATEST_S))
+        self._task = None
+
+    def _look_timed(self) -> tuple[ChannelState, float]:
+        began = time.thread_time()
+        look = self._look()
+        return look, time.thread_time() - began
+
+    def _announce(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events, which end where a viewer does not read them."""
+
+    media_type = "text/event-stream"
+
+    async def stream_response(self, send: Send) -> None:
+        """Send all events, each in time."""
+
+        async def send_in_time(message: Message) -> None:
+            async with asyncio.timeout(PATIENCE_S):
+                await send(message)
+
+        try:
+            await super().stream_response(send_in_time)
+        except TimeoutError:
+            return

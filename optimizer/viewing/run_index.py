@@ -1,0 +1,118 @@
+"""The index of runs: a line each, of which only what has changed is read anew."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from optimizer.errors import StoreError
+from optimizer.grades import GRADE_WORDS, GRADES
+from optimizer.shown import fraction, number
+from optimizer.store.files import DATABASE, LABELS, OWNER
+from optimizer.store.listing import (
+    RunSummary,
+    find_status,
+    list_run_folders,
+    list_runs,
+    summarise,
+)
+
+COLUMNS = (
+    "run", "verdict", "strategy", "symbols", "pick", "cagr", "drawdown", "trades", "date", "tags",
+    "note",
+)  # fmt: skip
+"""Of the index; the pick is its strength."""
+
+WATCHED = (DATABASE, f"{DATABASE}-wal", OWNER, LABELS)
+"""Files of a run without whose change its line stays."""
+
+MOST_SYMBOLS = 3
+
+Signature = tuple[object, ...]
+
+
+class RunIndex:
+    """Runs of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known: dict[str, tuple[Signature, RunSummary]] = {}
+        self._turn = threading.Lock()
+
+    def list_summaries(self) -> list[RunSummary]:
+        """Summaries of all runs, oldest first.
+
+        Raises:
+            StoreError: When the folder cannot be read.
+        """
+        with self._turn:
+            runs = list_runs(self.folder, self._read)
+            self._known = {run.id: self._known[run.id] for run in runs}
+        return runs
+
+    def find(self, run_id: str) -> Path:
+        """Folder of a run of the listing; what a client says is never made a path.
+
+        Raises:
+            StoreError: When there is no such run, in a sentence.
+        """
+        for folder in list_run_folders(self.folder):
+            if folder.name == run_id:
+                return folder
+        raise StoreError("There is no such run: it was deleted, moved or never there.")
+
+    def _read(self, path: Path) -> RunSummary:
+        signature = read_signature(path)
+        known = self._known.get(path.name)
+        if known is None or known[0] != signature:
+            known = signature, summarise(path)
+            self._known[path.name] = known
+        # An owner that is killed leaves its files as they are.
+        run = known[1]
+        return replace(run, status=find_status(path)) if run.status == "running" else run
+
+
+def read_signature(path: Path) -> Signature:
+    """What changes whenever a run does: its files' numbers, sizes and times."""
+    stats: list[tuple[int, int, int] | None] = []
+    for name in WATCHED:
+        try:
+            stat = (path / name).stat()
+        except OSError:
+            stats.append(None)
+        else:
+            stats.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+    return tuple(stats)
+
+
+def list_rows(runs: list[RunSummary]) -> list[object]:
+    """Lines of the index, newest first: texts as people read them, and keys to sort by."""
+    return [_build_row(place, run) for place, run in reversed([*enumerate(runs)])]
+
+
+def _build_row(place: int, run: RunSummary) -> Mapping[str, object]:
+    grade = "" if run.front_size is None else run.verdict or "not_judged"
+    rank = GRADES.index(grade) if grade in GRADES else -1
+    symbols = ", ".join(run.symbols[:MOST_SYMBOLS])
+    more = len(run.symbols) - MOST_SYMBOLS
+    cells: tuple[tuple[str, object], ...] = (
+        (run.id, place),
+        (GRADE_WORDS.get(grade, grade) or _describe_state(run), rank),
+        (run.strategy or "", None),
+        (f"{symbols} and {more} more" if more > 0 else symbols or run.data or "", None),
+        (number(run.strength), run.strength),
+        (fraction(run.cagr), run.cagr),
+        (fraction(run.max_drawdown), run.max_drawdown),
+        (number(run.trades), run.trades),
+        ((run.created_at or "")[:16].replace("T", " "), place),
+        (", ".join(run.tags), None),
+        (run.note, None),
+    )
+    problem = "; ".join(filter(None, (run.damaged, run.drift and f"drift: {run.drift}")))
+    return {"id": run.id, "grade": grade, "status": run.status, "cells": cells, "problem": problem}
+
+
+def _describe_state(run: RunSummary) -> str:
+    if run.planned is None:
+        return run.status
+    return f"{run.status} {max(run.generations - 1, 0):,}/{run.planned:,}"

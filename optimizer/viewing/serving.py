@@ -1,0 +1,120 @@
+"""A server of one folder of runs: in this process until it is stopped, or beside a notebook."""
+
+import contextlib
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+import uvicorn
+
+from optimizer.errors import ConfigError
+from optimizer.viewing.access import OWN_NAMES, TOKEN, WILDCARDS
+from optimizer.viewing.server import Viewer
+
+TOKEN_BYTES = 24
+
+MOST_CONNECTIONS = 300
+"""Beyond them the answer is that the server is busy."""
+
+BACKLOG = 2048
+"""Connections that wait to be taken."""
+
+LEAVING_S = 2
+"""How long answers may still take when the server ends."""
+
+
+class _Quiet(uvicorn.Server):
+    """Leaves signals to whoever runs it, and ends its streams when it ends."""
+
+    def __init__(self, config: uvicorn.Config, viewer: Viewer) -> None:
+        super().__init__(config)
+        self._viewer = viewer
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End all streams, then all else."""
+        self._viewer.close()
+        await super().shutdown(sockets)
+
+
+class RunServer:
+    """A server that listens already; `run` answers.
+
+    Args:
+        runs: Folder of runs.
+        port: To listen at; any that is free if 0.
+        host: To listen on.
+
+    Attributes:
+        address: To open, token included.
+        viewer: What answers.
+
+    Raises:
+        ConfigError: When it cannot listen there.
+    """
+
+    def __init__(self, runs: Path, port: int = 0, host: str = OWN_NAMES[0]) -> None:
+        self._socket = _listen(host, port)
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        shown = OWN_NAMES[0] if host in WILDCARDS else f"[{host}]" if ":" in host else host
+        self.address = f"http://{shown}:{self._socket.getsockname()[1]}/?{TOKEN}={token}"
+        self.viewer = viewer = Viewer(runs, token, host)
+        config = uvicorn.Config(
+            viewer.app,
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_graceful_shutdown=LEAVING_S,
+        )
+        self._server = _Quiet(config, viewer)
+        self._thread: threading.Thread | None = None
+
+    def __repr__(self) -> str:
+        return f"RunServer({self.address!r})"
+
+    def _repr_html_(self) -> str:
+        address = escape(self.address)
+        return f'<a href="{address}" target="_blank" rel="noopener">Runs in a browser</a>'
+
+    def run(self) -> None:
+        """Answer until `stop`."""
+        self._server.run(sockets=[self._socket])
+
+    def start(self) -> "RunServer":
+        """Answer in a thread, for as long as this process lives."""
+        self._thread = threading.Thread(target=self.run, name="viewing", daemon=True)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End it; a second call does nothing."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(2 * LEAVING_S)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"--host {host} --port {port} cannot be listened at: {why}") from None
+    return listener

@@ -1,0 +1,346 @@
+"""Runs in a browser, asked without one: who may ask, what is given, what abuse comes to."""
+
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from http.client import HTTPConnection
+
+import pandas as pd
+import psutil
+import pytest
+
+import optimizer
+from optimizer.errors import ConfigError
+from optimizer.store import delete_run
+from optimizer.store.labels import change_labels, read_labels
+from optimizer.store.listing import list_runs
+from optimizer.viewing import channels
+from tests.support.runs import record_run
+from tests.support.viewing import Asker, GrowingRun, serving
+
+PLANTED = "planted text that nobody may read"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder of one small run, with held-out bars, beside and in which other files lie."""
+    folder = tmp_path_factory.mktemp("place") / "runs"
+    path = record_run(folder, holdout="20%")
+    (folder.parent / "secret.txt").write_text(PLANTED)
+    (folder / "secret.txt").write_text(PLANTED)
+    (path / "report.html").write_text(PLANTED)
+    (folder / "linked").symlink_to(folder.parent)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run_id(runs):
+    """Name of the run."""
+    return list_runs(runs)[0].id
+
+
+@pytest.fixture(scope="module")
+def asker(runs):
+    """A server of that folder."""
+    with serving(runs) as asking:
+        yield asking
+
+
+@contextmanager
+def watching(asker, path):
+    """States of a stream, as they come."""
+    connection = HTTPConnection(asker.host, timeout=20)
+    connection.request("GET", path, headers={"Cookie": asker.cookie})
+    answer = connection.getresponse()
+    assert answer.getheader("content-type").startswith("text/event-stream")
+    lines = iter(lambda: answer.readline().decode(), "")
+    try:
+        yield (json.loads(line[6:]) for line in lines if line.startswith("data: "))
+    finally:
+        connection.close()
+
+
+def test_the_address_is_kept_as_a_cookie(asker):
+    """The token leaves the address at the first visit; every answer has the policy."""
+    first = asker.first
+    assert (first.code, first.headers["location"]) == (303, "/")
+    assert "HttpOnly" in first.headers["set-cookie"]
+    assert "SameSite=lax" in first.headers["set-cookie"]
+    page = asker.ask("/")
+    assert page.code == 200
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert page.headers["cache-control"] == "no-store"
+    assert asker.token not in page.text
+    assert not re.search(r"<script>|https?://|onclick", page.text)
+
+
+@pytest.mark.parametrize("path", ["/", "/?key=wrong", "/?key=", "/?key=%C3%A9", "/events", "/no"])
+def test_without_the_token_nothing_is_given(asker, path):
+    """Neither pages nor the names of what there is: a sentence."""
+    for cookie in ("", "optimizer_0=1", asker.cookie[:-1], asker.cookie.replace("=", "=x"), ";;=é"):
+        answer = asker.ask(path, cookie=cookie.encode("utf-8").decode("latin-1"))
+        assert answer.code == 403
+        assert answer.text == (
+            "The token is missing or wrong: open the address that the server printed.\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [
+        ({"Host": "evil.example"}, "not one of this server"),
+        ({"Host": "127.0.0.1.evil.example:80"}, "not one of this server"),
+        ({"Host": "["}, "not one of this server"),
+        ({"Host": ""}, "not one of this server"),
+        ({"Origin": "http://evil.example"}, "another origin"),
+        ({"Origin": "null"}, "another origin"),
+        ({"Origin": "http://127.0.0.1:1"}, "another origin"),
+    ],
+)
+def test_other_hosts_and_origins_are_refused(asker, headers, words):
+    """A name that another site bears is not ours, whoever it leads to; nor is its page."""
+    answer = asker.ask("/", **headers)
+    assert answer.code == 403
+    assert words in answer.text
+
+
+def test_only_what_is_listed_is_given(asker, run_id):
+    """No path of a client is opened; a report is made from the record, never read as a file."""
+    for path in (
+        "/run/..", "/run/../secret.txt", "/run/%2e%2e%2fsecret.txt/report", "/run/..%2f..%2fetc",
+        "/run/secret.txt", "/run/linked", "/run/linked/report", "//etc/passwd", "/secret.txt",
+        "/run/%00/report", "/assets/..%2f..%2fpage.py", "/assets/page.py",
+        f"/run/{run_id}/run.sqlite",
+        f"/run/{run_id}%2freport.html", f"/run/{run_id}/candidate/..", f"/run/{run_id[:-1]}/report",
+        "/compare?run=..&run=secret.txt", f"/compare/data?run={run_id}&run=linked",
+    ):  # fmt: skip
+        answer = asker.ask(path)
+        assert answer.code == 404, path
+        assert PLANTED not in answer.text
+        assert answer.text.count("\n") == 1
+    report = asker.ask(f"/run/{run_id}/report")
+    assert report.code == 200
+    assert PLANTED not in report.text
+    assert "Held-out bars are closed." in report.text
+    stated = re.search(r'Security-Policy" content="([^"]*)"', report.text)[1].replace("&#39;", "'")
+    assert report.headers["content-security-policy"] == f"{stated}; frame-ancestors 'self'"
+
+
+def test_what_is_asked_wrongly_has_a_sentence(asker, run_id):
+    """A member that there is not, a comparison of one, a method that nothing has."""
+    beyond = asker.ask(f"/run/{run_id}/report?member=999")
+    assert (beyond.code, "has no member 999" in beyond.text) == (400, True)
+    assert asker.ask(f"/run/{run_id}/report?member=-1").text == "A member is a number from 0 on.\n"
+    assert asker.ask(f"/compare?run={run_id}").text == "Choose 2 to 6 runs to compare.\n"
+    assert asker.ask("/", "DELETE").code == 403
+    assert asker.post("/", "{}").code == 405
+
+
+def test_labels_are_the_only_thing_written(asker, runs, run_id):
+    """With token and origin they are kept as `runs tag` keeps them; else nothing is."""
+    path = f"/run/{run_id}/labels"
+    body = json.dumps({"tags": ["one", "two"], "note": "<b>a</b> note"})
+    assert asker.post(path, body).code == 200
+    assert (read_labels(runs / run_id).tags, read_labels(runs / run_id).note) == (
+        ("one", "two"),
+        "<b>a</b> note",
+    )
+    for headers in ({"X_Optimizer_Token": ""}, {"X_Optimizer_Token": "x"}, {"Origin": "http://x"}):
+        assert asker.post(path, '{"tags": [], "note": ""}', **headers).code == 403
+    assert asker.ask(path, "POST", body).code == 403
+    for wrong in ("", "[]", "{", '{"tags": 1, "note": ""}', '{"tags": [], "note": 1}', "x" * 30_000,
+                  '{"tags": ["two words"], "note": ""}', '{"tags": [], "note": "\\u001b"}',
+                  "[" * 15_000):  # fmt: skip
+        answer = asker.post(path, wrong)
+        assert answer.code == 400, wrong[:40]
+        assert answer.text.count("\n") == 1
+    assert read_labels(runs / run_id).tags == ("one", "two")
+    assert "&lt;b&gt;a&lt;/b&gt; note" in asker.ask(f"/run/{run_id}").text
+    assert asker.post(path, '{"tags": ["Two"], "note": ""}').code == 200
+    assert read_labels(runs / run_id).tags == ("two",)
+
+
+def test_the_index_is_a_line_a_run(asker, runs, run_id):
+    """The numbers are those of `runs list`; a change of labels is a new state."""
+    (summary,) = list_runs(runs)
+    with watching(asker, "/events") as states:
+        (row,) = next(states)["rows"]
+        change_labels(runs / run_id, add=["newer"])
+        (newer,) = next(states)["rows"]
+    texts = [text for text, _ in row["cells"]]
+    assert texts[0] == run_id
+    assert [key for _, key in row["cells"]][4:8] == [
+        summary.strength, summary.cagr, summary.max_drawdown, summary.trades,
+    ]  # fmt: skip
+    assert newer["cells"][9][0].endswith("newer")
+
+
+def test_runs_stand_side_by_side(asker, runs, run_id):
+    """Two tries: what differs, both curves, the correlation of their days; a third has no bars."""
+    other = record_run(runs, holdout="20%", seed=8).name
+    state = json.loads(asker.ask(f"/compare/data?run={run_id}&run={other}").text)
+    assert [line[0] for line in state["differs"]] == [other]
+    assert any("seed" in line for line in state["differs"][0])
+    assert [trace["name"] for trace in state["equity"]["data"]] == [run_id, other]
+    assert [trace["name"] for trace in state["front"]["data"]] == [run_id, other]
+    (pair,) = state["correlations"]
+    days = []
+    for name in (run_id, other):
+        run = optimizer.load_run(name, runs)
+        trades = run.trades(run.pick.member)
+        by_day = trades.groupby(trades["exit_time"].dt.floor("D"))["r"].sum()
+        days.append(by_day.reindex(pd.to_datetime(run.days, unit="D", utc=True), fill_value=0.0))
+    assert float(pair[2]) == pytest.approx(days[0].corr(days[1]), abs=1e-4)
+    assert pair[3] == f"{len(days[0])} days"
+    assert state["problems"] == []
+    assert asker.ask(f"/compare?run={run_id}&run={other}").code == 200
+
+
+def test_a_run_is_followed_to_its_end(asker, runs, run_id):
+    """Each state says how far it is; a member has its trades; at the end stands the verdict."""
+    growing = GrowingRun(runs / run_id, runs, "growing")
+    growing.grow(1)
+    with watching(asker, "/run/growing/events") as states:
+        state = next(states)
+        assert (state["phase"], state["headline"]) == ("searching", "Generation 1 of 3")
+        page = asker.ask(f"/run/growing/candidate/{state['members'][0]['key']}")
+        assert page.code == 200
+        assert "a candidate of run growing, generation 1" in page.text
+        assert asker.ask("/run/growing/candidate/0").code == 404
+        growing.finish()
+        state = next(state for state in states if state["phase"] == "judging")
+        assert state["headline"] == "The search is over and is being judged."
+        growing.close()
+        (state,) = states
+    assert state["phase"] == "finished"
+    assert "Not tested for luck yet" in state["headline"]
+
+
+def test_a_run_that_is_deleted_while_watched_is_a_sentence(asker, runs, run_id):
+    """The stream says so and ends; so does its report."""
+    growing = GrowingRun(runs / run_id, runs, "deleted")
+    growing.grow(1)
+    with watching(asker, "/run/deleted/events") as states:
+        assert next(states)["phase"] == "searching"
+        growing.close()
+        delete_run(runs / "deleted")
+        *_, state = states
+    assert state == {"phase": "gone", "headline": "Run deleted was deleted or moved."}
+    assert asker.ask("/run/deleted/report").text == (
+        "There is no such run: it was deleted, moved or never there.\n"
+    )
+
+
+def test_a_thousand_connections_are_answered_or_told_so(asker):
+    """All at once; the server takes no more than some memory, and answers the next one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4000
+    if hard not in (resource.RLIM_INFINITY,) and hard < wanted:
+        pytest.skip("this machine allows too few open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    before = psutil.Process().memory_info().rss
+    name, port = asker.host.split(":")
+    sockets = [socket.create_connection((name, int(port)), timeout=60) for _ in range(1000)]
+    asked = f"GET / HTTP/1.1\r\nHost: {asker.host}\r\nCookie: {asker.cookie}\r\n\r\n".encode()
+    try:
+        for one in sockets:
+            one.sendall(asked)
+        codes = {one.recv(12).decode() for one in sockets}
+    finally:
+        for one in sockets:
+            one.close()
+    assert codes <= {"HTTP/1.1 200", "HTTP/1.1 503"}
+    assert psutil.Process().memory_info().rss - before < 100_000_000
+    assert_answered(asker)
+
+
+def assert_answered(asker):
+    """Within a second or two a visitor is served again."""
+    end = time.monotonic() + 5
+    while (code := asker.ask("/").code) != 200:
+        assert (code, time.monotonic() < end) == (503, True)
+        time.sleep(0.05)
+
+
+def test_who_never_reads_is_left(asker, monkeypatch):
+    """A stream that nobody reads ends, and holds one state at most until then."""
+    monkeypatch.setattr(channels, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(channels, "HEARTBEAT_S", 0.001)
+    monkeypatch.setattr(channels.Channel, "_wait_for_news", _make_much)
+    name, port = asker.host.split(":")
+    with socket.create_connection((name, int(port))) as silent:
+        silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        head = f"GET /events HTTP/1.1\r\nHost: {asker.host}\r\nCookie: {asker.cookie}\r\n\r\n"
+        silent.sendall(head.encode())
+        channel = _wait_for(lambda: asker.server.viewer.channels.get(""))
+        _wait_for(lambda: channel.viewers)
+        _wait_for(lambda: not channel.viewers)
+    assert_answered(asker)
+
+
+async def _make_much(_):
+    return b":" + b"x" * 1_000_000 + b"\n\n"
+
+
+def _wait_for(true):
+    end = time.monotonic() + 20
+    while not (value := true()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return value
+
+
+@pytest.mark.slow
+def test_the_command_prints_its_address_and_ends_quietly(runs):
+    """What it prints opens; Ctrl-C ends it without a word, also while somebody watches."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "optimizer", "ui", "--runs", runs],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ},
+    )  # fmt: skip
+    try:
+        address = process.stdout.readline().strip()
+        server = type("Started", (), {"address": address})()
+        asker = Asker(server)
+        assert asker.ask("/").code == 200
+        with watching(asker, "/events") as states:
+            assert next(states)["rows"]
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_the_command_says_what_is_missing_or_taken(command, monkeypatch, asker):
+    """A port that is taken, and an extra that is not installed, are a line each."""
+    port = asker.host.rpartition(":")[2]
+    taken = command("ui", "--port", port)
+    assert taken.code == 2
+    assert f"--host 127.0.0.1 --port {port} cannot be listened at" in taken.error
+    for module in ("uvicorn", "optimizer.viewing.serving"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert command("ui").error == (
+        "uvicorn is not installed: pip install 'exhaustion-optimizer[ui]'"
+    )
+    with pytest.raises(ConfigError, match=r"pip install 'exhaustion-optimizer\[ui\]'"):
+        optimizer.ui()
+
+
+def test_python_shows_a_link(runs):
+    """`optimizer.ui()` answers while the process lives, and can be ended."""
+    server = optimizer.ui(runs)
+    try:
+        assert f'href="{server.address}"' in server._repr_html_()
+        assert Asker(server).ask("/").code == 200
+    finally:
+        server.stop()
+    with pytest.raises(OSError, match="refused"):
+        Asker(server)
