@@ -24,8 +24,9 @@ from optimizer.evidence.null import MOST_P, tally
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.verdict import FEWEST_SEARCHES
 from optimizer.judging.null import KINDS, NullJob, NullSetup
-from optimizer.judging.pick import select_pick
+from optimizer.judging.pick import Pick, select_pick
 from optimizer.run.search import search
+from optimizer.run.task import Task
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 
@@ -62,9 +63,13 @@ def judged(seed: int, kind: float | Path, searches: int = FEWEST_SEARCHES) -> di
     row: dict[str, object] = {"seed": seed, **named(kind), "members": len(front)}
     if not len(front):
         return {**row, "grade": "too_little"}
-    pick = select_pick(engine, front.genomes)
-    row |= {"strength": pick.strength.value, "trades": pick.trades}
-    if pick.trades < SETTINGS["min_trades"]:
+    return row | grade_pick(task, select_pick(engine, front.genomes), searches)
+
+
+def grade_pick(task: Task, pick: Pick, searches: int = FEWEST_SEARCHES) -> dict[str, object]:
+    """What a search's pick is called, and from which null searches."""
+    row: dict[str, object] = {"strength": pick.strength.value, "trades": pick.trades}
+    if pick.trades < task.config.min_trades:
         return {**row, "grade": "too_little"}
     setup = NullSetup(task, "none")
     for null in KINDS:

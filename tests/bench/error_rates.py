@@ -1,0 +1,179 @@
+"""Error rates on foreign worlds: how often luck is taken for more, and an edge for luck.
+
+    python -m tests.bench.error_rates --seeds 0:45 --kept FILE [--size small] [--edges]
+
+Markets of all worlds of `tests.support.worlds` that have no edge, or with `--edges` of those that
+have one, a seed of each world after the other. Each is searched, and judged as
+`tests.bench.calibration` does. Beside it stands what other statistics say of the same pick and the
+same trials. A line of JSON a market goes to the file as it ends; what stands there is not made
+again, so that a command may be repeated, and ends after so many minutes. The table of all that the
+file has is printed at the end.
+"""
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from pathlib import Path
+
+import numpy as np
+
+from engine.runtime.machine import available_cores
+from optimizer.evidence.sharpe import measure_sharpe
+from optimizer.evidence.trials import count_effective_trials
+from optimizer.judging.pick import Pick, select_pick
+from optimizer.judging.trials import (
+    JudgedTrials,
+    build_bootstrap_record,
+    build_cscv_record,
+    build_daily_columns,
+)
+from optimizer.run.search import search
+from tests.bench.calibration import SETTINGS, ends_whole, grade_pick
+from tests.support.judging import make_task
+from tests.support.worlds import EDGES, WORLDS, make_world
+
+LENGTH = 8760
+"""Bars of a series."""
+
+SIZES = {"small": (32, 10), "middle": (64, 25), "large": (128, 50)}
+"""Individuals and generations."""
+
+BLOCKS, RESAMPLES, MOST_TRIALS = 8, 499, 1024
+
+DOUBT = 0.05
+"""The level of all other statistics; the verdict's own is 0.01 on each kind of null market."""
+
+CLAIMS: dict[str, Callable[[dict], bool]] = {
+    "verdict": lambda row: row["grade"] == "found",
+    "t-test": lambda row: row["t_p"] is not None and row["t_p"] <= DOUBT,
+    "PSR": lambda row: row["psr"] is not None and row["psr"] >= 1 - DOUBT,
+    "DSR": lambda row: row["dsr"] is not None and row["dsr"] >= 1 - DOUBT,
+    "SPA": lambda row: row["spa_p"] is not None and row["spa_p"] <= DOUBT,
+    "PBO": lambda row: row["pbo"] is not None and row["pbo"] <= DOUBT,
+}
+"""Which rows a statistic calls more than luck."""
+
+
+def judge_market(world: str, seed: int, size: str) -> dict[str, object]:
+    """What is said of one market of a world."""
+    population, generations = SIZES[size]
+    settings = {**SETTINGS, "population": population, "generations": generations}
+    task, began = make_task(*make_world(world, seed, LENGTH), **settings), time.perf_counter()
+    engine = task.engine()
+    outcome = search(task, engine, keeps_trials=True)
+    row: dict[str, object] = {"world": world, "seed": seed, "size": size}
+    row |= dict.fromkeys(("t_p", "psr", "dsr", "spa_p", "pbo"))
+    if not len(outcome.front):
+        return {**row, "grade": "too_little"}
+    pick = select_pick(engine, outcome.front.genomes)
+    if pick.trades >= SETTINGS["min_trades"]:
+        row |= compute_others(task, engine, outcome, pick)
+    return row | grade_pick(task, pick) | {"seconds": round(time.perf_counter() - began, 2)}
+
+
+def compute_others(task, engine, outcome, pick: Pick) -> dict[str, float | None]:
+    """What other statistics say of the same pick, and of the same trials."""
+    judged = JudgedTrials.of(task, outcome.trials)
+    columns = build_daily_columns(task, engine, judged, outcome.front.genomes, pick, MOST_TRIALS)
+    effective = count_effective_trials(columns.used)
+    sharpe = measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective)
+    bootstrap = build_bootstrap_record(columns, task.config.seed, RESAMPLES)
+    ledgers = next(iter(engine.ledgers(pick.genome[None])))
+    r = np.concatenate([ledger.r for ledger in ledgers])
+    return {
+        "t_p": compute_mean_p(r),
+        "psr": sharpe.psr,
+        "dsr": sharpe.dsr_effective,
+        "spa_p": bootstrap.spa_p,
+        "pbo": build_cscv_record(engine, judged, BLOCKS).pbo,
+    }
+
+
+def compute_mean_p(r: np.ndarray) -> float:
+    """One-sided p that the mean of trades is not above 0, normal as there are at least thirty."""
+    error = r.std(ddof=1) / math.sqrt(len(r))
+    return 0.5 * math.erfc(r.mean() / error / math.sqrt(2)) if error > 0 else 1.0
+
+
+def compute_interval(count: int, total: int) -> tuple[float, float]:
+    """95 % interval of a share (Wilson 1927)."""
+    z, share = 1.96, count / total
+    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
+    spread = math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    spread *= z / (1 + z * z / total)
+    return middle - spread, middle + spread
+
+
+def print_table(rows: Sequence[dict[str, object]]) -> None:
+    """Markets called more than luck, of each world by each statistic, and in all."""
+    print("| world | markets | too few trades |", " | ".join(CLAIMS), "|")
+    print("| --- | --- | --- |", " | ".join("---" for _ in CLAIMS), "|")
+    for world in [name for name in (*WORLDS, *EDGES) if any(row["world"] == name for row in rows)]:
+        print_line(world, [row for row in rows if row["world"] == world])
+    print_line("all", rows)
+    for name, is_claimed in CLAIMS.items():
+        count = sum(map(is_claimed, rows))
+        low, high = compute_interval(count, len(rows))
+        print(f"{name}: {count} of {len(rows)}, {low:.1%} to {high:.1%} (95 %)")
+    seconds = sum(row.get("seconds", 0.0) for row in rows)
+    print(f"{seconds:,.0f} s of one core")
+
+
+def print_line(name: str, rows: Sequence[dict[str, object]]) -> None:
+    """One line of the table."""
+    few = sum(row["grade"] == "too_little" for row in rows)
+    counts = " | ".join(str(sum(map(is_claimed, rows))) for is_claimed in CLAIMS.values())
+    print(f"| {name} | {len(rows)} | {few} | {counts} |")
+
+
+def read_rows(path: Path) -> Iterator[dict[str, object]]:
+    """Lines of a file; one that was cut off is left out."""
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Judge what the file lacks, as far as time allows, and print the table."""
+    parser = argparse.ArgumentParser("python -m tests.bench.error_rates")
+    parser.add_argument("--seeds", required=True, metavar="FROM:TO", help="TO is left out")
+    parser.add_argument("--kept", type=Path, required=True, help="lines of JSON; gone on with")
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--edges", action="store_true", help="worlds with an edge")
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--processes", type=int, default=available_cores())
+    asked = parser.parse_args(arguments)
+    known = list(read_rows(asked.kept))
+    done = {(row["world"], row["seed"], row["size"]) for row in known}
+    worlds = EDGES if asked.edges else WORLDS
+    jobs = [
+        (world, seed, asked.size)
+        for seed in range(*map(int, asked.seeds.split(":")))
+        for world in worlds
+        if (world, seed, asked.size) not in done
+    ]
+    end = time.monotonic() + 60 * asked.minutes
+    with ProcessPoolExecutor(asked.processes) as pool, asked.kept.open("a") as file:
+        if asked.kept.stat().st_size and not ends_whole(asked.kept):
+            file.write("\n")
+        running: set[Future] = set()
+        while running or (jobs and time.monotonic() < end):
+            while jobs and len(running) < 2 * asked.processes and time.monotonic() < end:
+                running.add(pool.submit(judge_market, *jobs.pop(0)))
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for job in ended:
+                known.append(job.result())
+                file.write(json.dumps(known[-1]) + "\n")
+                file.flush()
+    print_table([row for row in known if row["size"] == asked.size and row["world"] in worlds])
+    if jobs:
+        print(f"{len(jobs)} markets are left: the same command goes on")
+
+
+if __name__ == "__main__":
+    main()
