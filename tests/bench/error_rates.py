@@ -2,8 +2,8 @@
 
     python -m tests.bench.error_rates --seeds 0:45 --kept FILE [--size small] [--edges]
 
-Markets of all worlds of `tests.support.worlds` that have no edge, or with `--edges` of those that
-have one, a seed of each world after the other. Each is searched, and judged as
+Markets of all worlds of `tests.support.null_worlds` that have no edge, or with `--edges` of those
+that have one, a seed of each world after the other. Each is searched, and judged as
 `tests.bench.calibration` does. Beside it stands what other statistics say of the same pick and the
 same trials. A line of JSON a market goes to the file as it ends; what stands there is not made
 again, so that a command may be repeated, and ends after so many minutes. The table of all that the
@@ -33,7 +33,7 @@ from optimizer.judging.trials import (
 from optimizer.run.search import search
 from tests.bench.calibration import SETTINGS, ends_whole, grade_pick
 from tests.support.judging import make_task
-from tests.support.worlds import EDGES, WORLDS, make_world
+from tests.support.null_worlds import EDGES, WORLDS, make_world
 
 LENGTH = 8760
 """Bars of a series."""

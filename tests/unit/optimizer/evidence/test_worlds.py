@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.support.worlds import EDGES, WORLDS, make_world
+from tests.support.null_worlds import EDGES, WORLDS, make_world
 
 LENGTH = 600
 
