@@ -10,8 +10,25 @@ from strategy.exits import follows_level
 from strategy.expressions import Setting
 from strategy.gene import GeneText
 from strategy.model import Strategy
-from strategy.parts import LATER_PARTS
+from strategy.parts import PARTS
 from strategy.rows import resolve_value
+
+SIMPLE = frozenset(
+    ("long", "short", "exit_long", "exit_short", "stop", "target", "trail", "break_even",
+     "max_hold", "session", "delay")
+)  # fmt: skip
+"""Parts of a strategy that every program knows."""
+
+SAID: Mapping[str, frozenset[str]] = {
+    "backtesting.py": SIMPLE
+    | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown"},
+    "vectorbt": SIMPLE,
+    "pine": SIMPLE,
+}
+"""Parts that a program knows, by its platform; every other one is refused by its name."""
+
+CHARGES = ("fee_bp", "slippage_bp", "min_risk", "risk_fraction", "entry_delay")
+"""Fields of costs that every program knows; any other must be as it is without a setting."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +37,10 @@ class ExportedMember:
 
     Raises:
         ConfigError: When it has an indicator of a person's own, whose code no other program has, or
-            a part that no exported program knows.
+            a part that a program of the platform does not know.
     """
 
+    platform: str  # a name of `SAID`
     title: str  # run and member, for people
     strategy: Strategy  # in words, without choices and switches
     genes: Mapping[str, int | float]  # value by name of each gene that it reads
@@ -35,15 +53,22 @@ class ExportedMember:
             raise ConfigError(
                 f"own indicator '{min(self.strategy.own)}': its code is yours and is not exported"
             )
-        parts = [name for name in LATER_PARTS if getattr(self.strategy, name) is not None]
+        said = SAID[self.platform]
+        parts = [
+            name for name in PARTS if name not in said and getattr(self.strategy, name) is not None
+        ]
         if follows_level(self.strategy.trail):
             parts.append("trail(level(...))")
-        charges = [name for name in ("fee_unit", "fee_min") if getattr(self.costs, name) > 0.0]
-        limits = [name for name in ("max_positions", "max_leverage") if getattr(self.costs, name)]
-        if unknown := [*parts, *charges, *limits]:
+        plain = Costs()
+        charges = [
+            name
+            for name, value in vars(self.costs).items()
+            if name not in CHARGES and value != getattr(plain, name)
+        ]
+        if unknown := [*parts, *charges]:
             raise ConfigError(
-                f"{', '.join(unknown)}: no exported program knows of it, and its trades would be "
-                "others; it is not exported"
+                f"{', '.join(unknown)}: a program for {self.platform} does not know of it, and its "
+                "trades would be others; it is not exported"
             )
 
     def value(self, setting: Setting | None, otherwise: float) -> float:

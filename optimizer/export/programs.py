@@ -41,7 +41,8 @@ def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
             "it is not exported"
         )
     bar_ns = task.markets.series[0].timeframe_ns
-    member = ExportedMember(title, strategy, genes, task.costs, bar_ns, layout.show(whole))
+    shown = layout.show(whole)
+    member = ExportedMember(platform, title, strategy, genes, task.costs, bar_ns, shown)
     return (
         build_pine_script(member) if platform == "pine" else build_python_script(member, platform)
     )

@@ -70,6 +70,10 @@ class ExpressionLines:
             return self._name_row(node, node.label, self._row)
         return self._condition(node)
 
+    def name_at_bars(self, node: Node) -> str:
+        """The name of a line that has the value of an expression at every bar of `size`."""
+        return self._name_row(node, "row", lambda row: f"np.broadcast_to({self.text(row)}, size)")
+
     def _column(self, node: Column) -> str:
         if node.is_extra:
             return f"bars.extra({node.name!r})"

@@ -1,7 +1,7 @@
 """A member of a front as a script for backtesting.py or vectorbt, complete in itself."""
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -9,6 +9,12 @@ from string import Template
 from optimizer.errors import ConfigError
 from optimizer.export.bracket import Phrases, format_bracket
 from optimizer.export.member import ExportedMember
+from optimizer.export.orders import (
+    format_constants,
+    format_orders,
+    list_differences,
+    refuse_unsaid,
+)
 from optimizer.export.python_rows import INDENT, ExpressionLines, collect_source_code
 from strategy.conditions import Condition
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
@@ -94,20 +100,24 @@ def build_python_script(member: ExportedMember, target: str) -> str:
     for name in member.genes:
         if not name.isidentifier():
             raise ConfigError(f"gene '{name}' is no name in Python and cannot be exported")
+    has_orders = member.strategy.has_orders
+    if has_orders:
+        refuse_unsaid(member)
     plan, functions, clock = _plan(member)
-    parts = (
-        _head(member, target),
-        asset("common.py").substitute(_constants(member), functions=functions, clock=clock),
-        plan,
-        asset("report.py").template,
-        asset(f"{target.removesuffix('.py')}.py").template,
+    constants, report = _constants(member), asset("report.py").template
+    common = asset("common.py").substitute(constants, functions=functions, clock=clock)
+    if has_orders:
+        return "".join((_head(member, target), common, report, plan))
+    engine = asset(f"{target.removesuffix('.py')}.py").template
+    return "".join(
+        (_head(member, target), common, plan, asset("trades.py").template, report, engine)
     )
-    return "".join(parts)
 
 
 def _head(member: ExportedMember, target: str) -> str:
     name, imports = HEADS[target]
     differences = [line for line, applies in DIFFERENCES[target] if applies(member)]
+    differences += list_differences(member)
     lines = [*member.summary, "", f"Traded by {name}: python THIS_FILE BARS.csv [TRADES.csv]", ""]
     lines += [" ".join(SAME.split()), "", "What differs, and what that does:"]
     lines += [f"- {' '.join(line.split())}" for line in differences]
@@ -135,19 +145,27 @@ def _plan(member: ExportedMember) -> tuple[str, str, str]:
     phrases = {
         "long": holds(strategy.long),
         "short": holds(strategy.short),
-        **format_bracket(strategy, lines.text, PHRASES),
+        **_format_entries(member, lines),
         "leave_long": holds(strategy.exit_long),
         "leave_short": holds(strategy.exit_short),
         **_session(lines, strategy.session),
     }
     rows = "\n".join(f"{INDENT}{line}" for line in lines.lines)
-    text = asset("rows.py").substitute(phrases, rows=rows)
+    name = "orders.py" if strategy.has_orders else "rows.py"
+    text = asset(name).substitute(phrases, rows=rows)
     is_clocked = any(isinstance(node, Clock | Higher | SessionExit) for node in walk(strategy))
     return (
         text,
         collect_source_code(lines.functions),
         asset("clock.py").template if is_clocked else "",
     )
+
+
+def _format_entries(member: ExportedMember, lines: ExpressionLines) -> Mapping[str, object]:
+    """Stops, targets and trails, and orders where a strategy has them."""
+    if member.strategy.has_orders:
+        return {**format_constants(member), **format_orders(member, lines)}
+    return format_bracket(member.strategy, lines.text, PHRASES)
 
 
 def _session(lines: ExpressionLines, session: SessionExit | None) -> dict[str, str]:

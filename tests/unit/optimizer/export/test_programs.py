@@ -11,47 +11,24 @@ import pytest
 
 from engine.accounts.ledger import Trade
 from engine.reference import Reference
-from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
+from optimizer.export import member, programs
+from optimizer.export.member import SAID
 from optimizer.export.programs import build_program
-from optimizer.run.task import ledger_rows, prepare
+from optimizer.run.task import ledger_rows
 from strategy import StrategyError, words
+from strategy.parts import PARTS
 from tests.support import examples, own_words
+from tests.support.exports import asked, executed
 from tests.support.pine import run_pine
-from tests.support.worlds import make_bars
 
 EXAMPLES = sorted(name for name in vars(examples) if name.isupper())
-
-
-@pytest.fixture(scope="module")
-def market(tmp_path_factory):
-    """The path of 4,000 bars of a quarter of an hour."""
-    bars, path = make_bars(3, 4000), tmp_path_factory.mktemp("market") / "bars.csv"
-    names = ("open", "high", "low", "close", "volume")
-    columns = {name: getattr(bars, name) for name in names}
-    times = pd.to_datetime(bars.timestamp, utc=True) + pd.Timedelta("18262D")
-    pd.DataFrame({"timestamp": times, **columns}).to_csv(path, index=False)
-    return path
-
-
-def asked(strategy, market):
-    """The task of a strategy on a market."""
-    name = strategy if strategy.islower() else f"{examples.__file__}:{strategy}"
-    return prepare(make_config({"strategy": name, "data": [f"csv:{market}"]}, where="test"))
 
 
 def ledger_of(task):
     """Trades of the default genes as a frame."""
     (ledger,) = task.full_engine(device="cpu").trades(task.spec.layout.defaults)
     return pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
-
-
-def executed(task, platform):
-    """The names of a program that was run, but for its main part."""
-    text = build_program(task, task.spec.layout.defaults, "A try.", platform)
-    names = {"__name__": "program"}
-    exec(compile(text, "program", "exec"), names)
-    return names
 
 
 @pytest.mark.slow
@@ -134,6 +111,8 @@ def test_code_of_a_person_is_not_exported(market):
     ("part", "said"),
     [
         ("cooldown", {"cooldown": 3}),
+        ("entry", {"entry": words.stop_at(words.high)}),
+        ("targets", {"targets": [(words.r_multiple(1), 0.5)]}),
         ("trail", {"trail": words.trail(words.level(words.low))}),
         ("even_offset", {"break_even": words.break_even(1, words.share(0.001))}),
         ("named_stops", {"break_even": 1, "named_stops": True}),
@@ -150,8 +129,36 @@ def test_exits_that_no_program_knows_are_refused(market, part, said):
         stop=words.share(0.02),
         **said,
     )
-    with pytest.raises(ConfigError, match=f"{part}.*no exported program knows"):
-        build_program(replace(task, spec=plan), plan.layout.defaults, "A try.", "pine")
+    for platform in ("pine", "vectorbt"):
+        with pytest.raises(ConfigError, match=f"{part}.*a program for {platform} does not know"):
+            build_program(replace(task, spec=plan), plan.layout.defaults, "A try.", platform)
+
+
+@pytest.mark.parametrize("platform", sorted(SAID))
+def test_a_part_is_refused_until_a_program_says_it(market, platform, monkeypatch):
+    """A part that comes later is left out by no program in silence, nor is a cost."""
+    task = asked("seller_exhaustion", market)
+    assert build_program(task, task.spec.layout.defaults, "A try.", platform)
+    monkeypatch.setattr(member, "PARTS", (*PARTS, "hedge"))
+    spec = replace(task.spec)
+    object.__setattr__(spec, "hedge", None)
+    assert build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
+    object.__setattr__(spec, "hedge", True)
+    monkeypatch.setattr(programs, "resolve_options", lambda *_: spec)
+    with pytest.raises(ConfigError, match="hedge: a program for"):
+        build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
+    assert set(SAID[platform]) <= set(PARTS)
+
+
+@pytest.mark.parametrize(
+    "costs", [{"fee_unit": 0.1}, {"fee_min": 1.0}, {"max_positions": 2}, {"max_leverage": 2.0}]
+)
+def test_a_cost_that_no_program_knows_is_refused(market, costs):
+    """By its name; those that every program has are taken."""
+    task = asked("seller_exhaustion", market)
+    task = replace(task, costs=replace(task.costs, fee_bp=1.0, **costs))
+    with pytest.raises(ConfigError, match=f"^{next(iter(costs))}: a program for vectorbt"):
+        build_program(task, task.spec.layout.defaults, "A try.", "vectorbt")
 
 
 @pytest.mark.parametrize("platform", ["pine", "vectorbt", "backtesting.py"])

@@ -1,0 +1,167 @@
+"""Orders, ladders and ticks of a strategy as Python for backtesting.py."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from optimizer.errors import ConfigError
+from optimizer.export.bracket import Phrases, format_bracket
+from optimizer.export.member import ExportedMember
+from optimizer.export.python_rows import ExpressionLines
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, split_sides
+from strategy.expressions import GeneValue, Number, Setting
+from strategy.model import Strategy
+from strategy.money import find_step
+from strategy.nodes import Node
+from strategy.orders import Ladder, LimitAt, StopAt
+
+PHRASES = Phrases(
+    places={
+        BeyondBar: "(bars.low if side > 0 else bars.high)[t] - side * {0}",
+        FromEntry: "entry {sign} side * {0}",
+        Share: "entry {sign} side * (entry * {0})",
+        Level: "{0}",
+        RMultiple: "entry + side * ({0} * risk)",
+    },
+    either="({} if side > 0 else {})",
+    no_target="",
+    no_trail="math.inf",
+    is_beyond="True",
+    is_apart="reach > 0",
+    true="True",
+    also=" and ({})",
+)
+"""For one signal, at bar `t`."""
+
+KINDS = {StopAt: "stop", LimitAt: "limit"}
+
+ENTRY_BAR = """\
+Entry bar: in the bar that fills a resting order the library looks at no stop and no target; what
+the run ends there is out at the next open."""
+
+STRADDLE = """\
+Straddle: where one bar reaches the orders of both sides, the second ends the first's trade; the
+run cancels it."""
+
+LEGS = """\
+Legs: each target is a trade of its own, of whole units; R is by the stated shares."""
+
+
+def refuse_unsaid(member: ExportedMember) -> None:
+    """Refuse orders that backtesting.py fills by other rules than small ones.
+
+    Raises:
+        ConfigError: Naming the part.
+    """
+    strategy = member.strategy
+    sides = zip(split_sides(strategy.entry), (strategy.long, strategy.short), strict=True)
+    forms = [form for form, asks in sides if asks is not None]
+    for part, is_unsaid in (
+        ("entry by_side of which one side rests", len({form is None for form in forms}) > 1),
+        ("reverse=True with orders that rest", bool(strategy.reverse) and any(forms)),
+        ("reverse=True with a delay", bool(strategy.reverse) and _delay(member) > 0),
+        ("limit_at(through=...)", any(_has_distance(form, member) for form in forms)),
+    ):
+        if is_unsaid:
+            raise ConfigError(
+                f"{part}: backtesting.py fills it by rules that end in other trades; it is not "
+                "exported"
+            )
+
+
+def list_differences(member: ExportedMember) -> Iterator[str]:
+    """What differs for the orders of a member."""
+    strategy = member.strategy
+    resting = [side is not None for side in split_sides(strategy.entry)]
+    if any(resting):
+        yield ENTRY_BAR
+    if all(resting) and strategy.long is not None and strategy.short is not None:
+        yield STRADDLE
+    if strategy.targets is not None:
+        yield LEGS
+
+
+def format_orders(member: ExportedMember, lines: ExpressionLines) -> dict[str, str]:
+    """Phrases of the template of orders, but for those that every script has."""
+    strategy = member.strategy
+
+    def read(node: Node) -> str:
+        if isinstance(node, Number | GeneValue):
+            return lines.text(node)
+        return f"{lines.name_at_bars(node)}[t]"
+
+    forms = format_bracket(strategy, read, PHRASES)
+    ladders = [_list_legs(strategy, place) for place in range(2)]
+    levels = [
+        lines.name_at_bars(form.price) if isinstance(form, StopAt | LimitAt) else "None"
+        for form in split_sides(strategy.entry)
+    ]
+    return {
+        **{name: forms[name] for name in ("stop", "reach", "share", "after")},
+        "targets": _by_side(_list_prices(legs, read) for legs in ladders),
+        "shares": _by_side(f"[{', '.join(read(share) for _, share in legs)}]" for legs in ladders),
+        "worth": _by_side(_list_needs(legs) for legs in ladders) + forms["worth"],
+        "cancel": "nothing" if strategy.cancel is None else lines.text(strategy.cancel),
+        "long_price": levels[0],
+        "short_price": levels[1],
+    }
+
+
+def _list_legs(strategy: Strategy, place: int) -> list[tuple[Node, Setting]]:
+    """Targets of a side with their shares; one target takes all."""
+    ladder, target = (split_sides(part)[place] for part in (strategy.targets, strategy.target))
+    if isinstance(ladder, Ladder):
+        return [(leg.target, leg.share) for leg in ladder.legs]
+    return [(target, Number(1.0))] if isinstance(target, Node) else []
+
+
+def _list_prices(legs: Sequence[tuple[Node, Setting]], read: Callable[[Node], str]) -> str:
+    prices = (PHRASES.places[type(form)].format(read(form.parts[0]), sign="+") for form, _ in legs)
+    return f"[{', '.join(prices)}]"
+
+
+def _list_needs(legs: Sequence[tuple[Node, Setting]]) -> str:
+    """That targets which were read lie on their side of the entry."""
+    needs = (
+        f"side * targets[{leg}] > side * entry"
+        for leg, (form, _) in enumerate(legs)
+        if isinstance(form, FromEntry | Level)
+    )
+    return " and ".join(needs) or "True"
+
+
+def _by_side(texts: Iterable[str]) -> str:
+    long, short = texts
+    return long if long == short else PHRASES.either.format(long, short)
+
+
+def format_constants(member: ExportedMember) -> dict[str, object]:
+    """Constants of the template of orders."""
+    strategy, tick = member.strategy, find_step(member.strategy.market, "tick")
+    sides = (1, strategy.long), (-1, strategy.short)
+    orders = {
+        side: _describe_wait(member, form)
+        for (side, asks), form in zip(sides, split_sides(strategy.entry), strict=True)
+        if asks is not None
+    }
+    # A side that never asks is as the other one, so that it makes no difference.
+    whole = {side: orders.get(side, orders.get(-side)) for side in (1, -1)}
+    return {
+        "tick": tuple(tick) if tick.numerator else None,
+        "orders": whole,
+        "reverses": bool(strategy.reverse),
+        "cooldown": int(member.value(strategy.cooldown, 0.0)),
+        "after_leg": 0 if strategy.after_leg is None else strategy.after_leg.leg,
+    }
+
+
+def _describe_wait(member: ExportedMember, form: object) -> tuple[str, int] | None:
+    if not isinstance(form, StopAt | LimitAt):
+        return None
+    return KINDS[type(form)], int(member.value(form.expires, 0.0))
+
+
+def _delay(member: ExportedMember) -> int:
+    return int(member.value(member.strategy.delay, 0.0)) + member.costs.entry_delay
+
+
+def _has_distance(form: object, member: ExportedMember) -> bool:
+    return isinstance(form, LimitAt) and member.value(form.through, 0.0) > 0.0

@@ -1,0 +1,20 @@
+"""Tasks whose members are exported, and their programs as modules."""
+
+from optimizer.config.run_config import make_config
+from optimizer.export.programs import build_program
+from optimizer.run.task import prepare
+from tests.support import examples
+
+
+def asked(strategy, market):
+    """The task of a strategy on a market."""
+    name = strategy if strategy.islower() else f"{examples.__file__}:{strategy}"
+    return prepare(make_config({"strategy": name, "data": [f"csv:{market}"]}, where="test"))
+
+
+def executed(task, platform):
+    """The names of a program that was run, but for its main part."""
+    text = build_program(task, task.spec.layout.defaults, "A try.", platform)
+    names = {"__name__": "program"}
+    exec(compile(text, "program", "exec"), names)
+    return names

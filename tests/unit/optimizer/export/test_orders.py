@@ -1,0 +1,154 @@
+"""Orders, ladders and ticks in backtesting.py: they trade as the run, or are refused by name."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.accounts.ledger import Trade
+from optimizer.errors import ConfigError
+from optimizer.export.programs import build_program
+from optimizer.run.task import ledger_rows
+from strategy import words
+from tests.support.exports import asked, executed
+
+RANGE = words.rma(words.true_range, 14)
+UP, DOWN = words.close > words.ema(words.close, 50), words.close < words.ema(words.close, 50)
+WEAK = words.crosses_above(words.rsi(words.close, 7), 30)
+STRONG = words.crosses_below(words.rsi(words.close, 7), 70)
+BREAKOUT = words.by_side(
+    words.stop_at(words.highest(words.high, 20), 5), words.stop_at(words.lowest(words.low, 20), 5)
+)
+ORDERED = {
+    "limit": {
+        "long": UP & WEAK,
+        "cancel": DOWN,
+        "entry": words.limit_at(words.close - 0.5 * RANGE, 3),
+        "stop": words.beyond_bar(1.5 * RANGE),
+        "target": words.r_multiple(1),
+        "max_hold": 12,
+    },
+    "straddle": {
+        "long": UP,
+        "short": DOWN,
+        "entry": BREAKOUT,
+        "stop": words.from_entry(1.5 * RANGE),
+        "target": words.r_multiple(2),
+        "delay": 1,
+        "session": words.session_exit(1200),
+    },
+    "ladder": {
+        "long": UP & WEAK,
+        "short": DOWN & STRONG,
+        "stop": words.beyond_bar(1 * RANGE),
+        "targets": [(words.r_multiple(1), 0.5), (words.r_multiple(3), 0.25)],
+        "break_even": words.after_leg(1),
+        "max_hold": 96,
+    },
+    "ladder of orders": {
+        "long": UP,
+        "short": DOWN,
+        "entry": BREAKOUT,
+        "stop": words.from_entry(4 * RANGE),
+        "targets": words.by_side(
+            [(words.share(0.03), 0.4), (words.r_multiple(1), 0.6)],
+            [(words.from_entry(2 * RANGE), 0.25)],
+        ),
+        "trail": words.trail(words.from_entry(3 * RANGE), 1),
+        "market": words.market(tick="0.01"),
+        "cooldown": 5,
+    },
+    "reverse": {
+        "long": words.crosses_above(words.ema(words.close, 10), words.ema(words.close, 30)),
+        "short": words.crosses_below(words.ema(words.close, 10), words.ema(words.close, 30)),
+        "reverse": True,
+        "stop": words.share(0.05),
+        "target": words.share(0.1),
+        "market": words.market(tick="0.01"),
+    },
+}
+"""What backtesting.py can say of orders, ladders and ticks."""
+
+
+@pytest.mark.filterwarnings("ignore:DatetimeIndex.dayofweek")
+@pytest.mark.parametrize("name", ORDERED)
+def test_backtesting_py_fills_orders_as_the_run(name, market):
+    """Every trade begins at the same bar and price; each that ends elsewhere does by a named rule.
+
+    Bars of the market are far wider than real ones, so that many trades end in the bar that fills
+    their order.
+    """
+    pytest.importorskip("backtesting", reason="the library is not installed")
+    spec = words.strategy("Ordered.", name=name, **ORDERED[name])
+    task = replace(asked("seller_exhaustion", market), spec=spec)
+    (ledger,) = task.build_reference(task.markets.windows).trades(spec.layout.defaults)
+    ours = pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
+    for leg in range(ledger.leg_bar.shape[1]):
+        ours[f"leg{leg + 1}_bar"] = ledger.leg_bar[:, leg]
+        ours[f"leg{leg + 1}_price"] = ledger.leg_price[:, leg]
+    program = executed(task, "backtesting.py")
+    *_, theirs = program["backtest"](program["read_bars"](str(market)))
+    pairs = ours.merge(theirs, on=["signal_bar", "side"], how="left", suffixes=("", "_theirs"))
+    assert pairs["entry_bar_theirs"].notna().mean() > 0.99
+    pairs = pairs[pairs["entry_bar_theirs"].notna()]
+    assert len(ours) > 10
+    assert len(theirs) - len(pairs) <= 0.01 * len(ours)
+    shared = [
+        column for column in theirs.columns.intersection(ours.columns)
+        if column not in ("signal_bar", "side")
+    ]  # fmt: skip
+    is_same = pd.concat(
+        [
+            (pairs[column] == pairs[f"{column}_theirs"])
+            | (pairs[column].isna() & pairs[f"{column}_theirs"].isna())
+            for column in shared
+            if column not in ("r", "stop")
+        ],
+        axis=1,
+    ).all(axis=1)
+    for column in ("entry_bar", "entry", "stop"):
+        assert pairs[column].tolist() == pairs[f"{column}_theirs"].tolist()
+    same, other = pairs[is_same], pairs[~is_same]
+    np.testing.assert_allclose(same["r"], same["r_theirs"], rtol=0, atol=1e-12)
+    assert len(same) > 7
+    legs = [column for column in ours if column.startswith("leg") and column.endswith("_bar")]
+    in_entry_bar = (other[["exit_bar", *legs]].eq(other["entry_bar"], axis=0)).any(axis=1)
+    by_entry_bar = in_entry_bar & ("entry" in ORDERED[name])
+    by_close = other["reason"].isin(["time", "session", "end"])
+    is_straddle = other["reason_theirs"] == "reverse"
+    assert (by_entry_bar | by_close | is_straddle).all()
+
+
+@pytest.mark.parametrize(
+    ("said", "parts"),
+    [
+        ("reverse=True with orders that rest", {"entry": BREAKOUT, "reverse": True}),
+        ("reverse=True with a delay", {"reverse": True, "delay": 1}),
+        (
+            "entry by_side of which one side rests",
+            {"entry": words.by_side(words.stop_at(words.high), None)},
+        ),
+        (
+            r"limit_at\(through=...\)",
+            {
+                "entry": words.limit_at(words.close, through=1),
+                "market": words.market(tick="0.01"),
+            },
+        ),
+        (
+            "slippage, funding, account",
+            {
+                "slippage": words.bp(3),
+                "funding": words.funding(0.001),
+                "account": words.account(1000, words.units(1)),
+            },
+        ),
+    ],
+)
+def test_orders_that_end_in_other_trades_are_refused(market, said, parts):
+    """By name, and what is not known too."""
+    task = asked("seller_exhaustion", market)
+    spec = words.strategy("R.", name="r", long=UP, short=DOWN, stop=words.share(0.02), **parts)
+    with pytest.raises(ConfigError, match=f"^{said}: "):
+        build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", "backtesting.py")
