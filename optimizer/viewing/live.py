@@ -5,6 +5,7 @@ A look reads what was recorded since the last one, over a connection that only r
 
 import hashlib
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from optimizer.viewing.channels import ChannelState
 from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.null_so_far import JudgingState, read_judging
 
-MOST_MEMBERS = 500
+MOST_MEMBERS = 300
 """Members of a growing front that are drawn and named, an even choice of more."""
 
 MOST_EARLIER = 40
@@ -52,6 +53,14 @@ class Best(NamedTuple):
     median: Floats
 
 
+class Candidate(NamedTuple):
+    """A member of a front that was shown."""
+
+    genome: Floats  # [G]
+    generation: int  # in which it was seen first
+    cells: list[str]  # objectives and genes as people read them
+
+
 class LiveRun:
     """A run that is watched.
 
@@ -71,27 +80,30 @@ class LiveRun:
             return self._read()
         except (OptimizerError, *FOREIGN) as error:
             self._mark = None
+            self._forget()
             is_there = self.path.is_dir()
-            words = str(error) if is_there else f"Run {self.path.name} was deleted or moved."
-            state: Plain = {"phase": "unreadable" if is_there else "gone", "headline": words}
+            what = str(error) if isinstance(error, OptimizerError) else f"no run holds {error!r}"
+            headline = what if is_there else f"Run {self.path.name} was deleted or moved."
+            state: Plain = {"phase": "unreadable" if is_there else "gone", "headline": headline}
             return ChannelState(encode_json(state), is_over=not is_there)
 
-    def find_genome(self, key: str) -> tuple[Floats, int]:
-        """Genome [G] of a member of a front that was shown, and its generation.
+    def find_candidate(self, key: str) -> Candidate:
+        """A member of a front that was shown lately, by its key there.
 
         Raises:
-            StoreError: When no front that was shown lately has such a member.
+            StoreError: When there is no such member.
         """
-        if key not in self._genomes:
+        candidate = self._candidates.get(key)
+        if candidate is None:
             raise StoreError("This candidate has left the front: choose another one.")
-        return self._genomes[key]
+        return candidate
 
     def _forget(self) -> None:
         self._chain: Chain | None = None
         self._tail = b""
         self._summaries: list[GenerationSummary] = []
         self._trend: list[Best] = []
-        self._genomes: dict[str, tuple[Floats, int]] = {}
+        self._candidates: dict[str, Candidate] = {}
 
     def _read(self) -> ChannelState:
         with closing(Reader(self.path)) as reader:
@@ -141,25 +153,35 @@ class LiveRun:
         order = np.argsort(front.objectives[:, 0], kind="stable")
         shown = order[evenly(len(order), MOST_MEMBERS)]
         objectives, genomes = header.natural(front.objectives)[shown], front.genomes[shown]
-        keys = [hashlib.sha256(genome.tobytes()).hexdigest()[:20] for genome in genomes]
-        before = dict([*self._genomes.items()][-2 * MOST_MEMBERS :])
-        # A member may be chosen a moment after it has left the front.
-        self._genomes = before | {
-            key: (genome, newest.number) for key, genome in zip(keys, genomes, strict=True)
-        }
+        keys = self._name_members(header, genomes, objectives)
         planned = reader.planned
         return {
             "headline": f"Generation {newest.number:,} of {number(planned)}"
             + (": the front is polished and replayed" if newest.number == planned else ""),
             "facts": self._list_facts(planned, len(order)),
             "columns": [words(name) for name in (*header.objectives, *header.gene_names)],
-            "members": _list_members(header, keys, objectives, genomes),
+            "members": [{"key": key, "cells": self._candidates[key].cells} for key in keys],
             "charts": {
-                "front": _draw_front(header.objectives, objectives),
+                "front": _draw_front(header.objectives, objectives, len(order)),
                 "hypervolume": self._draw_hypervolume(),
                 "best": self._draw_trends(header),
             },
         }
+
+    def _name_members(self, header: RunHeader, genomes: Floats, objectives: Floats) -> list[str]:
+        """Keys of members [F], which are kept by them: most are in many fronts."""
+        keys = [hashlib.sha256(genome.tobytes()).hexdigest()[:20] for genome in genomes]
+        new = [place for place, key in enumerate(keys) if key not in self._candidates]
+        cells = _list_cells(header, objectives[new], genomes[new])
+        generation = self._summaries[-1].number
+        for place, row in zip(new, cells, strict=True):
+            self._candidates[keys[place]] = Candidate(genomes[place], generation, row)
+        # A member may be chosen a moment after it has left the front.
+        shown = set(keys)
+        left = [key for key in self._candidates if key not in shown]
+        for key in left[:-MOST_MEMBERS]:
+            del self._candidates[key]
+        return keys
 
     def _list_facts(self, planned: int | None, front: int) -> list[tuple[str, str]]:
         """Numbers of a search, with their names."""
@@ -214,29 +236,29 @@ def _measure_best(generation: Generation) -> Best:
     return Best(generation.number, best, np.asarray(median, np.float64))
 
 
-def _draw_front(names: tuple[str, ...], values: Floats) -> Chart:
-    """Members by their last and their first objective; by their numbers where there is but one."""
+def _draw_front(names: tuple[str, ...], values: Floats, count: int) -> Chart:
+    """Some of so many members by their last and their first objective.
+
+    By their numbers where there is but one objective.
+    """
     columns = {name: values[:, place] for place, name in enumerate(names)}
     if len(names) == 1:
         columns["member"] = np.arange(len(values), dtype=np.float64)
     x = "member" if len(names) == 1 else names[-1]
     free = [name for name in names[1:] if name != x]
-    return front_2d(columns, x, names[0], free[0] if free else None)
+    chart = front_2d(columns, x, names[0], free[0] if free else None)
+    if len(values) == count:
+        return chart
+    return replace(chart, alt=f"of {count:,} members an even choice: {chart.alt}")
 
 
-def _list_members(
-    header: RunHeader, keys: list[str], objectives: Floats, genomes: Floats
-) -> list[Plain]:
+def _list_cells(header: RunHeader, objectives: Floats, genomes: Floats) -> list[list[str]]:
     """Members as people read them: their objectives, then their genes."""
     genes = header.show_genomes(genomes)
-    names = header.objectives
     return [
-        {
-            "key": key,
-            "cells": [metric(name, value) for name, value in zip(names, row, strict=True)]
-            + [format_gene(values[place]) for values in genes.values()],
-        }
-        for place, (key, row) in enumerate(zip(keys, objectives.tolist(), strict=True))
+        [metric(name, value) for name, value in zip(header.objectives, row, strict=True)]
+        + [format_gene(values[place]) for values in genes.values()]
+        for place, row in enumerate(objectives.tolist())
     ]
 
 

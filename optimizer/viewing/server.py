@@ -125,10 +125,12 @@ class Viewer:
     async def send_candidate(self, request: Request) -> Response:
         """Trades of a member of a front that grows."""
         path, key = await self._find(request), request.path_params["key"]
-        genome, generation = self._watch(path).find_genome(key)
-        content = await self._computer.get(
-            (path.name, key), lambda: make_candidate_page(path, genome, generation)
-        )
+        candidate = self._watch(path).find_candidate(key)
+
+        def make() -> bytes:
+            return make_candidate_page(path, candidate.genome, candidate.generation)
+
+        content = await self._computer.get((path.name, key), make)
         return HTMLResponse(content, headers=REPORT_HEADERS)
 
     async def show_comparison(self, request: Request) -> Response:

@@ -1,0 +1,185 @@
+"""Runs in a real browser: from the index to trades, a search followed to its end, hostile texts."""
+
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+from optimizer.report.run import Single
+from optimizer.run.header import shown_task
+from optimizer.search.generation import final_front
+from optimizer.store import RunStore
+from optimizer.store.labels import change_labels
+from optimizer.store.listing import list_runs
+from tests.support.browser import FLAT, PATIENCE_MS
+from tests.support.forging import forge
+from tests.support.runs import record_run
+from tests.support.viewing import GrowingRun, serving
+
+pytestmark = pytest.mark.slow
+
+MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+
+
+@pytest.fixture
+def runs(tmp_path_factory, recorded):
+    """A folder with a copy of a small run."""
+    folder = tmp_path_factory.mktemp("runs")
+    shutil.copytree(recorded, folder / "first")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A small run on the sample."""
+    return record_run(tmp_path_factory.mktemp("recorded"))
+
+
+@pytest.fixture
+def asker(runs):
+    """A server of that folder."""
+    with serving(runs) as asking:
+        yield asking
+
+
+@contextmanager
+def visiting(chromium, asker, path="/", *, width=1440, scheme="light"):
+    """A page of the server; no error, no question to another host, no wider than its window."""
+    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context.add_init_script(FLAT)
+    page, heard = context.new_page(), []
+    page.set_default_timeout(PATIENCE_MS)
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.on("dialog", lambda dialog: heard.append(dialog.message) or dialog.dismiss())
+    page.on("console", lambda told: heard.append(told.text) if told.type == "error" else None)
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith((f"http://{asker.host}/", "data:", "blob:", "about:"))
+            else heard.append(request.url)
+        ),
+    )
+    try:
+        page.goto(asker.address)
+        assert page.url == f"http://{asker.host}/"
+        if path != "/":
+            page.goto(f"http://{asker.host}{path}")
+        page.wait_for_selector("html[data-ready=yes]")
+        yield page
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert heard == []
+    finally:
+        context.close()
+
+
+def wait_until(page, is_so):
+    """Let a page go on until something is so; its policy forbids to wait within it."""
+    for _ in range(PATIENCE_MS // 50):
+        if is_so():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("it never was so")
+
+
+def press_until(page, key, selector):
+    """Press a key until an element has the focus."""
+    for _ in range(60):
+        page.keyboard.press(key)
+        if page.evaluate("text => document.activeElement?.matches(text)", selector):
+            return
+    raise AssertionError(f"{key} never leads to {selector}")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_keys_lead_from_the_index_to_trades(chromium, asker, runs, width, scheme):
+    """Search, sort and open by keyboard; the report has the pick's trades, and keeps a note."""
+    shutil.copytree(runs / "first", runs / "second")
+    change_labels(runs / "second", add=["other"])
+    with visiting(chromium, asker, width=width, scheme=scheme) as page:
+        rows = page.locator("#runs tbody tr")
+        wait_until(page, lambda: rows.count() == 2)
+        page.locator("#search").focus()
+        page.keyboard.type("OTHER")
+        assert rows.count() == 1
+        assert page.inner_text("#count") == "1 of 2 runs"
+        press_until(page, "Tab", "th[data-column='7'] button")
+        page.keyboard.press("Enter")
+        assert page.get_attribute("th[data-column='7']", "aria-sort") == "descending"
+        press_until(page, "Tab", "#runs tbody a")
+        page.keyboard.press("Enter")
+        report = page.frame_locator("#report")
+        report.locator("html[data-ready=yes]").wait_for()
+        assert report.locator("#trade-table tbody tr").count() > 1
+        report.locator("#front-table tbody tr").last.focus()
+        page.keyboard.press("Enter")
+        assert report.locator("#chosen").inner_text().startswith("Member ")
+        page.locator("#labels summary").focus()
+        page.keyboard.press("Enter")
+        page.fill("#note", "seen")
+        page.keyboard.press("Enter")
+        wait_until(page, lambda: page.inner_text("#labels-said") == "Kept.")
+        page.fill("#member", "1")
+        page.keyboard.press("Enter")
+        page.frame_locator("#report[src$='member=1']").locator("html[data-ready=yes]").wait_for()
+    assert [run.note for run in list_runs(runs)] == ["", "seen"]
+
+
+def test_a_search_is_followed_to_its_end_in_two_tabs(chromium, asker, runs):
+    """Both pages grow with it; a member's trades are the engine's; at the end stands the report."""
+    growing = GrowingRun(runs / "first", runs, "growing")
+    growing.grow(1)
+    with (
+        visiting(chromium, asker, "/run/growing") as page,
+        visiting(chromium, asker, "/run/growing", width=390, scheme="dark") as other,
+    ):
+        assert page.inner_text("#headline") == "Generation 1 of 3"
+        growing.grow(2)
+        for one in (page, other):
+            wait_until(one, lambda: one.inner_text("#headline") == "Generation 2 of 3")  # noqa: B023
+            assert one.locator("figure[data-chart=front] .main-svg").count()
+        page.locator("#members tbody button").first.focus()
+        page.keyboard.press("Enter")
+        candidate = page.frame_locator("#candidate")
+        candidate.locator("html[data-ready=yes]").wait_for()
+        with RunStore.open(growing.path) as store:
+            front = final_front(store.last_generation())
+            genome = front.genomes[front.objectives[:, 0].argmin()]
+            expected = len(Single(shown_task(store, {}), genome).trades(0))
+        count = candidate.locator("#trade-count").inner_text()
+        assert count.startswith(f"{expected} of {expected} trades")
+        assert candidate.locator('figure[data-chart="trade"] .main-svg').count()
+        growing.finish()
+        page.wait_for_selector("html[data-phase=judging]")
+        growing.close()
+        for one in (page, other):
+            one.frame_locator("#report").locator("html[data-ready=yes]").wait_for()
+            assert one.is_hidden("#live")
+
+
+def test_texts_of_a_run_stay_texts(chromium, asker, runs):
+    """Names, notes and symbols with markup are read, and nothing of them runs."""
+
+    def change(told):
+        told["run"] |= {"strategy": MARKUP, "data": MARKUP, "symbols": [MARKUP]}
+
+    shutil.copytree(runs / "first", runs / "second")
+    forge(runs / "second", "header", change)
+    change_labels(runs / "second", note=MARKUP)
+    with visiting(chromium, asker) as page:
+        wait_until(page, lambda: page.locator("#runs tbody tr").count() == 2)
+        assert MARKUP in page.inner_text("#runs")
+        assert page.locator("img, #runs script").count() == 0
+    for path in ("/run/second", "/compare?run=first&run=second"):
+        with visiting(chromium, asker, path) as page:
+            assert page.locator("img").count() == 0
+            assert "alert" not in page.evaluate("[...document.scripts].map(s => s.text).join()")
+
+
+def test_a_server_that_ends_is_a_sentence(chromium, asker):
+    """The page stays, and says what to do."""
+    with visiting(chromium, asker) as page:
+        asker.server.stop()
+        wait_until(page, lambda: page.inner_text("#status").startswith("No answer"))
+        page.goto("about:blank")
+        page.set_viewport_size({"width": 1440, "height": 900})
