@@ -17,7 +17,8 @@ def require_finer_fit(finer: Sequence[str], specs: Sequence[str]) -> None:
     if finer and len(finer) != len(specs):
         raise ConfigError(
             f"--finer names {format_count(len(finer), 'source')}, --data "
-            f"{format_count(len(specs), 'source')}: name one for each, in the same order"
+            f"{format_count(len(specs), 'source')}: name one for each, in the same order; "
+            "a run that is replayed on other --data needs --finer anew"
         )
 
 
@@ -41,7 +42,8 @@ def with_finer(bars: Bars, spec: str, options: LoadOptions) -> Bars:
     if not count:
         raise ConfigError(
             f"--finer '{spec}': none of the bars of {bars.symbol} is made up of its bars: first "
-            "open, largest high, smallest low and last close must be equal to the last bit"
+            "open, largest high, smallest low and last close must be equal to the last bit; "
+            "what is not given is that of the run: bars of another market need --finer of their own"
         )
     note = (
         f"{count} of {len(bars)} bars are made up of finer bars of {read.timeframe} ({spec}); the "

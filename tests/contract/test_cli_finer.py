@@ -23,7 +23,7 @@ def read_digest(found):
         return store.header["identity"]["digest"], recorded_config(store, {}).finer
 
 
-def test_a_search_on_finer_bars_is_another_one(command, market):
+def test_a_search_on_finer_bars_is_another_one(command, market, tmp_path):
     """It is certified, recorded, replayed and resumed with them; without them nothing is noted."""
     ask = ("evolve", "--data", market, *HOURS, *SMALL, "--json")
     plain, fine = command(*ask).json, command(*ask, "--finer", market).json
@@ -39,6 +39,10 @@ def test_a_search_on_finer_bars_is_another_one(command, market):
         "windows"
     ]
     assert window["accumulators"]["coarse"] == 0
+    other = write_market(tmp_path / "other.csv", 4000, seed=4)
+    replayed = ("backtest", "--run", fine["path"], "--member", "0", "--data", other)
+    assert "bars of another market need --finer of their own" in command(*replayed).error
+    assert command(*replayed, "--finer", other).code == 0
     refused = command(
         "runs", "export", fine["path"], "member.pine", "--as", "pine", "--member", "0"
     )
