@@ -6,6 +6,7 @@ from optimizer.report.orders import OrderNumbers
 from optimizer.report.tables import Tables
 from optimizer.shown import fraction, metric
 from optimizer.store.result import Member
+from strategy.pretty_print import format_tree
 
 CHOSEN = (
     "Not what to expect: these are the bars that were searched, where every result is chosen to "
@@ -28,6 +29,8 @@ def describe_tiles(run: Tables) -> str:
     """Heading above the numbers: which bars they are of, and how much R is."""
     share = run.header.costs.get("risk_fraction")
     risk = f"R is what a trade puts at risk, {fraction(share)} of the account." if share else ""
+    if not run.bars_problem and run.task.spec.account is not None:
+        risk = f"R is what a trade puts at risk; its size is {format_tree(run.task.spec.account)}."
     return " ".join(filter(None, (CHOSEN if run.is_search else "", risk)))
 
 

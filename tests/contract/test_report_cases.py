@@ -198,6 +198,7 @@ def test_orders_legs_and_money_are_in_a_page(chromium, tmp_path):
         assert tiles["Partial exits"] == f"{counts.partials:,}"
         assert tiles["Leverage, at most"] == "0.3 x"
         assert "Borrowing paid" in tiles
+        assert "; its size is account(10000, risk(0.01), 0.3)." in found.text("main")
         assert "tick 0.01, a point is worth 10" in found.text(".facts")
         heads = found.texts("#trade-table thead th")
         added = ["partial exits", "funding in R", "borrowing in R", "size", "leverage"]
