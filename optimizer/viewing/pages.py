@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from optimizer.report import Run, page_html
-from optimizer.report.page import load_plotly, page_policy, read_asset
+from optimizer.report.page import LEVEL, load_plotly, page_policy, read_asset
 from optimizer.report.run import Single
 from optimizer.run.header import shown_task
 from optimizer.search.generation import Floats
@@ -25,32 +24,40 @@ REPORT_HEADERS = {
 SCRIPTS, STYLES = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 
 
+OWN_SCRIPTS = ("base.js", "index.js", "run.js", "beside.js")
+
+ASSETS = (*OWN_SCRIPTS, "look.js", "plotly.js", "report.css", "pages.css")
+"""Files that are served beside pages."""
+
+
 class Asset(NamedTuple):
     """A file of pages, packed."""
 
     content: bytes  # gzip
     media_type: str
-    version: str  # changes whenever the file does
 
 
 def _read_own(name: str) -> str:
     return (files("optimizer.viewing") / "assets" / name).read_text(encoding="utf-8")
 
 
+def _read_content(name: str) -> bytes:
+    if name == "plotly.js":
+        return load_plotly()
+    return (_read_own if name in (*OWN_SCRIPTS, "pages.css") else read_asset)(name).encode()
+
+
 @cache
-def load_assets() -> Mapping[str, Asset]:
-    """All files that are served beside pages, by name."""
-    own = ("base.js", "index.js", "run.js", "beside.js")
-    texts = {name: (_read_own(name).encode(), SCRIPTS) for name in own} | {
-        "look.js": (read_asset("look.js").encode(), SCRIPTS),
-        "plotly.js": (load_plotly(), SCRIPTS),
-        "report.css": (read_asset("report.css").encode(), STYLES),
-        "pages.css": (_read_own("pages.css").encode(), STYLES),
-    }
-    return {
-        name: Asset(gzip.compress(text, mtime=0), kind, hashlib.sha256(text).hexdigest()[:12])
-        for name, (text, kind) in texts.items()
-    }
+def load_asset(name: str) -> Asset:
+    """One of `ASSETS`; packed once, which takes a moment for the library of charts."""
+    content = gzip.compress(_read_content(name), LEVEL, mtime=0)
+    return Asset(content, SCRIPTS if name.endswith(".js") else STYLES)
+
+
+@cache
+def _address_asset(name: str) -> str:
+    """Address of a file, another one whenever it changes."""
+    return f"/assets/{name}?{hashlib.sha256(_read_content(name)).hexdigest()[:12]}"
 
 
 @cache
@@ -58,7 +65,7 @@ def _environment() -> Environment:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_read_own)
     )
-    environment.globals["asset"] = lambda name: f"/assets/{name}?{load_assets()[name].version}"
+    environment.globals["asset"] = _address_asset
     return environment
 
 

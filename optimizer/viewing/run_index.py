@@ -17,11 +17,20 @@ from optimizer.store.listing import (
     summarise,
 )
 
-COLUMNS = (
-    "run", "verdict", "strategy", "symbols", "pick", "cagr", "drawdown", "trades", "date", "tags",
-    "note",
-)  # fmt: skip
-"""Of the index; the pick is its strength."""
+COLUMNS = {
+    "run": "",
+    "verdict": "",
+    "strategy": "",
+    "symbols": "",
+    "pick": "strength of the pick",
+    "CAGR": "what the pick's equity gained a year, on the bars that were searched",
+    "drawdown": "deepest fall of the pick's equity",
+    "trades": "of the pick",
+    "date": "UTC",
+    "tags": "",
+    "note": "",
+}
+"""Columns of the index, and what they are where a word is not enough."""
 
 WATCHED = (DATABASE, f"{DATABASE}-wal", OWNER, LABELS)
 """Files of a run without whose change its line stays."""
@@ -104,7 +113,7 @@ def _build_row(place: int, run: RunSummary) -> Mapping[str, object]:
         (fraction(run.cagr), run.cagr),
         (fraction(run.max_drawdown), run.max_drawdown),
         (number(run.trades), run.trades),
-        ((run.created_at or "")[:16].replace("T", " "), place),
+        ((run.created_at or "")[:10], place),
         (", ".join(run.tags), None),
         (run.note, None),
     )

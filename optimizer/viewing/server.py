@@ -24,8 +24,9 @@ from optimizer.viewing.computing import BusyError, Computer
 from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.live import LiveRun
 from optimizer.viewing.pages import (
+    ASSETS,
     REPORT_HEADERS,
-    load_assets,
+    load_asset,
     make_candidate_page,
     make_report,
     render_page,
@@ -61,6 +62,8 @@ class Viewer:
         self.index = RunIndex(runs)
         self._token = token
         self._readers = ThreadPoolExecutor(READERS, "reading")
+        # Whoever opens the address in a moment finds the runs read.
+        self._readers.submit(self._encode_rows)
         self._computer = Computer()
         self.channels: dict[str, Channel] = {}
         self._live: dict[str, LiveRun] = {}
@@ -209,9 +212,10 @@ class Viewer:
 
 async def send_asset(request: Request) -> Response:
     """A script or a style."""
-    asset = load_assets().get(request.path_params["name"])
-    if asset is None:
+    name = request.path_params["name"]
+    if name not in ASSETS:
         return PlainTextResponse("There is no such file.\n", 404)
+    asset = load_asset(name)
     headers = {"content-encoding": "gzip", "cache-control": "private, max-age=604800, immutable"}
     return Response(asset.content, media_type=asset.media_type, headers=headers)
 

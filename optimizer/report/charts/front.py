@@ -8,6 +8,9 @@ from optimizer.report.charts.chart import BLUE, SCALE, Chart, axis, name, scatte
 from optimizer.search.generation import Floats
 from optimizer.shown import format_count, is_fraction, metric
 
+PERCENT = ".2~%"
+"""Percent with the digits that tell two marks apart."""
+
 MOST_LINES = 300
 """More lines than this are a grey wall."""
 
@@ -20,7 +23,7 @@ def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None =
     members = np.arange(len(columns[x]))
     marker: dict[str, object] = {"size": 10, "color": BLUE, "line": {"width": 1, "color": "#fff"}}
     if colour is not None:
-        form = {"tickformat": ".0%"} if is_fraction(colour) else {}
+        form = {"tickformat": PERCENT} if is_fraction(colour) else {}
         marker |= {
             "color": columns[colour],
             "colorscale": SCALE,
@@ -145,7 +148,7 @@ def hover_texts(columns: Mapping[str, Floats], names: Sequence[str]) -> list[str
 
 def metric_axis(column: str) -> dict[str, object]:
     """An axis of a metric, in percent where people read it so."""
-    more = {"tickformat": ".0%"} if is_fraction(column) else {}
+    more = {"tickformat": PERCENT} if is_fraction(column) else {}
     return {**axis(words(column)), **more}
 
 

@@ -17,7 +17,7 @@ from optimizer.report.charts.chart import (
     scatter,
     words,
 )
-from optimizer.report.charts.front import metric_axis
+from optimizer.report.charts.front import PERCENT, metric_axis
 from optimizer.report.trades import Ints
 from optimizer.run.points import Grid, wants_more
 from optimizer.search.generation import Floats
@@ -146,7 +146,7 @@ def heat_map(
     """
     known = cells.values[np.isfinite(cells.values)]
     what, percent = words(metric_name), is_fraction(metric_name)
-    form = {"tickformat": ".0%"} if percent else {}
+    form = {"tickformat": PERCENT} if percent else {}
     data: list[Mapping[str, object]] = [
         {
             "type": "heatmap",

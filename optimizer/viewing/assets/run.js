@@ -8,6 +8,8 @@
 
   // The report, once there is one.
   function openReport(member) {
+    document.documentElement.dataset.shown = "report";
+    byId("theme").hidden = true;
     byId("live").hidden = true;
     byId("finished").hidden = false;
     byId("report").src = `${base}/report${member === undefined ? "" : `?member=${member}`}`;
