@@ -82,8 +82,7 @@ class Portfolio:
         asked, strand = [], 0
         for one in self.components:
             backend = LimitedBackend(one.spec, one.series, one.costs, work_bytes=KEPT_BYTES)
-            genomes, windows = one.genome[None], one.windows
-            asked += next(backend.list_asks(genomes, windows, strand, one.weight))
+            asked += backend.list_asks(one.genome, one.windows, strand, one.weight)
             strand += len(one.series)
         return self._split(take_account(asked, build_limits(self._costs)))
 

@@ -1,19 +1,20 @@
 """The CPU backend of accounts with limits: signals of all windows are listed, then answered."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 
 import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.cpu.counting import fold_ledger
-from engine.accounts.cpu.limiting import AskedWindow, find_leverages, take_account
+from engine.accounts.cpu.counting import fold_taken
+from engine.accounts.cpu.limiting import Admitted, AskedWindow, collect_asks, find_leverages
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.limits import build_limits, check_limits, parse_rank
-from engine.accounts.results import Results, arrange_results, split_accounts
-from engine.accounts.stake import Stake, build_stake
+from engine.accounts.results import Results, join_results
+from engine.accounts.stake import Stake, build_stakes
+from engine.backend import by_series
 from engine.cpu.language import LanguageBackend
+from engine.cpu.listed_signals import ListedSignals, SeriesSignals, join_signals
 from engine.errors import EngineError
 from engine.runtime.cpu.types import Floats, Ints, Slots
 from strategy.model import Strategy
@@ -27,7 +28,8 @@ class LimitedBackend(LanguageBackend):
     """Evaluates populations on CPU cores; all windows of a call are one account with limits.
 
     What a signal's trade comes to hangs on the signal alone. So each series lists all its signals,
-    on all threads, and one chain over these lists says which of them the account has room for.
+    and one chain an individual over these lists says which of them its account has room for; both
+    on all threads.
 
     Arguments and errors are those of `LanguageBackend`.
 
@@ -68,8 +70,8 @@ class LimitedBackend(LanguageBackend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
         """Evaluate into out [P, W, A]; there is nothing left to wait for."""
-        for p, (ledgers, stake) in enumerate(self._take(genomes, windows)):
-            out[p] = _fold_all(ledgers, stake)
+        for part, signals, answers in self._take(genomes, windows):
+            self._fold(genomes[part], signals, answers, out[part])
         return lambda: None
 
     def list_results(
@@ -77,70 +79,99 @@ class LimitedBackend(LanguageBackend):
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
-        listed: list[Ledger] = []
-        for p, (ledgers, stake) in enumerate(self._take(genomes, windows)):
-            out[p] = _fold_all(ledgers, stake)
-            listed += ledgers
-        counts = np.array([len(ledger) for ledger in listed]).reshape(len(genomes), len(windows))
-        opened = [times[window.series] for window in windows] * len(genomes)
-        columns = [
-            (own[ledger.exit_bar], ledger.r, ledger.side)
-            for own, ledger in zip(opened, listed, strict=True)
-        ]
-        empty = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int8)
-        results = map(np.concatenate, zip(empty, *columns, strict=True))
-        return out, arrange_results(counts, *results)
+
+        def of_parts() -> Iterator[tuple[Ints, Ints, Results]]:
+            for part, signals, answers in self._take(genomes, windows):
+                self._fold(genomes[part], signals, answers, out[part])
+                members = np.arange(len(genomes))[part]
+                yield members, np.arange(len(windows)), signals.arrange(answers)
+
+        return out, join_results(of_parts(), len(genomes), len(windows))
 
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals."""
-        return [ledgers for ledgers, _ in self._take(genomes, windows)]
-
-    def _take(
-        self, genomes: Floats, windows: Sequence[Window]
-    ) -> Iterator[tuple[tuple[Ledger, ...], Stake]]:
-        """Ledgers [W] of each individual, and how its trades are sized."""
-        limits, accounts = build_limits(self._costs), split_accounts(windows)
-        order = np.argsort([place for some in accounts for place in some]).tolist()
-        for asked in self.list_asks(genomes, windows):
-            taken = (take_account([asked[place] for place in some], limits) for some in accounts)
-            ledgers = list(chain.from_iterable(taken))
-            yield tuple(ledgers[number] for number in order), asked[0].stake
+        return [
+            ledgers
+            for _, signals, answers in self._take(genomes, windows)
+            for ledgers in signals.cut(answers)
+        ]
 
     def list_asks(
-        self, genomes: Floats, windows: Sequence[Window], strand: int = 0, weight: float = 1.0
-    ) -> Iterator[list[AskedWindow]]:
-        """All signals [W] of each individual; series are strands from a number on.
+        self, genome: Floats, windows: Sequence[Window], strand: int = 0, weight: float = 1.0
+    ) -> list[AskedWindow]:
+        """All signals [W] of an individual [G]; series are strands from a number on.
 
         An account takes `weight` of each trade.
         """
-        spec, ranks = self._spec, self._ranks
-        for begin in range(0, len(genomes), TOGETHER):
-            part = genomes[begin : begin + TOGETHER]
-            for genome, ledgers in zip(part, self._list_signals(part, windows), strict=True):
-                genes = spec.layout.decode(genome)
-                bars = 0 if spec.cooldown is None else int(resolve_value(spec.cooldown, genes))
-                sizing = bars, build_stake(spec, self._costs, genes), weight
-                yield [
-                    AskedWindow(
-                        ledger,
-                        window,
-                        strand + window.series,
-                        self._series[window.series],
-                        None if ranks is None else ranks[window.series],
-                        *sizing,
-                    )
-                    for ledger, window in zip(ledgers, windows, strict=True)
-                ]
-
-    def _list_signals(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
-        """All signals [W] of each individual, whatever came before them."""
-        return self._list_by_window(
-            windows, lambda number, ranges: self._markets[number].list_signals(genomes, ranges)
+        (stake,), (cooldown,) = self._build_stakes(genome[None]), self._cooldowns(genome[None])
+        (ledgers,) = self._list_by_window(
+            windows, lambda number, ranges: self._cut(genome[None], number, ranges)
         )
+        return [
+            AskedWindow(
+                ledger,
+                window,
+                strand + window.series,
+                self._series[window.series],
+                None if self._ranks is None else self._ranks[window.series],
+                int(cooldown),
+                stake,
+                weight,
+            )
+            for ledger, window in zip(ledgers, windows, strict=True)
+        ]
 
+    def _take(
+        self, genomes: Floats, windows: Sequence[Window]
+    ) -> Iterator[tuple[slice, ListedSignals, Admitted]]:
+        """Signals of some individuals at a time, and what their accounts answer."""
+        limits = build_limits(self._costs)
+        for begin in range(0, len(genomes), TOGETHER):
+            part = slice(begin, begin + TOGETHER)
+            listed = self._list_signals(genomes[part], windows)
+            signals = join_signals(listed, len(windows))
+            yield part, signals, signals.admit(windows, limits, self._workers)
 
-def _fold_all(ledgers: Sequence[Ledger], stake: Stake) -> list[Floats]:
-    """Accumulators [A] of each window of one account."""
-    return [fold_ledger(ledger, stake, find_leverages(ledger, stake)) for ledger in ledgers]
+    def _list_signals(self, genomes: Floats, windows: Sequence[Window]) -> Iterator[SeriesSignals]:
+        """All signals of individuals, whatever came before them, series after series."""
+        stakes, cooldowns = self._build_stakes(genomes), self._cooldowns(genomes)
+        shares = np.array([stake.number for stake in stakes])
+        for number, window_numbers, ranges in by_series(windows):
+            bars = self._series[number]
+            trades, counts = self._markets[number].list_signals(genomes, ranges)
+            each = counts.sum(axis=1)
+            asks = collect_asks(
+                trades,
+                bars,
+                np.repeat(cooldowns, each),
+                find_leverages(trades, stakes[0], np.repeat(shares, each)),
+                None if self._ranks is None else self._ranks[number],
+                np.repeat(np.tile(window_numbers, len(genomes)), counts.ravel()),
+            )
+            exit_ns = bars.timestamp[trades.exit_bar]
+            yield SeriesSignals(window_numbers, trades, counts, asks, exit_ns)
+
+    def _cut(self, genomes: Floats, number: int, ranges: Ints) -> list[tuple[Ledger, ...]]:
+        """Signals [W] of each individual in one series."""
+        trades, counts = self._markets[number].list_signals(genomes, ranges)
+        return trades.cut(counts)
+
+    def _fold(
+        self, genomes: Floats, signals: ListedSignals, answers: Admitted, out: Floats
+    ) -> None:
+        """Fold what is taken into out [P, W, A]."""
+        spans, stakes = (signals.firsts, signals.counts), self._build_stakes(genomes)
+        fold_taken(signals.trades, spans, answers, stakes, self._workers, out)
+
+    def _build_stakes(self, genomes: Floats) -> list[Stake]:
+        return build_stakes(self._spec, self._costs, genomes)
+
+    def _cooldowns(self, genomes: Floats) -> Ints:
+        """Bars [P] after a stop in which no signal counts."""
+        spec = self._spec
+        if spec.cooldown is None:
+            return np.zeros(len(genomes), np.int64)
+        genes = map(spec.layout.decode, genomes)
+        return np.array([int(resolve_value(spec.cooldown, one)) for one in genes], np.int64)

@@ -14,7 +14,12 @@ from engine.conditions.cpu.operands import Readings
 from engine.conditions.cpu.parts import Formula, Leaves, write_formula
 from engine.conditions.switches import lower_conditions
 from engine.indicators.warm_ups import WarmUps
-from engine.positions.cpu.batch import fold_population, list_population, list_results
+from engine.positions.cpu.batch import (
+    fold_population,
+    list_joined,
+    list_population,
+    list_results,
+)
 from engine.positions.cpu.block_minmax import Extremes, build_extremes
 from engine.positions.cpu.both_sides import (
     NO_FINER,
@@ -94,11 +99,16 @@ class FormulaMarket:
             self.prices, self.population(genomes), self._charges, ranges, self._workers
         )
 
-    def list_signals(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
-        """All signals [W] of each individual, whatever came before them, as `take_positions`."""
+    def list_signals(self, genomes: Floats, ranges: Ints) -> tuple[Ledger, Ints]:
+        """All signals of individuals in windows [W, 2], whatever came before them.
+
+        As `take_positions`; individual after individual and window after window, and how many each
+        has [P, W].
+        """
         charges = self._charges._replace(lists_all=True)
         inputs = self.prices, self.population(genomes), charges
-        return list_population(*inputs, ranges, self._workers)
+        signals, counts, _ = list_joined(*inputs, ranges, self._workers)
+        return signals, counts
 
     def population(self, genomes: Floats) -> CodedPopulation:
         """What individuals [P, G] ask of the series, until it is asked for the next ones."""

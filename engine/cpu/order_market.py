@@ -11,7 +11,12 @@ from engine.accounts.ledger import Ledger
 from engine.accounts.stake import build_stake
 from engine.cpu.market import AskedParts, FormulaMarket
 from engine.positions.carried import CarriedRows
-from engine.positions.cpu.order_batch import fold_orders, list_order_ledgers, list_order_results
+from engine.positions.cpu.order_batch import (
+    fold_orders,
+    list_joined_orders,
+    list_order_ledgers,
+    list_order_results,
+)
 from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
 from engine.positions.encode import (
     Lowered,
@@ -70,19 +75,23 @@ class OrderMarket(FormulaMarket):
 
     def ledgers(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each individual."""
-        return self._list_ledgers(genomes, ranges, self._rules())
+        inputs = self.prices, self._ask(genomes), self._rules(), self._purse()
+        return list_order_ledgers(*inputs, ranges, self._workers, has_scale=self._has_scale)
 
-    def list_signals(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
-        """All signals [W] of each individual, whatever came before them."""
-        return self._list_ledgers(genomes, ranges, self._rules()._replace(lists_all=True))
-
-    def _list_ledgers(
-        self, genomes: Floats, ranges: Ints, rules: OrderRules
-    ) -> list[tuple[Ledger, ...]]:
-        account = self._spec.account
-        has_scale = account is not None and isinstance(account.stake, Volatility)
+    def list_signals(self, genomes: Floats, ranges: Ints) -> tuple[Ledger, Ints]:
+        """All signals of individuals in windows [W, 2], and how many each has [P, W]."""
+        rules = self._rules()._replace(lists_all=True)
         inputs = self.prices, self._ask(genomes), rules, self._purse()
-        return list_order_ledgers(*inputs, ranges, self._workers, has_scale=has_scale)
+        signals, counts, _ = list_joined_orders(
+            *inputs, ranges, self._workers, has_scale=self._has_scale
+        )
+        return signals, counts
+
+    @property
+    def _has_scale(self) -> bool:
+        """Whether sizes are measured by a row."""
+        account = self._spec.account
+        return account is not None and isinstance(account.stake, Volatility)
 
     def _rules(self) -> OrderRules:
         """What all individuals share."""

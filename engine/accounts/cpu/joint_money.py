@@ -62,16 +62,16 @@ def fold_ledgers(ledgers: Sequence[Ledger], by_exit: Ints, stake: Stake) -> Floa
     """Sums [A] of trades [K] of several ledgers, taken in an order [K]; counts are left out."""
     sums = np.empty(len(ACCUMULATORS))
     begin(sums)
-    _fold_sorted(
+    fold_chosen(
         build_purse(stake), stake.number, stake.leverage, stake.shares, stake.rests,
-        np.concatenate([_figures(one) for one in ledgers])[by_exit],
-        np.concatenate([one.side for one in ledgers])[by_exit].astype(np.int64),
-        np.concatenate([one.leg_bar for one in ledgers])[by_exit], sums,
+        np.concatenate([collect_figures(one) for one in ledgers]),
+        np.concatenate([one.side for one in ledgers]).astype(np.int64),
+        np.concatenate([one.leg_bar for one in ledgers]), by_exit, len(by_exit), sums,
     )  # fmt: skip
     return sums
 
 
-def _figures(ledger: Ledger) -> Floats:
+def collect_figures(ledger: Ledger) -> Floats:
     """Trades of a ledger as numbers, [K, 5 + L]."""
     risk = ledger.side * (ledger.entry - ledger.stop)
     scale = ledger.scale[:, 0] if ledger.scale.shape[1] else np.full(len(ledger), np.nan)
@@ -80,7 +80,7 @@ def _figures(ledger: Ledger) -> Floats:
 
 
 @compiled_loop
-def _fold_sorted(
+def fold_chosen(
     purse: Purse,
     number: float,
     leverage: float,
@@ -89,11 +89,14 @@ def _fold_sorted(
     figures: Floats,
     sides: Ints,
     leg_bars: Ints,
+    chosen: Ints,
+    size: int,
     sums: Floats,
 ) -> None:
-    """Fold trades [K] in their order into sums [A]."""
+    """Fold so many of the trades [K], by the places of those that are chosen, into sums [A]."""
     begin_money(purse, sums)
-    for k in range(len(sides)):
+    for number_of in range(size):
+        k = chosen[number_of]
         entry, risk, r = figures[k, ENTRY], figures[k, RISK], figures[k, R]
         place, legs = 0 if sides[k] > 0 else 1, leg_bars.shape[1]
         # Of a ladder that is shorter than the other side's, no share is left for what is missing.

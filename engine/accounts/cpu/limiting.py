@@ -11,6 +11,8 @@ from engine.accounts.ledger import AT_STOP, REASONS, Ledger
 from engine.accounts.limits import AccountLimits
 from engine.accounts.stake import EQUITY_SHARE, RISK, SHARE_OF_R, VOLATILITY, Stake
 from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
+from engine.runtime.cpu.simd4 import take
+from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 
 Flags = npt.NDArray[np.bool_]
@@ -21,6 +23,10 @@ NO_TRADE = -1
 STOP_GAP, SIGNAL = REASONS.index("stop_gap"), REASONS.index("signal")
 
 NOBODY = -1
+
+# The last is `NO_TRADE`.
+IS_STOP = np.isin([*range(len(REASONS)), NO_TRADE], (STOP_GAP, *AT_STOP))
+"""Whether each reason is that of a stop."""
 
 
 class Asks(NamedTuple):
@@ -51,6 +57,15 @@ class AskedWindow(NamedTuple):
     weight: float = 1.0  # what the account takes of each
 
 
+class Admitted(NamedTuple):
+    """What accounts answered to signals [K] of individuals [P] in windows [W]."""
+
+    taken: Flags
+    gross: Floats  # what other strands had open at each that asked
+    leverage: Floats  # its own
+    counts: Ints  # [P, W, 2] how many are rejected and skipped
+
+
 def take_account(asked: Sequence[AskedWindow], limits: AccountLimits) -> tuple[Ledger, ...]:
     """Ledgers [W] of the signals that one account has room for."""
     order = sorted(range(len(asked)), key=lambda w: (asked[w].strand, asked[w].window.start))
@@ -58,44 +73,79 @@ def take_account(asked: Sequence[AskedWindow], limits: AccountLimits) -> tuple[L
     joined = Asks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     lengths = np.array([len(part.rank) for part in parts], np.int64)
     _, strand_of = np.unique([asked[place].strand for place in order], return_inverse=True)
-    firsts = np.zeros(int(strand_of[-1]) + 2, np.int64)
-    np.add.at(firsts, strand_of + 1, lengths)
-    taken, gross = np.zeros(len(joined.rank), np.bool_), np.zeros(len(joined.rank))
-    counts = np.zeros((len(asked), 2), np.int64)
-    admit_all(joined, firsts.cumsum(), *limits, taken, gross, counts)
+    firsts = np.zeros((1, int(strand_of[-1]) + 2), np.int64)
+    np.add.at(firsts[0], strand_of + 1, lengths)
+    answers = admit(joined, firsts.cumsum(axis=1), limits, len(asked), Threads(1))
     ledgers: dict[int, Ledger] = {}
     ends = lengths.cumsum().tolist()
     for place, end, length in zip(order, ends, lengths.tolist(), strict=True):
-        part, numbers = slice(end - length, end), counts[place].tolist()
-        ledgers[place] = _keep(asked[place].ledger, taken[part], gross[part], *numbers)
+        part, numbers = slice(end - length, end), answers.counts[0, place].tolist()
+        ledgers[place] = _keep(
+            asked[place].ledger, answers.taken[part], answers.gross[part], *numbers
+        )
     return tuple(ledgers[place] for place in range(len(asked)))
+
+
+def admit(
+    asks: Asks, firsts: Ints, limits: AccountLimits, n_windows: int, threads: Threads
+) -> Admitted:
+    """Answers of the accounts of individuals, whose strands begin at places [P, S + 1]."""
+    n_asks, n_individuals = len(asks.rank), len(firsts)
+    counts = np.zeros((n_individuals, n_windows, 2), np.int64)
+    answers = Admitted(np.zeros(n_asks, np.bool_), np.zeros(n_asks), asks.leverage, counts)
+    shared = np.zeros(1, np.int64)
+
+    def compute(thread: int) -> None:
+        admit_each(asks, firsts, *limits, shared, answers.taken, answers.gross, counts)
+
+    threads.run(compute, n_individuals)
+    return answers
 
 
 def _list_asks(place: int, asked: AskedWindow) -> Asks:
     """Signals of one window."""
-    ledger, bars = asked.ledger, asked.bars
-    known_ns = np.where(ledger.reason == SIGNAL, 0, bars.timeframe_ns)
-    is_stop = np.isin(ledger.reason, (STOP_GAP, *AT_STOP))
-    nothing = np.zeros(len(ledger))
-    return Asks(
-        ledger.signal_bar,
-        ledger.exit_bar,
-        np.where(is_stop, asked.cooldown, 0),
-        ledger.reason.astype(np.int64),
-        ledger.side.astype(np.int64),
-        bars.timestamp[ledger.entry_bar],
-        bars.timestamp[ledger.exit_bar] + known_ns,
-        find_leverages(ledger, asked.stake, asked.weight),
-        nothing if asked.ranks is None else asked.ranks[ledger.signal_bar],
+    ledger = asked.ledger
+    return collect_asks(
+        ledger,
+        asked.bars,
+        np.full(len(ledger), asked.cooldown),
+        find_leverages(ledger, asked.stake, asked.stake.number * asked.weight),
+        asked.ranks,
         np.full(len(ledger), place, np.int64),
     )
 
 
-def find_leverages(ledger: Ledger, stake: Stake, weight: float = 1.0) -> Floats:
-    """Worth of each position over the account at its entry, [K]; 0 where it has no size."""
-    share = stake.number * weight
+def collect_asks(
+    ledger: Ledger,
+    bars: Bars,
+    cooldowns: Ints,
+    leverages: Floats,
+    ranks: Floats | None,
+    windows: Ints,
+) -> Asks:
+    """Signals [K] of a series; ranks are those of its bars [T]."""
+    known_ns = np.where(ledger.reason == SIGNAL, 0, bars.timeframe_ns)
+    return Asks(
+        ledger.signal_bar,
+        ledger.exit_bar,
+        np.where(IS_STOP[ledger.reason], cooldowns, 0),
+        ledger.reason.astype(np.int64),
+        ledger.side.astype(np.int64),
+        bars.timestamp[ledger.entry_bar],
+        bars.timestamp[ledger.exit_bar] + known_ns,
+        leverages,
+        np.zeros(len(ledger)) if ranks is None else ranks[ledger.signal_bar],
+        windows,
+    )
+
+
+def find_leverages(ledger: Ledger, stake: Stake, share: Floats | float) -> Floats:
+    """Worth of each position over the account at its entry, [K]; 0 where it has no size.
+
+    `share` is the number of its stake, by the weight of its component.
+    """
     if stake.form == EQUITY_SHARE:
-        return np.full(len(ledger), share)
+        return np.broadcast_to(np.asarray(share, np.float64), len(ledger)).copy()
     # Of rejected ones anything may come.
     with np.errstate(all="ignore"):
         if stake.form in (SHARE_OF_R, RISK):
@@ -113,6 +163,27 @@ def _keep(asks: Ledger, taken: Flags, gross: Floats, rejected: int, skipped: int
 
 
 @compiled_unlocked
+def admit_each(
+    asks: Asks,
+    firsts: Ints,
+    max_positions: int,
+    max_leverage: float,
+    shared: Ints,
+    taken: Flags,
+    gross: Floats,
+    counts: Ints,
+) -> None:
+    """Admit signals of one individual after another, while other threads take others.
+
+    Arguments as in `admit_all`, `firsts` and `counts` of each; `shared` counts who was begun.
+    """
+    p = take(shared, 0)
+    while p < firsts.shape[0]:
+        admit_all(asks, firsts[p], max_positions, max_leverage, taken, gross, counts[p])
+        p = take(shared, 0)
+
+
+@compiled_loop
 def admit_all(
     asks: Asks,
     firsts: Ints,
@@ -134,9 +205,10 @@ def admit_all(
         counts: [W, 2] receives how many are rejected and skipped.
     """
     n_strands, n_open = firsts.size - 1, 0
+    most = firsts[n_strands] - firsts[0]
     heads, free = firsts[:-1].copy(), np.zeros((n_strands, 2), np.int64)
     # Trades that are open, in the order of taking, and whose they are.
-    trades, holders = np.empty(taken.size, np.int64), np.empty(taken.size, np.int64)
+    trades, holders = np.empty(most, np.int64), np.empty(most, np.int64)
     for strand in range(n_strands):
         find_ask(asks, firsts[strand], firsts[strand + 1], strand, heads, free, counts)
     strand = find_first(asks, firsts, heads)

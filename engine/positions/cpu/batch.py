@@ -62,9 +62,20 @@ def list_population(
     prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, threads: Threads
 ) -> list[tuple[Ledger, ...]]:
     """The ledgers [W] of each individual [P]; arguments as in `fold_population`."""
+    trades, counts, totals = list_joined(prices, population, charges, windows, threads)
+    return trades.cut(counts, *totals)
+
+
+def list_joined(
+    prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, threads: Threads
+) -> tuple[Ledger, Ints, Ints]:
+    """The same in one, with how many trades each has [P, W], and totals as `Ledger.cut` has them.
+
+    Individual after individual, and window after window.
+    """
     folded, listed = list_results(prices, population, charges, windows, threads)
-    counts = folded[:, :, COUNTED].astype(np.int64)
-    return _collect_trades(listed).cut(listed.counts, *np.moveaxis(counts, 2, 0))
+    totals = np.moveaxis(folded[:, :, COUNTED].astype(np.int64), 2, 0)
+    return _collect_trades(listed), listed.counts, totals
 
 
 def _collect_trades(listed: Listed) -> Ledger:

@@ -64,6 +64,22 @@ def list_order_ledgers(
     has_scale: bool,
 ) -> list[tuple[Ledger, ...]]:
     """The ledgers [W] of each individual [P]; `has_scale`: sizes are measured by a row."""
+    inputs = prices, population, rules, purse, windows, threads
+    trades, counts, totals = list_joined_orders(*inputs, has_scale=has_scale)
+    return trades.cut(counts, *totals)
+
+
+def list_joined_orders(
+    prices: Extremes,
+    population: OrderedPopulation,
+    rules: OrderRules,
+    purse: Purse,
+    windows: Ints,
+    threads: Threads,
+    *,
+    has_scale: bool,
+) -> tuple[Ledger, Ints, Ints]:
+    """The same in one, as `engine.positions.cpu.batch.list_joined` has it."""
     folded, listed = list_order_results(prices, population, rules, purse, windows, threads)
     whole, numbers = listed.in_order()
     signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
@@ -73,8 +89,8 @@ def list_order_ledgers(
         side.astype(np.int8), last_stop, held, whole[:, WHOLE:], numbers[:, NUMBERS:],
         numbers[:, NUMBERS - 1 : NUMBERS if has_scale else NUMBERS - 1],
     )  # fmt: skip
-    counts = folded[:, :, COUNTED].astype(np.int64)
-    return trades.cut(listed.counts, *np.moveaxis(counts, 2, 0))
+    totals = np.moveaxis(folded[:, :, COUNTED].astype(np.int64), 2, 0)
+    return trades, listed.counts, totals
 
 
 def _work(

@@ -8,7 +8,7 @@ import pytest
 from data.bars import Window
 from engine.accounts.account import compound
 from engine.accounts.costs import Costs
-from engine.accounts.cpu.limiting import Asks, admit_all
+from engine.accounts.cpu.limiting import Asks, admit
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.accounts.limits import AccountLimits, build_limits, check_limits, parse_rank
 from engine.accounts.reference_limits import Ask, admit_in_turn
@@ -19,6 +19,7 @@ from engine.groups import Group, evaluate_groups
 from engine.out_of_core import create_engine
 from engine.replay.certificate import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
+from engine.runtime.cpu.threads import Threads
 from strategy import STRATEGIES
 from strategy import words as w
 from tests.parity.test_language import both
@@ -131,9 +132,8 @@ def take_by_loops(limits):
     asks = Asks(
         t, j, np.zeros_like(t), reasons, sides, e, over, leverage.astype(float), rank, strand
     )
-    taken, gross = np.zeros(len(rows), np.bool_), np.zeros(len(rows))
-    counts, firsts = np.zeros((4, 2), np.int64), np.searchsorted(strand, np.arange(5))
-    admit_all(asks, firsts, *limits, taken, gross, counts)
+    firsts = np.searchsorted(strand, np.arange(5))
+    taken = admit(asks, firsts[None], limits, 4, Threads(1)).taken
     return {(int(strand[k]), int(t[k])) for k in np.flatnonzero(taken)}
 
 
@@ -301,3 +301,19 @@ def test_rows_that_rank():
         parse_rank(Costs(max_positions=1, rank="import os"))
     assert parse_rank(Costs()) is None
     assert build_limits(Costs(max_positions=2)).max_leverage == np.inf
+
+
+def test_threads_share_accounts():
+    """However many there are, in every bit; what is listed is what is folded."""
+    strategy, _, series, windows, costs = draw_account(12)
+    genomes = np.repeat(draw_account(12, 40)[1], 2, axis=0)
+    engines = [
+        Engine(strategy, series, windows, costs, device="cpu", threads=count) for count in (1, 2)
+    ]
+    alone, shared = (engine.evaluate_account(genomes) for engine in engines)
+    for one, other in zip(alone, shared, strict=True):
+        assert one.tobytes() == other.tobytes()
+    trades = alone[0][:, :, ACCUMULATOR_INDEX["trades"]]
+    listed = [[len(ledger) for ledger in ledgers] for ledgers in engines[1].ledgers(genomes)]
+    assert trades.tolist() == listed
+    assert trades.sum() > 0
