@@ -31,17 +31,33 @@ from optimizer.judging.trials import (
     build_daily_columns,
 )
 from optimizer.run.search import search
+from strategy.words import any_of, close, gene, length, roc, share, strategy, switch
 from tests.bench.calibration import SETTINGS, ends_whole, grade_pick
 from tests.support.judging import make_task
-from tests.support.null_worlds import EDGES, WORLDS, make_world
+from tests.support.null_worlds import EDGES, PUBLISHED, WORLDS, make_world
 
 LENGTH = 8760
-"""Bars of a series."""
+"""Bars of a series, where no other number is asked for."""
+
+FOLLOW = strategy(
+    "Follows the last return, or goes against it, for some bars.",
+    long=any_of(
+        switch("follow", roc(close, 1) > gene("rise", 0.0, 0.0, 0.01)),
+        switch("against", roc(close, 1) < -gene("fall", 0.0, 0.0, 0.01), default=False),
+    ),
+    stop=share(0.2),
+    max_hold=length("max_hold", 1, 1, 8),
+    timeframe="1h",
+    name="follow",
+)
 
 SIZES = {"small": (32, 10), "middle": (64, 25), "large": (128, 50)}
 """Individuals and generations."""
 
 BLOCKS, RESAMPLES, MOST_TRIALS = 8, 499, 1024
+
+KINDS = {"none": WORLDS, "edge": EDGES, "published": PUBLISHED}
+"""Worlds by their edge."""
 
 DOUBT = 0.05
 """The level of all other statistics; the verdict's own is 0.01 on each kind of null market."""
@@ -57,14 +73,15 @@ CLAIMS: dict[str, Callable[[dict], bool]] = {
 """Which rows a statistic calls more than luck."""
 
 
-def judge_market(world: str, seed: int, size: str) -> dict[str, object]:
+def judge_market(world: str, seed: int, size: str, bars: int = LENGTH) -> dict[str, object]:
     """What is said of one market of a world."""
     population, generations = SIZES[size]
     settings = {**SETTINGS, "population": population, "generations": generations}
-    task, began = make_task(*make_world(world, seed, LENGTH), **settings), time.perf_counter()
+    spec, series = FOLLOW if world in PUBLISHED else None, make_world(world, seed, bars)
+    task, began = make_task(*series, spec=spec, **settings), time.perf_counter()
     engine = task.engine()
     outcome = search(task, engine, keeps_trials=True)
-    row: dict[str, object] = {"world": world, "seed": seed, "size": size}
+    row: dict[str, object] = {"world": world, "seed": seed, "size": size, "bars": bars}
     row |= dict.fromkeys(("t_p", "psr", "dsr", "spa_p", "pbo"))
     if not len(outcome.front):
         return {**row, "grade": "too_little"}
@@ -111,7 +128,9 @@ def print_table(rows: Sequence[dict[str, object]]) -> None:
     """Markets called more than luck, of each world by each statistic, and in all."""
     print("| world | markets | too few trades |", " | ".join(CLAIMS), "|")
     print("| --- | --- | --- |", " | ".join("---" for _ in CLAIMS), "|")
-    for world in [name for name in (*WORLDS, *EDGES) if any(row["world"] == name for row in rows)]:
+    for world in [
+        name for name in (*WORLDS, *EDGES, *PUBLISHED) if any(row["world"] == name for row in rows)
+    ]:
         print_line(world, [row for row in rows if row["world"] == world])
     print_line("all", rows)
     for name, is_claimed in CLAIMS.items():
@@ -144,18 +163,19 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seeds", required=True, metavar="FROM:TO", help="TO is left out")
     parser.add_argument("--kept", type=Path, required=True, help="lines of JSON; gone on with")
     parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument("--edges", action="store_true", help="worlds with an edge")
+    parser.add_argument("--worlds", choices=KINDS, default="none", help="by their edge")
+    parser.add_argument("--bars", type=int, default=LENGTH)
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--processes", type=int, default=available_cores())
     asked = parser.parse_args(arguments)
     known = list(read_rows(asked.kept))
-    done = {(row["world"], row["seed"], row["size"]) for row in known}
-    worlds = EDGES if asked.edges else WORLDS
+    done = {(row["world"], row["seed"], row["size"], row.get("bars", LENGTH)) for row in known}
+    worlds = KINDS[asked.worlds]
     jobs = [
-        (world, seed, asked.size)
+        (world, seed, asked.size, asked.bars)
         for seed in range(*map(int, asked.seeds.split(":")))
         for world in worlds
-        if (world, seed, asked.size) not in done
+        if (world, seed, asked.size, asked.bars) not in done
     ]
     end = time.monotonic() + 60 * asked.minutes
     with ProcessPoolExecutor(asked.processes) as pool, asked.kept.open("a") as file:
@@ -170,7 +190,14 @@ def main(arguments: list[str] | None = None) -> None:
                 known.append(job.result())
                 file.write(json.dumps(known[-1]) + "\n")
                 file.flush()
-    print_table([row for row in known if row["size"] == asked.size and row["world"] in worlds])
+    shown = asked.size, asked.bars
+    print_table(
+        [
+            row
+            for row in known
+            if row["world"] in worlds and (row["size"], row.get("bars", LENGTH)) == shown
+        ]
+    )
     if jobs:
         print(f"{len(jobs)} markets are left: the same command goes on")
 
