@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.accounts.costs import Costs
 from engine.runtime.machine import available_cores
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.trials import count_effective_trials
@@ -39,11 +40,20 @@ from tests.support.null_worlds import EDGES, PUBLISHED, WORLDS, make_world
 LENGTH = 8760
 """Bars of a series, where no other number is asked for."""
 
+FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
+"""Published rates are without costs; elsewhere they are those by default."""
+
+RISE, FALL = gene("rise", 0.0, 0.0, 0.01), gene("fall", 0.0, 0.0, 0.01)
+
 FOLLOW = strategy(
     "Follows the last return, or goes against it, for some bars.",
     long=any_of(
-        switch("follow", roc(close, 1) > gene("rise", 0.0, 0.0, 0.01)),
-        switch("against", roc(close, 1) < -gene("fall", 0.0, 0.0, 0.01), default=False),
+        switch("follow", roc(close, 1) > RISE),
+        switch("against", roc(close, 1) < -FALL, default=False),
+    ),
+    short=any_of(
+        switch("follow", roc(close, 1) < -RISE),
+        switch("against", roc(close, 1) > FALL, default=False),
     ),
     stop=share(0.2),
     max_hold=length("max_hold", 1, 1, 8),
@@ -78,7 +88,8 @@ def judge_market(world: str, seed: int, size: str, bars: int = LENGTH) -> dict[s
     population, generations = SIZES[size]
     settings = {**SETTINGS, "population": population, "generations": generations}
     spec, series = FOLLOW if world in PUBLISHED else None, make_world(world, seed, bars)
-    task, began = make_task(*series, spec=spec, **settings), time.perf_counter()
+    costs = FREE if world in PUBLISHED else None
+    task, began = make_task(*series, spec=spec, costs=costs, **settings), time.perf_counter()
     engine = task.engine()
     outcome = search(task, engine, keeps_trials=True)
     row: dict[str, object] = {"world": world, "seed": seed, "size": size, "bars": bars}
