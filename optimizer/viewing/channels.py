@@ -16,7 +16,7 @@ from starlette.types import Message, Send
 SOONEST_S, LATEST_S = 1.0, 30.0
 """Between two looks."""
 
-SHARE = 0.01
+SHARE = 0.003
 """Of a core that looking may take: a look that takes longer is followed by a longer pause."""
 
 HEARTBEAT_S = 15.0

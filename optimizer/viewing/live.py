@@ -27,7 +27,7 @@ from optimizer.viewing.channels import ChannelState
 from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.null_so_far import JudgingState, read_judging
 
-MOST_MEMBERS = 300
+MOST_MEMBERS = 200
 """Members of a growing front that are drawn and named, an even choice of more."""
 
 MOST_EARLIER = 40
@@ -83,7 +83,11 @@ class LiveRun:
             self._forget()
             is_there = self.path.is_dir()
             what = str(error) if isinstance(error, OptimizerError) else f"no run holds {error!r}"
-            headline = what if is_there else f"Run {self.path.name} was deleted or moved."
+            headline = (
+                " ".join(what.split())
+                if is_there
+                else f"Run {self.path.name} was deleted or moved."
+            )
             state: Plain = {"phase": "unreadable" if is_there else "gone", "headline": headline}
             return ChannelState(encode_json(state), is_over=not is_there)
 

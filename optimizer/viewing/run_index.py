@@ -37,6 +37,9 @@ WATCHED = (DATABASE, f"{DATABASE}-wal", OWNER, LABELS)
 
 MOST_SYMBOLS = 3
 
+JUDGED_NOW = "being judged"
+"""Status of a finished run that is owned and has no verdict yet."""
+
 Signature = tuple[object, ...]
 
 
@@ -76,9 +79,14 @@ class RunIndex:
         if known is None or known[0] != signature:
             known = signature, summarise(path)
             self._known[path.name] = known
-        # An owner that is killed leaves its files as they are.
+        # An owner that is killed, or that only judges, leaves these files as they are.
         run = known[1]
-        return replace(run, status=find_status(path)) if run.status == "running" else run
+        if run.status == "running":
+            return replace(run, status=find_status(path))
+        is_unjudged = run.status == "finished" and run.verdict is None
+        if is_unjudged and find_status(path) == "running":
+            return replace(run, status=JUDGED_NOW)
+        return run
 
 
 def read_signature(path: Path) -> Signature:
@@ -100,7 +108,8 @@ def list_rows(runs: list[RunSummary]) -> list[object]:
 
 
 def _build_row(place: int, run: RunSummary) -> Mapping[str, object]:
-    grade = "" if run.front_size is None else run.verdict or "not_judged"
+    is_graded = run.front_size is not None and run.status != JUDGED_NOW
+    grade = run.verdict or "not_judged" if is_graded else ""
     rank = GRADES.index(grade) if grade in GRADES else -1
     symbols = ", ".join(run.symbols[:MOST_SYMBOLS])
     more = len(run.symbols) - MOST_SYMBOLS
@@ -122,6 +131,6 @@ def _build_row(place: int, run: RunSummary) -> Mapping[str, object]:
 
 
 def _describe_state(run: RunSummary) -> str:
-    if run.planned is None:
+    if run.planned is None or run.status == JUDGED_NOW:
         return run.status
     return f"{run.status} {max(run.generations - 1, 0):,}/{run.planned:,}"

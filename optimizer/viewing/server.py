@@ -251,7 +251,7 @@ async def read_posted(request: Request) -> Mapping[str, object]:
 async def explain(_: Request, error: Exception) -> Response:
     """An error that a person can do something about, as text."""
     code = 503 if isinstance(error, BusyError) else 404 if isinstance(error, StoreError) else 400
-    return PlainTextResponse(f"{error}\n", code)
+    return PlainTextResponse(f"{' '.join(str(error).split())}\n", code)
 
 
 async def explain_absence(*_: object) -> Response:

@@ -86,6 +86,8 @@ def test_p_so_far_is_that_of_the_tally(recorded, tmp_path):
     growing, live = GrowingRun(recorded, tmp_path, "growing"), LiveRun(tmp_path / "growing")
     growing.finish()
     assert read_state(live)["headline"] == "The search is over and is being judged."
+    index = RunIndex(tmp_path)
+    assert [row["cells"][1][0] for row in list_rows(index.list_summaries())] == ["being judged"]
     strength = load_run("growing", tmp_path).pick.strength
     strengths = [strength + 1, strength - 1, None, strength - 2]
     for number, value in enumerate(strengths, start=1):
@@ -100,6 +102,7 @@ def test_p_so_far_is_that_of_the_tally(recorded, tmp_path):
     assert sum(state["null"]["data"][0]["y"]) == 3
     growing.close()
     assert read_state(live)["phase"] == "finished"
+    assert [row["cells"][1][0] for row in list_rows(index.list_summaries())] == ["not judged"]
 
 
 def test_a_run_that_was_changed_is_a_sentence(recorded, tmp_path):
