@@ -1,6 +1,6 @@
 """Runs side by side: numbers, fronts, what was asked differently, equity, correlation of days."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import combinations
@@ -33,11 +33,14 @@ from optimizer.report.charts.chart import (
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints
-from optimizer.run.compared import RunComparison, compare_runs
+from optimizer.run.compared import WORDS, RunComparison, compare_runs
+from optimizer.run.header import PLACES
+from optimizer.run.identity import different_lines
 from optimizer.run.tables import newest_front
 from optimizer.search.generation import Floats
 from optimizer.shown import format_count, fraction, metric, number
 from optimizer.store import RunStore
+from optimizer.store.answers import mapping_or_empty
 
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 
@@ -56,6 +59,7 @@ class Side(NamedTuple):
 
     run: Tables
     front: Floats  # [F, O] in natural sign
+    command: Mapping[str, object]  # what it was asked to do
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +83,12 @@ def build_comparison(paths: Sequence[Path]) -> Plain:
         "runs": [path.name for path in paths],
         "rows": [[label, *cells] for label, cells in _list_rows(sides, comparisons)],
         "heads": [run.id for run in tables],
-        "differs": [[run.run, *run.differs, *run.limits] for run in comparisons[1:]],
+        "differs": [[run.run, *run.differs, *run.limits] for run in comparisons[1:]]
+        # Where they cannot be held against each other, what they were asked at least.
+        or [
+            [side.run.id, *different_lines(sides[0].command, side.command, WORDS)]
+            for side in sides[1:]
+        ],
         "equity": _draw_equity(picks) if picks else None,
         "front": _draw_fronts(sides) if sides else None,
         "correlations": [_describe_pair(*pair) for pair in combinations(picks, 2)],
@@ -91,7 +100,10 @@ def _load(path: Path, problems: list[str]) -> Side | None:
     try:
         run = Tables(path)
         with RunStore.open(path) as store:
-            return Side(run, run.header.natural(newest_front(store).objectives))
+            front = run.header.natural(newest_front(store).objectives)
+            command = mapping_or_empty(store.header.get("command"))
+            asked = {name: value for name, value in command.items() if name not in PLACES}
+            return Side(run, front, asked)
     except OptimizerError as error:
         problems.append(str(error))
         return None

@@ -201,6 +201,10 @@ def test_runs_stand_side_by_side(asker, runs, run_id):
     assert pair[3] == f"{len(days[0])} days"
     assert state["problems"] == []
     assert asker.ask(f"/compare?run={run_id}&run={other}").code == 200
+    alone = record_run(runs, objectives="strength").name
+    state = json.loads(asker.ask(f"/compare/data?run={run_id}&run={alone}").text)
+    assert any("nothing to compare" in line for line in state["problems"])
+    assert any("objectives" in line for line in state["differs"][0])
 
 
 def test_a_run_is_followed_to_its_end(asker, runs, run_id):
