@@ -32,9 +32,9 @@
     box.addEventListener("change", () => { chosen[box.checked ? "add" : "delete"](run.id); count(); });
     const cell = element("td");
     cell.append(box);
-    made.append(cell, ...run.cells.map(([text, key], i) => {
+    made.append(cell, ...run.cells.map(([text], i) => {
       const isWord = ["note", "tags", "symbols"].includes(names[i]);
-      const td = element("td", i ? text : undefined, { class: isWord ? `words of-${names[i]}` : typeof key === "number" && i > 3 && names[i] !== "date" ? "number" : "" });
+      const td = element("td", i ? text : undefined, { class: isWord ? `words of-${names[i]}` : heads[i].className });
       if (i === 0) td.append(element("a", text, { href: `/run/${encodeURIComponent(run.id)}`, "data-key": run.id }));
       if (names[i] === "verdict") {
         if (run.grade) td.dataset.grade = run.grade; else td.dataset.status = run.status;
