@@ -23,7 +23,8 @@ SAID: Mapping[str, frozenset[str]] = {
     "backtesting.py": SIMPLE
     | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown"},
     "vectorbt": SIMPLE,
-    "pine": SIMPLE,
+    "pine": SIMPLE
+    | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown", "slippage"},
 }
 """Parts that a program knows, by its platform; every other one is refused by its name."""
 

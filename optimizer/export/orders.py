@@ -46,7 +46,7 @@ Legs: each target is a trade of its own, of whole units; R is by the stated shar
 
 
 def refuse_unsaid(member: ExportedMember) -> None:
-    """Refuse orders that backtesting.py fills by other rules than small ones.
+    """Refuse orders that a platform fills by other rules than small ones.
 
     Raises:
         ConfigError: Naming the part.
@@ -62,7 +62,7 @@ def refuse_unsaid(member: ExportedMember) -> None:
     ):
         if is_unsaid:
             raise ConfigError(
-                f"{part}: backtesting.py fills it by rules that end in other trades; it is not "
+                f"{part}: {member.platform} fills it by rules that end in other trades; it is not "
                 "exported"
             )
 
@@ -89,7 +89,7 @@ def format_orders(member: ExportedMember, lines: ExpressionLines) -> dict[str, s
         return f"{lines.name_at_bars(node)}[t]"
 
     forms = format_bracket(strategy, read, PHRASES)
-    ladders = [_list_legs(strategy, place) for place in range(2)]
+    ladders = [list_legs(strategy, place) for place in range(2)]
     levels = [
         lines.name_at_bars(form.price) if isinstance(form, StopAt | LimitAt) else "None"
         for form in split_sides(strategy.entry)
@@ -105,7 +105,7 @@ def format_orders(member: ExportedMember, lines: ExpressionLines) -> dict[str, s
     }
 
 
-def _list_legs(strategy: Strategy, place: int) -> list[tuple[Node, Setting]]:
+def list_legs(strategy: Strategy, place: int) -> list[tuple[Node, Setting]]:
     """Targets of a side with their shares; one target takes all."""
     ladder, target = (split_sides(part)[place] for part in (strategy.targets, strategy.target))
     if isinstance(ladder, Ladder):

@@ -8,11 +8,19 @@ from data.timeframe import MINUTE_NS
 from optimizer.errors import ConfigError
 from optimizer.export.bracket import Phrases, format_bracket
 from optimizer.export.member import ExportedMember
+from optimizer.export.pine_orders import DIFFERENCES as ORDERS
+from optimizer.export.pine_orders import (
+    format_constants,
+    format_legs,
+    refuse_in_pine,
+)
+from optimizer.export.pine_orders import format_signals as format_order_signals
 from optimizer.export.python_rows import ExpressionLines
 from optimizer.export.scripts import asset
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, OverBars
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
+from strategy.money import Ticks
 from strategy.nodes import Node
 
 HEAD = """\
@@ -82,10 +90,18 @@ def build_pine_script(member: ExportedMember) -> str:
         if not re.fullmatch("[A-Za-z0-9_]+", name):
             raise ConfigError(f"gene '{name}' is no name in Pine and cannot be exported")
     lines = PineLines()
+    has_orders = member.strategy.has_orders
+    if has_orders:
+        refuse_in_pine(member)
     rows = "\n".join([*_format_signals(member, lines), ""])
     forms = format_bracket(member.strategy, lines.format_at_signal, PHRASES)
+    if has_orders:
+        forms |= format_legs(member, lines.format_at_signal, PHRASES.places)
+        forms["worth"] = (" and (reach > 0.0)" if PHRASES.is_apart in forms["worth"] else "") + (
+            f" and ({forms['needs']})"
+        )
     plan = "\n".join([*lines.lines, rows])
-    ledger = asset("ledger.pine").substitute(forms)
+    ledger = asset("orders.pine" if has_orders else "ledger.pine").substitute(forms)
     functions = _functions(f"{plan}\n{ledger}")
     return f"{_head(member)}\n{_constants(member)}\n{functions}\n\n{plan}{ledger}"
 
@@ -173,6 +189,7 @@ def _head(member: ExportedMember) -> str:
         "",
         second,
         *(f"- {difference}" for difference in DIFFERENCES),
+        *(f"- {difference}" for difference in ORDERS if member.strategy.has_orders),
     ]
     wrapped = (part for line in paragraphs for part in textwrap.wrap(line, 96) or [""])
     # A name of a record may be anything, and Pine reads what ends its text as a program.
@@ -184,10 +201,16 @@ def _head(member: ExportedMember) -> str:
             f'strategy("{title}", overlay = true, pyramiding = 2, initial_capital = 1000000, '
             "commission_type = strategy.commission.percent, "
             f"commission_value = {float(member.costs.per_side) * 100!r}, "
-            "margin_long = 0, margin_short = 0, max_bars_back = 5000)",
+            f"margin_long = 0, margin_short = 0, max_bars_back = 5000{_format_slippage(member)})",
             "",
         ]
     )
+
+
+def _format_slippage(member: ExportedMember) -> str:
+    """Ticks by which the tester's orders slip, where the strategy has some."""
+    slips = member.strategy.slippage
+    return f", slippage = {int(member.value(slips.count, 0.0))}" if isinstance(slips, Ticks) else ""
 
 
 def _constants(member: ExportedMember) -> str:
@@ -196,6 +219,8 @@ def _constants(member: ExportedMember) -> str:
         **{name.upper(): value for name, value in member.constants("float(na)").items()},
     }
     lines = [f"{name} = {value}" for name, value in values.items()]
+    if member.strategy.has_orders:
+        lines += format_constants(member)
     seconds = member.bar_ns / 10**9
     lines += [
         f"if timeframe.in_seconds() != {seconds:g}",
@@ -214,10 +239,13 @@ def _format_signals(member: ExportedMember, lines: PineLines) -> Iterator[str]:
     long, short = holds(strategy.long), holds(strategy.short)
     yield f"bool asks_long = {long}"
     yield f"bool asks_short = {short}"
-    yield "// Where both ask, neither does."
-    yield "int asked = bar_index < WARM_UP or asks_long == asks_short ? 0 : asks_long ? 1 : -1"
+    if not strategy.has_orders:
+        yield "// Where both ask, neither does."
+        yield "int asked = bar_index < WARM_UP or asks_long == asks_short ? 0 : asks_long ? 1 : -1"
     yield f"bool leave_long = {holds(strategy.exit_long)}"
     yield f"bool leave_short = {holds(strategy.exit_short)}"
+    if strategy.has_orders:
+        yield from format_order_signals(member, lines.text)
     day, is_over = _session(member, strategy.session)
     yield f"int day = {day}"
     yield f"bool is_over = {is_over}"

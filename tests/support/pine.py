@@ -188,31 +188,38 @@ class Fill(NamedTuple):
 
 @dataclass
 class Tester:
-    """The broker emulator: at most one position."""
+    """The broker emulator: at most one position, which may leave in parts."""
 
     long: int = 1
     short: int = -1
     position_size: float = 0.0
     equity: float = 1e6
     commission: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(percent="percent"))
+    oca: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(cancel="cancel"))
     fills: list = field(default_factory=list)
-    waiting: list = field(default_factory=list)
+    waiting: dict = field(default_factory=dict)
     brackets: dict = field(default_factory=dict)
     held: tuple | None = None
     leaves: bool = False
+    done: set = field(default_factory=set)
     now: SimpleNamespace | None = None
 
     def __call__(self, *_, **__):
         """The script's declaration."""
 
-    def entry(self, name, side, units):
-        """A market order; an opposite position is closed by it."""
+    def entry(self, name, side, units, stop=None, limit=None, oca_name="", oca_type=""):
+        """An order that is filled at the next open, or waits; it closes an opposite position."""
         assert units > 0
-        self.waiting.append((name, side))
+        assert oca_type in ("", "cancel")
+        self.waiting[name] = (side, units, stop, limit, oca_name)
 
-    def exit(self, name, from_entry, stop, limit):
-        """Stop and limit of the position that an entry begins."""
-        self.brackets[from_entry] = (stop, limit)
+    def cancel(self, name):
+        """No longer wait."""
+        self.waiting.pop(name, None)
+
+    def exit(self, name, from_entry, stop, limit=math.nan, qty=math.inf):
+        """Stop and limit of the position that an entry begins, or of a part of it."""
+        self.brackets.setdefault(from_entry, {})[name] = (stop, limit, qty)
 
     def close_all(self, immediately=False):
         """Out at the next open, or at once at the close."""
@@ -226,30 +233,57 @@ class Tester:
         self.now = bar
         if self.leaves:
             self._out(bar.open)
-        for name, side in self.waiting:
-            self._out(bar.open)
-            self.held, self.position_size = (name, side, bar.bar_index, bar.open), float(side)
-        self.leaves, self.waiting = False, []
+        self.leaves = False
+        for name, (_, _, stop, limit, _) in list(self.waiting.items()):
+            if stop is None and limit is None and name in self.waiting:
+                self._in(name, bar.open)
         near_high = bar.high - bar.open < bar.open - bar.low
         turns = (bar.high, bar.low) if near_high else (bar.low, bar.high)
-        for price in (bar.open, *turns):
-            self._touch(price, is_open=price == bar.open)
+        for number, price in enumerate((bar.open, *turns, bar.close)):
+            self._touch(price, is_open=number == 0)
+            for name in list(self.waiting):
+                self._meet(name, price, is_open=number == 0)
+            self._touch(price, is_open=number == 0)
+
+    def _meet(self, name, price, *, is_open):
+        if name not in self.waiting:
+            return
+        side, _, stop, limit, _ = self.waiting[name]
+        level = stop if stop is not None else limit
+        is_up = (stop is not None) == (side > 0)
+        if level is not None and (price >= level if is_up else price <= level):
+            self._in(name, price if is_open else level)
+
+    def _in(self, name, price):
+        side, units, *_, group = self.waiting.pop(name)
+        self._out(price)
+        if group:
+            self.waiting = {n: one for n, one in self.waiting.items() if one[-1] != group}
+        self.held, self.position_size = (name, side, self.now.bar_index, price), side * units
+        self.done = set()
 
     def _touch(self, price, *, is_open):
-        if self.held is None or self.held[0] not in self.brackets:
+        if self.held is None:
             return
-        side = self.held[1]
-        stop, limit = self.brackets[self.held[0]]
-        if side * price <= side * stop:
-            self._out(price if is_open else stop)
-        elif side * price >= side * limit:
-            self._out(price if is_open else limit)
+        name, side, *_ = self.held
+        for part, (stop, limit, units) in list(self.brackets.get(name, {}).items()):
+            if self.held is None or part in self.done:
+                continue
+            if side * price <= side * stop:
+                self._out(price if is_open else stop, units, part)
+            elif side * price >= side * limit:
+                self._out(price if is_open else limit, units, part)
 
-    def _out(self, price):
-        if self.held is not None:
-            _, side, begun, entry = self.held
-            self.fills.append(Fill(begun, self.now.bar_index, side, entry, price))
-        self.held, self.position_size = None, 0.0
+    def _out(self, price, units=math.inf, part=None):
+        if self.held is None:
+            return
+        _, side, begun, entry = self.held
+        self.fills.append(Fill(begun, self.now.bar_index, side, entry, price))
+        self.position_size = side * max(abs(self.position_size) - units, 0.0)
+        self.done.add(part)
+        if abs(self.position_size) < 1e-9 * self.equity:
+            self.brackets.pop(self.held[0], None)
+            self.held, self.position_size = None, 0.0
 
 
 def run_pine(text, bars):
@@ -277,7 +311,9 @@ def run_pine(text, bars):
         "nz": lambda one: 0 if one != one else one,
         "float": float,
         "Fields": Fields,
-        "math": SimpleNamespace(max=max, min=min, abs=abs, floor=math.floor, sum=_window(np.sum)),
+        "math": SimpleNamespace(
+            max=max, min=min, abs=abs, floor=math.floor, ceil=math.ceil, sum=_window(np.sum)
+        ),
         "ta": SimpleNamespace(
             sma=_window(np.mean),
             stdev=_window(np.std),

@@ -1,4 +1,4 @@
-"""Orders, ladders and ticks in backtesting.py: they trade as the run, or are refused by name."""
+"""Orders, ladders and ticks in programs: they trade as the run, or are refused by name."""
 
 from dataclasses import replace
 
@@ -6,12 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from data.bars import Window
 from engine.accounts.ledger import Trade
 from optimizer.errors import ConfigError
 from optimizer.export.programs import build_program
+from optimizer.run.markets import Markets
 from optimizer.run.task import ledger_rows
 from strategy import words
 from tests.support.exports import asked, executed
+from tests.support.pine import run_pine
 
 RANGE = words.rma(words.true_range, 14)
 UP, DOWN = words.close > words.ema(words.close, 50), words.close < words.ema(words.close, 50)
@@ -118,6 +121,79 @@ def test_backtesting_py_fills_orders_as_the_run(name, market):
     by_close = other["reason"].isin(["time", "session", "end"])
     is_straddle = other["reason_theirs"] == "reverse"
     assert (by_entry_bar | by_close | is_straddle).all()
+
+
+IN_PINE = {
+    **ORDERED,
+    "slipped": {**ORDERED["ladder of orders"], "slippage": words.ticks(2)},
+    "slipped reverse": {
+        **ORDERED["reverse"],
+        "slippage": words.ticks(2),
+        "exit_long": words.close < words.sma(words.close, 20),
+        "max_hold": 20,
+    },
+    "limits": {
+        "long": UP,
+        "short": DOWN,
+        "entry": words.by_side(
+            words.limit_at(words.close - RANGE, 4), words.limit_at(words.close + RANGE, 4)
+        ),
+        "cancel": WEAK,
+        "stop": words.beyond_bar(2 * RANGE),
+        "targets": [(words.level(words.highest(words.high, 10)), 0.3), (words.r_multiple(2), 0.3)],
+        "break_even": 1,
+        "delay": 1,
+        "exit_long": DOWN,
+    },
+}
+
+
+@pytest.mark.parametrize("name", IN_PINE)
+def test_pine_keeps_the_ledger_of_orders(name, market):
+    """Every trade that ends before the bars do; the tester has them, from and to the same bars."""
+    spec = words.strategy("Ordered.", name=name, **IN_PINE[name])
+    task = replace(asked("seller_exhaustion", market), spec=spec)
+    # The script is read in Python, bar by bar.
+    bars = task.markets.series[0].until(2500)
+    task = replace(task, markets=Markets((bars,), (Window.whole(bars),)))
+    (ledger,) = task.build_reference(task.markets.windows).trades(spec.layout.defaults)
+    ours = pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
+    ours = ours.query("reason != 'end'")
+    assert len(ours) > 5
+    text = build_program(task, spec.layout.defaults, "A try.", "pine")
+    log, fills = run_pine(text, bars)
+    names = ["entry_bar", "exit_bar", "side", "reason", "entry", "exit", "r"]
+    kept = pd.DataFrame([line.split(",") for line in log], columns=names)
+    assert kept["reason"].tolist() == ours["reason"].tolist()
+    for column in names[:3]:
+        assert kept[column].astype(int).tolist() == ours[column].tolist()
+    for column in names[4:]:
+        np.testing.assert_allclose(kept[column].astype(float), ours[column], rtol=1e-9, atol=1e-9)
+    ended = {(fill.entry_bar, fill.side): fill.exit_bar for fill in fills}
+    tested = [ended.get(key) for key in zip(ours["entry_bar"], ours["side"], strict=True)]
+    apart = sum(left != bar for left, bar in zip(tested, ours["exit_bar"], strict=True))
+    assert apart <= max(0.05 * len(ours), 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "parts"),
+    [
+        ("an order without expires", {"entry": words.stop_at(words.high)}),
+        ("slippage: Pine knows whole ticks", {"slippage": words.bp(3)}),
+        ("slippage: Pine knows whole ticks", {"slippage": words.by_side(words.ticks(1), None)}),
+        ("reverse=True with orders that rest", {"entry": BREAKOUT, "reverse": True}),
+        ("account", {"account": words.account(1000, words.units(1))}),
+    ],
+)
+def test_what_pine_cannot_say_of_orders_is_refused(market, said, parts):
+    """By name."""
+    task = asked("seller_exhaustion", market)
+    tick = words.market(tick="0.01")
+    spec = words.strategy(
+        "R.", name="r", long=UP, short=DOWN, stop=words.share(0.02), market=tick, **parts
+    )
+    with pytest.raises(ConfigError, match=f"^{said}"):
+        build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", "pine")
 
 
 @pytest.mark.parametrize(

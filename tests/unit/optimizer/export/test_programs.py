@@ -110,9 +110,7 @@ def test_code_of_a_person_is_not_exported(market):
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ("cooldown", {"cooldown": 3}),
-        ("entry", {"entry": words.stop_at(words.high)}),
-        ("targets", {"targets": [(words.r_multiple(1), 0.5)]}),
+        ("funding", {"funding": words.funding(0.001)}),
         ("trail", {"trail": words.trail(words.level(words.low))}),
         ("even_offset", {"break_even": words.break_even(1, words.share(0.001))}),
         ("named_stops", {"break_even": 1, "named_stops": True}),
