@@ -162,8 +162,12 @@ def export_run(
     ] = 500,
     member: Member = None,
     platform: Annotated[
-        Literal["backtesting.py", "vectorbt", "pine"] | None,
-        option("--as", "A member as a program of this platform.", "backtesting.py|vectorbt|pine"),
+        Literal["backtesting.py", "nautilus_trader", "vectorbt", "pine"] | None,
+        option(
+            "--as",
+            "A member as a program of this platform.",
+            "backtesting.py|nautilus_trader|vectorbt|pine",
+        ),
     ] = None,
 ) -> None:
     """Write what a run recorded to a file, exactly; or a member as another platform's program."""

@@ -22,6 +22,7 @@ SIMPLE = frozenset(
 SAID: Mapping[str, frozenset[str]] = {
     "backtesting.py": SIMPLE
     | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown"},
+    "nautilus_trader": SIMPLE,
     "vectorbt": SIMPLE,
     "pine": SIMPLE
     | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown", "slippage"},

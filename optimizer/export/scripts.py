@@ -9,6 +9,7 @@ from string import Template
 from optimizer.errors import ConfigError
 from optimizer.export.bracket import Phrases, format_bracket
 from optimizer.export.member import ExportedMember
+from optimizer.export.nautilus import NAUTILUS_DIFFERENCES, NAUTILUS_HEAD
 from optimizer.export.orders import (
     format_constants,
     format_orders,
@@ -26,6 +27,7 @@ HEADS = {
         "backtesting.py (0.6.6 was tried)",
         "from backtesting import Backtest, Strategy",
     ),
+    "nautilus_trader": NAUTILUS_HEAD,
     "vectorbt": (
         "vectorbt (1.2.0 was tried)",
         "import vectorbt as vbt\nfrom numba import njit\n"
@@ -66,6 +68,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, Callable[[ExportedMember], bool]], ...]]
         ("Start: the first bar of the file cannot signal.", lambda _: True),
         (f"{SIZE} Units are whole.", lambda _: True),
     ),
+    "nautilus_trader": NAUTILUS_DIFFERENCES,
     "vectorbt": ((SIZE, lambda _: True),),
 }
 
