@@ -17,6 +17,7 @@ from optimizer.cli.strategy_texts import print_genes
 from optimizer.cli.tables import describe_exits, format_certificate
 from optimizer.run.causal import prove_front
 from optimizer.run.task import Task
+from optimizer.run.trade_details import describe_orders
 from optimizer.shown import format_count, number
 from optimizer.store.result import refuse_red
 from strategy.conditions import Condition, split_conjunction
@@ -144,6 +145,8 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
             f"{format_count(len(signals), 'signal')}, {format_count(len(ledger), 'trade')}{sides}, "
             f"{ledger.rejected} rejected; {describe_exits([ledger])}"
         )
+        for line in describe_orders(strategy, [ledger]):
+            console.say(line)
         if strategy.goes_short and strategy.long is not None:
             reference = Reference(strategy, [bars], [replace(window, series=0)])
             both = format_count(reference.contradictions(genome), "bar")

@@ -606,6 +606,36 @@ def test_bounds_in_python_may_be_tuples(market, pullback):
         optimizer.evolve(data=str(market), strategy=str(pullback), bounds={"slo": (1, 2)})
 
 
+ORDERED = """from strategy.words import *
+
+BREAKOUT = strategy(
+    "Buys above what was.",
+    long=close > ema(close, 20),
+    entry=stop_at(highest(high, 10), expires=3),
+    stop=share(0.02),
+    targets=[(share(0.01), 0.5)],
+)
+"""
+
+
+def test_check_and_backtest_count_orders_and_partial_exits(command, market, tmp_path):
+    """In words alike; the file of trades has columns of the targets."""
+    (tmp_path / "ordered.py").write_text(ORDERED)
+    asked = ("ordered.py", "--data", market)
+    checked = command("strategies", "check", *asked).out
+    (line,) = [line for line in checked.splitlines() if "resting orders: " in line]
+    assert re.fullmatch(
+        r"[\d,]+ resting orders: [\d,]+ filled, [\d,]+ expired, replaced or cancelled", line
+    )
+    traded = command("backtest", "--strategy", *asked, "--trades", "trades.csv").out
+    assert line in traded
+    trades = pd.read_csv(tmp_path / "trades.csv")
+    reached = trades["leg1_bar"].notna() & (trades["leg1_bar"] < trades["exit_bar"])
+    assert reached.any()
+    assert f"{reached.sum()} partial exits at targets" in traded
+    assert (trades["leg1_share"] == 0.5).all()
+
+
 def test_check_names_conditions_that_never_hold(command, market):
     """With the default genes, and where they cannot at the bounds of their genes either."""
     text = (
