@@ -6,12 +6,12 @@ holds one state, however many watch it.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
 from starlette.responses import StreamingResponse
-from starlette.types import Message, Send
+from starlette.types import Message, Receive, Scope, Send
 
 SOONEST_S, LATEST_S = 1.0, 30.0
 """Between two looks."""
@@ -48,7 +48,7 @@ class Channel:
         self._task: asyncio.Task[None] | None = None
         self.viewers = 0
 
-    async def follow(self) -> AsyncIterator[bytes]:
+    async def follow(self) -> AsyncGenerator[bytes, None]:
         """States as server-sent events, from the present one on."""
         self.viewers += 1
         if self._task is None:
@@ -81,16 +81,27 @@ class Channel:
         return b""
 
     async def _keep_looking(self) -> None:
+        try:
+            while self.viewers and not self.is_over:
+                pause_s = await self._look_once()
+                if not self.is_over:
+                    await asyncio.sleep(pause_s)
+        except Exception:
+            # A defect ends the streams; who asks again gets another channel.
+            self.close()
+            raise
+        finally:
+            self._task = None
+
+    async def _look_once(self) -> float:
+        """Look, tell what is new, and say after how many seconds to look again."""
         loop = asyncio.get_running_loop()
-        while self.viewers and not self.is_over:
-            look, cost_s = await loop.run_in_executor(self._readers, self._look_timed)
-            self.is_over = self.is_over or look.is_over
-            if look.message != self._state or look.is_over:
-                self._state, self._version = look.message, self._version + 1
-                self._announce()
-            if not self.is_over:
-                await asyncio.sleep(min(max(cost_s / SHARE, SOONEST_S), LATEST_S))
-        self._task = None
+        look, cost_s = await loop.run_in_executor(self._readers, self._look_timed)
+        self.is_over = self.is_over or look.is_over
+        if look.message != self._state or look.is_over:
+            self._state, self._version = look.message, self._version + 1
+            self._announce()
+        return min(max(cost_s / SHARE, SOONEST_S), LATEST_S)
 
     def _look_timed(self) -> tuple[ChannelState, float]:
         began = time.thread_time()
@@ -107,6 +118,23 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
+    def __init__(self, events: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(events)
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events until they end, or the viewer is gone: some servers do not say so later."""
+        tasks = [
+            asyncio.create_task(self.stream_response(send)),
+            asyncio.create_task(self.listen_for_disconnect(receive)),
+        ]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
     async def stream_response(self, send: Send) -> None:
         """Send all events, each in time."""
 
@@ -118,3 +146,6 @@ class EventStream(StreamingResponse):
             await super().stream_response(send_in_time)
         except TimeoutError:
             return
+        finally:
+            # Else it counts as watched until its memory is collected.
+            await self._events.aclose()

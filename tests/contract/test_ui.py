@@ -22,6 +22,7 @@ from optimizer.store import delete_run
 from optimizer.store.labels import change_labels, read_labels
 from optimizer.store.listing import list_runs
 from optimizer.viewing import channels
+from optimizer.viewing.run_index import RunIndex
 from tests.support.runs import record_run
 from tests.support.viewing import Asker, GrowingRun, serving
 
@@ -287,6 +288,16 @@ def test_who_never_reads_is_left(asker, monkeypatch):
         _wait_for(lambda: channel.viewers)
         _wait_for(lambda: not channel.viewers)
     assert_answered(asker)
+
+
+def test_a_defect_ends_a_stream_and_no_other(asker, monkeypatch):
+    """Who asks again is answered."""
+    with monkeypatch.context() as patched:
+        patched.setattr(RunIndex, "list_summaries", lambda _: [][0])
+        with watching(asker, "/events") as states:
+            assert len(list(states)) <= 1
+    with watching(asker, "/events") as states:
+        assert next(states)["rows"]
 
 
 async def _make_much(_):

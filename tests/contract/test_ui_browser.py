@@ -153,6 +153,7 @@ def test_a_search_is_followed_to_its_end_in_two_tabs(chromium, asker, runs):
         growing.finish()
         page.wait_for_selector("html[data-phase=judging]")
         growing.close()
+        page.locator("#to-report").click()
         for one in (page, other):
             one.frame_locator("#report").locator("html[data-ready=yes]").wait_for()
             assert one.is_hidden("#live")

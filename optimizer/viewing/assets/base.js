@@ -15,6 +15,8 @@ const PAGE = (() => {
     LOOK.label(figure, chart);
     const plot = figure.querySelector(".plot"), isFirst = !drawn.has(figure);
     drawn.set(figure, chart);
+    // What a person has zoomed into stays when the next state comes.
+    chart.layout.uirevision = "kept";
     LOOK.draw(plot, chart, theme());
     if (isFirst && onchosen) plot.on("plotly_click", (event) => onchosen(event.points[0].customdata));
   }

@@ -15,6 +15,7 @@
     byId("report").src = `${base}/report${member === undefined ? "" : `?member=${member}`}`;
   }
   byId("report").addEventListener("load", () => { document.documentElement.dataset.ready = "yes"; });
+  byId("to-report").addEventListener("click", () => openReport());
   byId("member-form").addEventListener("submit", (event) => {
     event.preventDefault();
     if (byId("member").value) openReport(byId("member").value);
@@ -50,11 +51,14 @@
   byId("members").tBodies[0].addEventListener("click", (event) => choose(event.target.closest("tr")?.dataset.key));
 
   function take(state) {
-    if (state.phase === "finished") {
+    const isOver = state.phase === "finished";
+    if (isOver && !chosen) {
       openReport();
       say(state.headline);
       return true;
     }
+    // Who looks at a member's trades is not led away from them.
+    byId("to-report").hidden = !isOver;
     byId("live").hidden = false;
     const answer = byId("answer");
     if (state.grade) answer.dataset.grade = state.grade;
@@ -76,7 +80,7 @@
       state.charts.best.forEach((chart, i) => show(place.children[i], chart));
     }
     document.documentElement.dataset.ready = "yes";
-    return state.phase === "gone";
+    return isOver || state.phase === "gone";
   }
   if (finished) openReport();
   else watch(`${base}/events`, take);
