@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from optimizer.cli.flags import option, run_names, split_member
+from optimizer.cli.flags import config_flags, option, run_names, split_member
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import AsJson, Runs, single_command
@@ -22,6 +22,7 @@ SHOWN = ("total_return", "cagr", "max_drawdown", "max_drawdown_marked", "sharpe_
 
 
 @app.command("portfolio", cls=Sectioned)
+@config_flags("max_positions", "max_leverage", "rank")
 @relay_logs((COMPILES,), note)
 def join_members(
     members: Annotated[
@@ -33,6 +34,7 @@ def join_members(
         ),
     ],
     *,
+    flags: dict[str, object],
     runs: Runs = Path("runs"),
     weights: Annotated[
         str | None,
@@ -42,26 +44,20 @@ def join_members(
         float,
         typer.Option("--risk", help="Share of the account that one R is worth.", metavar="SHARE"),
     ] = 0.01,
-    max_positions: Annotated[
-        int | None, typer.Option("--max-positions", help="Most positions together.", metavar="N")
-    ] = None,
-    max_leverage: Annotated[
-        float | None,
-        typer.Option("--max-leverage", help="Most that they are worth together.", metavar="L"),
-    ] = None,
-    rank: Annotated[
-        str | None, option("--rank", "Row that says whose signal is taken first.", "EXPR")
+    report: Annotated[
+        Path | None, option("--report", "Write a page that a browser opens.", "FILE")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Trade members of several runs as one account, and say how alike they are."""
     from engine.accounts.costs import Costs
     from optimizer.cli.console import print_json
+    from optimizer.config.run_config import make_config
     from optimizer.portfolios.portfolio import build_portfolio
 
-    costs = Costs(
-        risk_fraction=risk, max_positions=max_positions, max_leverage=max_leverage, rank=rank
-    )
+    limits = make_config(flags, where="portfolio")
+    names = ("max_positions", "max_leverage", "rank")
+    costs = Costs(risk_fraction=risk, **{name: getattr(limits, name) for name in names})
     pairs = [split_member(text) for text in members]
     result = build_portfolio(pairs, _parse_weights(weights), runs, costs)
     for line in result.notes:
@@ -70,6 +66,10 @@ def join_members(
         print_json(result.payload())
     else:
         _print_portfolio(result)
+    if report is not None:
+        from optimizer.report.portfolio import write_portfolio_page
+
+        note(f"report {write_portfolio_page(result, report)}")
 
 
 def _parse_weights(text: str | None) -> list[float] | None:

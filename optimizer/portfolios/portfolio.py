@@ -1,7 +1,7 @@
 """Members of several runs as one account: what it made, and how alike its components are."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from data.checks import Floats, Ints
 from engine.accounts.costs import Costs
+from engine.accounts.ledger import Ledger
 from engine.portfolio import Component, Ledgers, Portfolio
 from engine.replay.parity import compare_ledgers
 from optimizer.errors import ConfigError, ParityError
@@ -47,6 +48,14 @@ class Correlation:
     value: float | None  # None below `FEWEST_DAYS` and where one does not vary
 
 
+@dataclass(frozen=True, eq=False)
+class EquityLine:
+    """Equity of an account from 1 on, after each trade."""
+
+    time_ns: Ints  # [K + 1], nanoseconds UTC: when the first bar opens, then exit bars
+    value: Floats  # [K + 1]
+
+
 @dataclass(frozen=True)
 class PortfolioResult:
     """One account of several components; its trades are those of the reference."""
@@ -60,10 +69,13 @@ class PortfolioResult:
     max_leverage: float | None
     rank: str | None
     notes: tuple[str, ...]
+    # Of the account, then of each component alone; not in JSON.
+    lines: tuple[EquityLine, ...] = field(default=(), compare=False, repr=False)
+    bar_times: Ints | None = field(default=None, compare=False, repr=False)  # opens of all bars
 
     def payload(self) -> dict[str, object]:
-        """All of it, ready for JSON."""
-        return asdict(self)
+        """All of it but equity after each trade, ready for JSON."""
+        return asdict(replace(self, lines=(), bar_times=None), dict_factory=_keep_figures)
 
 
 @dataclass(frozen=True)
@@ -104,10 +116,12 @@ def build_portfolio(
     portfolio = Portfolio([each.component for each in picked], costs)
     ledgers = _require_parity(portfolio)
     metrics, undefined = portfolio.measure(ledgers)
+    singles = [portfolio.alone(number) for number in range(len(picked))]
+    alone = [single.trade() for single in singles]
     return PortfolioResult(
         components=tuple(
-            _describe_component(portfolio, number, each, ledgers)
-            for number, each in enumerate(picked)
+            _describe_component(each, some, single.measure(own)[0])
+            for each, some, single, own in zip(picked, ledgers, singles, alone, strict=True)
         ),
         metrics=metrics,
         undefined=undefined,
@@ -120,6 +134,8 @@ def build_portfolio(
         max_leverage=costs.max_leverage,
         rank=costs.rank,
         notes=tuple(_list_notes(picked)),
+        lines=tuple(map(_trace_equity, (portfolio, *singles), (ledgers, *alone))),
+        bar_times=np.unique(np.concatenate([bars.timestamp for bars in portfolio.account.series])),
     )
 
 
@@ -215,21 +231,32 @@ def _require_parity(portfolio: Portfolio) -> Ledgers:
 
 
 def _describe_component(
-    portfolio: Portfolio, number: int, picked: Picked, ledgers: Ledgers
+    picked: Picked, ledgers: Sequence[Ledger], alone: dict[str, float]
 ) -> ComponentFigures:
     """What the portfolio made of a component, and what that makes alone."""
-    single = portfolio.alone(number)
-    metrics, _ = single.measure(single.trade())
     return ComponentFigures(
         run=picked.run,
         member=picked.member,
         weight=picked.component.weight,
         strategy=picked.component.spec.name,
         symbols=picked.symbols,
-        trades=sum(map(len, ledgers[number])),
-        skipped=sum(ledger.skipped for ledger in ledgers[number]),
-        alone=metrics,
+        trades=sum(map(len, ledgers)),
+        skipped=sum(ledger.skipped for ledger in ledgers),
+        alone=alone,
     )
+
+
+def _trace_equity(portfolio: Portfolio, ledgers: Ledgers) -> EquityLine:
+    """Equity of a portfolio after each of its trades."""
+    account = portfolio.account
+    folded = account.fold([ledger for some in ledgers for ledger in some])
+    first = min(int(account.series[w.series].timestamp[w.start]) for w in account.windows)
+    return EquityLine(np.append(first, folded.exit_ns), np.append(1.0, folded.equity))
+
+
+def _keep_figures(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Fields without those that are drawn alone."""
+    return {name: value for name, value in pairs if name not in ("lines", "bar_times")}
 
 
 def _list_notes(picked: Sequence[Picked]) -> list[str]:

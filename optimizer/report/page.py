@@ -78,16 +78,24 @@ def page_html(run: Tables, member: int | None = None) -> str:
     if member is not None:
         run.check_member(member)
     chosen = choose_members(run, member) if run.members else None
+    data = build_page_data(run, chosen)
+    return render_page(
+        "report", data, page_policy(), read_script("report"), page=_render_static(run)
+    )
+
+
+def render_page(name: str, data: object, policy: str, script: str, **values: object) -> str:
+    """A page from the template of a name, with data and the library of charts packed in it."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["short"] = short
     environment.filters["whole_flags"] = whole_flags
-    template = environment.from_string(read_asset("report.html"))
+    template = environment.from_string(read_asset(f"{name}.html"))
     return template.render(
-        page=_render_static(run),
-        policy=page_policy(),
+        **values,
+        policy=policy,
         style=read_asset("report.css"),
-        script=_read_script(),
-        data=pack(build_page_data(run, chosen)),
+        script=script,
+        data=pack(data),
         library=_pack_library(),
     )
 
@@ -122,7 +130,7 @@ def policy(*scripts: bytes) -> str:
 @cache
 def page_policy() -> str:
     """The content security policy of every report."""
-    return policy(_read_script().encode(), load_plotly())
+    return policy(read_script("report").encode(), load_plotly())
 
 
 @cache
@@ -155,8 +163,9 @@ def load_plotly() -> bytes:
     return (files("plotly") / "package_data" / "plotly.min.js").read_bytes()
 
 
-def _read_script() -> str:
-    return read_asset("look.js") + read_asset("report.js")
+def read_script(name: str) -> str:
+    """The script of a page, behind those that all pages share."""
+    return "".join(read_asset(f"{part}.js") for part in ("look", "packed", name))
 
 
 @cache

@@ -6,29 +6,6 @@
   let data, seen, isIdle = false, theme = "", member = -1, seriesShown = 0;
   let columns = [], trades = [], page = 0, chosenTrade = -1;
 
-  async function inflate(id) {
-    const text = atob(byId(id).textContent.trim());
-    const bytes = new Uint8Array(text.length);
-    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).arrayBuffer();
-  }
-
-  function unpack(buffer) {
-    const length = new DataView(buffer).getUint32(0, true);
-    const start = Math.ceil((4 + length) / 8) * 8;
-    const kinds = { f8: Float64Array, f4: Float32Array, i4: Int32Array };
-    const array = (place) => {
-      const size = place.shape.reduce((a, b) => a * b, 1);
-      const flat = new kinds[place.$](buffer, start + place.at, size);
-      if (place.shape.length === 1) return flat;
-      const [rows, columns] = place.shape;
-      return Array.from({ length: rows }, (_, i) => flat.subarray(i * columns, (i + 1) * columns));
-    };
-    const revive = (_, value) => (value !== null && typeof value === "object" && "$" in value ? array(value) : value);
-    return JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)), revive);
-  }
-
   // Trades travel as steps; this gives the columns back, each number as it was.
   function unroll(t) {
     if (t.exit_ms) return t;
@@ -531,9 +508,8 @@
   waiting.contentDocument.open();
   try {
     byId("status").textContent = "Drawing the charts …";
-    data = unpack(await inflate("packed-data"));
-    const library = element("script", new TextDecoder().decode(await inflate("packed-library")));
-    document.head.append(library);
+    data = await PACKED.readData();
+    await PACKED.loadLibrary();
     seen = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries) {
         if (isIntersecting && target.chart) { seen.unobserve(target); draw(target); }

@@ -8,10 +8,12 @@ import numpy as np
 from optimizer.report.account import NS_PER_DAY, SHARPE_DAYS, Curve, drawdown
 from optimizer.report.charts.chart import (
     BLUE,
+    GREEN,
     GREY,
     LEGEND,
     ORANGE,
     PURPLE,
+    RED,
     RED_TO_GREEN,
     Chart,
     Layout,
@@ -130,6 +132,18 @@ def draw_fold_equity(curve: Curve, borders_ns: Sequence[int]) -> Chart:
 def border(held_out_ns: int | None) -> Layout:
     """A line where the bars begin that were held out."""
     return {} if held_out_ns is None else upright(held_out_ns / 1e6, "held out", side="left")
+
+
+def draw_accounts(curves: Sequence[tuple[str, Curve]]) -> Chart:
+    """Equity and drawdown of an account, and of its components alone, by their names."""
+    colours = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
+    data = [
+        trace
+        for number_of, (label, curve) in enumerate(curves)
+        for trace in _curve(curve, label, colours[number_of % len(colours)], shape="hv")
+    ]
+    alt = "; ".join(f"{label} ends at {number(float(curve.value[-1]))}" for label, curve in curves)
+    return Chart("equity and drawdown", alt, data, EQUITY_LAYOUT)
 
 
 def equity(curve: Curve, label: str) -> Chart:

@@ -1,0 +1,130 @@
+"""A portfolio as one page that a browser opens without a network."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from optimizer.atomic_write import write_whole
+from optimizer.portfolios.portfolio import PortfolioResult
+from optimizer.report.account import Curve, describe_drawdowns, monthly_returns, worst_drawdowns
+from optimizer.report.charts import account
+from optimizer.report.charts.chart import Chart
+from optimizer.report.page import load_plotly, policy, read_script, render_page
+from optimizer.shown import MEANINGS, describe_account, metric, number
+
+TILES = (
+    "total_return", "cagr", "max_drawdown", "max_drawdown_marked", "sharpe_daily", "trades",
+    "max_leverage", "skipped",
+)  # fmt: skip
+"""Metrics of the account that stand first."""
+
+ALONE = ("total_return", "cagr", "max_drawdown", "max_drawdown_marked", "sharpe_daily")
+"""Metrics that stand beside those of each component alone."""
+
+ACCOUNT = "the account"
+
+
+def write_portfolio_page(result: PortfolioResult, path: Path) -> Path:
+    """Write the page of a portfolio.
+
+    Raises:
+        OptimizerError: When the file cannot be written; one that was there is left as it was.
+    """
+    write_whole(path, build_portfolio_page(result), may_follow=True)
+    return path
+
+
+def build_portfolio_page(result: PortfolioResult) -> str:
+    """The page of a portfolio: its account, its components alone, and how alike they are."""
+    script = read_script("portfolio")
+    rules = policy(script.encode(), load_plotly())
+    return render_page(
+        "portfolio", _build_charts(result), rules, script, page=_render_static(result)
+    )
+
+
+def name_components(result: PortfolioResult) -> list[str]:
+    """Run and member of each component."""
+    return [f"{component.run}:{component.member}" for component in result.components]
+
+
+def _build_charts(result: PortfolioResult) -> Mapping[str, Chart]:
+    curves = [Curve(line.time_ns, line.value) for line in result.lines]
+    whose = [f"{name} alone" for name in name_components(result)]
+    assert result.bar_times is not None, "a portfolio that was built has bars"
+    months = monthly_returns(curves[0], int(result.bar_times[-1]))
+    return {
+        "equity": account.draw_accounts(list(zip([ACCOUNT, *whose], curves, strict=True))),
+        "month": account.monthly(*months, ACCOUNT),
+    }
+
+
+def _render_static(result: PortfolioResult) -> Mapping[str, object]:
+    """Static part of the page, before any script runs."""
+    line, bar_times = result.lines[0], result.bar_times
+    assert bar_times is not None, "a portfolio that was built has bars"
+    drawdowns = worst_drawdowns(Curve(line.time_ns, line.value), bar_times)
+    return {
+        "title": "Portfolio of " + ", ".join(name_components(result)),
+        "sentences": list(describe_account(result.metrics, len(result.components), "component")),
+        "notes": result.notes,
+        "tiles": list(_list_tiles(result)),
+        "rules": list(_list_rules(result)),
+        "alone_columns": [name.replace("_", " ") for name in ALONE],
+        "rows": list(_list_rows(result)),
+        "names": name_components(result),
+        "matrix": _build_matrix(result),
+        "drawdowns": describe_drawdowns(drawdowns),
+    }
+
+
+def _list_tiles(result: PortfolioResult) -> Iterator[tuple[str, str, str]]:
+    """Name, value and meaning of metrics of the account, as far as they are there."""
+    for name in TILES:
+        value = result.metrics.get(name)
+        if value is not None:
+            yield name.replace("_", " "), metric(name, value), MEANINGS.get(name, "")
+        elif name in result.undefined:
+            why = result.undefined[name].replace("_", " ")
+            yield name.replace("_", " "), "undefined", why
+
+
+def _list_rules(result: PortfolioResult) -> Iterator[tuple[str, str]]:
+    """Rules of the account."""
+    yield "one R", f"{result.risk_fraction:.4g} of the account"
+    yield "max positions", _show_limit(result.max_positions)
+    yield "max leverage", _show_limit(result.max_leverage)
+    if result.rank is not None:
+        yield "rank", result.rank
+
+
+def _show_limit(limit: float | None) -> str:
+    return "no limit" if limit is None else number(limit)
+
+
+def _list_rows(result: PortfolioResult) -> Iterator[tuple[str, ...]]:
+    """Cells of the account, then of each component: what the account made of it, and it alone."""
+    whole = (metric(name, result.metrics.get(name)) for name in ALONE)
+    skipped = number(result.metrics.get("skipped"))
+    yield ACCOUNT, "", "", "", number(result.metrics.get("trades")), skipped, *whole
+    for component in result.components:
+        alone = (metric(name, component.alone.get(name)) for name in ALONE)
+        yield (
+            f"{component.run}:{component.member}",
+            component.strategy.replace("_", " "),
+            ", ".join(component.symbols),
+            number(component.weight),
+            number(component.trades),
+            number(component.skipped),
+            *alone,
+        )
+
+
+def _build_matrix(result: PortfolioResult) -> list[list[str]]:
+    """Correlation of each pair of components, with its days."""
+    count = len(result.components)
+    cells = [["1" if row == column else "" for column in range(count)] for row in range(count)]
+    for pair in result.correlations:
+        value = "undefined" if pair.value is None else f"{pair.value:.2f}".replace("-0.00", "0.00")
+        text = f"{value} ({number(pair.days)} days)"
+        cells[pair.first][pair.second] = cells[pair.second][pair.first] = text
+    return cells

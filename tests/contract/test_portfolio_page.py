@@ -1,0 +1,69 @@
+"""The page of a portfolio: what stands on it, and that a browser draws it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import optimizer
+from optimizer.report.portfolio import write_portfolio_page
+from tests.support.browser import open_page
+from tests.support.runs import record_run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with one run on the sample."""
+    folder = tmp_path_factory.mktemp("runs")
+    record_run(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page_file(runs, tmp_path_factory):
+    """The page of two members with room for one position."""
+    path = tmp_path_factory.mktemp("page") / "portfolio.html"
+    result = optimizer.portfolio(["latest:0", "latest:1"], runs=runs, max_positions=1)
+    return write_portfolio_page(result, path)
+
+
+def test_tables_need_no_script(page_file):
+    """Members, their trades, what was skipped, correlations, falls and notes."""
+    text = page_file.read_text(encoding="utf-8")
+    static = text.partition('<script type="text/plain"')[0]
+    assert static.count(":0</th>") == 3
+    for words in ("no grade of its own", "It had no room for", "max positions", "Worst drawdowns"):
+        assert words in static
+    (days,) = set(re.findall(r"\((\d+) days\)", static))
+    assert int(days) > 300
+    assert "default-src &#39;none&#39;" in static
+
+
+def test_lines_are_the_account_and_each_alone(runs):
+    """Equity of the last is what the metrics say; JSON has no lines."""
+    result = optimizer.portfolio(["latest:0", "latest:1"], runs=runs, max_positions=1)
+    ends = [float(line.value[-1]) - 1.0 for line in result.lines]
+    alone = [component.alone["total_return"] for component in result.components]
+    assert ends == [result.metrics["total_return"], *alone]
+    assert {"lines", "bar_times"}.isdisjoint(result.payload())
+
+
+def test_the_command_writes_it(command, runs):
+    """Beside its table, and it says where."""
+    outcome = command("portfolio", "latest:0", "latest:1", "--runs", runs, "--report", "one.html")
+    assert outcome.code == 0
+    assert "report one.html" in outcome.err
+    assert "Correlation of" in outcome.out
+    assert "components" in Path("one.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
+def test_a_browser_draws_it(chromium, page_file, width, scheme):
+    """Both charts, nothing asked for, and no page wider than its window."""
+    with open_page(chromium, page_file, width=width, scheme=scheme) as found:
+        found.draw_all()
+        assert found.page.locator("figure .main-svg").count() >= 2
+        assert found.page.evaluate("document.documentElement.scrollWidth") == width
+        found.page.click("#theme")
+        assert not found.errors
+        assert not found.requests
