@@ -21,13 +21,18 @@ SIMPLE = frozenset(
 
 SAID: Mapping[str, frozenset[str]] = {
     "backtesting.py": SIMPLE
-    | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown"},
+    | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown", "even_offset",
+       "exit_bounds"},
     "nautilus_trader": SIMPLE,
     "vectorbt": SIMPLE,
     "pine": SIMPLE
-    | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown", "slippage"},
-}
+    | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown", "even_offset",
+       "exit_bounds", "slippage"},
+}  # fmt: skip
 """Parts that a program knows, by its platform; every other one is refused by its name."""
+
+FOLLOWING = ("backtesting.py", "pine")
+"""Platforms whose programs know a stop that follows a row."""
 
 CHARGES = ("fee_bp", "slippage_bp", "min_risk", "risk_fraction", "entry_delay")
 """Fields of costs that every program knows; any other must be as it is without a setting."""
@@ -59,7 +64,7 @@ class ExportedMember:
         parts = [
             name for name in PARTS if name not in said and getattr(self.strategy, name) is not None
         ]
-        if follows_level(self.strategy.trail):
+        if follows_level(self.strategy.trail) and self.platform not in FOLLOWING:
             parts.append("trail(level(...))")
         plain = Costs()
         charges = [

@@ -1,13 +1,14 @@
 """Orders, ladders and ticks of a strategy as Python for backtesting.py."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from optimizer.errors import ConfigError
 from optimizer.export.bracket import Phrases, format_bracket
 from optimizer.export.member import ExportedMember
 from optimizer.export.python_rows import ExpressionLines
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, split_sides
-from strategy.expressions import GeneValue, Number, Setting
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
+from strategy.expressions import Expression, GeneValue, Number, Setting
 from strategy.model import Strategy
 from strategy.money import find_step
 from strategy.nodes import Node
@@ -102,7 +103,44 @@ def format_orders(member: ExportedMember, lines: ExpressionLines) -> dict[str, s
         "cancel": "nothing" if strategy.cancel is None else lines.text(strategy.cancel),
         "long_price": levels[0],
         "short_price": levels[1],
+        "away": format_away(strategy, lines.text, "risk", "entry"),
+        **{
+            f"{side}_follows": "None" if row is None else lines.name_at_bars(row)
+            for side, row in zip(("long", "short"), list_followed(strategy), strict=True)
+        },
     }
+
+
+def format_away(strategy: Strategy, read: Callable[[Node], str], risk: str, entry: str) -> str:
+    """How far beyond the entry a break-even puts the stop."""
+    texts = []
+    for form in split_sides(strategy.even_offset):
+        if isinstance(form, RMultiple | Share):
+            unit = risk if isinstance(form, RMultiple) else entry
+            texts.append(f"{read(form.parts[0])} * {unit}")
+        else:
+            texts.append("0.0")
+    return texts[0]
+
+
+def list_followed(strategy: Strategy) -> list[Expression | None]:
+    """Rows that stops of longs and of shorts follow."""
+    trails = split_sides(strategy.trail)
+    forms = [trail.form if isinstance(trail, Trail) else None for trail in trails]
+    return [form.price if isinstance(form, Level) else None for form in forms]
+
+
+def list_bounds(member: ExportedMember) -> list[tuple[float, float, float, float]]:
+    """Bounds of bars and of profit between which exits of longs and of shorts count."""
+    names = {"bars_from": -math.inf, "bars_to": math.inf, "profit_from": -math.inf,
+             "profit_to": math.inf}  # fmt: skip
+    sides = []
+    for bounds in split_sides(member.strategy.exit_bounds):
+        settings = [getattr(bounds, name, None) for name in names]
+        values = zip(settings, names.values(), strict=True)
+        least, most, loss, gain = (member.value(setting, free) for setting, free in values)
+        sides.append((least, most, loss, gain))
+    return sides
 
 
 def list_legs(strategy: Strategy, place: int) -> list[tuple[Node, Setting]]:
@@ -149,8 +187,14 @@ def format_constants(member: ExportedMember) -> dict[str, object]:
         "orders": whole,
         "reverses": bool(strategy.reverse),
         "cooldown": int(member.value(strategy.cooldown, 0.0)),
+        "bounds": _format_bounds(list_bounds(member)),
         "after_leg": 0 if strategy.after_leg is None else strategy.after_leg.leg,
     }
+
+
+def _format_bounds(sides: Sequence[tuple[float, ...]]) -> str:
+    long, short = (repr(bounds).replace("inf", "math.inf") for bounds in sides)
+    return f"{{1: {long}, -1: {short}}}"
 
 
 def _describe_wait(member: ExportedMember, form: object) -> tuple[str, int] | None:

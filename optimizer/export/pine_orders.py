@@ -1,10 +1,17 @@
 """Orders, ladders, ticks and their slippage of a strategy as Pine."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from optimizer.errors import ConfigError
 from optimizer.export.member import ExportedMember
-from optimizer.export.orders import list_legs, refuse_unsaid
+from optimizer.export.orders import (
+    format_away,
+    list_bounds,
+    list_followed,
+    list_legs,
+    refuse_unsaid,
+)
 from strategy.exits import FromEntry, Level, split_sides
 from strategy.expressions import Number, Setting
 from strategy.money import Ticks, find_step
@@ -21,6 +28,14 @@ DIFFERENCES = (
 )
 
 SIDES = ("long", "short")
+
+BOUNDS = (
+    ("bars", ">=", ""),
+    ("bars", "<=", ""),
+    ("gain", ">=", " * p.risk"),
+    ("gain", "<=", " * p.risk"),
+)
+"""What bounds of an exit are held against."""
 
 
 def refuse_in_pine(member: ExportedMember) -> None:
@@ -81,6 +96,9 @@ def format_signals(member: ExportedMember, text: Callable[[Node], str]) -> Itera
     for side, form in zip(SIDES, split_sides(strategy.entry), strict=True):
         level = text(form.price) if isinstance(form, StopAt | LimitAt) else "float(na)"
         yield f"float {side}_at = {level}"
+    for side, row in zip(SIDES, list_followed(strategy), strict=True):
+        if row is not None:
+            yield f"float follow_{side} = {text(row)}"
 
 
 def format_legs(
@@ -100,6 +118,14 @@ def format_legs(
             f"    p.target_{k} := f_target_{k}(s, entry, p.risk, b)\n    p.out_{k} := false"
             for k in legs
         ),
+        "away": format_away(member.strategy, read, "risk", "entry"),
+        "followed": _by_side(
+            [
+                "behind" if row is None else f"follow_{side}"
+                for side, row in zip(SIDES, list_followed(member.strategy), strict=True)
+            ]
+        ),
+        "may_leave": _by_side([_format_bounds(bounds) for bounds in list_bounds(member)]),
         "is_even": f"p.out_{after.leg}" if after is not None and after.leg <= count else "false",
         "late_cancel": "nz(late[1]) > 0" if delay else "false",
         "held_exits": _format_held(legs),
@@ -109,6 +135,16 @@ def format_legs(
         **{f"{side}_kind": _format_kind(form, side) for side, form in
            zip(SIDES, split_sides(member.strategy.entry), strict=True)},
     }  # fmt: skip
+
+
+def _format_bounds(bounds: tuple[float, float, float, float]) -> str:
+    """The condition that a position lies within bounds."""
+    parts = (
+        f"{measure} {relation} {bound!r}{unit}"
+        for bound, (measure, relation, unit) in zip(bounds, BOUNDS, strict=True)
+        if math.isfinite(bound)
+    )
+    return " and ".join(parts) or "true"
 
 
 def _format_functions(

@@ -70,8 +70,30 @@ ORDERED = {
         "target": words.share(0.1),
         "market": words.market(tick="0.01"),
     },
+    "later exits": {
+        "long": UP & WEAK,
+        "short": DOWN & STRONG,
+        "exit_long": words.in_trade(DOWN, bars_from=3, profit_to=0.5),
+        "exit_short": words.in_trade(UP, bars_to=30, profit_from=-0.5),
+        "stop": words.from_entry(3 * RANGE),
+        "trail": words.by_side(
+            words.trail(words.level(words.sma(words.close, 10)), 0.5),
+            words.trail(words.share(0.05)),
+        ),
+        "break_even": words.break_even(1, offset=words.r_multiple(0.2)),
+    },
+    "stop that follows": {
+        "long": UP,
+        "short": DOWN,
+        "entry": BREAKOUT,
+        "stop": words.from_entry(5 * RANGE),
+        "target": words.share(0.2),
+        "trail": words.trail(words.level(words.supertrend(10, 30)), 0),
+        "break_even": words.break_even(0.5, offset=words.share(0.002)),
+        "market": words.market(tick="0.01"),
+    },
 }
-"""What backtesting.py can say of orders, ladders and ticks."""
+"""What programs of backtesting.py and of TradingView can say of orders, ladders and later exits."""
 
 
 @pytest.mark.filterwarnings("ignore:DatetimeIndex.dayofweek")

@@ -111,6 +111,7 @@ def test_code_of_a_person_is_not_exported(market):
     ("part", "said"),
     [
         ("funding", {"funding": words.funding(0.001)}),
+        ("entry", {"entry": words.stop_at(words.high, 3)}),
         ("trail", {"trail": words.trail(words.level(words.low))}),
         ("even_offset", {"break_even": words.break_even(1, words.share(0.001))}),
         ("named_stops", {"break_even": 1, "named_stops": True}),
@@ -118,7 +119,7 @@ def test_code_of_a_person_is_not_exported(market):
     ],
 )
 def test_exits_that_no_program_knows_are_refused(market, part, said):
-    """By the name of the part, on every platform alike."""
+    """By the name of the part, and on each platform that does not know it."""
     task = asked("seller_exhaustion", market)
     plan = words.strategy(
         "Waits.",
@@ -127,7 +128,7 @@ def test_exits_that_no_program_knows_are_refused(market, part, said):
         stop=words.share(0.02),
         **said,
     )
-    for platform in ("pine", "vectorbt"):
+    for platform in SAID if part in ("funding", "named_stops") else ["vectorbt"]:
         with pytest.raises(ConfigError, match=f"{part}.*a program for {platform} does not know"):
             build_program(replace(task, spec=plan), plan.layout.defaults, "A try.", platform)
 
