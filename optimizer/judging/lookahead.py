@@ -20,6 +20,7 @@ from optimizer.evidence.lookahead import (
     is_beginning,
     poison_bars,
 )
+from optimizer.judging.account_lookahead import cut_account
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
@@ -38,9 +39,10 @@ def build_causal_record(
         genomes: [F, G] of the whole front.
         watch: Is given how many windows are done, of how many: a thousand symbols take minutes.
 
-    Limits of an account are left out: a symbol is cut by itself, and what an account answers at a
-    moment hangs on trades that were entered before it.
+    Each symbol is cut by itself, without limits of an account; one that has limits is also cut as
+    a whole.
     """
+    limited = task, engine
     if task.costs.has_limits:
         task = replace(task, costs=task.costs.without_limits)
         engine = task.engine(device="cpu")
@@ -67,6 +69,10 @@ def build_causal_record(
                 reader = _find_reader(task, window, ends[cut], genomes[member])
                 symbol = task.markets.names[window.series]
                 first = f"bar {ends[cut]} of {symbol}, in {reader} of member {member}"
+    if limited[0].costs.has_limits:
+        account = cut_account(*limited, genomes, traced)
+        n_cuts, mismatches = n_cuts + account.cuts, mismatches + account.mismatches
+        first = first or account.first
     return CausalRecord(n_cuts, len(genomes), trades, mismatches, first)
 
 
