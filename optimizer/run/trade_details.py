@@ -56,13 +56,13 @@ def list_details(task: Task, genome: Floats, ledgers: Sequence[Ledger]) -> list[
     spec, markets, genes = task.spec, task.markets, task.spec.layout.decode(genome)
     multiplier = 1.0 if spec.market is None else resolve_value(spec.market.multiplier, {})
     sizes = _list_sizes(task, genes, ledgers)
-    paying = _Payments(task, genes)
+    paying, is_limited = _Payments(task, genes), any(len(ledger.gross.T) for ledger in ledgers)
     details = []
     for number, (window, ledger) in enumerate(zip(markets.all_windows, ledgers, strict=True)):
         legs = _list_legs(spec, genes, ledger, markets.series[window.series])
         columns = {**legs, **paying.charge(window.series, ledger), **sizes[number]}
-        if ledger.gross.shape[1]:
-            columns = {"gross": ledger.gross[:, 0], **columns}
+        if is_limited:
+            columns = {"gross": _find_column(ledger.gross, 0), **columns}
         details.append(
             Details(columns, _average_exits(ledger, columns), task.costs.fee_unit / multiplier)
         )
@@ -106,16 +106,21 @@ def _list_legs(
     counts = np.array([len(side.legs) if isinstance(side, Ladder) else 0 for side in sides])
     place = np.where(ledger.side > 0, 0, 1)
     columns: dict[str, Column] = {}
-    for leg in range(ledger.leg_bar.shape[1]):
-        bar = ledger.leg_bar[:, leg]
+    for leg in range(max(counts)):
+        bar = _find_column(ledger.leg_bar, leg)
         # A place of -1 is read and thrown away.
         time = np.where(bar >= 0, bars.timestamp[bar], np.iinfo(np.int64).min)
         name = f"leg{leg + 1}"
         columns[f"{name}_bar"] = bar
         columns[f"{name}_time"] = time.astype("datetime64[ns]")
-        columns[f"{name}_price"] = ledger.leg_price[:, leg]
+        columns[f"{name}_price"] = _find_column(ledger.leg_price, leg)
         columns[f"{name}_share"] = np.where(counts[place] > leg, shares[place, leg], np.nan)
     return columns
+
+
+def _find_column(table: Column, number: int) -> Column:
+    """A column [K] of a table [K, N]; one without rows may have none."""
+    return table[:, number] if number < table.shape[1] else np.empty(len(table), table.dtype)
 
 
 def list_legs(columns: Mapping[str, Column]) -> list[str]:

@@ -21,6 +21,7 @@ from optimizer.run.task import prepare
 from optimizer.run.trade_details import count_orders, describe_orders, list_details
 from strategy import words as w
 from tests.support.commands import write_market
+from tests.support.ledgers import build_trade_ledger
 from tests.support.order_cases import TWO_TARGETS
 
 
@@ -99,6 +100,22 @@ def test_orders_are_counted_in_words(traded):
     orders, partials = describe_orders(TWO_TARGETS, ledgers)
     assert orders.startswith(f"{counts.placed} resting orders: {counts.filled} filled, ")
     assert partials == f"{counts.partials} partial exits at targets, before the last exit"
+
+
+def test_windows_without_a_trade_have_the_same_columns(traded):
+    """Their tables have no rows, and may lack the columns of targets."""
+    task, _, ledgers = traded
+    nothing = build_trade_ledger([])
+    assert nothing.leg_bar.shape == (0, 0)
+    (empty,) = list_details(task, TWO_TARGETS.layout.defaults, [nothing])
+    (full,) = list_details(task, TWO_TARGETS.layout.defaults, ledgers)
+    assert list(empty.columns) == list(full.columns)
+    assert {column.dtype for column in empty.columns.values()} == {
+        column.dtype for column in full.columns.values()
+    }
+    names, rows = build_ledger_table(task, TWO_TARGETS.layout.defaults, [nothing])
+    assert "leg2_share" in names
+    assert rows == []
 
 
 def test_a_strategy_without_orders_keeps_its_columns(traded):
