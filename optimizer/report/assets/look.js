@@ -42,7 +42,7 @@ const LOOK = (() => {
   function frame(figure, ...more) {
     const caption = element("figcaption", "");
     caption.append(element("span", ""), element("small", ""));
-    figure.append(caption, element("div", undefined, { class: "plot", role: "img" }), ...more);
+    figure.append(caption, element("div", undefined, { class: "plot", role: "group" }), ...more);
   }
 
   function label(figure, chart) {

@@ -13,7 +13,7 @@
     byId(id).tBodies[0].append(...rows.map((cells) => row(cells, true)));
     if (!heads) return;
     const head = element("tr");
-    head.append(element("th", ""), ...heads.map((name) => element("th", name, { scope: "col" })));
+    head.append(element("th", "run", { scope: "col" }), ...heads.map((name) => element("th", name, { scope: "col" })));
     byId(id).tHead.append(head);
   };
   fill("rows", state.heads.length ? state.rows : [], state.heads);

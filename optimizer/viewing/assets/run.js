@@ -38,7 +38,7 @@
     if (next.join() === keys.join()) return;
     keys = next;
     const focused = document.activeElement?.closest?.("#members tr")?.dataset.key;
-    table.tHead.rows[0].replaceChildren(...["", ...columns].map((name) => element("th", name, { scope: "col" })));
+    table.tHead.rows[0].replaceChildren(...["bars", ...columns].map((name) => element("th", name, { scope: "col" })));
     table.tBodies[0].replaceChildren(...members.map((member, i) => {
       const made = row(["", ...member.cells]);
       made.dataset.key = member.key;
