@@ -40,6 +40,9 @@ The same as in the run: the rows (these are its readable definitions), which bar
 the next open, stop before target within a bar, a gap through the stop filled at the open, stops
 that move at closes, cost of both sides, R."""
 
+RESTING = """\
+the next open or where an order rests, in the bar and at the price of the run"""
+
 SIZE = """\
 Size: the risk fraction of the account, and never more than the account; the run would borrow. The
 platform's own return and drawdown differ for that; R and the equity printed last do not."""
@@ -122,7 +125,10 @@ def _head(member: ExportedMember, target: str) -> str:
     differences = [line for line, applies in DIFFERENCES[target] if applies(member)]
     differences += list_differences(member)
     lines = [*member.summary, "", f"Traded by {name}: python THIS_FILE BARS.csv [TRADES.csv]", ""]
-    lines += [" ".join(SAME.split()), "", "What differs, and what that does:"]
+    same = " ".join(SAME.split())
+    if member.strategy.entry is not None:
+        same = same.replace("the next open", " ".join(RESTING.split()))
+    lines += [same, "", "What differs, and what that does:"]
     lines += [f"- {' '.join(line.split())}" for line in differences]
     wrapped = (part for line in lines for part in textwrap.wrap(line, 96) or [""])
     comments = "\n".join(f"# {line}".rstrip() for line in wrapped)

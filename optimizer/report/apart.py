@@ -6,7 +6,7 @@ from itertools import zip_longest
 import numpy as np
 import pandas as pd
 
-from engine.accounts.ledger import Ledger, Trade
+from engine.accounts.ledger import Ledger
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.report.trades import build_trades_frame, collect_trades
@@ -95,5 +95,5 @@ class Apart:
 
 def _trades_as_bytes(ledger: Ledger) -> list[bytes]:
     """All of each trade, so that two zeros of different sign differ."""
-    columns = [getattr(ledger, name) for name in Trade._fields]
+    columns = ledger.columns().values()
     return [b"".join(cell.tobytes() for cell in row) for row in zip(*columns, strict=True)]
