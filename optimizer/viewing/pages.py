@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from optimizer.printable import clean_text
 from optimizer.report import Run, page_html
 from optimizer.report.page import LEVEL, load_plotly, page_policy, read_asset
 from optimizer.report.run import Single
@@ -63,7 +64,10 @@ def _address_asset(name: str) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_read_own)
+        autoescape=True,
+        undefined=StrictUndefined,
+        loader=FunctionLoader(_read_own),
+        finalize=lambda value: clean_text(value) if isinstance(value, str) else value,
     )
     environment.globals["asset"] = _address_asset
     return environment

@@ -163,7 +163,7 @@ def test_texts_of_a_run_stay_texts(chromium, asker, runs):
     """Names, notes and symbols with markup are read, and nothing of them runs."""
 
     def change(told):
-        told["run"] |= {"strategy": MARKUP, "data": MARKUP, "symbols": [MARKUP]}
+        told["run"] |= {"strategy": f"{MARKUP}\u202e", "data": MARKUP, "symbols": [MARKUP]}
 
     shutil.copytree(runs / "first", runs / "second")
     forge(runs / "second", "header", change)
@@ -172,9 +172,11 @@ def test_texts_of_a_run_stay_texts(chromium, asker, runs):
         wait_until(page, lambda: page.locator("#runs tbody tr").count() == 2)
         assert MARKUP in page.inner_text("#runs")
         assert page.locator("img, #runs script").count() == 0
+        assert "\u202e" not in page.content()
     for path in ("/run/second", "/compare?run=first&run=second"):
         with visiting(chromium, asker, path) as page:
             assert page.locator("img").count() == 0
+            assert "\u202e" not in page.content()
             assert "alert" not in page.evaluate("[...document.scripts].map(s => s.text).join()")
 
 
