@@ -130,6 +130,11 @@ class Ledger:
         """The k-th trade as plain numbers."""
         return Trade(*(getattr(self, name)[k].item() for name in Trade._fields))
 
+    def keep(self, is_kept: npt.NDArray[np.bool_]) -> "Ledger":
+        """Some of its trades [K], without what is counted beside them."""
+        kept: Any = {name: column[is_kept] for name, column in self.columns().items()}
+        return Ledger(**kept)
+
     def cut(self, counts: Bars64, *totals: Bars64) -> list[tuple["Ledger", ...]]:
         """Ledgers [W] of each of several individuals [P] whose trades stand here together.
 

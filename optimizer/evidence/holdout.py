@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, Weighed
 from optimizer.shown import format_count
+from optimizer.store.payload import OPTIONAL
 from optimizer.store.result import Figures
 
 
@@ -23,12 +25,16 @@ class HeldOutRecord(OutOfSample):
     # Some metrics of each member in all windows, searched on and held out.
     by_window: tuple[Mapping[str, tuple[Number, ...]], ...] = ()
     why: Why = field(default_factory=dict)
+    # Whether the steps of the run's schedule traded there, not the pick.
+    by_steps: Annotated[bool, OPTIONAL] = False
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """The pick there, and how many fronts looked at such bars."""
+        opening = "The schedule goes on: " if self.by_steps else ""
         yield Weighed(
             "held-out bars",
-            f"{self.format('mean_r')} R a trade over {format_count(self.trades, 'trade')}; "
+            f"{opening}{self.format('mean_r')} R a trade over "
+            f"{format_count(self.trades, 'trade')}; "
             f"PSR {self.format_chance('psr')}; {format_count(self.looks, 'front')} looked at on "
             "such bars.",
             self.find_side(self.looks),

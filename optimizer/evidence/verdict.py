@@ -192,7 +192,9 @@ def _grade_not_judged(facts: Facts) -> Verdict | None:
 
 def _grade_weak(facts: Facts) -> Verdict | None:
     reasons = [*_list_losses(facts), *_list_search_limit(facts)]
-    if not (facts.folds_confirm or facts.held_out_confirms):
+    # Of a schedule its stitched trades have to confirm.
+    is_held = facts.schedule is None and facts.held_out_confirms
+    if not (facts.folds_confirm or is_held):
         reasons.append(_explain_unconfirmed(facts))
     reasons += _list_limits(facts)
     if not reasons:

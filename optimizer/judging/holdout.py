@@ -17,7 +17,9 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.figures import encode_figures
 from optimizer.evidence.folds import Range
 from optimizer.evidence.holdout import HeldOutRecord
-from optimizer.evidence.out_of_sample import measure_out_of_sample
+from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
+from optimizer.evidence.schedule import ScheduleRecord
+from optimizer.judging.going_on import measure_held_out_steps
 from optimizer.judging.judgement import JUDGEMENT, Judgement
 from optimizer.judging.pick import Pick
 from optimizer.run.header import OPENED
@@ -71,7 +73,12 @@ class Look(NamedTuple):
 
 
 def build_held_out_record(
-    task: Task, store: RunStore, result: RunResult, pick: Pick, known: Sequence[Look]
+    task: Task,
+    store: RunStore,
+    result: RunResult,
+    pick: Pick,
+    known: Sequence[Look],
+    made: ScheduleRecord | None = None,
 ) -> HeldOutRecord:
     """Record of the front on held-out bars; the look is recorded before anything is seen.
 
@@ -81,6 +88,7 @@ def build_held_out_record(
         result: Of the run.
         pick: Named before, as `check_open` allows.
         known: Looks at these bars, as `check_open` found them.
+        made: Schedule of the run, which goes on there in place of the pick; None without one.
 
     Raises:
         StoreError: When the look cannot be recorded.
@@ -99,11 +107,19 @@ def build_held_out_record(
     engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
     refuse_red(certify(engine, genomes))
     record_rows(store, task.spec, markets.series, genomes)
-    return measure_held_out(task, engine, genomes, pick, looks)
+    steps = None
+    if made is not None:
+        steps = measure_held_out_steps(store, task, result, made, may_search=True)
+    return measure_held_out(task, engine, genomes, pick, looks, steps)
 
 
 def measure_held_out(
-    task: Task, engine: Engine, genomes: Floats, pick: Pick, looks: int
+    task: Task,
+    engine: Engine,
+    genomes: Floats,
+    pick: Pick,
+    looks: int,
+    steps: Unseen | None = None,
 ) -> HeldOutRecord:
     """Figures of a front [F, G] on held-out bars that were opened, for people and JSON.
 
@@ -113,10 +129,11 @@ def measure_held_out(
         genomes: By number.
         pick: Of them.
         looks: At these bars.
+        steps: What steps of a schedule traded there; None where the pick did.
     """
     markets = task.markets
     ledgers, window_indices = engine.trades(pick.genome), markets.places("held_out")
-    unseen = measure_out_of_sample(
+    unseen = steps or measure_out_of_sample(
         [ledgers[index] for index in window_indices], markets.series, markets.held_out
     )
     described = describe_individuals(task, engine, genomes)
@@ -126,6 +143,7 @@ def measure_held_out(
         closing_days=unseen.closing_days,
         members=tuple(member.held_out for member in described if member.held_out is not None),
         by_window=tuple(member.by_window for member in described),
+        by_steps=steps is not None,
         **encode_figures(mean_r=unseen.mean_r, psr=unseen.psr),
     )
 

@@ -229,9 +229,9 @@ class _Judge:
         elif plan.null:
             parts["null"] = self._evaluate_null(engine)
         if looks is not None:
-            parts["held_out"] = build_held_out_record(
-                self._whole, self._store, self._result, pick, looks
-            )
+            opened = self._whole, self._store, self._result, pick, looks
+            schedule = parts.get("schedule", self._found.schedule)
+            parts["held_out"] = build_held_out_record(*opened, schedule)
         return parts
 
     def _evaluate_trials(self, engine: Engine, pick: Pick) -> dict[str, Any]:

@@ -110,6 +110,7 @@ def _build_schedule_facts(
 ) -> Facts:
     """Facts on the way of searching: stitched trades, and the schedule on null markets."""
     null, lookback = schedule.null, f"--every {schedule.every} --train {schedule.train}"
+    held_out = judgement.held_out
     differences = 0 if judgement.causal is None else judgement.causal.mismatches
     return Facts(
         is_certified=not result.certificate.mismatches,
@@ -123,6 +124,8 @@ def _build_schedule_facts(
         shuffled=None if null is None else null.shuffled.tally,
         mirrored=None if null is None or null.mirrored is None else null.mirrored.tally,
         folds=schedule.unseen,
+        held_out=held_out.unseen if held_out is not None and held_out.by_steps else None,
+        looks=1 if held_out is None else held_out.looks,
         searches=judgement.tries,
         is_approximate=judgement.fits > 0,
         is_simulated=result.data.is_simulated,

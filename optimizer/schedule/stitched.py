@@ -44,7 +44,7 @@ class Stitched:
     def list_entered(self, step: int) -> tuple[Ledger, ...]:
         """Trades that a step entered, a ledger a window, [W]."""
         pairs = zip(self.ledgers, self.steps, strict=True)
-        return tuple(_take(ledger, steps == step) for ledger, steps in pairs)
+        return tuple(ledger.keep(steps == step) for ledger, steps in pairs)
 
 
 def stitch(
@@ -134,8 +134,3 @@ def _empty_ledger() -> Ledger:
     return Ledger(
         whole, whole, whole, small, prices, prices, prices, prices, prices, small, prices, whole
     )
-
-
-def _take(ledger: Ledger, is_kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ledger:
-    kept: Any = {name: column[is_kept] for name, column in ledger.columns().items()}
-    return Ledger(**kept)

@@ -140,7 +140,8 @@ def _find_judged(
     known = {"held-out bars": 0, "folds": 0}
     if judgement is not None and judgement.held_out is not None and judgement.pick is not None:
         known["held-out bars"] = judgement.held_out.trades
-        if judgement.held_out.trades >= FEWEST_TRADES:
+        # Of a schedule the steps traded there; new trades are held against those before.
+        if judgement.held_out.trades >= FEWEST_TRADES and not judgement.held_out.by_steps:
             windows = [w for w in result.data.windows if w.is_held_out]
             bars = [(window.symbol, window.first, window.last) for window in windows]
             part = (layout.encode(judgement.pick.genes), bars)

@@ -6,18 +6,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from data.bars import Bars, Window
+from data.bars import Window
 from data.checks import Floats, format_time
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.judging.checkpoint import Checkpoint
-from optimizer.judging.repeated import require_start, restore_stop_rule
-from optimizer.judging.schedule import StepPick, StepSetup, choose_picks
-from optimizer.judging.scheduling import name_steps, read_rule
-from optimizer.run.search import on_other_bars
+from optimizer.judging.going_on import build_longer_setup
+from optimizer.judging.schedule import StepPick, choose_picks
+from optimizer.judging.scheduling import name_steps
 from optimizer.run.task import Task
-from optimizer.schedule.dates import Step, parse_schedule
+from optimizer.schedule.dates import Step
 from optimizer.schedule.stitched import join_ledgers, stitch
 from optimizer.signals.account import ChainAccount, TradeChain, TradedChain
 from optimizer.store import RunStore
@@ -75,7 +74,9 @@ def find_todays_genes(
             f"run '{store.run_id}' is a schedule, whose dates follow from where its bars begin: "
             "name bars that hold those too, or a member of its front"
         )
-    setup = _build_setup(store, task, config, result, made, chains)
+    series = [chain.bars for chain in chains]
+    windows = [Window(chain.series, chain.start, len(chain.bars)) for chain in chains]
+    setup = build_longer_setup(store, task, result, made, series, windows, config.parts)
     known = Checkpoint(store, name_steps(setup), StepPick)
     numbers = range(len(setup.steps))
     missing = [number for number in numbers if number not in known.known]
@@ -117,23 +118,3 @@ def trade_steps(
         entered_by = today.genomes[int(steps[-1])] if len(steps) else None
         listed.append(TradedChain(ledger, entered_by))
     return listed
-
-
-def _build_setup(
-    store: RunStore,
-    task: Task,
-    config: RunConfig,
-    result: RunResult,
-    made: ScheduleRecord,
-    chains: Sequence[TradeChain],
-) -> StepSetup:
-    """Setup of the steps on the closed bars, whose searches are those of the run."""
-    series: list[Bars] = [chain.bars for chain in chains]
-    windows = [Window(chain.series, chain.start, len(chain.bars)) for chain in chains]
-    settings = {"generations": result.generation, "plateau": None, "parts": config.parts}
-    searched = on_other_bars(task, series, windows, **settings)
-    again = restore_stop_rule(searched, task, store, result)
-    schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
-    n_bars = sum(window.bars for window in result.data.windows if not window.is_held_out)
-    warm_start = require_start(store, task)
-    return StepSetup(again, schedule, read_rule(made), warm_start, again.engine(), n_bars)

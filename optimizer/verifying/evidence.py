@@ -16,6 +16,7 @@ from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.judging.checkpoint import Checkpoint
 from optimizer.judging.folds import FoldPick, build_folds_record, build_paths_record
+from optimizer.judging.going_on import measure_held_out_steps
 from optimizer.judging.holdout import LookRecord, count_opened_looks, measure_held_out
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.lookahead import build_causal_record
@@ -211,4 +212,8 @@ class Rejudged:
         # Looks in other folders may have come since, but none goes.
         looks = max(recorded.looks, count_opened_looks(self.store))
         engine = self.whole.full_engine(device="cpu")
-        return measure_held_out(self.whole, engine, self.genomes, self.pick, looks)
+        steps, made = None, self.judgement.schedule
+        if recorded.by_steps and made is not None:
+            inputs = self.store, self.whole, self.result, made
+            steps = measure_held_out_steps(*inputs, may_search=False)
+        return measure_held_out(self.whole, engine, self.genomes, self.pick, looks, steps)
