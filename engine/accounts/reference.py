@@ -139,6 +139,7 @@ def grow_cash(trades: Sized, stake: Stake) -> tuple[Floats, float]:
     """What an account is worth after each trade [K], and how many trades had no size."""
     worths, cash, unsized = np.empty(len(trades.r)), stake.cash, 0.0
     for k in range(len(trades.r)):
+        before = cash
         if stake.form == SHARE_OF_R:
             cash = cash * (1.0 + stake.number * trades.r[k])
         else:
@@ -147,8 +148,8 @@ def grow_cash(trades: Sized, stake: Stake) -> tuple[Floats, float]:
                 cash = cash + find_gain(trades, stake, size, k)
             else:
                 unsized += 1.0
-        # Ruin: unless it is then above 0 it is 0, and stays 0.
-        if not cash > 0.0:
+        # Ruin: unless it is then above 0 it is 0, and stays 0, whatever units are worth later.
+        if not (before > 0.0 and cash > 0.0):
             cash = 0.0
         worths[k] = cash
     return worths, unsized

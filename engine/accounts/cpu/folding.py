@@ -45,7 +45,7 @@ def fold_r(out: Floats, r: float) -> None:
 @compiled_loop
 def fold_worth(out: Floats, equity: float) -> None:
     """What the account's worth after a trade does to its own sums; ruin is for ever."""
-    out[EQUITY] = equity if equity > 0.0 else 0.0
+    out[EQUITY] = equity if out[EQUITY] > 0.0 and equity > 0.0 else 0.0
     out[PEAK_EQUITY] = max(out[PEAK_EQUITY], out[EQUITY])
     drawdown = (out[PEAK_EQUITY] - out[EQUITY]) / out[PEAK_EQUITY]
     out[MAX_DRAWDOWN] = max(out[MAX_DRAWDOWN], drawdown)

@@ -132,5 +132,5 @@ def grow_cash(inputs, scratch, at, cash, scale, r, j, price, m, SIZE: tl.constex
         is_sized = size > 0.0
         grown = tl.where(is_sized, cash + gain, cash)
         unsized = (is_sized == 0).to(tl.int32)
-    # Ruin: unless it is then above 0 it is 0, and stays 0.
-    return tl.where(grown > 0.0, grown, 0.0), unsized
+    # Ruin: unless it is then above 0 it is 0, and stays 0, whatever units are worth later.
+    return tl.where((cash > 0.0) & (grown > 0.0), grown, 0.0), unsized

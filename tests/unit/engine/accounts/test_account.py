@@ -4,10 +4,12 @@ Both were found at the top of a front: a sharpe of 90,370,022 from eleven equal 
 that went on below zero until its drawdown was beyond all numbers.
 """
 
+import dataclasses
 import math
 
 import pytest
 
+import strategy.words as w
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.derived import UNDEFINED
@@ -31,14 +33,14 @@ def free(risk_fraction):
 def account(request):
     """A function that gives accumulators, metrics and reasons of one individual on one series."""
 
-    def run(bars, costs, **genes):
-        windows, genome = [Window.whole(bars)], PAPER_SPEC.layout.encode(genes)
+    def run(bars, costs, spec=PAPER_SPEC, **genes):
+        windows, genome = [Window.whole(bars)], spec.layout.encode(genes)
         if request.param in FORMS:
             form = FORMS[request.param]
-            reference = Reference(PAPER_SPEC, [bars], windows, costs, form=form)
+            reference = Reference(spec, [bars], windows, costs, form=form)
             found = reference.accumulators(genome)[0]
         else:
-            engine = Engine(PAPER_SPEC, [bars], windows, costs, device=request.param)
+            engine = Engine(spec, [bars], windows, costs, device=request.param)
             found = engine.evaluate(genome[None])[0, 0]
         table = compute_metrics(found[None, None], [measure_span(bars, windows[0])])
         why = dict(zip(table.names, table.reasons[0, 0].tolist(), strict=True))
@@ -74,6 +76,16 @@ def test_ruin_is_not_earned_back(account):
     bars = join_markets(losing_market(1), winning_market(2))
     sums, _, _ = account(bars, free(0.5))
     assert (sums["trades"], sums["sum_r"], sums["peak_r"]) == (3.0, -29.0, 0.0)
+    assert (sums["equity"], sums["peak_equity"], sums["max_drawdown"]) == (0.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("size", [w.units(1), w.notional(100)], ids=["units", "notional"])
+def test_ruin_is_not_earned_back_by_sizes_that_ask_no_cash(account, size):
+    """A trade of one unit loses 99; those after it would gain again."""
+    bars = join_markets(losing_market(1), winning_market(2))
+    spec = dataclasses.replace(PAPER_SPEC, account=w.account(50, size))
+    sums, _, _ = account(bars, free(0.5), spec)
+    assert (sums["trades"], sums["sum_r"], sums["unsized"]) == (3.0, -29.0, 0.0)
     assert (sums["equity"], sums["peak_equity"], sums["max_drawdown"]) == (0.0, 1.0, 1.0)
 
 
