@@ -71,6 +71,13 @@ def test_equity_ends_at_ruin(account):
     assert reasons["calmar"] == "ruined"
 
 
+def test_a_drawdown_is_measured_from_the_peak(account):
+    """A win of 2 R makes it 1.02; a loss of 33 R then takes a third of that."""
+    sums, _, _ = account(join_markets(winning_market(1), losing_market(1)), free(0.01))
+    assert (sums["trades"], sums["peak_equity"]) == (2.0, 1.02)
+    assert sums["max_drawdown"] == pytest.approx(0.33, rel=1e-12)
+
+
 def test_ruin_is_not_earned_back(account):
     """Wins after ruin count in R and move no equity."""
     bars = join_markets(losing_market(1), winning_market(2))
