@@ -162,11 +162,11 @@ def export_run(
     ] = 500,
     member: Member = None,
     platform: Annotated[
-        Literal["backtesting.py", "nautilus_trader", "vectorbt", "pine"] | None,
+        Literal["backtesting.py", "freqtrade", "nautilus_trader", "vectorbt", "pine"] | None,
         option(
             "--as",
             "A member as a program of this platform.",
-            "backtesting.py|nautilus_trader|vectorbt|pine",
+            "backtesting.py|freqtrade|nautilus_trader|vectorbt|pine",
         ),
     ] = None,
 ) -> None:

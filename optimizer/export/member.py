@@ -23,6 +23,7 @@ SAID: Mapping[str, frozenset[str]] = {
     "backtesting.py": SIMPLE
     | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown", "even_offset",
        "exit_bounds"},
+    "freqtrade": SIMPLE - {"session"},
     "nautilus_trader": SIMPLE,
     "vectorbt": SIMPLE,
     "pine": SIMPLE

@@ -12,7 +12,13 @@ from optimizer.search.generation import Floats
 from strategy.errors import StrategyError, unknown
 from strategy.resolved import resolve_options
 
-ENDINGS = {"backtesting.py": ".py", "nautilus_trader": ".py", "vectorbt": ".py", "pine": ".pine"}
+ENDINGS = {
+    "backtesting.py": ".py",
+    "freqtrade": ".py",
+    "nautilus_trader": ".py",
+    "vectorbt": ".py",
+    "pine": ".pine",
+}
 """Platforms, each with the ending of its programs."""
 
 

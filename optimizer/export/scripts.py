@@ -8,6 +8,12 @@ from string import Template
 
 from optimizer.errors import ConfigError
 from optimizer.export.bracket import Phrases, format_bracket
+from optimizer.export.freqtrade import (
+    FREQTRADE_DIFFERENCES,
+    FREQTRADE_HEAD,
+    FREQTRADE_USAGE,
+    refuse_shorts,
+)
 from optimizer.export.member import ExportedMember
 from optimizer.export.nautilus import NAUTILUS_DIFFERENCES, NAUTILUS_HEAD
 from optimizer.export.orders import (
@@ -27,6 +33,7 @@ HEADS = {
         "backtesting.py (0.6.6 was tried)",
         "from backtesting import Backtest, Strategy",
     ),
+    "freqtrade": FREQTRADE_HEAD,
     "nautilus_trader": NAUTILUS_HEAD,
     "vectorbt": (
         "vectorbt (1.2.0 was tried)",
@@ -71,6 +78,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, Callable[[ExportedMember], bool]], ...]]
         ("Start: the first bar of the file cannot signal.", lambda _: True),
         (f"{SIZE} Units are whole.", lambda _: True),
     ),
+    "freqtrade": FREQTRADE_DIFFERENCES,
     "nautilus_trader": NAUTILUS_DIFFERENCES,
     "vectorbt": ((SIZE, lambda _: True),),
 }
@@ -115,6 +123,9 @@ def build_python_script(member: ExportedMember, target: str) -> str:
     if has_orders:
         return "".join((_head(member, target), common, report, plan))
     engine = asset(f"{target.removesuffix('.py')}.py").template
+    if target == "freqtrade":
+        refuse_shorts(member)
+        return "".join((_head(member, target), common, plan, engine))
     return "".join(
         (_head(member, target), common, plan, asset("trades.py").template, report, engine)
     )
@@ -124,7 +135,8 @@ def _head(member: ExportedMember, target: str) -> str:
     name, imports = HEADS[target]
     differences = [line for line, applies in DIFFERENCES[target] if applies(member)]
     differences += list_differences(member)
-    lines = [*member.summary, "", f"Traded by {name}: python THIS_FILE BARS.csv [TRADES.csv]", ""]
+    usage = FREQTRADE_USAGE if target == "freqtrade" else "python THIS_FILE BARS.csv [TRADES.csv]"
+    lines = [*member.summary, "", f"Traded by {name}: {usage}", ""]
     same = " ".join(SAME.split())
     if member.strategy.entry is not None:
         same = same.replace("the next open", " ".join(RESTING.split()))

@@ -270,7 +270,7 @@ class Tables:
 
         Args:
             member: Its number in the front.
-            platform: ``backtesting.py``, ``nautilus_trader``, ``vectorbt``, ``pine`` (TradingView).
+            platform: a name such as ``backtesting.py``, as ``runs export --as`` takes it.
 
         Raises:
             ConfigError: When there is no such member, or the platform cannot say what it does.
