@@ -20,8 +20,9 @@ from engine.runtime.cpu.types import Floats, Ints, Slots
 from strategy.model import Strategy
 from strategy.rows import resolve_value
 
-TOGETHER = 32
-"""Individuals all of whose signals are held at once."""
+FEWEST, MOST, MOST_SIGNALS = 32, 256, 2**20
+"""Individuals all of whose signals are held at once: the first ones, and then so many whose signals
+are about that many, some 250 MB."""
 
 
 class LimitedBackend(LanguageBackend):
@@ -127,12 +128,15 @@ class LimitedBackend(LanguageBackend):
         self, genomes: Floats, windows: Sequence[Window]
     ) -> Iterator[tuple[slice, ListedSignals, Admitted]]:
         """Signals of some individuals at a time, and what their accounts answer."""
-        limits = build_limits(self._costs)
-        for begin in range(0, len(genomes), TOGETHER):
-            part = slice(begin, begin + TOGETHER)
+        limits, begin, size = build_limits(self._costs), 0, FEWEST
+        while begin < len(genomes):
+            part = slice(begin, begin + size)
             listed = self._list_signals(genomes[part], windows)
             signals = join_signals(listed, len(windows))
             yield part, signals, signals.admit(windows, limits, self._workers)
+            begin += size
+            each = len(signals.exit_ns) // size + 1
+            size = max(FEWEST, min(MOST, MOST_SIGNALS // each))
 
     def _list_signals(self, genomes: Floats, windows: Sequence[Window]) -> Iterator[SeriesSignals]:
         """All signals of individuals, whatever came before them, series after series."""
