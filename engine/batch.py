@@ -91,7 +91,7 @@ class Engine:
         self.windows = tuple(windows)
         self.costs = check_keeps_limits(chosen.maker, costs or Costs())
         self.device, self.device_reason, maker = chosen
-        self._case = find_fast_case(spec, self.costs, series)
+        self._case = find_fast_case(spec, self.costs)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
         self._free_bytes = maker.free_bytes()

@@ -148,7 +148,7 @@ def choose_device(
         choice = Choice("cpu", "finer bars are read on a CPU")
     else:
         choice = choose_backend(device, workload)
-    if find_fast_case(spec, costs, series).is_covered:
+    if find_fast_case(spec, costs).is_covered:
         maker = load_backend(choice.name, choice.devices)
     else:
         maker = _maker(OF_FORMULAS[choice.name], choice.name, choice.devices)

@@ -5,12 +5,10 @@ the kernels that evaluate expressions. Both say the same in every bit; which of 
 from the strategy alone.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
-from data.bars import Bars, has_finer
 from data.checks import VALUES
 from engine.accounts.costs import Costs
 from engine.backend import RowForm
@@ -98,18 +96,14 @@ class _WiderError(Exception):
     """The strategy has something that fast kernels do not know."""
 
 
-def find_fast_case(
-    strategy: Strategy, costs: Costs | None = None, series: Sequence[Bars] = ()
-) -> FastCase:
+def find_fast_case(strategy: Strategy, costs: Costs | None = None) -> FastCase:
     """The fast case of a strategy; without rows and bracket where there is none.
 
     It goes long on a conjunction of strict comparisons, each of a row with a row or a gene; its
     stop is a positive gene times a row beyond the bar, its target a gene times the risk, and a gene
-    in bars limits its time. Its `costs` are fractions of prices, and no `series` has finer bars.
+    in bars limits its time. Its `costs` are fractions of prices.
     """
     if costs is not None and (costs.fee_unit > 0.0 or costs.has_limits):
-        return FastCase(strategy)
-    if has_finer(series):
         return FastCase(strategy)
     try:
         return _fast_case(strategy)

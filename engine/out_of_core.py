@@ -55,7 +55,7 @@ def create_engine(
         return ApartEngine(spec, series, windows, costs, chosen, borders, threads, share)
     if chosen.label == "cpu" and not is_whole:
         allowed = memory_bytes or int(chosen.maker.free_share * chosen.maker.free_bytes())
-        n_rows = len(find_fast_case(spec, costs, series).rows)
+        n_rows = len(find_fast_case(spec, costs).rows)
         borders = _borders(n_rows, series, chosen.maker, allowed)
         if len(borders) > 2:
             # Half for a part and half for rows, whatever is free when the next part is made; more

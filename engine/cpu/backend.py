@@ -8,7 +8,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
+from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Room, RowRequest, by_series
 from engine.conditions.encode import encode_entry
@@ -20,13 +20,12 @@ from engine.indicators.cpu.codes import HIGHEST_CODE
 from engine.indicators.cpu.row_scheduler import RowFiller
 from engine.indicators.plan import list_warm_ups
 from engine.indicators.sources import compute_sources
-from engine.positions.cpu.listing import Work, extract_results, fold_alone, list_trades
+from engine.positions.cpu.block_minmax import build_finer
+from engine.positions.cpu.listing import Work, extract_results, fold_alone, list_totals, list_trades
 from engine.positions.encode import encode_exits
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed, Market, Slots
 from engine.runtime.free_memory import free_host_bytes
-
-REJECTED = ACCUMULATOR_INDEX["rejected"]
 
 WHOLE, NUMBERS = 5, 5
 """What the chain writes of a trade."""
@@ -172,9 +171,7 @@ class CpuBackend(Backend):
         by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
         for number, window_numbers, ranges in by_series(windows):
             out, listed = self._list_trades(number, genomes, slots, ranges)
-            trades = _collect_trades(listed).cut(
-                listed.counts, out[:, :, REJECTED].astype(np.int64)
-            )
+            trades = _collect_trades(listed).cut(listed.counts, *list_totals(out))
             for ledger_of, ledgers in zip(by_window, trades, strict=True):
                 ledger_of |= zip(window_numbers.tolist(), ledgers, strict=True)
         return [
@@ -211,4 +208,5 @@ def _allocate_market(bars: Bars, warm_ups: Ints) -> Market:
     # Memory is taken page by page as rows are written, not here.
     rows = np.empty((len(warm_ups), len(bars)))
     codes = np.empty(rows.shape, np.uint8)
-    return Market(bars.open, bars.high, bars.low, bars.close, rows, codes, warm_ups)
+    columns = bars.open, bars.high, bars.low, bars.close
+    return Market(*columns, rows, codes, warm_ups, *build_finer(bars))

@@ -20,10 +20,8 @@ from engine.positions.cpu.batch import (
     list_population,
     list_results,
 )
-from engine.positions.cpu.block_minmax import Extremes, build_extremes
+from engine.positions.cpu.block_minmax import Extremes, build_extremes, build_finer
 from engine.positions.cpu.both_sides import (
-    NO_FINER,
-    NO_FINER_OF,
     Charges,
     CodedPopulation,
     session_exits,
@@ -42,13 +40,6 @@ from strategy.rows import Rows
 
 def _encode_costs(costs: Costs) -> Charges:
     return Charges(float(costs.per_side), float(costs.min_risk), float(costs.risk_fraction))
-
-
-def build_finer(bars: Bars) -> tuple[Floats, Ints]:
-    """Finer bars [4, K + 16], and the first and one past the last of those of each bar [2, T]."""
-    if bars.finer is None:
-        return NO_FINER, NO_FINER_OF
-    return build_extremes(*bars.finer.prices).bars, bars.finer_spans
 
 
 class FormulaMarket:

@@ -43,7 +43,7 @@ def print_strategy(console: Lines, task: Task) -> None:
     """
     strategy = task.spec
     console.say(f"{strategy.name}: {strategy.summary}")
-    is_fast = find_fast_case(strategy, task.costs, task.markets.series).is_covered
+    is_fast = find_fast_case(strategy, task.costs).is_covered
     how = "kernels of its own" if is_fast else "kernels that read it as data"
     console.say(f"{format_count(len(strategy.layout), 'gene')}; evaluated by {how}")
     _print_parts(console, strategy)

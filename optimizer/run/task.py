@@ -140,7 +140,7 @@ class Task:
         else:
             individuals = config.population * max(config.generations - done, 0)
             individuals = min(individuals, config.max_evaluations or individuals) + config.polish
-        case = find_fast_case(spec, self.costs, self.markets.series)
+        case = find_fast_case(spec, self.costs)
         n_rows = min(individuals * len(case.rows), most_rows(case))
         n_bars = sum(len(bars) for bars in self.markets.searched)
         return Workload(

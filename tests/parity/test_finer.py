@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data import resample
+from data import load_bars, resample
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.errors import DeviceError
+from engine.fast_case import find_fast_case
+from strategy import STRATEGIES
 from strategy import words as w
 from strategy.rows import as_it_reads
 from tests.parity.test_language import both, population
@@ -105,12 +107,13 @@ def test_finer_bars_that_are_the_bars_change_nothing_but_what_is_read():
     np.testing.assert_array_equal(np.delete(first, place, 2), np.delete(second, place, 2))
 
 
-def test_a_gpu_refuses_finer_bars(monkeypatch):
+@pytest.mark.parametrize("strategy", [drawn_orders(7), STRATEGIES["seller_exhaustion"]])
+def test_a_gpu_refuses_finer_bars(strategy, monkeypatch):
     """By the flag's name; where nobody names a device it is the CPU."""
     from engine import devices
 
     hours = make_coarse(make_bars(3, 400))
-    strategy, windows = drawn_orders(7), [Window.whole(hours)]
+    windows = [Window.whole(hours)]
     monkeypatch.setattr(devices, "why_absent", lambda device: "")
     chosen = devices.choose_device(strategy, "auto", series=[hours])
     assert chosen.label == "cpu"
@@ -129,3 +132,24 @@ def test_a_window_of_the_past_knows_the_same():
     assert hours.until(200).finer.timestamp[-1] < hours.timestamp[200]
     for column, values in ledgers[0].columns().items():
         assert values.tobytes() == getattr(ledgers[1], column).tobytes(), column
+
+
+@pytest.mark.parametrize("name", ["seller_exhaustion", "mean_reversion"])
+def test_the_fast_case_reads_finer_bars(name):
+    """Shipped strategies on the sample, beside a series that has no finer bars, and late."""
+    strategy, sample = STRATEGIES[name], load_bars("sample")
+    assert find_fast_case(strategy).is_covered
+    bars = [make_coarse(sample, 6, 4 * HOUR_NS), make_bars(8, 500)]
+    windows = [Window.whole(bars[0]), Window(0, 300, 1700), Window.whole(bars[1], 1)]
+    genomes, coarse, worth = population(strategy, 40, 6), 0, []
+    for gene in ("atr_stop_mult", "reward_r"):
+        # So near that some bars reach both.
+        genomes[:, strategy.layout.index(gene)] = strategy.layout.gene(gene).low
+    for costs in (Costs(), Costs(entry_delay=2)):
+        assert both(strategy, bars, windows, genomes, costs) == ""
+        for series in (bars, [replace(bars[0], finer=None), bars[1]]):
+            sums = Engine(strategy, series, windows, costs, device="cpu").evaluate(genomes)
+            worth.append(sums[:, :, ACCUMULATOR_INDEX["sum_r"]])
+            coarse += sums[:, :, ACCUMULATOR_INDEX["coarse"]].sum()
+    assert coarse > 20
+    assert (worth[0] != worth[1]).any()

@@ -7,17 +7,14 @@ that what several ask for stands there once.
 import numpy as np
 
 from engine.accounts.cpu.folding import TRADES, begin
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, COUNTS, Ledger
+from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import Charges, CodedPopulation, take_positions
-from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
+from engine.positions.cpu.listing import Work, fold_alone, list_totals, list_trades, with_room
 from engine.runtime.compiling.loops import compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
-
-COUNTED = [ACCUMULATOR_INDEX[name] for name in COUNTS]
-"""Accumulators that a ledger has as numbers."""
 
 WHOLE, NUMBERS = 6, 6
 """What `take_positions` writes of a trade."""
@@ -74,8 +71,7 @@ def list_joined(
     Individual after individual, and window after window.
     """
     folded, listed = list_results(prices, population, charges, windows, threads)
-    totals = np.moveaxis(folded[:, :, COUNTED].astype(np.int64), 2, 0)
-    return _collect_trades(listed), listed.counts, totals
+    return _collect_trades(listed), listed.counts, list_totals(folded)
 
 
 def _collect_trades(listed: Listed) -> Ledger:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data.bars import Bars
 from engine.runtime.compiling.loops import compiled_loop, compiled_uncounted
 from engine.runtime.cpu.bitset import NEVER
 from engine.runtime.cpu.simd8 import (
@@ -14,7 +15,7 @@ from engine.runtime.cpu.simd8 import (
     load_eight,
     lowest_place,
 )
-from engine.runtime.cpu.types import Floats
+from engine.runtime.cpu.types import NO_FINER, NO_FINER_OF, Floats, Ints
 
 BLOCK = 2 * EIGHT
 """Bars of a block, and how many bars or blocks are looked at together."""
@@ -39,6 +40,14 @@ def build_extremes(open_: Floats, high: Floats, low: Floats, close: Floats) -> E
     )
 
 
+def build_finer(bars: Bars) -> tuple[Floats, Ints]:
+    """Finer bars [4, K + 16], and the first and one past the last of those of each bar [2, T]."""
+    if bars.finer is None:
+        return NO_FINER, NO_FINER_OF
+    open_, high, low, close = bars.finer.prices
+    return _pad_columns([low, high, open_, close]), bars.finer_spans
+
+
 class Levels(NamedTuple):
     """What is looked for: a bar that reaches down to a price, up to another, or gains so much."""
 
@@ -55,32 +64,33 @@ def first_touch(prices: Extremes, levels: Levels, first: int, last: int) -> int:
 
     What lies behind `last` makes no difference.
     """
-    reached = _find_touch_bits(prices.bars, levels, first)
+    reached = find_touch_bits(prices.bars, levels, first)
     at = last + 1
     if reached != 0:
         at = first + lowest_place(reached)
     else:
         block = first // BLOCK + 1
         while block * BLOCK <= last:
-            reached = _find_touch_bits(prices.blocks, levels, block)
+            reached = find_touch_bits(prices.blocks, levels, block)
             if reached != 0:
                 begin = (block + lowest_place(reached)) * BLOCK
-                at = begin + lowest_place(_find_touch_bits(prices.bars, levels, begin))
+                at = begin + lowest_place(find_touch_bits(prices.bars, levels, begin))
                 block = NEVER
             block += BLOCK
     return min(at, last + 1)
 
 
 @compiled_uncounted
-def _find_touch_bits(prices: Floats, levels: Levels, first: int) -> int:
+def find_touch_bits(prices: Floats, levels: Levels, first: int) -> int:
     """Bits of 16 bars or blocks from `first` on: k is set where the k-th reaches a level."""
-    return _eight_reached(prices, levels, first) | (
-        _eight_reached(prices, levels, first + EIGHT) << EIGHT
+    return eight_reached(prices, levels, first) | (
+        eight_reached(prices, levels, first + EIGHT) << EIGHT
     )
 
 
 @compiled_uncounted
-def _eight_reached(prices: Floats, levels: Levels, first: int) -> int:
+def eight_reached(prices: Floats, levels: Levels, first: int) -> int:
+    """The same of 8 bars or blocks."""
     reached: int = bits_at_most(load_eight(prices, LOW, first), eight_times(levels.lower))
     reached |= bits_at_least(load_eight(prices, HIGH, first), eight_times(levels.upper))
     if levels.gain == levels.gain:

@@ -13,24 +13,21 @@ from engine.positions.cpu.exits import (
     END,
     SESSION,
     SIGNAL,
-    STOP,
-    STOP_GAP,
-    TARGET,
     TIME,
     Follow,
     Position,
+    count_coarse,
     find_exit,
     is_at_open,
     is_hit,
-    read_finer_bars,
+    read_finer_exit,
 )
 from engine.positions.exit_spec import DAY_NS, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
 from engine.runtime.compiling.loops import compiled_loop, compiled_uncounted
 from engine.runtime.cpu.bitset import NEVER, Words, is_set, next_alone
 from engine.runtime.cpu.simd8 import load_value
-from engine.runtime.cpu.types import Floats, Ints
+from engine.runtime.cpu.types import NO_FINER, NO_FINER_OF, Floats, Ints
 
-COARSE = ACCUMULATOR_INDEX["coarse"]
 SHORTS = ACCUMULATOR_INDEX["shorts"]
 WINS_SHORT = ACCUMULATOR_INDEX["wins_short"]
 EXITS = np.array(EXIT_PLACES)
@@ -40,9 +37,6 @@ NO_TRADE = -1
 
 STOPS, TARGETS, TRAILS, GAINS = range(4)
 """Columns of an individual's stop, target and trailing stop."""
-
-NO_FINER, NO_FINER_OF = np.full((4, 16), np.nan), np.empty((2, 0), np.int64)
-"""In place of finer bars."""
 
 
 class CodedPopulation(NamedTuple):
@@ -215,26 +209,19 @@ def take_positions(
         side = int(shorts >= 0 and is_set(asks.words, max(shorts, 0), bar))
         if bar >= (flat_short if side else flat_long):
             at, risk, reach = open_position(prices, asks, charges, p, side, bar, end, stack)
-            if has_finer and asks.finer_of[0, at.entry_bar] == asks.finer_of[1, at.entry_bar]:
+            if has_finer:
                 # Its order at the market touches the entry bar.
-                out[COARSE] += int(at.entry_bar > counted)
-                counted = at.entry_bar
+                counted = count_coarse(asks.finer_of, at.entry_bar, counted, out)
             if risk > 0.0:
                 follow = build_follow(asks, p, side, risk, reach)
                 exit_bar, reason, price, last_stop = find_exit(prices, asks.words, at, follow)
                 opens = is_at_open(at, exit_bar, reason)
                 if has_finer:
-                    first_k, end_k = asks.finer_of[0, exit_bar], asks.finer_of[1, exit_bar]
-                    if first_k < end_k and reason in (STOP_GAP, STOP, TARGET):
-                        reason, price, opens = read_finer_bars(
-                            asks.finer, first_k, end_k, at, last_stop
-                        )
-                    elif (
-                        first_k == end_k
-                        and exit_bar > counted
-                        and is_hit(prices, at, exit_bar, last_stop)
-                    ):
-                        out[COARSE], counted = out[COARSE] + 1.0, exit_bar
+                    if is_hit(prices, at, exit_bar, last_stop):
+                        counted = count_coarse(asks.finer_of, exit_bar, counted, out)
+                    reason, price, opens = read_finer_exit(
+                        asks.finer, asks.finer_of, at, last_stop, exit_bar, reason, price, opens
+                    )
                 # By its sign, so that a short at no gain has the zero that the law has.
                 gross = price - at.entry if side == 0 else -(price - at.entry)
                 r = (gross - charges.per_side * (at.entry + price)) / risk

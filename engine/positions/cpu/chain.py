@@ -1,13 +1,18 @@
 """Stage 4, chain: take signals one position at a time and fold the trades."""
 
 from engine.accounts.cpu.folding import BARS_IN_MARKET, FIRST_REASON, REJECTED, TRADES, fold
-from engine.accounts.ledger import REASONS
 from engine.positions.cpu.bracket_exits import find_bracket_exit
+from engine.positions.cpu.exits import (
+    STOP_GAP,
+    TARGET,
+    Position,
+    count_coarse,
+    read_finer_exit,
+)
 from engine.positions.encode import Exits
 from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.cpu.bitset import NEVER
 from engine.runtime.cpu.types import Floats, Ints, Market, Slots
-
-STOP_GAP = REASONS.index("stop_gap")
 
 
 @compiled_loop
@@ -61,7 +66,7 @@ def chain(
     stop_mult, reward = genome[exits.stop_mult], genome[exits.reward]
     max_hold = int(genome[exits.max_hold])
     keeps_ledger = whole.shape[0] > 0
-    trades = 0
+    trades, has_finer, counted = 0, market.finer_of.shape[1] > 0, -1
     for s in range(signal_bars.size):
         t = signal_bars[s]
         entry_bar = t + 1 + exits.delay
@@ -72,15 +77,26 @@ def chain(
         entry = market.open[entry_bar]
         stop = market.low[t] - stop_mult * distances[s]
         risk = entry - stop
+        if has_finer:
+            # Its order at the market touches the entry bar.
+            counted = count_coarse(market.finer_of, entry_bar, counted, out)
         if not risk > entry * exits.min_risk:
             out[REJECTED] += 1.0
             continue
         target = entry + reward * risk
         exit_bar, reason, price = find_bracket_exit(market, entry_bar, stop, target, max_hold, end)
+        opens = reason == STOP_GAP
+        if has_finer:
+            if reason <= TARGET:
+                counted = count_coarse(market.finer_of, exit_bar, counted, out)
+            at = Position(0, entry_bar, entry, stop, target, -1, NEVER, exit_bar, reason)
+            reason, price, opens = read_finer_exit(
+                market.finer, market.finer_of, at, stop, exit_bar, reason, price, opens
+            )
         net = (price - entry) - exits.per_side * (entry + price)
         r = net / risk
         fold(out, r, exits.risk_fraction)
-        held = bars_held(entry_bar, exit_bar, reason == STOP_GAP)
+        held = bars_held(entry_bar, exit_bar, opens)
         out[BARS_IN_MARKET] += held
         out[FIRST_REASON + reason] += 1.0
         if keeps_ledger:

@@ -9,8 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.accounts.ledger import REASONS
-from engine.positions.cpu.block_minmax import CLOSE, HIGH, LOW, OPEN, Extremes, Levels, first_touch
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.positions.cpu.block_minmax import (
+    BLOCK,
+    CLOSE,
+    HIGH,
+    LOW,
+    OPEN,
+    Extremes,
+    Levels,
+    eight_reached,
+    find_touch_bits,
+    first_touch,
+)
 from engine.positions.exit_spec import NONE, SHARE
 from engine.runtime.compiling.loops import compiled_uncounted
 from engine.runtime.cpu.bitset import Words, next_set
@@ -29,11 +40,13 @@ from engine.runtime.cpu.simd8 import (
     one_later,
     where_at_least,
 )
-from engine.runtime.cpu.types import Floats
+from engine.runtime.cpu.types import Floats, Ints
 
 (
     STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE, TRAIL, BREAK_EVEN,
 ) = range(len(REASONS))  # fmt: skip
+
+COARSE = ACCUMULATOR_INDEX["coarse"]
 
 GOES_ON, OPENED, TOUCHED, CLOSED = range(4)
 """How a position ends in a bar."""
@@ -107,6 +120,51 @@ def find_exit(
 
 
 @compiled_uncounted
+def count_coarse(finer_of: Ints, bar: int, counted: int, out: Floats) -> int:
+    """The last bar that was counted, once one is touched: it is where no finer ones make it up.
+
+    Args:
+        finer_of: [2, T] first of the finer bars of each bar, and one past its last.
+        bar: The one that is touched.
+        counted: The last one before; -1: none.
+        out: [A] accumulators.
+    """
+    if bar > counted and finer_of[0, bar] == finer_of[1, bar]:
+        out[COARSE] += 1.0
+        counted = bar
+    return counted
+
+
+@compiled_uncounted
+def read_finer_exit(
+    finer: Floats,
+    finer_of: Ints,
+    at: Position,
+    stop: float,
+    bar: int,
+    reason: int,
+    price: float,
+    opens: bool,
+) -> tuple[int, float, bool]:
+    """Reason and price of an exit, and if at the bar's open, where finer bars say which they are.
+
+    Args:
+        finer: [4, K + 16] finer bars, as `Extremes.bars`.
+        finer_of: [2, T] first of those of each bar, and one past its last.
+        at: The position.
+        stop: In force.
+        bar: In which it ends.
+        reason: As the whole bar says.
+        price: Likewise.
+        opens: Likewise.
+    """
+    first, end = finer_of[0, bar], finer_of[1, bar]
+    if first < end and reason in (STOP_GAP, STOP, TARGET):
+        reason, price, opens = read_finer_bars(finer, first, end, at, stop)
+    return reason, price, opens
+
+
+@compiled_uncounted
 def read_finer_bars(
     finer: Floats, first: int, end: int, at: Position, stop: float
 ) -> tuple[int, float, bool]:
@@ -119,14 +177,16 @@ def read_finer_bars(
         at: The position, whose stop or target the whole bar reaches.
         stop: In force.
     """
-    k = first
-    while k < end - 1:
-        best, worst = load_value(finer, HIGH - at.side, k), load_value(finer, LOW + at.side, k)
-        if at.side == 0 and (worst <= stop or best >= at.target):
-            break
-        if at.side == 1 and (worst >= stop or best <= at.target):
-            break
-        k += 1
+    levels, k = build_levels(at, stop, np.nan), first
+    # As many in each bar mostly; what lies behind few would take further lines of a cache.
+    if end - first <= EIGHT:
+        touched = eight_reached(finer, levels, k)
+    else:
+        touched = find_touch_bits(finer, levels, k)
+    while touched == 0 and k + BLOCK < end:
+        k += BLOCK
+        touched = find_touch_bits(finer, levels, k)
+    k = min(k + lowest_place(touched | 1 << BLOCK), end - 1)
     opened, worst = load_value(finer, OPEN, k), load_value(finer, LOW + at.side, k)
     if opened <= stop if at.side == 0 else opened >= stop:
         return STOP_GAP, opened, k == first

@@ -5,13 +5,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTS
 from engine.accounts.results import Results
 from engine.runtime.compiling.loops import compiled_loop
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
 TRADES = ACCUMULATOR_INDEX["trades"]
+
+COUNTED = [ACCUMULATOR_INDEX[name] for name in COUNTS]
+"""Accumulators that a ledger has as numbers."""
 
 EXIT_BAR, SIDE, R = 2, 4, 4
 """Where loops write them, among whole numbers and among others."""
@@ -50,6 +53,11 @@ def list_trades(work: Work, out: Floats, threads: Threads) -> Listed:
     firsts += (lengths.cumsum() - lengths)[thread_of][:, None]
     whole, numbers = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return Listed(firsts, out[:, :, TRADES].astype(np.int64), whole, numbers)
+
+
+def list_totals(folded: Floats) -> Ints:
+    """Totals [n, P, W] as `Ledger.cut` has them, given accumulators [P, W, A]."""
+    return np.moveaxis(folded[:, :, COUNTED].astype(np.int64), 2, 0)
 
 
 def extract_results(listed: Listed, times: Ints, *, has_sides: bool) -> Results:

@@ -8,10 +8,9 @@ import numpy as np
 from engine.accounts.cpu.folding import TRADES, begin
 from engine.accounts.cpu.money import Purse
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
-from engine.positions.cpu.batch import COUNTED
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import note_rejected
-from engine.positions.cpu.listing import Work, fold_alone, list_trades, with_room
+from engine.positions.cpu.listing import Work, fold_alone, list_totals, list_trades, with_room
 from engine.positions.cpu.order_walk import take_orders
 from engine.positions.cpu.orders import FIGURES, MARKS, ROOM, OrderedPopulation, OrderRules
 from engine.runtime.compiling.loops import compiled_unlocked
@@ -89,8 +88,7 @@ def list_joined_orders(
         side.astype(np.int8), last_stop, held, whole[:, WHOLE:], numbers[:, NUMBERS:],
         numbers[:, NUMBERS - 1 : NUMBERS if has_scale else NUMBERS - 1],
     )  # fmt: skip
-    totals = np.moveaxis(folded[:, :, COUNTED].astype(np.int64), 2, 0)
-    return trades, listed.counts, totals
+    return trades, listed.counts, list_totals(folded)
 
 
 def _work(

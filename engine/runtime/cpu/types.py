@@ -11,6 +11,11 @@ Slots = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.uint8]
 
 
+NO_FINER: Floats = np.full((4, 16), np.nan)
+NO_FINER_OF: Ints = np.empty((2, 0), np.int64)
+"""In place of finer bars, and of those of each bar."""
+
+
 class Listed(NamedTuple):
     """Trades of ledgers, each one's in their order."""
 
@@ -38,3 +43,6 @@ class Market(NamedTuple):
     rows: Floats  # [slots, T] float64, the bank's rows
     codes: Codes  # [slots, T] uint8, codes of the rows that the entry compares
     warm_ups: Ints  # [slots] bars before the first that may signal, of each row
+    finer: Floats = NO_FINER  # [4, K + 16] finer bars, as `Extremes.bars`
+    # [2, T] first of those of each bar, and one past its last; [2, 0] without any.
+    finer_of: Ints = NO_FINER_OF
