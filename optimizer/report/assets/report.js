@@ -1,6 +1,6 @@
 (async () => {
   const ROWS = 10, FIRST_METRICS = 16;
-  const { THEMES, element } = LOOK;
+  const { THEMES, element, plain, time } = LOOK;
   const byId = (id) => document.getElementById(id);
   const drawn = new Map();
   let data, seen, isIdle = false, theme = "", member = -1, seriesShown = 0;
@@ -27,22 +27,12 @@
   }
 
   // Charts.
-  function frame(figure) {
-    if (figure.querySelector(".plot")) return;
-    const table = element("details");
-    table.append(element("summary", "as a table"));
-    table.addEventListener("toggle", () => { if (table.open) asTable(figure, table); });
-    LOOK.frame(figure, table);
-  }
-
   function show(figure, chart) {
     if (!figure) return;
     figure.hidden = !chart;
     if (!chart) return;
-    frame(figure);
+    if (!figure.querySelector(".plot")) LOOK.frame(figure);
     LOOK.label(figure, chart);
-    figure.querySelector("details").open = false;
-    figure.chart = chart;
     if (drawn.has(figure)) draw(figure); else seen.observe(figure);
   }
 
@@ -72,43 +62,6 @@
   function drawAll() {
     for (const figure of document.querySelectorAll("figure")) if (figure.chart && !figure.hidden) draw(figure);
   }
-
-  function asTable(figure, details) {
-    details.querySelector("table")?.remove();
-    const table = element("table"), body = element("tbody");
-    const head = element("tr");
-    const { xaxis, yaxis } = figure.chart.layout ?? {};
-    const titles = xaxis?.title && figure.chart.data[0].z ? [yaxis.title.text, xaxis.title.text, ""] : ["", "x", "y"];
-    for (const title of titles) head.append(element("th", title, { scope: "col" }));
-    const when = figure.chart.layout?.xaxis?.type === "date";
-    for (const trace of figure.chart.data) {
-      trace.z?.forEach((row, i) => row.forEach((value, j) => {
-        if (Number.isFinite(value) && body.rows.length < 500) tableRow(body, trace.y[i], trace.x[j], value);
-      }));
-      const y = trace.z ? [] : trace.y ?? trace.close ?? [];
-      for (let i = 0; i < y.length && body.rows.length < 500; i++) {
-        tableRow(body, trace.name ?? "", when ? time(trace.x[i]) : trace.x[i], y[i]);
-      }
-    }
-    const shown = element("thead");
-    shown.append(head);
-    table.append(shown, body);
-    if (body.rows.length >= 500) table.append(element("caption", "the first 500 rows"));
-    details.append(table);
-  }
-
-  function tableRow(body, ...cells) {
-    const row = element("tr");
-    row.append(...cells.map((cell) => element("td", plain(cell))));
-    body.append(row);
-  }
-
-  // Words.
-  function plain(value) {
-    if (typeof value !== "number") return String(value ?? "");
-    return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "-";
-  }
-  const time = (ms) => (Number.isFinite(ms) ? new Date(ms).toISOString().slice(0, 16).replace("T", " ") : "");
 
   // The front.
   function merged(shared, own) {
