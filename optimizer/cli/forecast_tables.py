@@ -1,16 +1,21 @@
 """Tables of forecasts, and how far a fit is."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
 
 from rich.table import Table
 
-from optimizer.cli.console import Lines, plain_table, print_json, stderr, stdout
+from optimizer.cli.console import plain_table, print_json, stderr, stdout
 from optimizer.forecasts.column import Forecast, ForecastRecord
 from optimizer.forecasts.fit import Watch
-from optimizer.forecasts.skill import RIVALS, SkillFigures
+from optimizer.forecasts.words import (
+    describe_record,
+    find_main_gain,
+    format_p,
+    list_digests,
+    list_skill_cells,
+)
 from optimizer.shown import format_count, fraction, number
 
 LINE_EVERY_S = 1.0
@@ -21,15 +26,14 @@ def build_records_table(records: Mapping[Path, ForecastRecord]) -> Table:
     headings = ("file", "model", "horizon", "symbols", "gain", "p", "skill")
     table = plain_table(*headings, right=("horizon", "symbols", "gain", "p"))
     for path, record in records.items():
-        against = record.skill.whole.against
-        best = against.get(RIVALS[1]) or against[RIVALS[0]]
+        gain = find_main_gain(record)
         table.add_row(
             path.name,
             str(record.settings["model"]),
             number(record.settings["horizon"]),
             number(len(record.data)),
-            fraction(best.gain),
-            _p(best.p),
+            fraction(gain.gain),
+            format_p(gain.p),
             "skill" if record.skill.has_skill else "no skill",
         )
     return table
@@ -46,14 +50,8 @@ def print_forecast(forecast: Forecast, path: Path, *, as_json: bool) -> None:
     console.print()
     console.print(_skill_table(record))
     console.print()
-    _say_whole(console, record)
-    digests = {
-        "record": record.digest,
-        "column": record.column,
-        "weights": record.weights,
-        "code": record.code,
-    }
-    console.say(", ".join(f"{name} {series[:12] or 'none'}" for name, series in digests.items()))
+    for line in (*describe_record(record), list_digests(record)):
+        console.say(line)
     console.say(f'read it in a strategy as column("forecast"), with --column-file forecast={path}')
 
 
@@ -66,43 +64,9 @@ def _skill_table(record: ForecastRecord) -> Table:
         headings += [f"over\n{name.removeprefix('the ')}", "p" + " " * rivals.index(name)]
     headings += ["hits", "slope"]
     table = plain_table(*headings, right=headings[1:], title="Gain in squared error")
-    for name, figures in (*record.skill.folds, ("all", record.skill.whole)):
-        cells = [name[:10], number(figures.bars)]
-        for rival in rivals:
-            series = figures.against[rival]
-            cells += [fraction(series.gain), _p(series.p)]
-        hits = "-" if figures.hits is None else f"{figures.hits:.1%}"
-        slope = "-" if figures.slope is None else f"{figures.slope:.2f}"
-        table.add_row(*cells, hits, slope)
+    for cells in list_skill_cells(record):
+        table.add_row(*cells)
     return table
-
-
-def _say_whole(console: Lines, record: ForecastRecord) -> None:
-    whole: SkillFigures = record.skill.whole
-    settings = record.settings
-    if whole.hits is not None and whole.hits_error is not None and whole.ups is not None:
-        console.say(
-            f"hits {whole.hits:.1%} +- {whole.hits_error:.1%} of signs ({whole.ups:.1%} went up)"
-        )
-    if whole.slope is not None and whole.slope_error is not None:
-        console.say(
-            f"calibration: target = {whole.intercept:.3g} + {whole.slope:.2f} +- "
-            f"{whole.slope_error:.2f} times the forecast (0 and 1 are best)"
-        )
-    console.say(
-        f"{settings['model']}, {format_count(settings['horizon'], 'bar')} ahead, window "
-        f"{settings['window']}, {len(record.skill.folds)} refits on {settings['train']:,} bars, "
-        f"target: {settings['target']} return"
-    )
-    console.say(f"features: {'; '.join(record.features)}")
-    if record.fits > 1:
-        console.say(f"{record.fits} different forecasts were fitted on these bars; each is a trial")
-
-
-def _p(value: float | None) -> str:
-    if value is None or math.isnan(value):
-        return "-"
-    return "<.001" if value < 0.001 else f"{value:.3f}"[1:] if value < 1 else "1"
 
 
 def watch_training(*, quiet: bool) -> Watch:
