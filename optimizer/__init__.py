@@ -281,12 +281,15 @@ def scan(
         return scan_by_settings(loaded, question, ways, is_kept=is_kept, source=source)
 
 
-def ui(runs: str | Path = "runs", port: int = 0) -> "RunServer":
-    """Show the runs of a folder in a browser, for as long as this process lives.
+def ui(
+    runs: str | Path = "runs", port: int = 0, forecasts: str | Path = "forecasts"
+) -> "RunServer":
+    """Show the runs and forecasts of folders in a browser, for as long as this process lives.
 
     Args:
         runs: Folder in which runs are recorded.
         port: To listen at on 127.0.0.1; any that is free if 0.
+        forecasts: Folder of forecasts.
 
     Returns:
         The server: a notebook shows its link, ``address`` is what to open, ``stop()`` ends it.
@@ -302,7 +305,7 @@ def ui(runs: str | Path = "runs", port: int = 0) -> "RunServer":
         raise ConfigError(
             f"{error.name} is not installed: pip install 'exhaustion-optimizer[ui]'"
         ) from None
-    return RunServer(Path(runs), port).start()
+    return RunServer(Path(runs), port, forecasts=Path(forecasts)).start()
 
 
 def __dir__() -> list[str]:

@@ -22,6 +22,9 @@ MOST_PORT = 65_535
 def serve_runs(
     *,
     runs: Runs = Path("runs"),
+    forecasts: Annotated[Path, option("--forecasts", "Folder of forecasts.", "FOLDER")] = Path(
+        "forecasts"
+    ),
     port: Annotated[
         int, option("--port", "Port to listen at; 0 for any.", "PORT", min=0, max=MOST_PORT)
     ] = 0,
@@ -29,7 +32,7 @@ def serve_runs(
         str, option("--host", "Address to listen on; another one lets others in.", "HOST")
     ] = "127.0.0.1",
 ) -> None:
-    """Show runs in a browser: index, live searches, reports, comparisons. Ctrl-C ends it."""
+    """Show runs and forecasts in a browser, searches as they grow. Ctrl-C ends it."""
     from optimizer.cli.console import stdout
 
     try:
@@ -37,7 +40,7 @@ def serve_runs(
         from optimizer.viewing.serving import RunServer
     except ModuleNotFoundError as error:
         raise ConfigError(describe_missing(error)) from None
-    server = RunServer(runs, port, host)
+    server = RunServer(runs, port, host, forecasts)
     os.nice(POLITE)
     if host not in OWN_NAMES:
         note(f"whoever reaches {host} and has the address sees these runs; nothing is encrypted")

@@ -91,15 +91,16 @@ class RunIndex:
 
 def read_signature(path: Path) -> Signature:
     """What changes whenever a run does: its files' numbers, sizes and times."""
-    stats: list[tuple[int, int, int] | None] = []
-    for name in WATCHED:
-        try:
-            stat = (path / name).stat()
-        except OSError:
-            stats.append(None)
-        else:
-            stats.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
-    return tuple(stats)
+    return tuple(sign_file(path / name) for name in WATCHED)
+
+
+def sign_file(path: Path) -> Signature | None:
+    """What changes whenever a file does; None without one."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def list_rows(runs: list[RunSummary]) -> list[object]:

@@ -22,6 +22,11 @@ from optimizer.viewing.beside import MOST_COMPARED, build_comparison
 from optimizer.viewing.channels import Channel, ChannelState, EventStream
 from optimizer.viewing.computing import BusyError, Computer
 from optimizer.viewing.encoding import encode_json
+from optimizer.viewing.forecasts import (
+    make_forecast_page,
+    make_list_page,
+    read_folder_signature,
+)
 from optimizer.viewing.live import LiveRun
 from optimizer.viewing.pages import (
     ASSETS,
@@ -56,11 +61,12 @@ class Viewer:
         runs: Folder of runs.
         token: That every request has to know.
         host: On which the server listens.
+        forecasts: Folder of forecasts.
     """
 
-    def __init__(self, runs: Path, token: str, host: str) -> None:
+    def __init__(self, runs: Path, token: str, host: str, forecasts: Path) -> None:
         self.index = RunIndex(runs)
-        self._token = token
+        self._token, self._forecasts = token, forecasts
         self._readers = ThreadPoolExecutor(READERS, "reading")
         # Whoever opens the address in a moment finds the runs read.
         self._readers.submit(self._encode_rows)
@@ -77,6 +83,9 @@ class Viewer:
             Route("/run/{run}/report", self.send_report),
             Route("/run/{run}/candidate/{key}", self.send_candidate),
             Route("/run/{run}/labels", self.write_labels, methods=["POST"]),
+            Route("/forecasts", self.show_forecasts),
+            Route("/forecasts/{name}", self.show_forecast),
+            Route("/scan", show_scan),
             Route("/assets/{name}", send_asset),
         ]
         handlers: Mapping[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
@@ -153,6 +162,15 @@ class Viewer:
         content = await self._computer.get(key, compare)
         return Response(content, media_type="application/json")
 
+    async def show_forecasts(self, _: Request) -> Response:
+        """The recorded forecasts as a page."""
+        return await self._show_of_folder("", lambda: make_list_page(self._forecasts))
+
+    async def show_forecast(self, request: Request) -> Response:
+        """How a forecast was made, and how good it was, as a page."""
+        name = request.path_params["name"]
+        return await self._show_of_folder(name, lambda: make_forecast_page(self._forecasts, name))
+
     async def write_labels(self, request: Request) -> Response:
         """Set tags and note of a run."""
         path, posted = await self._find(request), await read_posted(request)
@@ -169,6 +187,10 @@ class Viewer:
             return vars(change_labels(path, add=tags, remove=gone, note=note))
 
         return JSONResponse(await self._read(write))
+
+    async def _show_of_folder(self, name: str, make: Callable[[], bytes]) -> Response:
+        signature = await self._read(lambda: read_folder_signature(self._forecasts))
+        return HTMLResponse(await self._computer.get(("forecasts", name, signature), make))
 
     def _encode_rows(self) -> bytes:
         try:
@@ -208,6 +230,11 @@ class Viewer:
         for key in idle[: max(len(self.channels) - MOST_CHANNELS, 0)]:
             del self.channels[key]
             self._live.pop(key, None)
+
+
+async def show_scan(_: Request) -> Response:
+    """The command that scans, as a page."""
+    return HTMLResponse(render_page("scan.html"))
 
 
 async def send_asset(request: Request) -> Response:

@@ -51,6 +51,7 @@ class RunServer:
         runs: Folder of runs.
         port: To listen at; any that is free if 0.
         host: To listen on.
+        forecasts: Folder of forecasts.
 
     Attributes:
         address: To open, token included.
@@ -60,12 +61,18 @@ class RunServer:
         ConfigError: When it cannot listen there.
     """
 
-    def __init__(self, runs: Path, port: int = 0, host: str = OWN_NAMES[0]) -> None:
+    def __init__(
+        self,
+        runs: Path,
+        port: int = 0,
+        host: str = OWN_NAMES[0],
+        forecasts: Path = Path("forecasts"),
+    ) -> None:
         self._socket = _listen(host, port)
         token = secrets.token_urlsafe(TOKEN_BYTES)
         shown = OWN_NAMES[0] if host in WILDCARDS else f"[{host}]" if ":" in host else host
         self.address = f"http://{shown}:{self._socket.getsockname()[1]}/?{TOKEN}={token}"
-        self.viewer = viewer = Viewer(runs, token, host)
+        self.viewer = viewer = Viewer(runs, token, host, forecasts)
         config = uvicorn.Config(
             viewer.app,
             http="h11",

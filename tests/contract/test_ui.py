@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
+from html import unescape
 from http.client import HTTPConnection
 
 import pandas as pd
@@ -18,13 +20,14 @@ import pytest
 
 import optimizer
 from optimizer.errors import ConfigError
+from optimizer.forecasts.column import list_records
 from optimizer.store import delete_run
 from optimizer.store.labels import change_labels, read_labels
 from optimizer.store.listing import list_runs
 from optimizer.viewing import channels
 from optimizer.viewing.run_index import RunIndex
 from tests.support.runs import record_run
-from tests.support.viewing import Asker, GrowingRun, serving
+from tests.support.viewing import Asker, GrowingRun, record_forecast, serving
 
 PLANTED = "planted text that nobody may read"
 
@@ -48,9 +51,18 @@ def run_id(runs):
 
 
 @pytest.fixture(scope="module")
-def asker(runs):
-    """A server of that folder."""
-    with serving(runs) as asking:
+def forecasts(runs):
+    """A folder of one forecast, beside that of runs."""
+    folder = runs.parent / "forecasts"
+    folder.mkdir()
+    record_forecast(folder, "line.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def asker(runs, forecasts):
+    """A server of those folders."""
+    with serving(runs, forecasts=forecasts) as asking:
         yield asking
 
 
@@ -82,7 +94,9 @@ def test_the_address_is_kept_as_a_cookie(asker):
     assert not re.search(r"<script>|https?://|onclick", page.text)
 
 
-@pytest.mark.parametrize("path", ["/", "/?key=wrong", "/?key=", "/?key=%C3%A9", "/events", "/no"])
+@pytest.mark.parametrize(
+    "path", ["/", "/?key=wrong", "/?key=", "/?key=%C3%A9", "/events", "/no", "/forecasts"]
+)
 def test_without_the_token_nothing_is_given(asker, path):
     """Neither pages nor the names of what there is: a sentence."""
     for cookie in ("", "optimizer_0=1", asker.cookie[:-1], asker.cookie.replace("=", "=x"), ";;=é"):
@@ -120,6 +134,7 @@ def test_only_what_is_listed_is_given(asker, run_id):
         "/run/%00/report", "/assets/..%2f..%2fpage.py", "/assets/page.py",
         f"/run/{run_id}/run.sqlite",
         f"/run/{run_id}%2freport.html", f"/run/{run_id}/candidate/..", f"/run/{run_id[:-1]}/report",
+        "/forecasts/..%2fsecret.txt", "/forecasts/../secret.txt", "/forecasts/no.parquet",
         "/compare?run=..&run=secret.txt", f"/compare/data?run={run_id}&run=linked",
     ):  # fmt: skip
         answer = asker.ask(path)
@@ -181,6 +196,51 @@ def test_the_index_is_a_line_a_run(asker, runs, run_id):
         summary.strength, summary.cagr, summary.max_drawdown, summary.trades,
     ]  # fmt: skip
     assert newer["cells"][9][0].endswith("newer")
+
+
+def test_forecasts_are_those_of_the_command(asker, forecasts, command):
+    """The list has a line each, the page what `forecast show` prints, and both are escaped."""
+    record = list_records(forecasts)[forecasts / "line.parquet"]
+    listed = asker.ask("/forecasts").text
+    html = asker.ask("/forecasts/line.parquet").text
+    cells = ["PLANTED", "ridge", "2", "skill" if record.skill.has_skill else "no skill"]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", listed)[:4] == cells
+    assert 'href="/forecasts/line.parquet"' in listed
+    sentence, *printed = command("forecast", "show", forecasts / "line.parquet").out.splitlines()
+    table, lines = printed[: printed.index("", 1)], printed[printed.index("", 1) + 1 :]
+    page = unescape(re.sub("<[^>]*>", "", html))
+    assert sentence in page
+    assert len(lines) == 6
+    assert all(line in page for line in lines)
+    rows = [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in html.split("<tr>")]
+    assert table[-1].split() in [[unescape(cell) for cell in row] for row in rows]
+    assert f"known from {record.known_from}" in page
+
+
+def test_a_forecast_that_is_none_is_a_sentence(asker, forecasts):
+    """Texts stay texts; what was changed, or holds what no forecast holds, takes no page along."""
+    name = "<b>.parquet"
+    record_forecast(forecasts, name, lambda record: replace(record, features=("<script>",)))
+    try:
+        assert "%3Cb%3E.parquet" in asker.ask("/forecasts").text
+        page = asker.ask("/forecasts/%3Cb%3E.parquet")
+        assert (page.code, "features: &lt;script&gt;" in page.text) == (200, True)
+        record_forecast(forecasts, name, lambda record: replace(record, settings={}))
+        assert "holds what no forecast holds" in asker.ask("/forecasts").text
+        assert asker.ask("/forecasts/%3Cb%3E.parquet").code == 404
+        assert asker.ask("/forecasts/line.parquet").code == 200
+    finally:
+        (forecasts / name).unlink()
+    assert "line.parquet" in asker.ask("/forecasts").text
+
+
+def test_without_forecasts_and_scans_a_command_is_named(runs):
+    """Nothing is executed; what there is no page of is not in the head of the index."""
+    with serving(runs, forecasts=runs / "none") as asking:
+        assert "python -m optimizer forecast fit makes one" in asking.ask("/forecasts").text
+        assert "python -m optimizer scan --data FILES" in asking.ask("/scan").text
+        head = asking.ask("/").text.partition("<main>")[0]
+    assert re.findall(r'<a href="([^"]*)"', head) == ["/forecasts"]
 
 
 def test_runs_stand_side_by_side(asker, runs, run_id):

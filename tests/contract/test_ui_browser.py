@@ -14,7 +14,7 @@ from optimizer.store.listing import list_runs
 from tests.support.browser import FLAT, PATIENCE_MS
 from tests.support.forging import forge
 from tests.support.runs import record_run
-from tests.support.viewing import GrowingRun, serving
+from tests.support.viewing import GrowingRun, record_forecast, serving
 
 pytestmark = pytest.mark.slow
 
@@ -134,10 +134,16 @@ def test_a_search_is_followed_to_its_end_in_two_tabs(chromium, asker, runs):
         visiting(chromium, asker, "/run/growing", width=390, scheme="dark") as other,
     ):
         assert page.inner_text("#headline") == "Generation 1 of 3"
+        volume = page.locator('figure[data-chart="hypervolume"]')
+        volume.locator("summary").focus()
+        page.keyboard.press("Enter")
+        wait_until(page, lambda: volume.locator("tbody tr").count() == 2)
+        assert volume.locator("th").all_inner_texts() == ["series", "generation", "hypervolume"]
         growing.grow(2)
         for one in (page, other):
             wait_until(one, lambda: one.inner_text("#headline") == "Generation 2 of 3")  # noqa: B023
             assert one.locator("figure[data-chart=front] .main-svg").count()
+        assert volume.locator("tbody tr").count() == 3
         page.locator("#members tbody button").first.focus()
         page.keyboard.press("Enter")
         candidate = page.frame_locator("#candidate")
@@ -180,10 +186,44 @@ def test_texts_of_a_run_stay_texts(chromium, asker, runs):
             assert "alert" not in page.evaluate("[...document.scripts].map(s => s.text).join()")
 
 
-def test_a_server_that_ends_is_a_sentence(chromium, asker):
-    """The page stays, and says what to do."""
+def test_a_comparison_has_its_numbers_as_tables(chromium, asker, runs):
+    """By keyboard, a row a point, each with the name of its run."""
+    shutil.copytree(runs / "first", runs / "second")
+    with visiting(chromium, asker, "/compare?run=first&run=second", width=390) as page:
+        for chart in ("equity", "front"):
+            figure = page.locator(f'figure[data-chart="{chart}"]')
+            figure.locator("summary").focus()
+            page.keyboard.press("Enter")
+            wait_until(page, lambda: figure.locator("tbody tr").count() > 1)  # noqa: B023
+            names = figure.locator("tbody td:first-child").all_inner_texts()
+            assert set(names) == {"first", "second"}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_forecasts_fit_the_window(chromium, runs, width, scheme):
+    """From the index by keyboard to a forecast; no page is wider than its window."""
+    record_forecast(runs, "line.parquet")
+    with (
+        serving(runs, forecasts=runs) as asking,
+        visiting(chromium, asking, width=width, scheme=scheme) as page,
+    ):
+        for place in ("/forecasts", "/forecasts/line.parquet"):
+            press_until(page, "Tab", f"a[href='{place}']")
+            page.keyboard.press("Enter")
+            page.wait_for_url(f"**{place}")
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.locator("#skill tbody tr").count() > 1
+
+
+def test_a_server_that_is_begun_again_goes_on(chromium, asker, runs):
+    """A page says what to do, and goes on when the new address was opened beside it."""
     with visiting(chromium, asker) as page:
         asker.server.stop()
         wait_until(page, lambda: page.inner_text("#status").startswith("No answer"))
+        with serving(runs, int(asker.host.rpartition(":")[2])) as again:
+            page.context.new_page().goto(again.address)
+            shutil.copytree(runs / "first", runs / "second")
+            wait_until(page, lambda: page.locator("#runs tbody tr").count() == 2)
+            assert page.inner_text("#status") == ""
         page.goto("about:blank")
         page.set_viewport_size({"width": 1440, "height": 900})

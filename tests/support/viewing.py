@@ -2,11 +2,18 @@
 
 import http.client
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from optimizer.forecasts.column import make_forecast, write_forecast
+from optimizer.forecasts.settings import ForecastSettings
 from optimizer.store import RunStore
 from optimizer.viewing.serving import RunServer
+from tests.support.planted_returns import planted_market
+
+QUICK = ForecastSettings(
+    model="ridge", train=400, refit=300, window=8, features="returns, range", horizon=2
+)
 
 
 @dataclass(frozen=True)
@@ -58,13 +65,19 @@ class Asker:
 
 
 @contextmanager
-def serving(runs):
+def serving(runs, port=0, **more):
     """A server of a folder in this process, ended at the end."""
-    server = RunServer(runs).start()
+    server = RunServer(runs, port, **more).start()
     try:
         yield Asker(server)
     finally:
         server.stop()
+
+
+def record_forecast(folder, name, change=lambda record: record):
+    """Fit a line to a small market and write its forecast, with a record that is changed before."""
+    forecast = make_forecast([planted_market(1, 1200, 0.3)], QUICK)
+    return write_forecast(replace(forecast, record=change(forecast.record)), folder / name)
 
 
 class GrowingRun:

@@ -44,7 +44,7 @@ const PAGE = (() => {
         if (isOver) close();
       };
       source.onerror = () => {
-        say("No answer from the server. Where it was begun anew, open the address that it printed.");
+        say("No answer from the server. Where it was begun anew, open the address that it printed: this page then goes on.");
         if (source?.readyState === EventSource.CLOSED) { close(); setTimeout(open, 3000); }
       };
     };

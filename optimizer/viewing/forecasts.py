@@ -1,0 +1,110 @@
+"""Recorded forecasts as pages: those of a folder, and how one was made and how good it was."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from optimizer.errors import StoreError
+from optimizer.forecasts.column import SUFFIX, ForecastRecord, list_records, read_forecast
+from optimizer.forecasts.words import (
+    describe_record,
+    find_main_gain,
+    format_p,
+    format_slope,
+    list_digests,
+    list_skill_cells,
+)
+from optimizer.shown import fraction, number
+from optimizer.store.listing import FOREIGN
+from optimizer.viewing.pages import render_page
+from optimizer.viewing.run_index import MOST_SYMBOLS, Signature, sign_file
+
+COLUMNS = {
+    "forecast": "",
+    "symbols": "",
+    "model": "",
+    "bars ahead": "",
+    "skill": "better than nothing and than the mean",
+    "gain": "share of squared error taken away from the mean, from nothing where it is the mean",
+    "p": "of a gain at least as great if both were equally good",
+    "calibration": "slope of what came on what was forecast; 1 is best",
+    "known from": "first refit, UTC",
+    "to": "last bar, UTC",
+}
+"""Columns of the list, and what they are where a word is not enough."""
+
+
+def read_folder_signature(folder: Path) -> Signature:
+    """What changes whenever a forecast of a folder does."""
+    return tuple((path.name, sign_file(path)) for path in sorted(folder.glob(f"*{SUFFIX}")))
+
+
+def make_list_page(folder: Path) -> bytes:
+    """The forecasts of a folder; where one cannot be read, a sentence and none.
+
+    Each counts what was fitted beside it, so that a list without one would say too much of others.
+    """
+    rows, problem = [], ""
+    try:
+        records = list_records(folder)
+        for path, record in records.items():
+            with _explaining(path):
+                rows.append((path.name, _list_cells(record)))
+    except StoreError as error:
+        rows, problem = [], " ".join(str(error).split())
+    page = render_page("forecasts.html", columns=COLUMNS, rows=rows, problem=problem, folder=folder)
+    return page.encode()
+
+
+def make_forecast_page(folder: Path, name: str) -> bytes:
+    """A forecast of a folder, checked whole; what a client says is never made a path.
+
+    Raises:
+        ConfigError, StoreError: When there is none of that name, or it is not what was written.
+    """
+    records = list_records(folder)
+    path = next((path for path in records if path.name == name), None)
+    if path is None:
+        raise StoreError("There is no such forecast: it was removed, moved or never there.")
+    with _explaining(path):
+        return _render_forecast(path, records[path])
+
+
+@contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    """In a sentence where a record holds what none holds."""
+    try:
+        yield
+    except FOREIGN as error:
+        what = f"{path.name} holds what no forecast holds ({error!r})"
+        raise StoreError(f"{what}: fit it again, or remove it") from None
+
+
+def _list_cells(record: ForecastRecord) -> list[str]:
+    gain, symbols = find_main_gain(record), [span.symbol for span in record.data]
+    more = f" and {len(symbols) - MOST_SYMBOLS} more" if len(symbols) > MOST_SYMBOLS else ""
+    return [
+        ", ".join(symbols[:MOST_SYMBOLS]) + more,
+        str(record.settings["model"]),
+        number(record.settings["horizon"]),
+        "skill" if record.skill.has_skill else "no skill",
+        fraction(gain.gain),
+        format_p(gain.p),
+        format_slope(record.skill.whole),
+        min((name for name, _ in record.skill.folds), default="-")[:10],
+        max(span.last for span in record.data)[:10],
+    ]
+
+
+def _render_forecast(path: Path, record: ForecastRecord) -> bytes:
+    read_forecast(path)
+    lines = [f"each number is known from {record.known_from}", *describe_record(record)]
+    page = render_page(
+        "forecast.html",
+        path=path,
+        record=record,
+        rivals=list(record.skill.whole.against),
+        rows=list_skill_cells(record),
+        lines=[*lines, list_digests(record)],
+    )
+    return page.encode()
