@@ -171,6 +171,10 @@ def test_the_page_draws_everything_and_asks_for_nothing(chromium, page_file, wid
     with open_page(chromium, page_file, width=width, scheme=scheme, deep=True) as found:
         found.draw_all()
         assert found.page.evaluate("scrollY") == 0
+        deep = found.page.locator('figure[data-chart="front3d"] details')
+        deep.evaluate("one => { one.open = true; }")
+        deep.locator("tbody tr").first.wait_for()
+        assert len(deep.locator("tbody tr").first.locator("td").all()) == 4
         assert found.errors == []
         assert found.requests == []
         for section in SECTIONS:
