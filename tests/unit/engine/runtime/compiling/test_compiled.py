@@ -56,6 +56,7 @@ def test_a_changed_loop_reaches_its_callers(tmp_path):
     (package / "__init__.py").write_text("")
     for name in (
         "data/files.py",
+        "data/store.py",
         "engine/runtime/__init__.py",
         "engine/runtime/compiling/__init__.py",
         "engine/runtime/compiling/loops.py",
