@@ -153,8 +153,8 @@ def _report_error(error: BaseException, *, is_debug: bool = False) -> int:
         _tell("stopped")
         return StoppedError.exit_code
     # A mismatch is shown in full; everything else is one line, for programs to read.
-    told = message if isinstance(error, ParityError) else _one_line(message)
-    _tell(f"error: {told}")
+    sentence = message if isinstance(error, ParityError) else _one_line(message)
+    _tell(f"error: {sentence}")
     return code
 
 

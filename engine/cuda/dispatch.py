@@ -228,7 +228,7 @@ class Dispatch:
             work.lay_out(members)
             work.upload(len(members), with_slots=True)
             self._stages.run(work, table, self._candidates, len(members), kept)
-            most = int(to_host(work.told[0]))
+            most = int(to_host(work.counts[0]))
             if most > work.capacity:
                 self._grow(most)
                 continue

@@ -83,7 +83,7 @@ class Admission:
 
     def run(self, work: Workspace, candidates: CandidateLists, individuals: int) -> None:
         """Launch the check for at least as many individuals as were uploaded."""
-        launch(admission_kernel, (-(-individuals // LANES),), work.asked, work.told, work.genomes,
+        launch(admission_kernel, (-(-individuals // LANES),), work.asked, work.counts, work.genomes,
                self._limits, self.places, candidates.list_of, self._bounds, work.table,
                self._width, N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
                WHOLE=self._whole, ORDERED=self._ordered, LENGTHS=self._lengths, LEAD=self._lead,

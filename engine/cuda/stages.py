@@ -129,7 +129,7 @@ class Stages:
         launch(signal_kernel, (pairs,), work.asked, candidates.index, candidates.bars,
                candidates.words, self._rows, self._codes, work.genomes, work.table,
                self._warm_ups, self._scales, windows, lists.counts, lists.bars, lists.exits,
-               lists.words, work.told, work.n_windows, work.capacity, self.stretch.first, n_bars,
+               lists.words, work.counts, work.n_windows, work.capacity, self.stretch.first, n_bars,
                n_bars // INDEX_BARS, warps=warps, GENES=self._genes,
                N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
                WARM_ROWS=self._warm_rows, N_COLUMNS=work.genomes.shape[1],

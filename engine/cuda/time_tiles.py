@@ -134,7 +134,7 @@ class Stretches:
                 work.lay_out_slots(genomes, slots[part], candidates)
             work.upload(n, with_slots=True)
             stages.signals(work, accounts.windows, candidates, n)
-            most = int(to_host(work.told[0]))
+            most = int(to_host(work.counts[0]))
             if most > capacity:
                 # Nothing was written down yet: the same chunk, or a smaller one, begins again.
                 capacity = longer(most)

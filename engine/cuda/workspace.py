@@ -37,7 +37,7 @@ class Workspace:
         results: [P * W * A] float64 on the device.
         flat_from: [P * W] int32 on the device, the bar from which on an account is flat; used where
             one stretch of bars follows another.
-        told: [4] int32 on the device, downloaded with the results: the largest count of signals
+        counts: [4] int32 on the device, downloaded with the results: the largest count of signals
             that was too long for a list, and the last launch that was refused.
         lists: The pairs' lists.
     """
@@ -60,7 +60,7 @@ class Workspace:
         self._host_table = torch.zeros(shape, dtype=torch.int32, pin_memory=_is_pinned(device))
         self.asked = self._inputs[:HEAD].view(torch.int32)
         self.genomes = self._inputs[HEAD:].view(individuals, n_genes)
-        self.told = self._outputs[:HEAD].view(torch.int32)
+        self.counts = self._outputs[:HEAD].view(torch.int32)
         self.results = self._outputs[HEAD:]
         self.flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
         self.lists = Lists.empty(pairs, capacity, device)

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.positions.exit_spec import DAY_NS, MARKET, Limits, SidePlan
 from engine.positions.reference_exits import (
-    NOBODY,
+    FLAT,
     NOT_REACHED,
     SIGNAL,
     STILL_OPEN,
@@ -93,7 +93,7 @@ def take_signals(world: World, span: SignalSpan, book: Book, trades: ListedTrade
     position, j = stay_out(), span.first
     while j < span.end:
         position = take_bar(world, span, book, trades, position, j)
-        if position.place != NOBODY:
+        if position.place != FLAT:
             position = move_stop(world, book, position, j)
         count_placed(world, span, book, j)
         position, j = pass_quiet_bars(world, span, book, position, j + 1)
@@ -104,7 +104,7 @@ def take_bar(
 ) -> HeldPosition:
     """What a bar does, by the finer bars of which it is made up; the position at its close."""
     stand_orders(world, span, book, j)
-    is_touched, is_free, count = touches_bar(world, book, at, j), at.place == NOBODY, 1
+    is_touched, is_free, count = touches_bar(world, book, at, j), at.place == FLAT, 1
     is_whole = count_finer(world, j) == 0
     if not is_whole:
         count = count_finer(world, j)
@@ -113,17 +113,17 @@ def take_bar(
         if not is_whole:
             bar = read_finer_bar(world, j, place)
         meet_orders(world, book, bar)
-        if at.place != NOBODY:
+        if at.place != FLAT:
             at, entered, is_free = leave_part(world, span, book, trades, at, bar)
             if is_free:
                 is_touched = is_touched or touches_bar(world, book, at, j)
                 meet_orders(world, book, bar)
         if is_free:
             entered = fill_first(world, book, bar)
-        if entered.place != NOBODY:
+        if entered.place != FLAT:
             at, is_free = enter_part(world, span, book, trades, entered, bar), False
         # Any exit but these by a signal or by a reversal is the last of what its bar does.
-        if at.place == NOBODY and not is_free:
+        if at.place == FLAT and not is_free:
             break
     if is_whole and is_touched and world.spans.shape[1] > 0:
         book.counts[COARSE] += 1
@@ -168,7 +168,7 @@ def touches_bar(world: World, book: Book, at: HeldPosition, j: int) -> bool:
     meet_orders(world, book, bar)
     if book.orders[0, HOW] != UNTOUCHED or book.orders[1, HOW] != UNTOUCHED:
         return True
-    if at.place == NOBODY:
+    if at.place == FLAT:
         return False
     side, nearest = find_sign(at.place), find_nearest_target(world, book, at.place)
     worst, reach = (bar.low, bar.high) if side > 0 else (bar.high, bar.low)
@@ -185,7 +185,7 @@ def pass_quiet_bars(
     if book.orders[0, STANDING] != NO_ORDER or book.orders[1, STANDING] != NO_ORDER:
         return at, j
     marks, prices, ago = world.marks, world.prices, 1 + world.limits.delay
-    if at.place == NOBODY:
+    if at.place == FLAT:
         if j >= span.last + ago:
             return at, span.end
         longs, shorts = marks[ENTRIES], marks[ENTRIES + 1]

@@ -65,14 +65,14 @@ STILL_OPEN = -1
 NOT_REACHED = NO_ORDER
 """In place of the bar of a target."""
 
-NOBODY = -1
+FLAT = -1
 """In place of a position's side."""
 
 
 class HeldPosition(NamedTuple):
     """An open position, or none; R is its first risk to the end, wherever the stop moves."""
 
-    place: int  # 0 for a long, 1 for a short; `NOBODY`
+    place: int  # 0 for a long, 1 for a short; `FLAT`
     signal_bar: int
     entry_bar: int
     is_inside: bool  # whether it was entered within its first bar, not at the open
@@ -101,13 +101,13 @@ def is_stop(reason: int) -> bool:
 
 def stay_out() -> HeldPosition:
     """No position."""
-    return HeldPosition(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, STOP)
+    return HeldPosition(FLAT, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, STOP)
 
 
 def fill_first(world: World, book: Book, bar: BarPart) -> HeldPosition:
     """The position of the first touched order that is worth it; each that is looked at is used."""
     entered, place = stay_out(), find_first_touched(world, book, bar)
-    while place >= 0 and entered.place == NOBODY:
+    while place >= 0 and entered.place == FLAT:
         entered = fill_order(world, book, place, bar)
         place = find_first_touched(world, book, bar)
     return entered
@@ -221,7 +221,7 @@ def leave_open(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit
     # 2r. The other side's order is touched.
     if book.orders[other, HOW] == AT_OPEN:
         following = fill_order(world, book, other, bar)
-        if following.place != NOBODY:
+        if following.place != FLAT:
             return Exit(REVERSE, following.entry, True, following)
     # 3. It lies at the stop or beyond it.
     if side * opened <= side * at.stop:
@@ -249,7 +249,7 @@ def leave_range(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exi
     # 4r. The other side's stop order is touched, no farther than the stop.
     if is_met and against == STOP_ORDER and side * book.levels[other, NEEDED] >= side * at.stop:
         following = fill_order(world, book, other, bar)
-        if following.place != NOBODY:
+        if following.place != FLAT:
             return Exit(REVERSE, following.entry, True, following)
     # 4. The stop comes before the target: within a bar the worse of the two is assumed.
     if side * worst <= side * at.stop:
@@ -261,7 +261,7 @@ def leave_range(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exi
         if is_all_out(world, book, at.place):
             return Exit(TARGET, farthest, False, none)
         following = fill_order(world, book, other, bar)
-        if following.place != NOBODY:
+        if following.place != FLAT:
             return Exit(REVERSE, following.entry, True, following)
     return leave_targets(world, book, at, bar.number, reach)
 

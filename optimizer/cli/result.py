@@ -139,9 +139,9 @@ def _print_front(
         console.print()
         console.print(table)
     bounds = result.bounds
-    if bounds and (told := describe_bounds(result.genomes, bounds, result.options)):
+    if bounds and (sentence := describe_bounds(result.genomes, bounds, result.options)):
         console.print()
-        console.say(told)
+        console.say(sentence)
     if result.front[0].held_out is not None:
         console.print()
         console.print(held_out_table(members, result.objectives))

@@ -110,7 +110,7 @@ class NullSetup(OnNullMarkets):
         return estimate_gpu_seconds(self.task.workload(), self.task.config.generations)
 
     def _search(self, job: NullJob, task: Task, engine: Engine) -> Asking[NullSearch]:
-        """Search one market; evaluations are asked of whoever advances the search."""
+        """Search one market; its caller evaluates."""
         outcome = yield from search_again(task, task.problem(engine), self.warm_start)
         genomes, windows = outcome.front.genomes, task.markets.windows
         if not len(genomes):

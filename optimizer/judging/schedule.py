@@ -134,7 +134,7 @@ class StepSetup:
         return on_other_bars(self.task, markets.series, train, min_trades=fewest)
 
     def _search(self, number: int, task: Task, engine: Engine) -> Asking[StepPick]:
-        """Search one training; evaluations are asked of whoever advances the search."""
+        """Search one training; its caller evaluates."""
         outcome = yield from search_again(task, task.problem(engine), self.warm_start)
         genomes, windows = outcome.front.genomes, self.windows[number]
         if not len(genomes):

@@ -243,7 +243,7 @@ class EngineProblem:
         return run_alone(self.judge(genomes), self._answer)
 
     def judge(self, genomes: Floats) -> Asking[Evaluation]:
-        """Judge genomes [P, G]; evaluations are asked of whoever advances this, unless P is 0."""
+        """Judge genomes [P, G]; its caller evaluates, unless P is 0."""
         if not len(genomes):
             return no_evaluation(self.n_objectives)
         if self.goals.near:
@@ -265,7 +265,7 @@ class EngineProblem:
         return run_alone(self.ask_objectives(genomes), self._answer)
 
     def ask_objectives(self, genomes: Floats) -> Asking[Floats]:
-        """The same; evaluations are asked of whoever advances this."""
+        """The same; its caller evaluates."""
         metrics, _, near = yield from self._measure_with_neighbours(genomes)
         return self.goals.compute_objectives(metrics, near)
 

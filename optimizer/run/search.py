@@ -64,7 +64,7 @@ def search(
 def search_again(
     task: Task, problem: EngineProblem, warm_start: Floats | None
 ) -> Asking[SearchOutcome]:
-    """Search as `search` does; evaluations are asked of whoever advances it."""
+    """Search as `search` does; its caller evaluates."""
     evaluated, walk = 0, task.search(problem, None, warm_start)
     while (genomes := walk.ask()) is not None:
         last = walk.tell((yield from problem.judge(genomes)))
@@ -84,7 +84,7 @@ def numbered_front(task: Task, problem: EngineProblem, last: Generation) -> tupl
 def number_front(
     task: Task, problem: EngineProblem, last: Generation
 ) -> Asking[tuple[Population, int]]:
-    """The front as `numbered_front` gives it; evaluations are asked of whoever advances it."""
+    """The front as `numbered_front` gives it; its caller evaluates."""
     at_most = task.polish_at_most(from_numbers(last.memory, problem.n_objectives).evaluated)
     genomes, lineage = list_neighbours(problem.layout, last, at_most)
     evaluation = yield from problem.judge(genomes)

@@ -60,7 +60,7 @@ def evolve(
 
 
 class Evolution:
-    """A genetic search that asks and is told; arguments as of `evolve`."""
+    """A genetic search, evaluated by its caller; arguments as of `evolve`."""
 
     def __init__(
         self,

@@ -169,7 +169,7 @@ def explore(
 
 
 class Exploration:
-    """A search of every legal point of a grid that asks and is told; arguments as of `explore`."""
+    """A search of every legal point of a grid that its caller evaluates; see `explore`."""
 
     def __init__(
         self, problem: Problem, lattice: Lattice, resume_from: Generation | None = None

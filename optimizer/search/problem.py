@@ -30,7 +30,7 @@ class Problem(Protocol):
 
 
 class Search(Protocol):
-    """A search that asks and is told, one generation after the other, whoever judges."""
+    """A search of generations that its caller evaluates."""
 
     def ask(self) -> Floats | None:
         """Genomes [P, G] of the next generation's newcomers, P may be 0; None after the last."""

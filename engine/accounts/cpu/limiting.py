@@ -22,7 +22,7 @@ NO_TRADE = -1
 
 STOP_GAP, SIGNAL = REASONS.index("stop_gap"), REASONS.index("signal")
 
-NOBODY = -1
+NO_STRAND = -1
 
 # The last is `NO_TRADE`.
 IS_STOP = np.isin([*range(len(REASONS)), NO_TRADE], (STOP_GAP, *AT_STOP))
@@ -212,7 +212,7 @@ def admit_all(
     for strand in range(n_strands):
         find_ask(asks, firsts[strand], firsts[strand + 1], strand, heads, free, counts)
     strand = find_first(asks, firsts, heads)
-    while strand != NOBODY:
+    while strand != NO_STRAND:
         k, others = heads[strand], 0
         kept, worth = 0, 0.0
         for number in range(n_open):
@@ -261,12 +261,12 @@ def find_ask(
 @compiled_loop
 def find_first(asks: Asks, firsts: Ints, heads: Ints) -> int:
     """The strand whose signal asks first: by time, by rank, by strand."""
-    chosen = NOBODY
+    chosen = NO_STRAND
     for strand in range(heads.size):
         k = heads[strand]
         if k == firsts[strand + 1]:
             continue
-        if chosen == NOBODY:
+        if chosen == NO_STRAND:
             chosen = strand
             continue
         first = heads[chosen]

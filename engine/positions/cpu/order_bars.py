@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.positions.cpu.block_minmax import HIGH, LOW, Extremes, Levels, first_touch
 from engine.positions.cpu.ordered import (
-    NOBODY,
+    FLAT,
     NOT_REACHED,
     OpenPosition,
     asks_exit,
@@ -52,7 +52,7 @@ def find_next_change(
     """
     delay, bar = asks.delay[p], end
     for side in range(2):
-        if at.side == NOBODY or (rules.reverses and side != at.side):
+        if at.side == FLAT or (rules.reverses and side != at.side):
             t = next_signal(asks, p, side, max(j - delay, first, marks[SINCE + side]), last)
             if t < last:
                 bar = min(bar, t + 1 + delay)
@@ -60,7 +60,7 @@ def find_next_change(
                 t = next_signal(asks, p, side, max(j + 1, first, marks[SINCE + side]), last)
             if delay > 0 and j < t < last:
                 bar = min(bar, t)
-    if at.side != NOBODY:
+    if at.side != FLAT:
         bar = min(bar, at.close_bar, at.clock_bar)
         asked = asks.exits[p, at.side]
         if asked >= 0:
@@ -89,7 +89,7 @@ def next_bar(
     """The next bar of interest behind bar j, while no stop follows prices."""
     bar = find_next_change(prices.bars, asks, rules, p, at, j, first, last, end, marks)
     lower, upper, gain, until = -np.inf, np.inf, np.nan, bar
-    is_watched = at.side != NOBODY
+    is_watched = at.side != FLAT
     for side in range(2):
         if marks[STANDING + side] != NO_ORDER and marks[LAST + side] > j:
             level = figures[LEVELS + side]
@@ -100,7 +100,7 @@ def next_bar(
             elif 0.0 < level < np.inf:
                 lower, is_watched = max(lower, level), True
     entry = 0.0
-    if at.side != NOBODY:
+    if at.side != FLAT:
         entry, gain = at.entry, asks.break_even[p] * at.risk
         # Once the stop stands at the entry, or beyond it, no gain moves it any more.
         if not np.isnan(gain):

@@ -32,7 +32,7 @@ from engine.positions.cpu.order_exits import (
     list_trade,
 )
 from engine.positions.cpu.ordered import (
-    NOBODY,
+    FLAT,
     NOT_REACHED,
     STILL_OPEN,
     OpenPosition,
@@ -119,9 +119,9 @@ def take_orders(
     begin_money(purse, out)
     for side in range(2):
         marks[SINCE + side], marks[STANDING + side] = first, NO_ORDER
-    nobody = OpenPosition(NOBODY, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
-    at, stop, mover, best, used, trades = nobody, 0.0, STOP, 0.0, 0, 0
-    j = next_bar(prices, asks, rules, p, nobody, 0.0, first - 1, first, last, end, marks, figures)
+    flat = OpenPosition(FLAT, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
+    at, stop, mover, best, used, trades = flat, 0.0, STOP, 0.0, 0, 0
+    j = next_bar(prices, asks, rules, p, flat, 0.0, first - 1, first, last, end, marks, figures)
     while j < end:
         place_orders(asks, rules, p, first, last, end, j, out, marks, figures, stack)
         # A bar that touches something is read by the finer ones of which it is made up.
@@ -131,13 +131,13 @@ def take_orders(
             is_whole = asks.finer_of[1, j] == asks.finer_of[0, j]
             if not is_whole and (is_touched or leaves_by_signal(prices, asks, p, at, j)):
                 bars, k, last_k = asks.finer, asks.finer_of[0, j], asks.finer_of[1, j] - 1
-        is_free, first_k = at.side == NOBODY, k
+        is_free, first_k = at.side == FLAT, k
         while k <= last_k:
             longs = touch_order(bars, asks, 0, k, marks, figures)
             shorts = touch_order(bars, asks, 1, k, marks, figures)
             opened, reach = load_value(bars, OPEN, k), 0.0
-            other, side, following, way = 1 - at.side, -1, nobody, Way(STILL_OPEN, 0.0, False)
-            if at.side != NOBODY:
+            other, side, following, way = 1 - at.side, -1, flat, Way(STILL_OPEN, 0.0, False)
+            if at.side != FLAT:
                 reach = load_value(bars, HIGH - at.side, k)
                 if k == first_k:
                     way = leave_at_open(opened, prices.bars, asks, p, at, j)
@@ -168,12 +168,12 @@ def take_orders(
                 side = -1
                 if not is_worth:
                     out[REJECTED] += 1.0
-                    following = nobody
+                    following = flat
                     if is_free:
                         side = first_touched(bars, asks, longs, shorts, k, marks, figures)
-            if at.side != NOBODY:
+            if at.side != FLAT:
                 # 2r, 4r and 5r.
-                if following.side != NOBODY and way.reason == STILL_OPEN:
+                if following.side != FLAT and way.reason == STILL_OPEN:
                     way = Way(REVERSE, following.entry, True)
                 if way.reason == STILL_OPEN:
                     way = leave_at_stop(bars, at, stop, k, k == first_k)
@@ -192,8 +192,8 @@ def take_orders(
                         end_sides(
                             prices.bars, asks, rules, p, at.side, way.reason, j, marks, figures
                         )
-                    at = nobody
-            if following.side != NOBODY:
+                    at = flat
+            if following.side != FLAT:
                 at, stop, mover, is_free = following, following.first_stop, STOP, False
                 begin_targets(rules, at.side, marks, figures, levels)
                 hold_sides(rules, at.side, j, marks)
@@ -216,21 +216,21 @@ def take_orders(
                                numbers, stack, marks, figures)  # fmt: skip
                     trades += 1
                     end_sides(prices.bars, asks, rules, p, at.side, way.reason, j, marks, figures)
-                    at = nobody
+                    at = flat
             # Any exit but these by a signal or by a reversal is the last of what its bar does.
-            if at.side == NOBODY and not is_free:
+            if at.side == FLAT and not is_free:
                 break
             k += 1
         if is_touched and is_whole:
             out[COARSE] += 1.0
-        if at.side != NOBODY:
+        if at.side != FLAT:
             stop, mover = follow_prices(asks, rules, p, at, stop, mover, best, j, stack)
             leg = rules.even_leg
             if 0 < leg <= rules.targets[at.side] and marks[LEG_BARS + leg - 1] != NOT_REACHED:
                 even = find_even_price(asks, rules, p, at)
                 stop, mover = tighten(at.side, stop, mover, even, BREAK_EVEN)
         count_placed(asks, p, first, last, j, out, marks)
-        if at.side != NOBODY and asks.forms[TRAIL_PART, at.side] != NONE:
+        if at.side != FLAT and asks.forms[TRAIL_PART, at.side] != NONE:
             j, stop, mover, best = follow_bars(prices, asks, rules, p, at, stop, mover, best, j,
                                                first, last, end, marks, figures,
                                                stack)  # fmt: skip
@@ -256,7 +256,7 @@ def touches_bar(
     is_touched = False
     for side in range(2):
         is_touched |= touch_order(bars, asks, side, j, marks, figures) != UNTOUCHED
-    if at.side != NOBODY:
+    if at.side != FLAT:
         reach = load_value(bars, HIGH - at.side, j)
         is_touched |= is_stopped(bars, at, stop, j)
         for leg in range(rules.targets[at.side]):
@@ -271,7 +271,7 @@ def leaves_by_signal(
     prices: Extremes, asks: OrderedPopulation, p: int, at: OpenPosition, j: int
 ) -> bool:
     """Whether a position is asked to leave at the open of a bar: orders may fill in it then."""
-    return bool(at.side != NOBODY and asks_exit(prices.bars, asks, p, at, j - 1))
+    return bool(at.side != FLAT and asks_exit(prices.bars, asks, p, at, j - 1))
 
 
 @compiled_uncounted

@@ -46,7 +46,7 @@ ORDERS, EXPIRED, PARTIALS = (
 STILL_OPEN = -1
 """In place of a reason: no rule of this bar applies."""
 
-NOBODY = -1
+FLAT = -1
 """In place of a position's side."""
 
 NOT_REACHED = -1

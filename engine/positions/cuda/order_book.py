@@ -9,8 +9,8 @@ from engine.conditions.cuda.kernels import lowest_bits
 from engine.positions import exit_spec
 from engine.positions.cuda.order_fills import (
     AT_OPEN,
+    FLAT,
     LIMIT_ORDER,
-    NOBODY,
     ORDER_PART,
     on_tick,
     read_part,
@@ -145,7 +145,7 @@ def find_first_touched(longs, shorts, bar, LONG_ORDER: tl.constexpr, SHORT_ORDER
         is_first = goes_up if short_up else goes_up == 0
     is_first = tl.where(longs.how == WITHIN, is_first, is_older)
     is_short = is_short | (has_long & has_short & (longs.how == shorts.how) & is_first)
-    return tl.where(is_short, 1, tl.where(has_long, 0, NOBODY))
+    return tl.where(is_short, 1, tl.where(has_long, 0, FLAT))
 
 
 @triton.jit

@@ -14,9 +14,9 @@ from engine.positions.cuda.order_fills import (
     BOUNDS,
     BREAK_EVEN,
     EVEN_OFFSET,
+    FLAT,
     LEVEL,
     LIMIT_ORDER,
-    NOBODY,
     R_MULTIPLE,
     SHARE,
     TRAIL_NUMBER,
@@ -185,7 +185,7 @@ def pick(m, left, right):
 @triton.jit
 def without(at, m):
     """Positions that are left but where m."""
-    place = tl.where(m, NOBODY, at.place)
+    place = tl.where(m, FLAT, at.place)
     return LanePositions(place, at.signal_bar, at.entry_bar, at.clock, at.entry, at.first_stop,
                          at.risk, at.reach, at.stop, at.best, at.nearest, at.left,
                          at.mover)  # fmt: skip
@@ -195,7 +195,7 @@ def without(at, m):
 def stay_out(zero):
     """No position in any lane; zero: [LANES] int32."""
     nothing = zero.to(tl.float64)
-    return LanePositions(zero + NOBODY, zero, zero, zero, nothing, nothing, nothing, nothing,
+    return LanePositions(zero + FLAT, zero, zero, zero, nothing, nothing, nothing, nothing,
                          nothing, nothing, nothing, zero, zero + STOP)  # fmt: skip
 
 

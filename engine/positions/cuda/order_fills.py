@@ -32,7 +32,7 @@ BASIS_POINTS = tl.constexpr(exit_spec.BASIS_POINTS)
 AT_OPEN = tl.constexpr(1)
 """How a bar meets an order: 0 not at all, 1 at its open, 2 within it."""
 
-NOBODY = tl.constexpr(-1)
+FLAT = tl.constexpr(-1)
 """In place of the side of a position."""
 
 STOP_PART, TRAIL_PART, ORDER_PART, SIZE_PART, SLIP_PART, FIRST_LEG = map(tl.constexpr, range(6))

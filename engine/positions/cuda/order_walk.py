@@ -42,8 +42,8 @@ from engine.positions.cuda.order_exits import (
 from engine.positions.cuda.order_fills import (
     COOLDOWN,
     EXPIRES_NUMBER,
+    FLAT,
     LIMIT_ORDER,
-    NOBODY,
     THROUGH_NUMBER,
     TICK_OVER,
     TICK_UNDER,
@@ -223,7 +223,7 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
         out_short = load_window(p_leaves, exit_short, n_words, block, m)
         has_signal = (on_long | on_short | at_long | at_short) != 0
         stands = (longs.standing != NO_ORDER) | (shorts.standing != NO_ORDER)
-        is_busy = m & (has_signal | stands | (at.place != NOBODY))
+        is_busy = m & (has_signal | stands | (at.place != FLAT))
         if CANCELS:
             cancels = load_window(p_cancels, cancel_row, n_words, block, m)
             # An order that is late may stand only after blocks that cancel it.
@@ -241,7 +241,7 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
             # 1. The side's condition was true at the last close: flat at the open, as was known a
             # bar before, so that the other side's signal there counts.
             is_short = at.place == 1
-            has_position = at.place != NOBODY
+            has_position = at.place != FLAT
             is_signal = has_position & tl.where(is_short, left_short, left_long)
             if BOUNDED:
                 is_signal = keep_between(inputs, p_market, at, j, is_signal)
@@ -286,7 +286,7 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
                     is_late = is_entered & is_inside & (order == LIMIT_ORDER)
                     at, leave = leave_positions(inputs, scratch, rules, at, bar, is_entered,
                                                 is_entered & is_inside, is_late, farthest,
-                                                at.place != NOBODY, LADDERS,
+                                                at.place != FLAT, LADDERS,
                                                 NAMES)  # fmt: skip
                     ends = leave.reason != STILL_OPEN
                 if tl.max(ends.to(tl.int32), 0) > 0:
@@ -310,7 +310,7 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
                 shorts = hold_orders(shorts, is_stop, j + cooldown)
             at = without(at, ends)
             if MOVES or EVEN_LEG:
-                at = move_stops(inputs, scratch, at, bar, is_late, even_leg, at.place != NOBODY,
+                at = move_stops(inputs, scratch, at, bar, is_late, even_leg, at.place != FLAT,
                                 MOVES, EVEN_LEG, LEVELS, EVEN_FORM, HAS_TICK)  # fmt: skip
             was_long, was_short = is_set(on_long, k), is_set(on_short, k)
             if LONG_ORDER != MARKET:

@@ -23,7 +23,8 @@
     const focused = document.activeElement?.dataset?.key;
     body.replaceChildren(...shown.sort(compare).map(line));
     if (focused) body.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
-    byId("count").textContent = shown.length === rows.length ? `${rows.length} runs` : `${shown.length} of ${rows.length} runs`;
+    const count = rows.length === 1 ? "1 run" : `${rows.length} runs`;
+    byId("count").textContent = shown.length === rows.length ? count : `${shown.length} of ${count}`;
   }
 
   function line(run) {

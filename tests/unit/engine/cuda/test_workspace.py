@@ -48,7 +48,7 @@ def test_what_was_refused_is_not_copied():
     """Where the device refused a launch the caller's array stays as it was."""
     work, _ = downloaded(2)
     work.upload(2, with_slots=False)
-    work.told[0], work.told[1] = 7, work.asked[1]
+    work.counts[0], work.counts[1] = 7, work.asked[1]
     work.download(2)
     out = np.zeros((2, N_WINDOWS, len(ACCUMULATORS)))
     assert work.read(out) == (7, True)
