@@ -29,7 +29,7 @@ class DeviceLostError(DeviceError):
 
     @classmethod
     def because(cls, reason: str) -> "DeviceLostError":
-        """What to tell a person; `reason` is what the device said or did."""
+        """The sentence for a person; `reason` is what the device reported or did."""
         return cls(
             f"the GPU failed ({reason}): a new process may use it, --device cpu does without"
         )

@@ -1,6 +1,6 @@
 """The oracle: one individual at a time, each part as the law states it.
 
-It shares no code with the batch engine: what it says, every backend must say too, bit for bit.
+It shares no code with the batch engine: every backend must equal it, bit for bit.
 Read it beside engine/README.md, which is the same law in prose. Rows and conditions are those of
 `strategy`, trades those of `engine.positions.reference`, sums those of `engine.accounts.reference`.
 Their loops run as plain Python reads them, or compiled in the same words (`engine.replay`).

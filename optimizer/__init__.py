@@ -115,11 +115,11 @@ def forecast(out: str | Path, **settings: "Unpack[ForecastKeywords]") -> "Foreca
     Args:
         out: File to write, .parquet; other forecasts of its folder on the same bars are trials.
         settings: Fields of `optimizer.forecasts.settings.ForecastSettings`, such as
-            ``model="gru"``, and what says which bars, such as ``data=["bars"]``, or ``bars`` as
+            ``model="gru"``, and which bars, such as ``data=["bars"]``, or ``bars`` as
             of `evolve`.
 
     Returns:
-        The forecasts, and their record; its ``skill`` says what to believe.
+        The forecasts, and their record; its ``skill`` shows what to believe.
 
     Raises:
         ConfigError: When a setting is unknown or wrong, or does not fit the bars.
@@ -217,7 +217,7 @@ def portfolio(
         risk: Share of the account that one R is worth.
         max_positions: Most positions that are open together.
         max_leverage: Most that they are worth together, times the account.
-        rank: Row that says whose signal is taken first where several ask, greatest first.
+        rank: Row that decides whose signal is taken first where several ask, greatest first.
 
     Returns:
         Metrics of the account, of each component alone, and correlations of their days.
@@ -225,7 +225,7 @@ def portfolio(
     Raises:
         ConfigError: When there is no such member, or weights do not fit.
         StoreError: When members would trade otherwise than in their run.
-        EngineError: When a limit makes no sense, or a component has what it is not told of.
+        EngineError: When a limit makes no sense, or a component has a part that they do not cover.
     """
     from engine.accounts.costs import Costs
     from optimizer.cli.flags import split_member
@@ -259,7 +259,7 @@ def scan(
         history: Runs of each symbol to list.
         verify: How many symbols the readable definition replays: one in fifty, or all.
         is_kept: Whether classes are kept for the next scan, and compared with the last one.
-        settings: What says which bars, such as ``data=["bars"]`` and ``dedupe=True``, or ``bars``:
+        settings: Which bars, such as ``data=["bars"]`` and ``dedupe=True``, or ``bars``:
             symbols with a frame each, or one frame, as of `evolve`.
 
     Returns:

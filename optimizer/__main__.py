@@ -105,7 +105,7 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
             words = given or ["--help"]
             code = app(words, standalone_mode=False, prog_name="python -m optimizer", obj=own)
             sys.stdout.flush()
-        # The command line's library makes a code of Ctrl-C, and says nothing.
+        # The command line's library makes a code of Ctrl-C, silently.
         return (
             _report_error(KeyboardInterrupt()) if code == StoppedError.exit_code else int(code or 0)
         )

@@ -2,7 +2,7 @@
 
 
 class OptimizerError(Exception):
-    """A run cannot go on; the message says what, where and what to do next."""
+    """A run cannot go on; the message has what, where and what to do next."""
 
     exit_code = 2
 

@@ -3,7 +3,7 @@
 from typing import Literal, get_args
 
 Grade = Literal["invalid", "too_little", "luck", "lost", "not_judged", "weak", "holds", "robust"]
-"""The first that applies counts, as `optimizer.evidence.verdict.decide` says."""
+"""The first that applies counts, as `optimizer.evidence.verdict.decide` takes them."""
 
 GRADES: tuple[Grade, ...] = get_args(Grade)
 

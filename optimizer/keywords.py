@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 
 
 class BarsKeywords(TypedDict, total=False):
-    """What says which bars, and bars in memory."""
+    """Which bars, and bars in memory."""
 
     bars: object
     data: str | Sequence[str]
@@ -132,7 +132,7 @@ class ScanKeywords(BarsKeywords, total=False):
 
 
 class ForecastKeywords(DataKeywords, total=False):
-    """Settings of `optimizer.forecasts.settings.ForecastSettings`, and what says which bars."""
+    """Settings of `optimizer.forecasts.settings.ForecastSettings`, and which bars."""
 
     model: Literal["naive", "ridge", "gru", "tcn", "lstm", "attention"]
     horizon: int

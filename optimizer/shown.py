@@ -61,7 +61,7 @@ MEANINGS = {
 }
 """What metrics and objectives are, in a few words; R is what a trade puts at risk.
 
-Source: `engine.accounts.metrics.compute_metrics`, which says it exactly.
+Source: `engine.accounts.metrics.compute_metrics`, where it is exact.
 """
 
 FRACTIONS = frozenset(

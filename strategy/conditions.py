@@ -90,7 +90,7 @@ class Within(OverBars):
 
 @dataclass(frozen=True)
 class Switch(Condition):
-    """A condition that a gene leaves out where it is 0; `strategy.switches` says what is left."""
+    """A condition that a gene leaves out where it is 0; see `strategy.switches`."""
 
     gene: Setting
     condition: Condition

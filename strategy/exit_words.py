@@ -41,7 +41,7 @@ def share(fraction: Operand) -> Share:
 
 @word
 def level(price: Operand) -> Level:
-    """The price that a row says at the signal bar."""
+    """The price in a row at the signal bar."""
     return Level(as_expression(price))
 
 
@@ -55,7 +55,7 @@ def r_multiple(multiple: Operand) -> RMultiple:
 def trail(form: FromEntry | Share | Level, after: Operand = 0) -> Trail:
     """A stop that follows once the best price is `after` times the risk from the entry.
 
-    It stays behind that price, or with `level` at what a row says at each close.
+    It stays behind that price, or with `level` at the value of a row at each close.
     """
     return Trail(form, as_setting(after))
 

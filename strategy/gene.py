@@ -168,7 +168,7 @@ class Gene:
 def compute_step_values(
     numbers: Floats, low: Floats | float, high: Floats | float, step: Floats | float
 ) -> Floats:
-    """Values of steps by their numbers, as `Gene` says; any shapes that go together."""
+    """Values of steps by their numbers, see `Gene`; any shapes that go together."""
     values = low + numbers * step
     return np.where(values > high - NEARLY * step, high, values)
 

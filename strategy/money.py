@@ -236,7 +236,7 @@ def check_money(
 
 
 def counts_ticks(*parts: Node | None) -> bool:
-    """Whether anything is said in ticks, on either side of any part."""
+    """Whether any part is in ticks, on either side."""
     sides = [side for part in parts for side in split_sides(part)]
     passes = [getattr(side, "through", Number(0.0)) != Number(0.0) for side in sides]
     return any(passes) or any(isinstance(side, Ticks) for side in sides)

@@ -122,8 +122,8 @@ def _list_fields(node: Node) -> Iterator[str]:
         if value is None:
             is_whole = False
             continue
-        said = format_tree(value) if isinstance(value, Node) else json.dumps(value)
-        yield said if is_whole else f"{field.name}={said}"
+        text = format_tree(value) if isinstance(value, Node) else json.dumps(value)
+        yield text if is_whole else f"{field.name}={text}"
 
 
 def _offset(offset: Offset) -> str:

@@ -197,7 +197,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     order: Sequence[str] = (),
     version: int = 1,
 ) -> Strategy:
-    """A strategy; `Strategy` says what each argument is.
+    """A strategy; see `Strategy` for its arguments.
 
     `timeframe`, such as "15m", is that of the bars for which lengths were chosen; `name` is that
     of the variable where the strategy is read from a file.

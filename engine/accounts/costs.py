@@ -25,8 +25,8 @@ class Costs:
         fee_min: Least fee of a fill, money, at least 0; it needs an account that has cash.
         max_positions: Most positions that one account has open together; any when None.
         max_leverage: Most that they are worth together over the account; any when None.
-        rank: Row that says whose signal is taken first of those that ask together, greatest first,
-            as `strategy.row_text.parse_row` reads it; the order of symbols when None.
+        rank: Row that decides whose signal is taken first of those that ask together, greatest
+            first, as `strategy.row_text.parse_row` reads it; the order of symbols when None.
 
     Raises:
         EngineError: When a value is not finite or outside its range.

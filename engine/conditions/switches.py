@@ -1,6 +1,6 @@
 """Switches as comparisons of their genes, which every kernel of conditions knows.
 
-`strategy.switches` says what a switch that is off leaves. Here the same is said for all genes at
+`strategy.switches` has what a switch that is off leaves. Here the same is done for all genes at
 once: what may be left out is true while it is, where its neighbours must all hold, and false else.
 """
 
@@ -56,7 +56,7 @@ def _lower_part(condition: Condition, *, is_needed: bool) -> Condition:
 
 
 def _lower_present(condition: Condition) -> Condition:
-    """What a condition says while it is not left out."""
+    """The truth of a condition while it is not left out."""
     if isinstance(condition, Switch):
         return _lower_present(condition.condition)
     if isinstance(condition, AllOf | AnyOf):

@@ -29,13 +29,13 @@ class LimitedBackend(LanguageBackend):
     """Evaluates populations on CPU cores; all windows of a call are one account with limits.
 
     What a signal's trade comes to hangs on the signal alone. So each series lists all its signals,
-    and one chain an individual over these lists says which of them its account has room for; both
-    on all threads.
+    and one chain an individual over these lists decides for which of them its account has room;
+    both on all threads.
 
     Arguments and errors are those of `LanguageBackend`.
 
     Raises:
-        EngineError: When the strategy has what limits are not told of.
+        EngineError: When the strategy has a part that limits do not cover.
     """
 
     keeps_limits = True

@@ -81,7 +81,7 @@ class OrderIndividuals(NamedTuple):
 class OrderInputs(SeriesInputs):
     """One series, and what individuals ask of it; arguments as of `SeriesInputs`.
 
-    `risk_fraction` is what R is worth, of equity, where no account says it.
+    `risk_fraction` is what R is worth, of equity, where no account sets it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a strategy says of stops, targets and orders, with the genes of one individual."""
+"""Stops, targets and orders of a strategy, with the genes of one individual."""
 
 from collections.abc import Mapping
 

@@ -158,7 +158,7 @@ def build_legs(targets: Sequence[tuple[ExitForm, float]] = ()) -> Legs:
 def build_order(
     form: int = MARKET, price: Floats | None = None, expires: int = 0, beyond: float = 0.0
 ) -> OrderPlan:
-    """An entry; at the market unless it says otherwise."""
+    """An entry; at the market by default."""
     level = np.empty(0) if price is None else price
     return OrderPlan(form, _freeze_array(level, np.float64), int(expires), float(beyond))
 
@@ -166,7 +166,7 @@ def build_order(
 def build_slippage(
     form: int = NO_SLIPPAGE, number: float = 0.0, row: Floats | None = None
 ) -> SlippagePlan:
-    """Slippage, none unless it says otherwise; of a row the newest known value."""
+    """Slippage, none by default; of a row the newest known value."""
     known = np.empty(0) if row is None else row.copy()
     if row is not None and len(row):
         newest = np.where(np.isnan(row), -1, np.arange(len(row)))

@@ -74,7 +74,7 @@ def check_is_told(strategy: Strategy) -> None:
         EngineError: When entries rest or reverse.
     """
     if strategy.entry is not None or strategy.reverse:
-        raise EngineError("entries that rest or reverse: a signal of these is not told yet")
+        raise EngineError("entries that rest or reverse: their signals cannot be stated yet")
 
 
 def find_standing(

@@ -19,7 +19,7 @@ OLD_NAMES = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_f
 def free_host_bytes(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> int:
     """Bytes that can be taken on this host without anything being swapped out.
 
-    `groups` is where control groups are shown, `own` says which of them are this process's; they
+    `groups` is where control groups are shown, `own` lists which of them are this process's; they
     bound it, and so do limits of the process itself.
     """
     _give_back()

@@ -58,9 +58,9 @@ def _print_parts(console: Lines, strategy: Strategy) -> None:
     table = plain_table("", "says", is_folded=True)
     for name in PARTS:
         part = getattr(strategy, name)
-        said = format_tree(part) if isinstance(part, Node) else str(part)
-        if part is not None and (name != "delay" or said != "0"):
-            table.add_row(name, said)
+        text = format_tree(part) if isinstance(part, Node) else str(part)
+        if part is not None and (name != "delay" or text != "0"):
+            table.add_row(name, text)
     console.print(table)
 
 

@@ -132,7 +132,7 @@ class Keep:
             share: Workers on this host.
 
         Raises:
-            ConfigError: When bytes are not what their digest says.
+            ConfigError: When bytes do not match their digest.
         """
         held: dict[str, Bars] = {}
         lacking: list[str] = []

@@ -58,7 +58,7 @@ class DriftRecord(Payload):
     evidence: float  # after the last of them
     alarm_at: int | None = None  # number of the trade with which it came, from 1; None for none
     limit: float = ALARM
-    sentence: str = ""  # evidence and limit in one line, for whoever reads only that
+    sentence: str = ""  # evidence and limit in one line, for those who read only that
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sentence", self._describe())
@@ -66,11 +66,11 @@ class DriftRecord(Payload):
     def _describe(self) -> str:
         if self.mean_r is None:
             return f"No trade since {self.since}: evidence 1, an alarm needs {self.limit:g}."
-        told = f"{format_count(self.trades, 'trade')} since, {self.mean_r:.2f} R each: evidence "
-        told += f"{self.evidence:.3g}, an alarm needs {self.limit:g}."
+        facts = f"{format_count(self.trades, 'trade')} since, {self.mean_r:.2f} R each: evidence "
+        facts += f"{self.evidence:.3g}, an alarm needs {self.limit:g}."
         if self.alarm_at is None:
-            return told
-        return f"Alarm with trade {self.alarm_at}. {told}"
+            return facts
+        return f"Alarm with trade {self.alarm_at}. {facts}"
 
     @property
     def row(self) -> Weighed:

@@ -1,4 +1,4 @@
-"""What a strategy for freqtrade says of itself: its imports, how it is run, which rules differ."""
+"""The head of a strategy for freqtrade: its imports, how it is run, which rules differ."""
 
 from collections.abc import Callable
 

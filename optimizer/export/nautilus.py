@@ -1,4 +1,4 @@
-"""What a script for nautilus_trader says of itself: its imports, and which rules differ."""
+"""The head of a script for nautilus_trader: its imports, and which rules differ."""
 
 from collections.abc import Callable
 

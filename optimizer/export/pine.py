@@ -26,7 +26,7 @@ from strategy.nodes import Node
 HEAD = """\
 This text was written by a program and checked by a parser and an interpreter of its own; it was
 not run on TradingView. It keeps the run's own ledger, by all rules of the run on the bars of this
-chart: the table says its sums, the log its trades (bar of entry and of exit, side, reason, prices,
+chart: the table has its sums, the log its trades (bar of entry and of exit, side, reason, prices,
 R). The last trade stays open. Only the last digits of averages differ, and bars that differ.
 
 The strategy tester is given the same trades as orders. Where its broker emulator fills by other

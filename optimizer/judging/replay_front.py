@@ -76,7 +76,7 @@ def prepare_whole(store: RunStore, flags: Mapping[str, object]) -> Task:
 
 
 def _list_unset_windows() -> dict[str, object]:
-    """Knobs that cut windows, as they are where nobody sets them."""
+    """Knobs that cut windows, as they are by default."""
     return {name: RunConfig.model_fields[name].default for name in WINDOWS}
 
 

@@ -136,7 +136,7 @@ class InStep:
     """Does several jobs at a time.
 
     Args:
-        workers: Their setup does a tuple of jobs, and says of each what came of it.
+        workers: Their setup does a tuple of jobs, and returns what came of each.
         size: How many jobs are one for these.
     """
 

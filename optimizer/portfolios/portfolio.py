@@ -106,7 +106,7 @@ def build_portfolio(
         ConfigError: When there is no such member, or weights do not fit.
         StoreError: When members would trade otherwise than in their run.
         EngineError: When a component's trades hang on more than the account takes into account.
-        ParityError: When the reference says other trades.
+        ParityError: When the reference has other trades.
     """
     shares = _check_weights(weights, len(members))
     picked = [
@@ -221,7 +221,7 @@ def _pick_member(path: Path, member: int | None, weight: float) -> Picked:
 
 
 def _require_parity(portfolio: Portfolio) -> Ledgers:
-    """Trades of the engine, once the reference says the same in every bit."""
+    """Trades of the engine, once the reference has the same in every bit."""
     ledgers, replayed = portfolio.trade(), portfolio.replay()
     for component, some, expected in zip(portfolio.components, ledgers, replayed, strict=True):
         for ledger, other in zip(some, expected, strict=True):

@@ -138,7 +138,7 @@ class Run(Tables):
         """Trades of a member by trend and volatility of the market at their signal.
 
         A row a regime: trades, mean_r (NaN without trades) and sum_r. It describes the bars that
-        were searched, and selects nothing; `optimizer.report.regimes` says how they are cut.
+        were searched, and selects nothing; `optimizer.report.regimes` has how they are cut.
 
         >>> from optimizer import load_run
         >>> bool(load_run(example).regimes(0)["trades"].sum() > 0)

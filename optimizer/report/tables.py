@@ -366,7 +366,7 @@ class Tables:
 
         Returns:
             A row a gene: its share alone, its share beyond the others, and what chance reaches of
-            either, as `optimizer.run.importance` says.
+            either, see `optimizer.run.importance`.
 
         Raises:
             ConfigError: When there is no such objective, or too few trials.

@@ -36,7 +36,7 @@ SIZED = (
     "trades are sized by account(...): equity, return, calmar and max_drawdown are that account's; "
     "curves, ratios of days, marked falls and leverage stake risk_fraction of equity on each trade"
 )
-"""What is told of an account that sizes trades, beside which other numbers stand."""
+"""Remarks on an account that sizes trades, beside which other numbers stand."""
 
 
 def question_remarks(

@@ -120,7 +120,7 @@ def _share_account(
 
 def join_ledgers(parts: Sequence[Ledger]) -> Ledger:
     """Ledgers one after the other."""
-    # What has trades says how many targets they have; the others have none of these columns.
+    # Ledgers with trades show how many targets they have; the others have none of these columns.
     some = [part for part in parts if len(part)] or [_empty_ledger()]
     joined: Any = {
         name: np.concatenate([part.columns()[name] for part in some]) for name in some[0].columns()

@@ -5,7 +5,7 @@ for the same shapes, uses only operations that IEEE 754 rounds exactly (no power
 leaves its inputs alone, so equal streams give equal bits on every machine.
 
 A gene with a step is varied as the whole number of its step. One without order is never moved
-along: each operator says what it does with it.
+along: each operator documents what it does with it.
 
 The root of order eta + 1 in simulated binary crossover and polynomial mutation is a chain of square
 roots, and the power a chain of squarings, which is why eta + 1 must be a power of two.

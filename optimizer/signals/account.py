@@ -78,7 +78,7 @@ class ChainAccount:
     ) -> list[tuple[int, ...] | None]:
         """Places of chains that hold the room which each one's entry needs; None where it has room.
 
-        Arguments are those of `find_standings`, and what it says.
+        Arguments and result are those of `find_standings`.
         """
         if genome is None or not self.reference.costs.has_limits:
             return [None] * len(self.windows)

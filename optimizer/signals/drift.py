@@ -47,7 +47,7 @@ class _Judged:
     """Trades that a run is judged by."""
 
     source: str  # where they were
-    trades: int  # how many the judgement says there were
+    trades: int  # how many there were by the judgement
     parts: tuple[Part, ...] = ()
     schedule: ScheduleRecord | None = None  # whose steps entered them; None where parts did
 

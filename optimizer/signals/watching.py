@@ -1,4 +1,4 @@
-"""A source that grows, read again and again: each change of state is told once."""
+"""A source that grows, read again and again: each change of state is sent once."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ StateKey = tuple[object, ...]
 
 
 class ChangeWatcher:
-    """States that were told, and where changes of them are sent.
+    """States that were sent, and where changes of them are sent.
 
     Args:
         target: Of messages, as `check_target` takes it; None where none are sent.
@@ -75,15 +75,15 @@ def watch_source(
         sleep: Waits seconds.
     """
     yield source.read(read_clock())
-    told = ""
+    noted_error = ""
     while True:
         sleep(every_s)
         try:
             signal = source.read(read_clock())
         except (DataError, OptimizerError, OSError) as error:
-            if str(error) != told:
+            if str(error) != noted_error:
                 note(f"{error}; it is read again in {every_s:g} s")
-            told = str(error)
+            noted_error = str(error)
             continue
-        told = ""
+        noted_error = ""
         yield signal

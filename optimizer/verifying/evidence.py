@@ -139,7 +139,7 @@ class Rejudged:
             if any(
                 (search.kind, search.number) != (kind, number) for number, search in known.items()
             ):
-                raise StoreError(f"a search on {kind} bars says that it is another one")
+                raise StoreError(f"a search on {kind} bars has another number or kind")
             counted = tally(value, list_strengths(known)[: recorded.planned], stop_after)
             searches = [known[number + 1] for number in range(counted.searches)]
             kinds[kind] = build_null_kind(

@@ -19,7 +19,7 @@ TOKEN = "key"
 """Parameter of an address that holds the token; by its own name it would be hidden in print."""
 
 TOKEN_HEADER = "x-optimizer-token"
-"""Header of a request that writes, in which the page says the token again."""
+"""Header of a request that writes, in which the page repeats the token."""
 
 OWN_NAMES = ("127.0.0.1", "localhost", "::1")
 
@@ -104,7 +104,7 @@ class Guard:
         return response
 
     def _list_tokens(self, scope: Scope, headers: Headers) -> Iterable[str]:
-        """Tokens that a request has; one that writes says it in a header as well."""
+        """Tokens that a request has; one that writes has it in a header as well."""
         if scope["method"] not in ("GET", "HEAD"):
             return [headers.get(TOKEN_HEADER, "")]
         try:
@@ -127,7 +127,7 @@ class Guard:
 
 
 def _is_number(name: str) -> bool:
-    """Whether a host is named by a number, which nobody can bind to another one."""
+    """Whether a host is named by a number, which cannot be bound to another one."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

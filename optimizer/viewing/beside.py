@@ -45,7 +45,7 @@ from optimizer.store.answers import mapping_or_empty
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 
 MARKS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
-"""Of the fronts, so that nobody needs colours to tell them apart."""
+"""Of the fronts, so that they differ without colours too."""
 
 MOST_COMPARED = len(COLOURS)
 
@@ -73,7 +73,7 @@ class PickDays:
 
 
 def build_comparison(paths: Sequence[Path]) -> Plain:
-    """Runs as plain data with charts; what cannot be compared is said in sentences."""
+    """Runs as plain data with charts; sentences name what cannot be compared."""
     problems: list[str] = []
     sides = [side for path in paths if (side := _load(path, problems)) is not None]
     tables = [side.run for side in sides]

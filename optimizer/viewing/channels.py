@@ -34,7 +34,7 @@ class ChannelState(NamedTuple):
 
 
 class Channel:
-    """Looks at something for as long as somebody watches.
+    """Looks at something for as long as it has viewers.
 
     Args:
         look: Reads the state, in a thread.

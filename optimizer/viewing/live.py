@@ -75,7 +75,7 @@ class LiveRun:
         self._forget()
 
     def look(self) -> ChannelState:
-        """State of the run as one line of JSON; what cannot be read is said in it."""
+        """State of the run as one line of JSON; with what cannot be read."""
         try:
             return self._read()
         except (OptimizerError, *FOREIGN) as error:

@@ -63,7 +63,7 @@ class RunIndex:
         return runs
 
     def find(self, run_id: str) -> Path:
-        """Folder of a run of the listing; what a client says is never made a path.
+        """Folder of a run of the listing; no path is made of what a client sends.
 
         Raises:
             StoreError: When there is no such run, in a sentence.

@@ -43,7 +43,7 @@ MOST_VIEWERS = 100
 """Streams that are open at a time."""
 
 MOST_CHANNELS = 50
-"""Runs whose last state is kept while somebody watches another one."""
+"""Runs whose last state is kept while another one is watched."""
 
 MOST_POSTED = 20_000
 """Bytes of tags and a note."""
@@ -68,7 +68,7 @@ class Viewer:
         self.index = RunIndex(runs)
         self._token, self._forecasts = token, forecasts
         self._readers = ThreadPoolExecutor(READERS, "reading")
-        # Whoever opens the address in a moment finds the runs read.
+        # A first visit a moment later finds the runs read.
         self._readers.submit(self._encode_rows)
         self._computer = Computer()
         self.channels: dict[str, Channel] = {}
@@ -225,7 +225,7 @@ class Viewer:
         return EventStream(channel.follow())
 
     def _leave_unwatched(self) -> None:
-        """Forget runs that nobody watches, where there are many."""
+        """Forget runs without a viewer, where there are many."""
         idle = [key for key, channel in self.channels.items() if not channel.viewers]
         for key in idle[: max(len(self.channels) - MOST_CHANNELS, 0)]:
             del self.channels[key]

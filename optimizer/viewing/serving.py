@@ -27,7 +27,7 @@ LEAVING_S = 2
 
 
 class _Quiet(uvicorn.Server):
-    """Leaves signals to whoever runs it, and ends its streams when it ends."""
+    """Leaves signals to its process, and ends its streams when it ends."""
 
     def __init__(self, config: uvicorn.Config, viewer: Viewer) -> None:
         super().__init__(config)

@@ -122,7 +122,7 @@ def _set_to_bound(compare: Compare, end: str, layout: GenomeLayout) -> Compare:
 
 @compiled_loop
 def copy_candidates(rows: Ints, u: int, bars: Ints, bars_ago: Ints) -> Floats:
-    """Candidates [S] of one individual, and behind them what each row says there, [1 + L, S].
+    """Candidates [S] of one individual, and behind them the value of each row there, [1 + L, S].
 
     Args:
         rows: [U, L] addresses of rows.

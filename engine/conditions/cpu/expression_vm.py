@@ -218,7 +218,7 @@ def value_of_formula(
     bar: int,
     stack: Floats,
 ) -> float:
-    """What a formula, steps `begin` to `end`, says at one bar; 0 where it has no steps.
+    """The value of a formula, steps `begin` to `end`, at one bar; 0 where it has no steps.
 
     Args:
         steps: [S, 2] as above.
@@ -249,7 +249,7 @@ def value_of_formula(
 
 @compiled_uncounted
 def read_leaf(leaf: int, rows: Ints, numbers: Floats, p: int, bar: int) -> float:
-    """What a leaf says at one bar."""
+    """The value of a leaf at one bar."""
     value: float = load_value(numbers, p, leaf)
     if load_value(rows, p, leaf) != 0:
         value = load_indirect_value(rows, p, leaf, bar)

@@ -65,7 +65,7 @@ def over_bars(words: Words, bars: int, n_bars: int, *, is_held: bool) -> Words:
     """Where they held at each of the newest `bars` bars, or else at any of them, [U, N]."""
     join = np.bitwise_and if is_held else np.bitwise_or
     known = 1
-    # Before the first bar nothing held, which one bar more than there are says already.
+    # Before the first bar nothing held, as one bar more than there are shows already.
     while known < min(bars, n_bars + 1):
         step = min(known, bars - known)
         words = join(words, shift_words(words, step, n_bars))

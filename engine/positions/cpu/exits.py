@@ -154,7 +154,7 @@ def read_finer_exit(
         at: The position.
         stop: In force.
         bar: In which it ends.
-        reason: As the whole bar says.
+        reason: By the whole bar.
         price: Likewise.
         opens: Likewise.
     """

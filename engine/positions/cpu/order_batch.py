@@ -1,4 +1,4 @@
-"""Positions that orders open, of a whole population: everybody in every window of one series.
+"""Positions that orders open, of a whole population: each individual in every window of one series.
 
 As `engine.positions.cpu.batch`, for strategies that have resting orders, ladders or money.
 """

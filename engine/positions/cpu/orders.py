@@ -47,7 +47,7 @@ place orders, signal bar of the one that stands, the last bar in which it does; 
 targets were reached."""
 
 LEVELS, PRICES, LEG_PRICES = 0, 2, 4
-"""Places of prices in a book: what must be reached, what an order says; then targets."""
+"""Places of prices in a book: what must be reached, the level of an order; then targets."""
 
 MARKS = LEG_BARS + ROOM
 """Whole numbers of a book."""

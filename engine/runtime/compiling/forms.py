@@ -117,7 +117,7 @@ _CALLABLE: set[FunctionType] = set()
 
 
 def _make_callable(function: FunctionType, flags: dict[str, object]) -> None:
-    """Let compiled code call a plain function, which is compiled as whoever came first asked."""
+    """Let compiled code call a plain function; the flags of its first caller stay."""
     if function not in _CALLABLE:
         _CALLABLE.add(function)
         register_jitable(**flags)(function)

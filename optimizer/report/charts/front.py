@@ -87,7 +87,7 @@ def parallel(
 
     `columns` maps genes and objectives to values [F], of which `options` names those that are
     numbers of options; `customdata` of a line is its member.
-    With more than `MOST_LINES` members an even choice of them is drawn, and `alt` says so.
+    With more than `MOST_LINES` members an even choice of them is drawn, as `alt` notes.
     """
     n_members = len(columns[colour])
     chosen = np.unique(

@@ -65,7 +65,7 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
     """Marks of an individual's entries and exits in one series.
 
     `customdata` of a mark is the trade's number. Of more than `MOST_MARKS` trades an even
-    choice is marked, and `alt` says so.
+    choice is marked, as `alt` notes.
     """
     in_series = np.flatnonzero(trades.series == series)
     chosen = in_series
