@@ -1,6 +1,6 @@
 """Who finds the better front with the same evaluations: ours beside what people would pick.
 
-    python -m tests.bench.quality --real FOLDER [--keep FOLDER] [PROBLEM ...]
+    python -m tests.bench.quality --real FOLDER [--keep FOLDER] [--rivals NAME ...] -- [PROBLEM ...]
 
 Each search judges 20,000 individuals with each of five seeds. Rivals are given all that they ever
 evaluated, whatever they would return: of that, the undominated. Ours is given its final archive.
@@ -92,10 +92,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("problems", nargs="*", default=NAMES)
     parser.add_argument("--real", type=Path, required=True)
+    parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=list(RIVALS))
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    methods = (OURS, *RIVALS)
+    methods = (OURS, *given.rivals)
     print(f"{'problem':<14}" + "".join(f"{method:>9}" for method in methods) + "  best")
     found, is_below = {}, False
     for name in given.problems:

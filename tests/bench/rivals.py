@@ -1,4 +1,4 @@
-"""What people would use instead: pymoo, Optuna and DEAP's NSGA-II, and random search.
+"""What people would use instead: NSGA-II of pymoo, Optuna, rustuna and DEAP, and random search.
 
 Each gets the problem as its users would state it, and is stopped after the same evaluations.
 Whole genes are rounded and broken constraints repaired inside the evaluation, alike for all.
@@ -121,6 +121,28 @@ def optuna_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
                 study.tell(trial, values.tolist())
 
 
+def rustuna_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
+    """`rustuna.samplers.NSGAIISampler` as it comes, violations as its constraint."""
+    import rustuna
+
+    layout, sampler = problem.layout, rustuna.samplers.NSGAIISampler(seed=seed)
+
+    def objective(trial):
+        genome = [
+            trial.suggest_int(gene.name, int(gene.low), int(gene.high))
+            if gene.is_int
+            else trial.suggest_float(gene.name, gene.low, gene.high)
+            for gene in layout.genes
+        ]
+        objectives, violations = judged(problem, [genome])
+        trial.set_constraints({"violation": float(violations[0])})
+        return np.where(violations[:, None] > 0, 1e9, objectives)[0].tolist()
+
+    directions = ["minimize"] * problem.n_objectives
+    study = rustuna.create_study(directions=directions, sampler=sampler)
+    study.optimize(objective, n_trials=evaluations)
+
+
 def deap_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
     """DEAP's NSGA-II example, its operators and settings; infeasible values are 1e9 and more."""
     from deap import base, creator, tools
@@ -162,6 +184,7 @@ def deap_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
 RIVALS = {
     "pymoo": pymoo_nsga2,
     "optuna": optuna_nsga2,
+    "rustuna": rustuna_nsga2,
     "deap": deap_nsga2,
     "random": random_search,
 }
