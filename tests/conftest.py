@@ -28,7 +28,7 @@ settings.register_profile(
 )
 settings.register_profile(
     "ci",
-    max_examples=80,
+    max_examples=60,
     deadline=None,
     derandomize=True,
     print_blob=True,

@@ -1,8 +1,10 @@
 """What the searches are compared on: functions with known fronts, and strategies on real bars."""
 
+import importlib.util
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -82,8 +84,61 @@ class Market:
         return found
 
 
-def make_problem(name: str, folder: Path) -> Function | Market:
+class RealWorld:
+    """A problem of the RE suite, of a file that is no part of the project because of its licence.
+
+    Args:
+        name: Such as ``re21``, or ``cre21`` with constraints.
+        file: Their `reproblem.py`.
+
+    Source: Tanabe, Ishibuchi, "An easy-to-use real-world multi-objective optimization problem
+    suite", 2020.
+    """
+
+    def __init__(self, name: str, file: Path) -> None:
+        self.name, self._theirs = name, getattr(load_suite(file), name.upper())()
+        bounds = zip(self._theirs.lbound, self._theirs.ubound, strict=True)
+        genes = [
+            Gene(f"x{i}", "float", float(low), float(high), float(low + high) / 2)
+            for i, (low, high) in enumerate(bounds)
+        ]
+        self.layout, self.n_objectives = GenomeLayout(tuple(genes)), self._theirs.n_objectives
+        self.failure_names: tuple[str, ...] = ("", "failed", "violated")
+        self.seen: list[Floats] = []
+
+    def evaluate(self, genomes: Floats) -> Evaluation:
+        """Judge genomes [P, G]; what violates a constraint is as bad as by how much."""
+        answers = [self._theirs.evaluate(genome.copy()) for genome in genomes]
+        violations = np.zeros(len(genomes))
+        if self.name.startswith("cre"):
+            violations = np.array([broken.sum() for _, broken in answers])
+            answers = [values for values, _ in answers]
+        objectives = np.array(answers)
+        self.seen.append(np.where(violations[:, None] > 0, np.nan, objectives))
+        return Evaluation(objectives, violations, np.where(violations > 0, 2, 0).astype(np.int16))
+
+
+RE_SUITE = (
+    *(f"re{n}" for n in (21, 22, 23, 24, 25, 31, 32, 33, 34, 35, 36, 37, 41, 42, 61, 91)),
+    *(f"cre{n}" for n in (21, 22, 23, 24, 25, 31, 32, 51)),
+)
+
+
+@cache
+def load_suite(file: Path) -> ModuleType:
+    """Their module."""
+    spec = importlib.util.spec_from_file_location("reproblem", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_problem(
+    name: str, folder: Path, suite: Path | None = None
+) -> Function | Market | RealWorld:
     """A fresh problem of that name, which has seen nothing."""
+    if name in RE_SUITE:
+        return RealWorld(name, suite)
     return Market(name, folder) if name in REAL else Function(name)
 
 

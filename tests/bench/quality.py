@@ -2,6 +2,8 @@
 
     python -m tests.bench.quality --real FOLDER [--keep FOLDER] [--rivals NAME ...] -- [PROBLEM ...]
 
+Problems of the RE suite need its file: ``--suite reproblem.py -- re21 re22``.
+
 Each search judges 20,000 individuals with each of five seeds. Rivals are given all that they ever
 evaluated, whatever they would return: of that, the undominated. Ours is given its final archive.
 Objectives are scaled so that the undominated of all searches span 0 to 1, the reference point lies
@@ -58,12 +60,13 @@ def rival_front(problem, rival: str, seed: int):
     return seen[moocore.is_nondominated(seen)] if len(seen) else seen
 
 
-def front_of(name: str, method: str, seed: int, real: Path, keep: Path | None):
+def front_of(name: str, method: str, seed: int, given: argparse.Namespace):
     """A front, measured or remembered."""
-    path = None if keep is None or method == OURS else keep / f"{name}-{method}-{seed}.npy"
+    keep = None if method == OURS else given.keep
+    path = None if keep is None else keep / f"{name}-{method}-{seed}.npy"
     if path is not None and path.exists():
         return np.load(path, allow_pickle=False)
-    problem = make_problem(name, real)
+    problem = make_problem(name, given.real, given.suite)
     front = our_front(problem, seed) if method == OURS else rival_front(problem, method, seed)
     judged = sum(map(len, problem.seen))
     if judged > EVALUATIONS:
@@ -94,6 +97,7 @@ def main() -> None:
     parser.add_argument("--real", type=Path, required=True)
     parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=list(RIVALS))
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--suite", type=Path, help="reproblem.py, for problems re21 to cre51")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     methods = (OURS, *given.rivals)
@@ -102,8 +106,7 @@ def main() -> None:
     for name in given.problems:
         began = time.perf_counter()
         fronts = {
-            method: [front_of(name, method, seed, given.real, given.keep) for seed in SEEDS]
-            for method in methods
+            method: [front_of(name, method, seed, given) for seed in SEEDS] for method in methods
         }
         found[name] = volumes(fronts)
         medians = {method: float(np.median(part)) for method, part in found[name].items()}

@@ -11,12 +11,12 @@ import numpy as np
 
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
-from tests.bench.problems import Function, Market
+from tests.bench.problems import Function, Market, RealWorld
 
 POPULATION = 100
 """The default of pymoo, and what examples of DEAP use; Optuna keeps its own default of 50."""
 
-Problem = Function | Market
+Problem = Function | Market | RealWorld
 
 
 def judged(problem: Problem, genomes):
