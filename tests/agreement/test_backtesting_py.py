@@ -17,7 +17,8 @@ from tests.support.backends import ENGINE_PARAMETERS
 pytest.importorskip("backtesting", reason="backtesting.py is not installed (extra 'dev')")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-DAY_NS = 24 * 3600 * 10**9
+HOUR_NS = 3600 * 10**9
+DAY_NS = 24 * HOUR_NS
 FAR = 0.9
 """Distance of a stop that is never met, a share of the entry."""
 
@@ -49,15 +50,15 @@ IN_README = 31
 AT_LAST_OPEN = "what is open at the last bar leaves at its open there, at its close here"
 
 
-def read_google():
-    """Daily bars that backtesting.py brings."""
+def read_bars(name="GOOG", timeframe_ns=DAY_NS):
+    """Bars that backtesting.py brings: of a share by the day, or of a currency by the hour."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from backtesting import test as library
-    frame = library.GOOG
+    frame = getattr(library, name)
     values = frame[["Open", "High", "Low", "Close", "Volume"]].to_numpy(np.float64).T.copy()
     stamps = frame.index.as_unit("ns").asi8.copy()
-    return Bars(stamps, *values, symbol="GOOG", timeframe_ns=DAY_NS), frame
+    return Bars(stamps, *values, symbol=name, timeframe_ns=timeframe_ns), frame
 
 
 def run_their_example(frame):
@@ -113,28 +114,34 @@ def compute_documented(trades, bars):
 
 def measure():
     """The suite: trades of the example, and statistics of its README."""
-    bars, frame = read_google()
+    bars, frame = read_bars()
     theirs = read_trades(run_their_example(frame)["_trades"])
     ours = list_trades(SMA_CROSS, bars, "cpu")
     said = compute_documented(ours[:-1], bars)
     equal = sum(round(float(said[name]), 2) == value for name, value in DOCUMENTED.items())
-    trades = ("trades", len(theirs), len(theirs), count_equal(theirs, ours), AT_LAST_OPEN)
+    trades = ("trades, GOOG", len(theirs), len(theirs), count_equal(theirs, ours), AT_LAST_OPEN)
+    bars, frame = read_bars("EURUSD", HOUR_NS)
+    theirs, ours = (
+        read_trades(run_their_example(frame)["_trades"]),
+        list_trades(SMA_CROSS, bars, "cpu"),
+    )
+    hours = ("trades, EURUSD", len(theirs), len(theirs), count_equal(theirs, ours), AT_LAST_OPEN)
     money = "the others are of an account that buys whole shares with its cash"
     statistics = ("statistics of its README", IN_README, len(DOCUMENTED), equal, money)
     return Suite(
         "backtesting.py, its example on its data",
         "trades and statistics",
-        *(trades[k] + statistics[k] for k in (1, 2, 3)),
+        *(trades[k] + hours[k] + statistics[k] for k in (1, 2, 3)),
         f"{AT_LAST_OPEN}; {money}",
         ("what", "cases", "sayable", "equal", "what differs"),
-        tuple(tuple(map(str, row)) for row in (trades, statistics)),
+        tuple(tuple(map(str, row)) for row in (trades, hours, statistics)),
     )
 
 
 @pytest.fixture(scope="module")
 def google():
     """Bars, and a run of the example on them."""
-    bars, frame = read_google()
+    bars, frame = read_bars()
     return bars, run_their_example(frame)
 
 
@@ -147,6 +154,19 @@ def test_trades_of_the_example_are_ours(engine_name, google):
     assert len(ours) == 94
     assert ours[-1][:4] == theirs[-1][:4]
     assert (ours[-1][4], theirs[-1][4]) == (bars.close[-1], bars.open[-1])
+
+
+@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
+def test_trades_on_hours_are_ours(engine_name):
+    """The same on EURUSD; a purse of 10,000 buys whole units of it there."""
+    bars, frame = read_bars("EURUSD", HOUR_NS)
+    theirs, ours = (
+        read_trades(run_their_example(frame)["_trades"]),
+        list_trades(SMA_CROSS, bars, engine_name),
+    )
+    assert len(theirs) > 200
+    assert ours[:-1] == theirs[:-1]
+    assert ours[-1][:4] == theirs[-1][:4]
 
 
 def test_returns_and_bars_in_the_market_are_theirs(google):
