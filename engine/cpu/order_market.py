@@ -14,7 +14,6 @@ from engine.positions.carried import CarriedRows
 from engine.positions.cpu.order_batch import (
     fold_orders,
     list_joined_orders,
-    list_order_ledgers,
     list_order_results,
 )
 from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
@@ -75,17 +74,20 @@ class OrderMarket(FormulaMarket):
 
     def ledgers(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each individual."""
-        inputs = self.prices, self._ask(genomes), self._rules(), self._purse()
-        return list_order_ledgers(*inputs, ranges, self._workers, has_scale=self._has_scale)
+        trades, counts, totals = self._list_joined(genomes, ranges, self._rules())
+        return trades.cut(counts, *totals)
 
     def list_signals(self, genomes: Floats, ranges: Ints) -> tuple[Ledger, Ints]:
         """All signals of individuals in windows [W, 2], and how many each has [P, W]."""
         rules = self._rules()._replace(lists_all=True)
-        inputs = self.prices, self._ask(genomes), rules, self._purse()
-        signals, counts, _ = list_joined_orders(
-            *inputs, ranges, self._workers, has_scale=self._has_scale
-        )
+        signals, counts, _ = self._list_joined(genomes, ranges, rules)
         return signals, counts
+
+    def _list_joined(
+        self, genomes: Floats, ranges: Ints, rules: OrderRules
+    ) -> tuple[Ledger, Ints, Ints]:
+        inputs = self.prices, self._ask(genomes), rules, self._purse()
+        return list_joined_orders(*inputs, ranges, self._workers, has_scale=self._has_scale)
 
     @property
     def _has_scale(self) -> bool:

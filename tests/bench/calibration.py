@@ -15,6 +15,7 @@ A line of JSON a market goes to the file as it ends; what stands there is not se
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
@@ -92,16 +93,17 @@ def _tally(setup, kind: str, value: float, searches: int):
 
 
 def known_rows(path: Path, kind: float | Path) -> dict[int, dict[str, object]]:
-    """Markets of a kind that a file has already, by seed; a line that was cut off is left out."""
-    found = {}
+    """Markets of a kind that a file has already, by seed."""
+    return {row["seed"]: row for row in read_rows(path) if named(kind).items() <= row.items()}
+
+
+def read_rows(path: Path) -> Iterator[dict[str, object]]:
+    """Lines of a file; one that was cut off is left out."""
     for line in path.read_text().splitlines() if path.exists() else ():
         try:
-            row = json.loads(line)
+            yield json.loads(line)
         except ValueError:
             continue
-        if named(kind).items() <= row.items():
-            found[row["seed"]] = row
-    return found
 
 
 def ends_whole(path: Path) -> bool:

@@ -14,7 +14,7 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from optimizer.judging.trials import (
 )
 from optimizer.run.search import search
 from strategy.words import any_of, close, gene, length, roc, share, strategy, switch
-from tests.bench.calibration import SETTINGS, ends_whole, grade_pick
+from tests.bench.calibration import SETTINGS, ends_whole, grade_pick, read_rows
 from tests.support.judging import make_task
 from tests.support.null_worlds import EDGES, PUBLISHED, WORLDS, make_world
 
@@ -157,15 +157,6 @@ def print_line(name: str, rows: Sequence[dict[str, object]]) -> None:
     few = sum(row["grade"] == "too_little" for row in rows)
     counts = " | ".join(str(sum(map(is_claimed, rows))) for is_claimed in CLAIMS.values())
     print(f"| {name} | {len(rows)} | {few} | {counts} |")
-
-
-def read_rows(path: Path) -> Iterator[dict[str, object]]:
-    """Lines of a file; one that was cut off is left out."""
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
 
 
 def main(arguments: list[str] | None = None) -> None:

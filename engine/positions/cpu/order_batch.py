@@ -52,22 +52,6 @@ def list_order_results(
     return out, list_trades(work, out, threads)
 
 
-def list_order_ledgers(
-    prices: Extremes,
-    population: OrderedPopulation,
-    rules: OrderRules,
-    purse: Purse,
-    windows: Ints,
-    threads: Threads,
-    *,
-    has_scale: bool,
-) -> list[tuple[Ledger, ...]]:
-    """The ledgers [W] of each individual [P]; `has_scale`: sizes are measured by a row."""
-    inputs = prices, population, rules, purse, windows, threads
-    trades, counts, totals = list_joined_orders(*inputs, has_scale=has_scale)
-    return trades.cut(counts, *totals)
-
-
 def list_joined_orders(
     prices: Extremes,
     population: OrderedPopulation,
@@ -78,7 +62,10 @@ def list_joined_orders(
     *,
     has_scale: bool,
 ) -> tuple[Ledger, Ints, Ints]:
-    """The same in one, as `engine.positions.cpu.batch.list_joined` has it."""
+    """Trades as `engine.positions.cpu.batch.list_joined` has them.
+
+    `has_scale`: sizes are measured by a row.
+    """
     folded, listed = list_order_results(prices, population, rules, purse, windows, threads)
     whole, numbers = listed.in_order()
     signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
