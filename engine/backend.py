@@ -58,10 +58,12 @@ class Backend(ABC):
     Attributes:
         name: Of the backend.
         threads: Cores that it uses.
+        meets_own: Whether individuals may meet windows of their own, see `begin_own`.
     """
 
     name: str
     threads: int
+    meets_own = False
 
     @abstractmethod
     def fill(self, requests: Sequence[RowRequest]) -> None:
@@ -92,6 +94,21 @@ class Backend(ABC):
         out means nothing else.
         """
         return None
+
+    def begin_own(
+        self,
+        genomes: Floats,
+        slots: Slots | None,
+        windows: Sequence[Window],
+        own: Slots,
+        out: Floats,
+    ) -> Callable[[], bool] | None:
+        """Start to evaluate individuals that meet windows of their own, where `meets_own`.
+
+        `own` [P, W] are numbers among `windows`; out is [P, W, A]. Without slots rows are looked up
+        as in `try_begin`, and what is returned means the same; with them it waits and is true.
+        """
+        raise EngineError(f"on {self.name} all individuals meet the same windows")
 
     def evaluate_in_stretches(
         self, rows: StretchedRows, windows: Sequence[Window], out: Floats
@@ -158,9 +175,11 @@ class BackendMaker(Protocol):
 
     Attributes:
         free_share: Of what is free on the device, so much is taken by default.
+        meets_own: As of the backends that it makes.
     """
 
     free_share: float
+    meets_own: bool
 
     def __call__(
         self,

@@ -1,8 +1,8 @@
 """The batch engine: whole populations in, accumulators out, on whatever device was chosen."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -14,7 +14,7 @@ from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, order_windows
 from engine.accounts.stake import build_stakes
-from engine.backend import Ints, RowForm, Slots, StretchedRows, iter_parts
+from engine.backend import Ints, RowForm, Slots, iter_parts
 from engine.devices import Device, settle_device
 from engine.fast_case import find_fast_case
 from engine.indicators.plan import RowGroup, plan_chunks, plan_rows
@@ -23,23 +23,15 @@ from engine.indicators.row_slots import RowSlots
 from engine.memory_plan import MemoryPlan, row_capacity
 from engine.pairs import Wait, begin_groups, check_pairs
 from engine.runtime.cpu.threads import Threads
+from engine.sending import Sender
 from engine.validate import check_chunk, check_keeps_limits, check_windows, require_genomes
 from strategy.genes import Floats
 from strategy.model import Strategy
-
-PART_INDIVIDUALS = 16_384
-"""Individuals that are handed to a device at a time: while it works on a part, the next one is
-checked and looked up."""
-
-PART_PAIRS = 131_072  # that are handed over at a time, where windows are many: results of 25 MB
 
 ACCOUNT_PAIRS = 32_768  # whose results are held at once for one account: about 300 MB
 
 MOST_KEPT, LISTED_PAIRS = 64, 256
 """Engines of other windows that are kept, and pairs whose ledgers are asked for at once."""
-
-PARTS_THAT_PAY = 2
-"""Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""
 
 
 class Engine:
@@ -108,6 +100,7 @@ class Engine:
         )
         self._bank = RowBank(capacity, self._backend.fill)
         self._slots = RowSlots(self._case, self._bank)
+        self._sender = Sender(self._case, self._backend, self._bank, self._slots, chunk)
         self._chunk = chunk
         self._kept: dict[tuple[Window, ...], Engine] = {}
 
@@ -158,6 +151,7 @@ class Engine:
         """
         other = copy(self)
         other.costs, other._backend = costs, self._backend.with_costs(costs)
+        other._sender = self._sender.with_backend(other._backend)
         other._kept = {}
         return other
 
@@ -190,36 +184,7 @@ class Engine:
 
         It is waited for before anything else is asked of this engine.
         """
-        genomes = require_genomes(self.spec, genomes)
-        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
-        step = self._chunk or max(1, min(PART_INDIVIDUALS, PART_PAIRS // len(self.windows)))
-        parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
-        waits: list[Callable[[], bool]] = []
-        for part in parts:
-            wait = self._begun_part(genomes, part, out)
-            if wait is None:
-                return partial(self._evaluate_chunks, genomes, out)
-            waits.append(wait)
-        return partial(self._finish, genomes, parts, waits, out)
-
-    def _finish(
-        self,
-        genomes: Floats,
-        parts: Sequence[slice],
-        waits: Sequence[Callable[[], bool]],
-        out: Floats,
-    ) -> Floats:
-        """Wait for parts that were begun; those that were refused are looked up here."""
-        # All are waited for, also where one was refused: what was begun is never left alone.
-        is_done = [wait() for wait in waits]
-        for part, done in zip(parts, is_done, strict=True):
-            if done:
-                continue
-            again = self._looked_up(genomes, part, out)
-            if again is None:
-                return self._evaluate_chunks(genomes, out)
-            again()
-        return out
+        return self._sender.begin(require_genomes(self.spec, genomes), self.windows)
 
     def evaluate_pairs(self, genomes: Floats, pairs: Ints) -> Floats:
         """Accumulators [N, A] of pairs [N, 2]: numbers of an individual of [P, G] and of a window.
@@ -238,10 +203,34 @@ class Engine:
         genomes = require_genomes(self.spec, genomes)
         check_pairs(pairs, len(genomes), len(self.windows))
 
+        if self._backend.meets_own:
+            own = pairs[:, 1:].astype(np.int32)
+            wait = self._sender.begin(genomes[pairs[:, 0]], self.windows, own)
+            return lambda: wait()[:, 0]
+
         def begin(members: Ints, windows: Sequence[Window]) -> Wait:
             return self.on(windows).begin(genomes[members])
 
         return begin_groups(pairs, self.windows, begin)
+
+    def evaluate_groups(self, groups: Sequence[tuple[Floats, Sequence[int]]]) -> list[Floats]:
+        """Accumulators [P, W, A] of groups: genomes [P, G] and numbers of windows [W].
+
+        All at once, where the device lets individuals meet windows of their own.
+
+        Raises:
+            GenomeError: When a genome is not legal.
+        """
+        n_met = {len(numbers) for _, numbers in groups}
+        if not self._backend.meets_own or len(groups) < 2 or len(n_met) > 1:
+            return [
+                self.on([self.windows[number] for number in numbers]).evaluate(genomes)
+                for genomes, numbers in groups
+            ]
+        sizes = [len(genomes) for genomes, _ in groups]
+        own = np.array([numbers for _, numbers in groups], np.int32).repeat(sizes, axis=0)
+        together = np.concatenate([require_genomes(self.spec, genomes) for genomes, _ in groups])
+        return np.split(self._sender.begin(together, self.windows, own)(), np.cumsum(sizes)[:-1])
 
     def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
         """The same accumulators, and those of all windows as one account [P, A].
@@ -331,58 +320,6 @@ class Engine:
         group = RowGroup(form, np.array([parameters], np.float64).reshape(1, -1))
         (slot,) = self._bank.slots([group])
         return self._backend.rows(int(slot), series)
-
-    def _begun_part(self, genomes: Floats, part: slice, out: Floats) -> Callable[[], bool] | None:
-        """Start to evaluate a part; None where the rows of all do not fit the bank together."""
-        begun = None
-        if self._bank.capacity > len(self._bank):
-            # Which rows a device looked up is not known here, as a full bank would have to.
-            begun = self._backend.try_begin(genomes[part], self.windows, out[part])
-        return begun or self._looked_up(genomes, part, out)
-
-    def _looked_up(self, genomes: Floats, part: slice, out: Floats) -> Callable[[], bool] | None:
-        """The same, with legality and rows looked up here, and missing rows computed."""
-        members = self._slots.require_legal(genomes[part])
-        slots = self._slots.find(members)
-        if slots is None:
-            filled = self._slots.try_fill(genomes)
-            if filled is None:
-                return None
-            slots = filled[part]
-        wait = self._backend.begin(members, slots, self.windows, out[part])
-
-        def finish() -> bool:
-            wait()
-            return True
-
-        return finish
-
-    def _evaluate_chunks(self, genomes: Floats, out: Floats) -> Floats:
-        """Evaluate a population whose rows do not fit the bank together."""
-        if self._try_evaluate_tiles(genomes, out):
-            return out
-        for members, plan in plan_chunks(self._case, genomes, self._bank.capacity, self._chunk):
-            slots = self._slots.fill(plan)
-            out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
-        return out
-
-    def _try_evaluate_tiles(self, genomes: Floats, out: Floats) -> bool:
-        """Evaluate with all rows for a stretch of bars at a time, where the device can and it pays.
-
-        Up to `PARTS_THAT_PAY` parts whose rows fit keep rows in the bank for the next call.
-        """
-        plan = plan_rows(self._case, genomes)
-        if plan.n_rows <= PARTS_THAT_PAY * self._bank.capacity:
-            return False
-        groups = [(group.form, group.parameters) for group in plan.groups]
-        in_order = np.empty_like(out)
-        # Neighbours in the plan's order share rows.
-        rows = StretchedRows(genomes[plan.order], groups, plan.row_of[plan.order])
-        if not self._backend.evaluate_in_stretches(rows, self.windows, in_order):
-            return False
-        self._bank.clear()
-        out[plan.order] = in_order
-        return True
 
     def _list_ledgers(self, genomes: Floats, slots: Slots) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each of several individuals."""

@@ -1,10 +1,9 @@
 """Groups of individuals, each of which meets windows of its own, evaluated together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.batch import Engine
-from engine.out_of_core import ApartEngine
 from strategy.genes import Floats
 
 
@@ -19,14 +18,10 @@ class Group(NamedTuple):
 def evaluate_groups(engine: Engine, groups: Sequence[Group]) -> list[tuple[Floats, Floats | None]]:
     """Accumulators [P, W, A] of each group, and those of its windows as one account, if wanted.
 
-    Parts of an engine whose series are apart work on groups without accounts side by side.
+    Groups without accounts are evaluated side by side.
     """
     plain = [(group.genomes, group.windows) for group in groups if not group.is_account]
-    answers: Iterator[Floats]
-    if isinstance(engine, ApartEngine):
-        answers = iter(engine.evaluate_groups(plain))
-    else:
-        answers = (_on(engine, windows).evaluate(genomes) for genomes, windows in plain)
+    answers = iter(engine.evaluate_groups(plain))
     return [
         _on(engine, group.windows).evaluate_account(group.genomes)
         if group.is_account

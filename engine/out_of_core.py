@@ -42,13 +42,14 @@ def create_engine(
 
     Only a CPU works in parts; arguments and errors are those of `engine.batch.Engine`. Each `apart`
     series that follow one another have rows of their own, for individuals that meet their windows
-    (`Engine.evaluate_pairs`), and an even share of the memory; 0 for none of this.
+    (`Engine.evaluate_pairs`), and an even share of the memory; 0 for none of this. A device that
+    evaluates any pairs at once has rows in all series, which costs it little.
     """
     check_windows(series, windows)
     chosen = settle_device(spec, device, costs, series)
     # A part alone does not know whom an account with limits takes of the others.
     is_whole = costs is not None and costs.has_limits
-    if apart and not is_whole:
+    if apart and not is_whole and not chosen.maker.meets_own:
         free = chosen.maker.free_share * chosen.maker.free_bytes()
         borders = [*range(0, len(series), apart), len(series)]
         share = int(memory_bytes or free) // (len(borders) - 1)

@@ -63,6 +63,7 @@ class CudaBackend(Backend):
     """
 
     name = "cuda"
+    meets_own = True
 
     @device_errors
     def __init__(
@@ -142,13 +143,12 @@ class CudaBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
         """Start to evaluate into out [P, W, A]; what is returned waits until out is whole."""
-        tickets = self._dispatch.launch(genomes, slots, windows, out)
+        wait = self._launch(genomes, slots, windows, None, out)
 
-        @device_errors
-        def wait() -> None:
-            self._dispatch.finish_tickets(tickets, windows)
+        def wait_for_all() -> None:
+            wait()
 
-        return wait
+        return wait_for_all
 
     @device_errors
     def try_begin(
@@ -157,7 +157,32 @@ class CudaBackend(Backend):
         """The same, with legality and rows looked up by the device; true if all is well."""
         if not self._admission.pays(len(genomes)):
             return None
-        tickets = self._dispatch.launch(genomes, None, windows, out)
+        return self._launch(genomes, None, windows, None, out)
+
+    @device_errors
+    def begin_own(
+        self,
+        genomes: Floats,
+        slots: Slots | None,
+        windows: Sequence[Window],
+        own: Slots,
+        out: Floats,
+    ) -> Callable[[], bool] | None:
+        """The same with windows that each individual has for itself."""
+        if slots is None and not self._admission.pays(len(genomes)):
+            return None
+        return self._launch(genomes, slots, windows, own, out)
+
+    def _launch(
+        self,
+        genomes: Floats,
+        slots: Slots | None,
+        windows: Sequence[Window],
+        own: Slots | None,
+        out: Floats,
+    ) -> Callable[[], bool]:
+        """Launch all chunks; what is returned waits, and is true if none was refused."""
+        tickets = self._dispatch.launch(genomes, slots, windows, own, out)
 
         @device_errors
         def wait() -> bool:

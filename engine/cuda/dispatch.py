@@ -16,7 +16,7 @@ from engine.cuda.workspace import Workspace
 from engine.fast_case import FastCase
 from engine.indicators.cuda.market import DeviceMarket
 from engine.runtime.cuda.faults import is_out_of_memory
-from engine.runtime.cuda.types import TradePrices
+from engine.runtime.cuda.types import MetWindows, TradePrices
 from engine.runtime.cuda.watchdog import on_device, to_host, wait_for_launches
 
 LOG = logging.getLogger(__name__)
@@ -72,16 +72,23 @@ class Dispatch:
         self._work_bytes = work_bytes
 
     def launch(
-        self, genomes: Floats, slots: Slots | None, windows: Sequence[Window], out: Floats
+        self,
+        genomes: Floats,
+        slots: Slots | None,
+        windows: Sequence[Window],
+        own: Slots | None,
+        out: Floats,
     ) -> list[Ticket]:
-        """Launch individuals chunk by chunk."""
+        """Launch individuals chunk by chunk; `own` as in `engine.backend.Backend.begin`."""
         self._take_windows(windows)
         tickets: list[Ticket] = []
         begin = 0
         while begin < len(genomes):
-            part = slice(begin, begin + self._chunk_size(len(windows)))
-            slots_of_part = None if slots is None else slots[part]
-            ticket = Ticket(genomes[part], slots_of_part, out[part])
+            part = slice(begin, begin + self._chunk_size(out.shape[1]))
+            slots_of_part, own_of_part = (
+                None if of_all is None else of_all[part] for of_all in (slots, own)
+            )
+            ticket = Ticket(genomes[part], slots_of_part, own_of_part, out[part])
             if self._try_send(ticket):
                 tickets.append(ticket)
                 begin += len(ticket.genomes)
@@ -95,7 +102,7 @@ class Dispatch:
                     lane.finish()
             if ticket.is_short:
                 self._grow(ticket.most)
-                again = self.launch(ticket.genomes, ticket.slots, windows, ticket.out)
+                again = self.launch(ticket.genomes, ticket.slots, windows, ticket.own, ticket.out)
                 self.finish_tickets(again, windows)
                 ticket.is_refused = any(part.is_refused for part in again)
 
@@ -116,24 +123,28 @@ class Dispatch:
 
     def _send(self, ticket: Ticket) -> Lane:
         """Lay a chunk out in the next lane and launch it."""
-        lane, table, room = next(self._turns), self._window_table, bucket(len(ticket.genomes))
+        lane, room = next(self._turns), bucket(len(ticket.genomes))
         lane.finish()
-        is_told = ticket.slots is not None
-        if not lane.is_captured((room, is_told)):
+        is_told, meet_own = ticket.slots is not None, ticket.own is not None
+        key = (room, is_told, meet_own)
+        if not lane.is_captured(key):
             self._settle()
-        work = self._workspace(lane, room, len(table))
+        work = self._workspace(lane, room, ticket.out.shape[1])
+        windows = MetWindows(self._window_table, work.own if meet_own else None)
         if ticket.slots is not None:
             self._lay_out(work, ticket.genomes, ticket.slots)
         work.lay_out(ticket.genomes)
+        if ticket.own is not None:
+            work.lay_out_own(ticket.own)
 
         def launch_stages() -> None:
-            work.upload(room, with_slots=is_told)
+            work.upload(room, with_slots=is_told, with_own=meet_own)
             if not is_told:
                 self._admission.run(work, self._candidates, room)
-            self._stages.run(work, table, self._candidates, room)
+            self._stages.run(work, windows, self._candidates, room)
             work.download(room)
 
-        lane.send(ticket, (room, is_told), launch_stages)
+        lane.send(ticket, key, launch_stages)
         return lane
 
     def _lay_out(self, work: Workspace, genomes: Floats, slots: Slots) -> None:
@@ -215,7 +226,7 @@ class Dispatch:
         Yields which individuals a chunk has, their lists, and what ledgers need beside these, where
         that is kept. The next chunk overwrites both.
         """
-        table, begin = self._market.windows(windows), 0
+        met, begin = MetWindows(self._market.windows(windows)), 0
         while begin < len(genomes):
             each = Workspace.bytes_of_individual(len(windows), self._capacity)
             if keeps_prices:
@@ -227,7 +238,7 @@ class Dispatch:
             self._lay_out(work, members, slots[part])
             work.lay_out(members)
             work.upload(len(members), with_slots=True)
-            self._stages.run(work, table, self._candidates, len(members), kept)
+            self._stages.run(work, met, self._candidates, len(members), kept)
             most = int(to_host(work.counts[0]))
             if most > work.capacity:
                 self._grow(most)

@@ -1,6 +1,6 @@
 """Several GPUs of one host as one backend: each holds all rows and takes a part of a population."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -35,6 +35,7 @@ class SeveralGpus(Backend):
         self._fewest = fewest
         self.threads = parts[0].threads
         self._turn = 0
+        self.meets_own = all(part.meets_own for part in parts)
         # A thread each: what waits for a device lets the others launch.
         self._pool = ThreadPoolExecutor(len(self._parts), thread_name_prefix="gpu")
 
@@ -49,7 +50,7 @@ class SeveralGpus(Backend):
         """Start to evaluate into out [P, W, A], on as many devices as pay, each in its turn."""
         waits = [
             part.begin(genomes[begin:end], slots[begin:end], windows, out[begin:end])
-            for part, begin, end in self._shares(genomes, windows)
+            for part, begin, end in self._shares(*out.shape[:2])
         ]
         self._turn += len(waits)
 
@@ -63,10 +64,36 @@ class SeveralGpus(Backend):
         self, genomes: Floats, windows: Sequence[Window], out: Floats
     ) -> Callable[[], bool] | None:
         """The same, with rows looked up by the devices themselves."""
-        begun = [
+        return self._join_waits(
             part.try_begin(genomes[begin:end], windows, out[begin:end])
-            for part, begin, end in self._shares(genomes, windows)
-        ]
+            for part, begin, end in self._shares(*out.shape[:2])
+        )
+
+    def begin_own(
+        self,
+        genomes: Floats,
+        slots: Slots | None,
+        windows: Sequence[Window],
+        own: Slots,
+        out: Floats,
+    ) -> Callable[[], bool] | None:
+        """The same with windows that each individual has for itself."""
+        return self._join_waits(
+            part.begin_own(
+                genomes[begin:end],
+                None if slots is None else slots[begin:end],
+                windows,
+                own[begin:end],
+                out[begin:end],
+            )
+            for part, begin, end in self._shares(*out.shape[:2])
+        )
+
+    def _join_waits(
+        self, waiting: Iterable[Callable[[], bool] | None]
+    ) -> Callable[[], bool] | None:
+        """Waits for all that devices began; None where one leaves the look-up to others."""
+        begun = list(waiting)
         waits = [wait for wait in begun if wait is not None]
         if len(waits) < len(begun):
             return None
@@ -78,11 +105,11 @@ class SeveralGpus(Backend):
 
         return wait
 
-    def _shares(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Backend, int, int]]:
+    def _shares(self, individuals: int, n_windows: int) -> list[tuple[Backend, int, int]]:
         """Who takes which individuals: as many devices as pay, each in its turn."""
-        paying = max(1, len(genomes) * len(windows) // self._fewest)
+        paying = max(1, individuals * n_windows // self._fewest)
         n_parts = min(len(self._parts), paying)
-        edges = np.linspace(0, len(genomes), n_parts + 1).astype(int).tolist()
+        edges = np.linspace(0, individuals, n_parts + 1).astype(int).tolist()
         return [
             (self._parts[(self._turn + number) % len(self._parts)], begin, end)
             for number, (begin, end) in enumerate(pairwise(edges))
@@ -119,7 +146,7 @@ class SeveralGpus(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators and results, of as many devices as pay."""
-        shares = self._shares(genomes, windows)
+        shares = self._shares(len(genomes), len(windows))
         listing = [
             self._pool.submit(
                 part.list_results, genomes[begin:end], slots[begin:end], windows, times
@@ -149,6 +176,7 @@ class GpuMaker:
 
     name = "cuda"
     free_share = 0.65
+    meets_own = False
 
     def __init__(self, devices: Sequence[int]) -> None:
         self.devices = tuple(devices)
@@ -164,6 +192,7 @@ class GpuMaker:
 class CudaMaker(GpuMaker):
     """Makes a backend whose strategies are kernels' constants on chosen GPUs."""
 
+    meets_own = True
     slot_bytes = staticmethod(CudaBackend.slot_bytes)
     series_bytes = staticmethod(CudaBackend.series_bytes)
     room = staticmethod(CudaBackend.room)

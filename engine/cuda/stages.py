@@ -15,7 +15,7 @@ from engine.positions.cuda.bracket_exits import exit_kernel
 from engine.positions.cuda.chain import drawdown_kernel, fold_kernel, price_kernel, take_kernel
 from engine.positions.encode import Exits
 from engine.runtime.compiling.launch import launch
-from engine.runtime.cuda.types import TradePrices
+from engine.runtime.cuda.types import MetWindows, TradePrices
 
 SIGNALS = 32
 """Signals whose exits a warp looks for together."""
@@ -86,15 +86,15 @@ class Stages:
     def run(
         self,
         work: Workspace,
-        windows: torch.Tensor,
+        windows: MetWindows,
         candidates: CandidateLists,
         individuals: int,
         prices: TradePrices | None = None,
     ) -> None:
         """Launch all stages; none waits for the host.
 
-        They are launched for at least as many individuals as were uploaded. `windows` are [W, 3]
-        int32; `prices` receives what a ledger needs, if wanted.
+        They are launched for at least as many individuals as were uploaded. `prices`
+        receives what a ledger needs, if wanted.
         """
         self.signals(work, windows, candidates, individuals)
         self.after_signals(work, windows, individuals, prices)
@@ -102,7 +102,7 @@ class Stages:
     def after_signals(
         self,
         work: Workspace,
-        windows: torch.Tensor,
+        windows: MetWindows,
         individuals: int,
         prices: TradePrices | None = None,
     ) -> None:
@@ -116,7 +116,7 @@ class Stages:
     def signals(
         self,
         work: Workspace,
-        windows: torch.Tensor,
+        windows: MetWindows,
         candidates: CandidateLists,
         individuals: int,
     ) -> None:
@@ -128,29 +128,29 @@ class Stages:
             warps, sparse, dense = 1, 128, 32
         launch(signal_kernel, (pairs,), work.asked, candidates.index, candidates.bars,
                candidates.words, self._rows, self._codes, work.genomes, work.table,
-               self._warm_ups, self._scales, windows, lists.counts, lists.bars, lists.exits,
-               lists.words, work.counts, work.n_windows, work.capacity, self.stretch.first, n_bars,
-               n_bars // INDEX_BARS, warps=warps, GENES=self._genes,
+               self._warm_ups, self._scales, windows.table, windows.numbers, lists.counts,
+               lists.bars, lists.exits, lists.words, work.counts, work.n_windows, work.capacity,
+               self.stretch.first, n_bars, n_bars // INDEX_BARS, warps=warps, GENES=self._genes,
                N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
                WARM_ROWS=self._warm_rows, N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], HIGHEST=HIGHEST_CODE, INDEX_BARS=INDEX_BARS,
-               DELAY=self._exits.delay, IS_PART=self.stretch.is_part, BLOCK=sparse,
-               DENSE=dense)  # fmt: skip
+               DELAY=self._exits.delay, IS_PART=self.stretch.is_part,
+               MEETS_OWN=windows.own is not None, BLOCK=sparse, DENSE=dense)  # fmt: skip
 
-    def exits(self, work: Workspace, windows: torch.Tensor, individuals: int) -> None:
+    def exits(self, work: Workspace, windows: MetWindows, individuals: int) -> None:
         """Launch stage 3; arguments as in `run`."""
         exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
         # Enough programs to fill the device, few enough that each has signals to look at.
         most = max(1, self._market.longest // BARS_OF_A_BATCH)
         blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
         launch(exit_kernel, (pairs * blocks,), work.asked, self._market.prices,
-               self._market.pyramid, self._rows, work.genomes, work.table, windows,
-               self._costs, lists.counts, lists.bars, lists.exits, work.n_windows, work.capacity,
-               self.stretch.first, self.stretch.n_bars, self._market.n_bars, warps=1,
-               N_COLUMNS=work.genomes.shape[1],
+               self._market.pyramid, self._rows, work.genomes, work.table, windows.table,
+               windows.numbers, self._costs, lists.counts, lists.bars, lists.exits,
+               work.n_windows, work.capacity, self.stretch.first, self.stretch.n_bars,
+               self._market.n_bars, warps=1, N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult,
                REWARD=exits.reward, MAX_HOLD=exits.max_hold, DELAY=exits.delay,
-               SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
+               MEETS_OWN=windows.own is not None, SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
 
     def take(self, work: Workspace, individuals: int) -> None:
         """Launch the first part of stage 4; arguments as in `run`."""

@@ -20,6 +20,7 @@ class Ticket:
     Args:
         genomes: [P, G].
         slots: [P, R]; None where the device looks them up.
+        own: [P, W] numbers of the windows that each meets; None where all meet all.
         out: [P, W, A] receives the accumulators.
 
     Attributes:
@@ -30,8 +31,10 @@ class Ticket:
         capacity: Entries that lists had.
     """
 
-    def __init__(self, genomes: Floats, slots: Slots | None, out: Floats) -> None:
-        self.genomes, self.slots, self.out = genomes, slots, out
+    def __init__(
+        self, genomes: Floats, slots: Slots | None, own: Slots | None, out: Floats
+    ) -> None:
+        self.genomes, self.slots, self.own, self.out = genomes, slots, own, out
         self.is_refused = False
         self.most = 0
         self.capacity = 0

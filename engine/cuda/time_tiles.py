@@ -21,6 +21,7 @@ from engine.cuda.workspace import Workspace
 from engine.indicators.cuda.market import INDEX_BARS, DeviceMarket, Stretch
 from engine.indicators.cuda.row_scheduler import DeviceRowFiller, DeviceRowPlan
 from engine.indicators.plan import list_warm_ups
+from engine.runtime.cuda.types import MetWindows
 from engine.runtime.cuda.watchdog import to_host
 
 Memory = tuple[torch.Tensor, torch.Tensor]
@@ -32,7 +33,7 @@ class CarriedAccounts(NamedTuple):
 
     results: torch.Tensor  # [P * W * A] float64, accumulators
     flat_from: torch.Tensor  # [P * W] int32, the bar from which an account is flat
-    windows: torch.Tensor  # [W, 3] int32
+    windows: MetWindows  # W of them, which all meet
     warm_ups: torch.Tensor  # [I] int32, bars before the first that may signal, of each row
 
 
@@ -92,7 +93,7 @@ class Stretches:
         flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
         on_device = self._market.to_device(warm_ups.astype(np.int32))
         return CarriedAccounts(
-            results.view(-1), flat_from, self._market.windows(windows), on_device
+            results.view(-1), flat_from, MetWindows(self._market.windows(windows)), on_device
         )
 
     def _stretches(self, windows: Sequence[Window], n_bars: int) -> Iterator[Stretch]:
@@ -149,7 +150,7 @@ class Stretches:
     def _workspace(
         self, rows: StretchedRows, accounts: CarriedAccounts, capacity: int
     ) -> Workspace:
-        n_windows = len(accounts.windows)
+        n_windows = len(accounts.windows.table)
         fits = max(1, self._work_bytes // Workspace.bytes_of_individual(n_windows, capacity))
         return Workspace(
             min(len(rows.genomes), fits),
@@ -176,7 +177,7 @@ def _requests(rows: StretchedRows) -> list[RowRequest]:
 
 def _of(accounts: CarriedAccounts, begin: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Results and accounts of so many individuals."""
-    n_windows = len(accounts.windows)
+    n_windows = len(accounts.windows.table)
     first, last = begin * n_windows, (begin + count) * n_windows
     a = len(ACCUMULATORS)
     return accounts.results[first * a : last * a], accounts.flat_from[first:last]

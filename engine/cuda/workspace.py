@@ -34,6 +34,8 @@ class Workspace:
         asked: [4] int32 on the device, uploaded with the genomes: how many individuals there are,
             and the number of the launch.
         table: [P, R + 1] int32 on the device, each individual's slots and its list of candidates.
+        own: [P, W] int32 on the device, numbers of windows that each individual meets, where these
+            are its own.
         results: [P * W * A] float64 on the device.
         flat_from: [P * W] int32 on the device, the bar from which on an account is flat; used where
             one stretch of bars follows another.
@@ -58,6 +60,10 @@ class Workspace:
         shape = (individuals, n_rows + 1)
         self.table = torch.zeros(shape, dtype=torch.int32, device=device)
         self._host_table = torch.zeros(shape, dtype=torch.int32, pin_memory=_is_pinned(device))
+        self.own = torch.zeros((individuals, n_windows), dtype=torch.int32, device=device)
+        self._host_own = torch.zeros(
+            self.own.shape, dtype=torch.int32, pin_memory=_is_pinned(device)
+        )
         self.asked = self._inputs[:HEAD].view(torch.int32)
         self.genomes = self._inputs[HEAD:].view(individuals, n_genes)
         self.counts = self._outputs[:HEAD].view(torch.int32)
@@ -66,7 +72,7 @@ class Workspace:
         self.lists = Lists.empty(pairs, capacity, device)
         self._asked_view = _numpy(self._host_inputs[:HEAD].view(torch.int32))
         self._genomes_view = _numpy(self._host_inputs[HEAD:].view(individuals, n_genes))
-        self._table_view = _numpy(self._host_table)
+        self._table_view, self._own_view = _numpy(self._host_table), _numpy(self._host_own)
         self._told_view = _numpy(self._host_outputs[:HEAD].view(torch.int32))
         self._results_view = _numpy(self._host_outputs[HEAD:])
         self._launch = 0
@@ -101,12 +107,18 @@ class Workspace:
         """
         return candidates.lay_out(genomes, slots, self._table_view[: len(genomes)])
 
-    def upload(self, individuals: int, *, with_slots: bool) -> None:
+    def lay_out_own(self, numbers: Slots) -> None:
+        """Lay numbers [P, W] of the windows that each individual meets out beside genomes."""
+        self._own_view[: len(numbers)] = numbers
+
+    def upload(self, individuals: int, *, with_slots: bool, with_own: bool = False) -> None:
         """Bring the first lines to the device, behind whatever runs there."""
         n = HEAD + individuals * self.genomes.shape[1]
         self._inputs[:n].copy_(self._host_inputs[:n], non_blocking=True)
         if with_slots:
             self.table[:individuals].copy_(self._host_table[:individuals], non_blocking=True)
+        if with_own:
+            self.own[:individuals].copy_(self._host_own[:individuals], non_blocking=True)
 
     def download(self, individuals: int) -> None:
         """Bring results to the host, behind whatever runs on the device."""

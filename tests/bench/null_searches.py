@@ -34,7 +34,7 @@ from optimizer.search.in_step import run_in_step
 TOGETHER = (1, 8, 32)
 """Searches that advance together beside the engine."""
 
-WAYS_ON_GPU = ((4, 1), (4, 4), (4, 8), (8, 4), (8, 8), (16, 4), (1, 16))
+WAYS_ON_GPU = ((1, 32), (4, 8), (8, 8), (8, 16), (16, 8), (16, 25))
 """Processes that share the GPU, and searches in step of each."""
 
 MOST_JOBS = 2000

@@ -9,6 +9,7 @@ from engine.cuda import CudaBackend
 from engine.cuda.dispatch import bucket
 from engine.cuda.streams import Ticket
 from engine.runtime.cuda.graphs import capture_graph
+from engine.runtime.cuda.types import MetWindows
 from engine.runtime.cuda.watchdog import on_device, wait_for_launches, wait_for_work
 
 COPIED_BYTES = 2**30
@@ -67,11 +68,14 @@ def staged(dispatch, genomes, slots, windows):
     part = slice(0, dispatch._chunk_size(len(windows)))
     n = len(genomes[part])
     out = np.empty((n, len(windows), len(ACCUMULATORS)))
-    dispatch.wait_for(dispatch.launch(genomes[part], slots[part], windows, out), windows)
+    dispatch.finish_tickets(
+        dispatch.launch(genomes[part], slots[part], windows, None, out), windows
+    )
     with on_device(dispatch._device):
-        lane = dispatch._send(Ticket(genomes[part], slots[part], out))
+        lane = dispatch._send(Ticket(genomes[part], slots[part], None, out))
     lane.finish()
-    work, table, room, stages = lane.work, dispatch._window_table, bucket(n), dispatch._stages
+    work, room, stages = lane.work, bucket(n), dispatch._stages
+    table = MetWindows(dispatch._window_table)
     candidates, is_admitted = dispatch._candidates, dispatch._admission.pays(n)
 
     def admission() -> None:

@@ -13,10 +13,11 @@ import sys
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import torch
 
-import engine.batch
 import engine.devices
+import engine.sending
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
@@ -179,6 +180,24 @@ def compare_ways(device, genomes, expected):
     assert seen == [4, 2], seen
 
 
+def compare_pairs(device, genomes, expected):
+    """Individuals that meet windows of their own: all at once, in chunks, and in other numbers."""
+    pairs = np.array([(3, 1), (0, 0), (2, 1), (0, 1), (1, 0), (0, 0)])
+    of_pairs = expected[pairs[:, 0], pairs[:, 1]]
+    device.evaluate(genomes)
+    with watch_launches() as launches:
+        assert_same_bits(of_pairs, device.evaluate_pairs(genomes, pairs), "pairs")
+        assert launches == [False], launches
+    with out_of_memory(times=2) as seen:
+        assert_same_bits(of_pairs, device.evaluate_pairs(genomes, pairs), "pairs in parts")
+    assert seen == [6, 3], seen
+    both = [(genomes[:3], (1, 0)), (genomes[2:], (0, 1))]
+    first, second = device.evaluate_groups(both)
+    assert_same_bits(expected[:3, ::-1], first, "windows in another order")
+    assert_same_bits(expected[2:], second, "windows in order")
+    assert_same_bits(expected, device.evaluate(genomes), "all windows again")
+
+
 def compare_shipped(spec, entry_delay):
     """Rows, signals, trades and accumulators; some accounts end, as all of equity is at risk."""
     series = [
@@ -204,6 +223,7 @@ def compare_shipped(spec, entry_delay):
     compare_looked_up(device, genomes, expected)
     if spec.name == "seller_exhaustion":
         compare_ways(device, genomes, expected)
+        compare_pairs(Engine(spec, series, windows, charged, device="cuda"), genomes, expected)
         assert_same_accounts(host, device, genomes)
         with one_at_a_time():
             assert_same_accounts(host, device, genomes)
@@ -239,7 +259,7 @@ def interpret():
     """
     slot_lookup.FEWEST_ADMITTED = 1
     tables.BUSY = 0
-    engine.batch.PARTS_THAT_PAY = 1
+    engine.sending.PARTS_THAT_PAY = 1
     dispatch.bucket = lambda individuals: -(-individuals // 4) * 4
     load_backend = engine.devices.load_backend
     engine.devices.why_absent = lambda name: ""

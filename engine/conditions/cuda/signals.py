@@ -10,6 +10,14 @@ import triton.language as tl
 
 
 @triton.jit
+def find_window(p_met, i_pair, n_windows, MEETS_OWN: tl.constexpr):
+    """Number of a pair's window: one of its individual's own, or of those that all meet."""
+    if MEETS_OWN:
+        return tl.load(p_met + i_pair).to(tl.int64)
+    return i_pair % n_windows
+
+
+@triton.jit
 def find_signal_span(
     p_slot, p_warm, p_windows, i_window, WARM_ROWS: tl.constexpr, DELAY: tl.constexpr
 ):
@@ -31,19 +39,20 @@ def encode_threshold(value, p_scales, c, HIGHEST: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n_windows"])
 def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p_genomes,
-                  p_slots, p_warm, p_scales, p_windows, p_counts, p_bars, p_scratch_bars,
+                  p_slots, p_warm, p_scales, p_windows, p_met, p_counts, p_bars, p_scratch_bars,
                   p_scratch_words, p_most, n_windows, capacity, first_bar, n_bars, n_blocks,
                   GENES: tl.constexpr, N_PACKED: tl.constexpr, PAIRS: tl.constexpr,
                   EXACT: tl.constexpr, WARM_ROWS: tl.constexpr, N_COLUMNS: tl.constexpr,
                   N_ROWS: tl.constexpr, HIGHEST: tl.constexpr, INDEX_BARS: tl.constexpr,
-                  DELAY: tl.constexpr, IS_PART: tl.constexpr, BLOCK: tl.constexpr,
-                  DENSE: tl.constexpr):  # fmt: skip
+                  DELAY: tl.constexpr, IS_PART: tl.constexpr, MEETS_OWN: tl.constexpr,
+                  BLOCK: tl.constexpr, DENSE: tl.constexpr):  # fmt: skip
     """List the signals of each pair of individual and window; grid (pairs).
 
     p_size: [1] individuals. p_slots: [P, N_ROWS] slots, and last the list of candidates. p_warm:
     [slots] bars before the first that may signal; WARM_ROWS: rows that have some. GENES: row, gene,
     and 1 for ``>`` or 0 for ``<``, three numbers a comparison, the packed ones first. PAIRS and
     EXACT: row that must be smaller, row that must be larger; the first are decided on codes.
+    p_met: [P, W] numbers of the windows that each individual meets, if MEETS_OWN; else all do.
     p_counts: [P, W] receives how many signals there are. p_bars: [P, W, capacity] receives them,
     and -1 up to a whole sixteen. p_scratch_bars, p_scratch_words: the same shape, for what the
     packed comparisons leave. p_most: [1] is raised to the length that a list lacked.
@@ -59,7 +68,8 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
         return
     p_genome = p_genomes + i_p * N_COLUMNS
     p_slot = p_slots + i_p * N_ROWS
-    first, last = find_signal_span(p_slot, p_warm, p_windows, i_pair % n_windows, WARM_ROWS, DELAY)
+    i_window = find_window(p_met, i_pair, n_windows, MEETS_OWN)
+    first, last = find_signal_span(p_slot, p_warm, p_windows, i_window, WARM_ROWS, DELAY)
     if IS_PART:
         first = tl.minimum(tl.maximum(first, first_bar), first_bar + n_bars)
         last = tl.maximum(tl.minimum(last, first_bar + n_bars), first)

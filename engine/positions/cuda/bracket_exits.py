@@ -8,6 +8,7 @@ been touched. Where they move at a bar's close, a walk takes one bar after anoth
 import triton
 import triton.language as tl
 
+from engine.conditions.cuda.signals import find_window
 from engine.positions import exit_spec
 
 NONE = tl.constexpr(exit_spec.NONE)
@@ -142,19 +143,20 @@ def moving_exit(p_market, j, last, close_bar, waits, best, is_short, entry, stop
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windows, p_costs,
-                p_counts, p_bars, p_exits, n_windows, capacity, first_bar, row_stride, n_bars,
-                N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
+def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windows, p_met,
+                p_costs, p_counts, p_bars, p_exits, n_windows, capacity, first_bar, row_stride,
+                n_bars, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
                 STOP_MULT: tl.constexpr, REWARD: tl.constexpr, MAX_HOLD: tl.constexpr,
-                DELAY: tl.constexpr, SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
+                DELAY: tl.constexpr, MEETS_OWN: tl.constexpr, SIGNALS: tl.constexpr,
+                BLOCKS: tl.constexpr):  # fmt: skip
     """Exit bars of a pair's signals, SIGNALS at a time; grid (pairs times BLOCKS).
 
     p_market: [B, 4] open, high, low, close. p_pyramid: [levels, 2 B] for each level l the groups of
     four blocks of 4**l bars, each group the upper halves of four lows and of four highs. p_costs:
     per_side, min_risk, risk_fraction; in memory, because a number that is passed to a kernel
-    arrives as float32. DELAY: bars by which an entry is later than the bar after its signal.
-    p_exits: [P, W, capacity] receives the exit bar, or the signal's own where the trade would risk
-    too little.
+    arrives as float32. p_met: as in `signal_kernel`. DELAY: bars by which an entry is later than
+    the bar after its signal. p_exits: [P, W, capacity] receives the exit bar, or the signal's own
+    where the trade would risk too little.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p = i_pair // n_windows
@@ -166,7 +168,7 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
     stop_mult = tl.load(p_genome + STOP_MULT)
     reward = tl.load(p_genome + REWARD)
     hold = tl.load(p_genome + MAX_HOLD).to(tl.int32)
-    end = tl.load(p_windows + (i_pair % n_windows) * 3 + 2)
+    end = tl.load(p_windows + find_window(p_met, i_pair, n_windows, MEETS_OWN) * 3 + 2)
     p_reach = p_rows + tl.load(p_slots + i_p * N_ROWS + STOP_ROW).to(tl.int64) * row_stride
     for begin in range((tl.program_id(0) % BLOCKS) * SIGNALS, count, BLOCKS * SIGNALS):
         o_s = begin + tl.arange(0, SIGNALS)

@@ -44,6 +44,18 @@ class Lists(NamedTuple):
         )  # fmt: skip
 
 
+class MetWindows(NamedTuple):
+    """Windows that individuals meet: all of them, or each some of its own."""
+
+    table: torch.Tensor  # [N, 3] int32, first bar of the series, of the window, and one past it
+    own: torch.Tensor | None = None  # [P, W] int32, numbers of those that each individual meets
+
+    @property
+    def numbers(self) -> torch.Tensor:
+        """Numbers that a kernel is given; it reads none where all individuals meet all windows."""
+        return self.table if self.own is None else self.own
+
+
 class TradePrices(NamedTuple):
     """What ledgers need beside R."""
 

@@ -80,7 +80,7 @@ def test_parts_change_no_bit(monkeypatch, name, most):
     """Handing a device few individuals at a time changes no bit, rows there or not."""
     genomes, windows = random_genomes(SPEC, 23, seed=3), [WHOLE, Window(0, 50, 200)]
     expected = Engine(SPEC, [BARS], windows).evaluate(genomes)
-    monkeypatch.setattr(f"engine.batch.{name}", most)
+    monkeypatch.setattr(f"engine.sending.{name}", most)
     engine = Engine(SPEC, [BARS], windows)
     for _ in range(3):
         assert_same_bits(expected, engine.evaluate(genomes), f"{name} {most}")

@@ -144,7 +144,7 @@ def test_a_lane_that_hangs_ends_in_an_error_and_nothing_is_asked_after_it(time, 
     monkeypatch.setattr(faults, "_LOST", [])
     lane, stream = Lane(torch.device("cpu")), Hanging()
     lane._stream = stream
-    lane._ticket = Ticket(np.zeros((1, 1)), None, np.zeros((1, 1, 1)))
+    lane._ticket = Ticket(np.zeros((1, 1)), None, None, np.zeros((1, 1, 1)))
     finish = device_errors(lane.finish)
     with pytest.raises(DeviceLostError, match="did not answer for 300 s"):
         finish()

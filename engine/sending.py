@@ -1,0 +1,166 @@
+"""The way of a population to a backend: its rows are looked up, or computed first."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from data.bars import Window
+from engine.accounts.ledger import ACCUMULATORS
+from engine.backend import Backend, Slots, StretchedRows
+from engine.fast_case import FastCase
+from engine.indicators.plan import plan_chunks, plan_rows
+from engine.indicators.row_cache import RowBank
+from engine.indicators.row_slots import RowSlots
+from engine.pairs import Wait
+from strategy.genes import Floats
+
+PART_INDIVIDUALS = 16_384
+"""Individuals that are handed to a device at a time: while it works on a part, the next one is
+checked and looked up."""
+
+PART_PAIRS = 131_072  # that are handed over at a time, where windows are many: results of 25 MB
+
+PARTS_THAT_PAY = 2
+"""Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""
+
+
+class Sent(NamedTuple):
+    """What is sent of an engine at once, and room for the answer."""
+
+    genomes: Floats  # [P, G]
+    windows: Sequence[Window]
+    own: Slots | None  # [P, W] numbers of the windows that each meets; None where all meet all
+    out: Floats  # [P, W, A]
+
+    def of(self, part: slice) -> "Sent":
+        """Some of the individuals."""
+        own = None if self.own is None else self.own[part]
+        return Sent(self.genomes[part], self.windows, own, self.out[part])
+
+
+class Sender:
+    """Sends populations to a backend, part after part.
+
+    Args:
+        case: The strategy.
+        backend: Evaluates.
+        bank: Rows that are there.
+        slots: Where the rows of individuals lie.
+        chunk: Most individuals that are evaluated together; all that fit when None.
+    """
+
+    def __init__(
+        self, case: FastCase, backend: Backend, bank: RowBank, slots: RowSlots, chunk: int | None
+    ) -> None:
+        self._case, self._backend, self._bank = case, backend, bank
+        self._slots, self._chunk = slots, chunk
+
+    def with_backend(self, backend: Backend) -> "Sender":
+        """The same to another backend, which has the rows too."""
+        return Sender(self._case, backend, self._bank, self._slots, self._chunk)
+
+    def begin(self, genomes: Floats, windows: Sequence[Window], own: Slots | None = None) -> Wait:
+        """Begin to evaluate genomes [P, G]; what is returned waits for accumulators [P, W, A].
+
+        `own` are numbers [P, W] of the windows that each individual meets; without them all meet
+        all.
+
+        Raises:
+            GenomeError: When a genome is not legal.
+        """
+        n_windows = len(windows) if own is None else own.shape[1]
+        out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
+        step = self._chunk or max(1, min(PART_INDIVIDUALS, PART_PAIRS // n_windows))
+        parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
+        sent = Sent(genomes, windows, own, out)
+        waits: list[Callable[[], bool]] = []
+        for part in parts:
+            wait = self._begun_part(sent, part)
+            if wait is None:
+                return partial(self._evaluate_chunks, sent)
+            waits.append(wait)
+        return partial(self._finish, sent, parts, waits)
+
+    def _finish(
+        self, sent: Sent, parts: Sequence[slice], waits: Sequence[Callable[[], bool]]
+    ) -> Floats:
+        """Wait for parts that were begun; those that were refused are looked up here."""
+        # All are waited for, also where one was refused: what was begun is never left alone.
+        is_done = [wait() for wait in waits]
+        for part, done in zip(parts, is_done, strict=True):
+            if done:
+                continue
+            again = self._looked_up(sent, part)
+            if again is None:
+                return self._evaluate_chunks(sent)
+            again()
+        return sent.out
+
+    def _begun_part(self, sent: Sent, part: slice) -> Callable[[], bool] | None:
+        """Start to evaluate a part; None where the rows of all do not fit the bank together."""
+        begun = None
+        if self._bank.capacity > len(self._bank):
+            # Which rows a device looked up is not known here, as a full bank would have to.
+            begun = self._start(sent.of(part), None)
+        return begun or self._looked_up(sent, part)
+
+    def _looked_up(self, sent: Sent, part: slice) -> Callable[[], bool] | None:
+        """The same, with legality and rows looked up here, and missing rows computed."""
+        part_asked = sent.of(part)
+        members = self._slots.require_legal(part_asked.genomes)
+        slots = self._slots.find(members)
+        if slots is None:
+            filled = self._slots.try_fill(sent.genomes)
+            if filled is None:
+                return None
+            slots = filled[part]
+        return self._start(part_asked._replace(genomes=members), slots)
+
+    def _start(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+        """Start to evaluate; None where the device does not look up rows that are not told."""
+        genomes, windows, own, out = sent
+        if own is not None:
+            return self._backend.begin_own(genomes, slots, windows, own, out)
+        if slots is None:
+            return self._backend.try_begin(genomes, windows, out)
+        wait = self._backend.begin(genomes, slots, windows, out)
+
+        def finish() -> bool:
+            wait()
+            return True
+
+        return finish
+
+    def _evaluate_chunks(self, sent: Sent) -> Floats:
+        """Evaluate a population whose rows do not fit the bank together."""
+        genomes, windows, own, out = sent
+        if own is None and self._try_evaluate_tiles(genomes, windows, out):
+            return out
+        for members, plan in plan_chunks(self._case, genomes, self._bank.capacity, self._chunk):
+            of_members = None if own is None else own[members]
+            some = Sent(genomes[members], windows, of_members, np.empty_like(out[members]))
+            wait = self._start(some, self._slots.fill(plan))
+            assert wait is not None
+            wait()
+            out[members] = some.out
+        return out
+
+    def _try_evaluate_tiles(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> bool:
+        """Evaluate with all rows for a stretch of bars at a time, where the device can and it pays.
+
+        Up to `PARTS_THAT_PAY` parts whose rows fit keep rows in the bank for the next call.
+        """
+        plan = plan_rows(self._case, genomes)
+        if plan.n_rows <= PARTS_THAT_PAY * self._bank.capacity:
+            return False
+        groups = [(group.form, group.parameters) for group in plan.groups]
+        in_order = np.empty_like(out)
+        # Neighbours in the plan's order share rows.
+        rows = StretchedRows(genomes[plan.order], groups, plan.row_of[plan.order])
+        if not self._backend.evaluate_in_stretches(rows, windows, in_order):
+            return False
+        self._bank.clear()
+        out[plan.order] = in_order
+        return True
