@@ -14,7 +14,7 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 
@@ -132,7 +132,7 @@ def compute_interval(count: int, total: int) -> tuple[float, float]:
     middle = (share + z * z / (2 * total)) / (1 + z * z / total)
     spread = math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
     spread *= z / (1 + z * z / total)
-    return middle - spread, middle + spread
+    return max(middle - spread, 0.0), min(middle + spread, 1.0)
 
 
 def print_table(rows: Sequence[dict[str, object]]) -> None:
@@ -179,19 +179,7 @@ def main(arguments: list[str] | None = None) -> None:
         for world in worlds
         if (world, seed, asked.size, asked.bars) not in done
     ]
-    end = time.monotonic() + 60 * asked.minutes
-    with ProcessPoolExecutor(asked.processes) as pool, asked.kept.open("a") as file:
-        if asked.kept.stat().st_size and not ends_whole(asked.kept):
-            file.write("\n")
-        running: set[Future] = set()
-        while running or (jobs and time.monotonic() < end):
-            while jobs and len(running) < 2 * asked.processes and time.monotonic() < end:
-                running.add(pool.submit(judge_market, *jobs.pop(0)))
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
-            for job in ended:
-                known.append(job.result())
-                file.write(json.dumps(known[-1]) + "\n")
-                file.flush()
+    known += judge_jobs(judge_market, jobs, asked.kept, asked.processes, asked.minutes)
     shown = asked.size, asked.bars
     print_table(
         [
@@ -202,6 +190,25 @@ def main(arguments: list[str] | None = None) -> None:
     )
     if jobs:
         print(f"{len(jobs)} markets are left: the same command goes on")
+
+
+def judge_jobs(
+    judge: Callable[..., dict], jobs: list[tuple], kept: Path, processes: int, minutes: float
+) -> Iterator[dict]:
+    """Rows of jobs as they end, each a line of a file; what time does not allow stays in `jobs`."""
+    end = time.monotonic() + 60 * minutes
+    with ProcessPoolExecutor(processes) as pool, kept.open("a") as file:
+        if kept.stat().st_size and not ends_whole(kept):
+            file.write("\n")
+        running: set[Future] = set()
+        while running or (jobs and time.monotonic() < end):
+            while jobs and len(running) < 2 * processes and time.monotonic() < end:
+                running.add(pool.submit(judge, *jobs.pop(0)))
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for job in ended:
+                file.write(json.dumps(row := job.result()) + "\n")
+                file.flush()
+                yield row
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def without_edge(world: World) -> World:
 
 def make_world(name: str, seed: int, n: int) -> list[Bars]:
     """Series of one market of a world."""
-    worlds = WORLDS | EDGES | PUBLISHED
+    worlds = WORLDS | EDGES | PUBLISHED | CHANGING
     number = list(worlds).index(name)
     return worlds[name](np.random.Generator(np.random.PCG64([seed, number])), n)
 
@@ -425,18 +425,24 @@ def plant(edge: float) -> World:
     return lambda draw, n: [make_planted_market(int(draw.integers(2**40)), n, edge)]
 
 
-def join_halves(first: float, second: float) -> World:
-    """A world with one edge in its first half and another one in its second."""
+def join_worlds(*worlds: World) -> World:
+    """A world that is one world after the other, each for an equal share of its bars."""
 
     def make(draw: Draw, n: int) -> list[Bars]:
-        (left,), (right,) = plant(first)(draw, n // 2), plant(second)(draw, n - n // 2)
-        right = change_prices(right, lambda price: price * (left.close[-1] / right.open[0]))
+        ends = [n * number // len(worlds) for number in range(len(worlds) + 1)]
+        parts = [
+            world(draw, end - start)[0]
+            for world, start, end in zip(worlds, ends, ends[1:], strict=False)
+        ]
+        for number, part in enumerate(parts[1:], 1):
+            scale = parts[number - 1].close[-1] / part.open[0]
+            parts[number] = change_prices(part, lambda price, scale=scale: price * scale)
         columns = {
-            name: np.concatenate([getattr(left, name), getattr(right, name)])
+            name: np.concatenate([getattr(part, name) for part in parts])
             for name in ("open", "high", "low", "close", "volume")
         }
         times = START_NS + HOUR_NS * np.arange(n, dtype=np.int64)
-        return [replace(left, timestamp=times, **columns)]
+        return [replace(parts[0], timestamp=times, **columns)]
 
     return make
 
@@ -456,9 +462,9 @@ EDGES: dict[str, World] = {
     "edge of 6": plant(6),
     "edge of 8": plant(8),
     "edge of 12": plant(12),
-    "edge of 8 in the first half": join_halves(8, 0),
-    "edge of 8 in the second half": join_halves(0, 8),
-    "edge of 12, then against it": join_halves(12, -12),
+    "edge of 8 in the first half": join_worlds(plant(8), plant(0)),
+    "edge of 8 in the second half": join_worlds(plant(0), plant(8)),
+    "edge of 12, then against it": join_worlds(plant(12), plant(-12)),
     "edge of 8 in one of three symbols": plant_symbols(8, 0, 0),
     "edge of 8 in three symbols": plant_symbols(8, 8, 8),
     "edge of 8, printed at bid and ask": print_planted(8, SIGMA / 2),
@@ -482,3 +488,14 @@ PUBLISHED: dict[str, World] = {
     f"AR(1), {keep}": make_autoregressive(keep) for keep in (0.0, 0.05, 0.1, 0.15, 0.2)
 }
 """Whose rates others have published: returns that repeat a share of the last one."""
+
+CHANGING: dict[str, World] = {
+    "edge of 8 every other quarter": join_worlds(plant(8), plant(0), plant(8), plant(0)),
+    "edge of 8, against it every other quarter": join_worlds(
+        plant(8), plant(-8), plant(8), plant(-8)
+    ),
+    "AR(1), 0.1, every other quarter -0.1": join_worlds(
+        *map(make_autoregressive, (0.1, -0.1, 0.1, -0.1))
+    ),
+}
+"""Whose edge changes with each quarter of the bars."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.support.null_worlds import EDGES, WORLDS, make_world
+from tests.support.null_worlds import CHANGING, EDGES, WORLDS, make_world
 
 LENGTH = 600
 
@@ -11,7 +11,7 @@ CANNOT_BE_TRADED = {"bounce", "wide_bounce", "rounded", "coarse"}
 """Closes there turn back by a spread or a tick, which no order gets."""
 
 
-@pytest.mark.parametrize("name", [*WORLDS, *EDGES])
+@pytest.mark.parametrize("name", [*WORLDS, *EDGES, *CHANGING])
 def test_a_market_is_that_of_its_seed(name):
     """A world makes other bars of another seed, the same of the same."""
     first, again, other = (make_world(name, seed, LENGTH) for seed in (1, 1, 2))
