@@ -75,6 +75,9 @@ RESULTS_BYTES = 8_000
 TIMED_INDIVIDUALS = 64
 
 
+LIMITED = "whom an account with limits takes hangs on all symbols, and workers have some each"
+
+
 class ShardedEngine:
     """An engine whose series are on workers.
 
@@ -98,10 +101,7 @@ class ShardedEngine:
     ) -> None:
         self.spec, self.windows, self.series = task.spec, tuple(windows), tuple(series)
         if task.costs.has_limits:
-            raise ConfigError(
-                "--cluster cuts symbols to shards, and whom an account with limits takes hangs on "
-                "all of them: leave it out"
-            )
+            raise ConfigError(f"--cluster: {LIMITED}; leave it out")
         self._cluster, config = cluster, task.config
         self._costs, self._merging = task.costs, Threads(config.threads or available_cores())
         refuse_own_indicators(task.spec)
@@ -302,6 +302,8 @@ def _hinders(task: Task, least_s: float) -> str:
     """Why a search is not to be divided; empty where it is."""
     if len(task.markets.searched) < 2:
         return "one series is not divided among workers"
+    if task.costs.has_limits:
+        return LIMITED
     seconds = _generation_s(task) if least_s else 0.0
     if seconds >= least_s:
         return ""

@@ -8,6 +8,7 @@ import pytest
 from distributed import get_worker
 
 from data.mmap_store import put_down
+from engine.accounts.costs import Costs
 from engine.batch import Engine
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
@@ -19,9 +20,10 @@ from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.store import RunStore
+from optimizer.store.result import load_result
 from tests.support.clusters import SERIES, Hung, run_search, search_on_seven
 from tests.support.evidence import make_planted_market
-from tests.support.judging import make_task, recorded_run
+from tests.support.judging import make_task, recorded_run, write_bars
 
 pytestmark = pytest.mark.slow
 
@@ -143,6 +145,27 @@ def test_a_search_that_is_not_worth_it_is_refused(two):
     assert isinstance(made.problem.engine, Engine)
     divided = on_shards(two, is_judged=False, least_s=0.0)(small, small.device())
     assert isinstance(divided.problem.engine, ShardedEngine)
+
+
+def test_an_account_with_limits_is_searched_here_and_judged_on_workers(two, tmp_path):
+    """Whom it takes hangs on all symbols; null markets and folds have its limits there too."""
+    task = make_task(*SERIES[:2], costs=Costs(max_positions=1))
+    with pytest.raises(ConfigError, match=r"an account with limits .*; leave it out"):
+        on_shards(two, is_judged=False, least_s=0.0)(task, task.device())
+    with pytest.raises(ConfigError, match=r"--cluster: whom an account with limits"):
+        on_workers(two, task)
+    made = on_shards(two, is_judged=True, least_s=0.0)(task, task.device())
+    assert isinstance(made.problem.engine, Engine)
+    bars = make_planted_market(7, 900, 8)
+    data = [write_bars(tmp_path / f"{name}.csv", bars) for name in ("one", "other")]
+    path = recorded_run(tmp_path, bars, data=data, max_positions=1, polish=16)
+    alone = shutil.copytree(path, tmp_path / "alone" / path.name)
+    plan = PLAN.model_copy(update={"null": 4, "cpcv": None})
+    expected = judge_run(alone, plan, {}, lambda *told: None)
+    found, _ = judged_on(two, path, tmp_path / "there", plan)
+    assert (found.null, found.folds, found.pick) == (expected.null, expected.folds, expected.pick)
+    with RunStore.open(path) as store:
+        assert load_result(store).front[found.pick.member].metrics["skipped"] > 0
 
 
 def test_workers_of_this_machine_listen_on_loopback_only(two):
