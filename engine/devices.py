@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 
 from data.bars import Bars, has_finer
 from engine.accounts.costs import Costs
+from engine.accounts.limits import why_on_cpu
 from engine.backend import BackendMaker
 from engine.errors import DeviceError
 from engine.fast_case import find_fast_case
@@ -23,14 +24,17 @@ BACKENDS: dict[str, str] = {
 }
 """Every backend of the fast case by the name of its device, imported when it is asked for."""
 
-OF_LIMITS = "engine.cpu.limited:LimitedBackend"
-"""What evaluates accounts with limits, on CPU cores alone."""
-
 OF_FORMULAS: dict[str, str] = {
     "cpu": "engine.cpu.language:LanguageBackend",
     "cuda": "engine.cuda.language:CudaLanguageMaker",
 }
 """The same for strategies that are no fast case, whose formulas are data."""
+
+OF_LIMITS: dict[str, str] = {
+    "cpu": "engine.cpu.limited:LimitedBackend",
+    "cuda": "engine.cuda.limited:CudaLimitedMaker",
+}
+"""The same for accounts with limits, whatever the strategy."""
 
 NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
 """Which GPUs, behind the colon of a device's name."""
@@ -132,23 +136,25 @@ def choose_device(
 ) -> Device:
     """The device that a strategy runs on; arguments and errors as in `choose_backend`.
 
-    ``"auto"`` takes the CPU where a series has finer bars, which nothing else reads. Accounts with
-    limits are evaluated on CPU cores alone.
+    ``"auto"`` takes the CPU where a series has finer bars, which nothing else reads, and where an
+    account has limits that no GPU keeps.
     """
-    if costs is not None and costs.has_limits:
-        if device not in ("auto", "cpu"):
-            raise DeviceError(
-                f"device '{device}' knows no limits of an account (--max-positions, "
-                "--max-leverage): use cpu"
-            )
-        return Device(
-            "cpu", "limits of an account are kept on CPU cores", _maker(OF_LIMITS, "cpu", ())
+    is_limited = costs is not None and costs.has_limits
+    reason = why_on_cpu(spec, costs, series) if costs and is_limited else ""
+    if reason and device not in ("auto", "cpu"):
+        raise DeviceError(
+            f"device '{device}' keeps no limits of an account (--max-positions, --max-leverage) "
+            f"{reason}: use cpu"
         )
     if device == "auto" and has_finer(series):
         choice = Choice("cpu", "finer bars are read on a CPU")
+    elif device == "auto" and reason:
+        choice = Choice("cpu", f"limits of an account {reason} are kept on CPU cores")
     else:
         choice = choose_backend(device, workload)
-    if find_fast_case(spec, costs).is_covered:
+    if is_limited:
+        maker = _maker(OF_LIMITS[choice.name], choice.name, choice.devices)
+    elif find_fast_case(spec, costs).is_covered:
         maker = load_backend(choice.name, choice.devices)
     else:
         maker = _maker(OF_FORMULAS[choice.name], choice.name, choice.devices)

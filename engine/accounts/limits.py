@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from data.bars import Bars, has_finer
 from engine.accounts.costs import Costs
 from engine.errors import EngineError
@@ -54,6 +56,15 @@ def check_limits(strategy: Strategy, costs: Costs, series: Sequence[Bars] = ()) 
             f"max_positions and max_leverage need sizes that are shares of the account: "
             f"{stake.written}(...) hangs on its cash"
         )
+
+
+def why_on_cpu(strategy: Strategy, costs: Costs, series: Sequence[Bars] = ()) -> str:
+    """Where CPU cores alone keep limits; empty where a GPU keeps them too."""
+    if strategy.has_orders or costs.fee_unit > 0.0:
+        return "over ladders, pauses, money of a strategy's own or fees for each unit"
+    if any((np.diff(bars.timestamp) < bars.timeframe_ns).any() for bars in series):
+        return "over bars that open before the last one has closed"
+    return ""
 
 
 def refuse_limits(costs: Costs) -> None:

@@ -52,6 +52,9 @@ AT_OPEN = [one.value for one in (SIGNAL, STOP_GAP, SESSION_OPEN)]
 LIST_BYTES = 4 * 3 + 8 * 4
 """Of one signal: what it is, how it would end, which are taken, and four numbers."""
 
+ASKED_BYTES = 8 * 2
+"""Of one signal that asks an account for room: its leverage, and that of others."""
+
 
 class BatchInputs(NamedTuple):
     """Inputs of a batch on one series that all its individuals share."""
@@ -105,6 +108,8 @@ class SignalLists(NamedTuple):
     short_r: torch.Tensor
     equity: torch.Tensor
     prices: torch.Tensor
+    leverages: torch.Tensor
+    gross: torch.Tensor
 
 
 class SeriesAccounts:
@@ -141,7 +146,7 @@ class SeriesAccounts:
         ledgers: list[tuple[Ledger, ...]] = []
         for bars, _, lists in self._iter_results(asked, each, windows, keeps=True):
             delays = to_host(bars[:, 1]).repeat(len(windows))
-            trades, *numbers = _collect_trades(lists, delays)
+            trades, *numbers = collect_trades(lists, delays)
             ledgers += trades.cut(
                 *(numbers_of_pairs.reshape(-1, len(windows)) for numbers_of_pairs in numbers)
             )
@@ -154,13 +159,13 @@ class SeriesAccounts:
         for _, results, lists in self._iter_results(asked, each, windows, keeps=False):
             accumulators = to_host(results).reshape(-1, len(windows), N_OUT)
             counts = to_host(lists.trades)
-            (marks, leaves), r = _take_trades(lists, counts, (lists.marks, lists.leaves))
+            (marks, leaves), r = take_trades(lists, counts, (lists.marks, lists.leaves))
             counts = counts.reshape(accumulators.shape[:2])
-            yield accumulators, arrange_results(counts, times[leaves >> 3], r, _read_sides(marks))
+            yield accumulators, arrange_results(counts, times[leaves >> 3], r, read_sides(marks))
 
     def signals(self, asked: BatchInputs, each: IndividualInputs, window: Ints) -> Slots:
         """Signal bars [S] of one individual in one window [2], of either side."""
-        lists = self._room(1, round_up_capacity(int(window[1] - window[0])), keeps=False)
+        lists = self.make_room(1, round_up_capacity(int(window[1] - window[0])), keeps=False)
         self._mark(asked, each, self._windows_there(window[None]), lists)
         marks: Slots = to_host(lists.marks[0, : int(to_host(lists.counts)[0])])
         return marks >> 1
@@ -176,10 +181,15 @@ class SeriesAccounts:
             pair_bytes = self._capacity * (LIST_BYTES + 8 * KEPT_PRICES * keeps) + 8 * N_OUT
             step = max(1, self._work_bytes // (pair_bytes * len(windows)))
             some = each.part(slice(begin, begin + step))
-            lists = self._room(len(some.bars) * len(windows), self._capacity, keeps=keeps)
+            lists = self.make_room(len(some.bars) * len(windows), self._capacity, keeps=keeps)
             self._mark(asked, some, there, lists)
-            self._leave(asked, some, there, lists, keeps=keeps)
-            results = self._fold_trades(some, len(windows), lists)
+            self._leave(asked, some, there, lists, keeps=keeps, asks_all=False)
+            self._choose(lists)
+            # What only orders and money count stays 0.
+            results = torch.zeros(
+                (len(lists.marks), N_OUT), dtype=torch.float64, device=self._device
+            )
+            self.fold_trades(some, len(windows), lists, results)
             most = int(to_host(lists.counts).max())
             if most > self._capacity:
                 self._capacity = longer(most)
@@ -188,6 +198,20 @@ class SeriesAccounts:
             begin += len(some.bars)
             # What one individual with many signals needed is not kept for all later ones.
             self._capacity = max(longer(most), round_up_capacity(self._capacity * 63 // 64))
+
+    def list_signals(
+        self,
+        asked: BatchInputs,
+        each: IndividualInputs,
+        windows: Ints,
+        lists: SignalLists,
+        *,
+        keeps: bool,
+    ) -> None:
+        """List all signals with what each comes to, whatever came before it."""
+        there = self._windows_there(windows)
+        self._mark(asked, each, there, lists)
+        self._leave(asked, each, there, lists, keeps=keeps, asks_all=True)
 
     def _windows_there(self, windows: Ints) -> torch.Tensor:
         """Windows [W, 2] on the device, where those of the last call may be."""
@@ -212,6 +236,7 @@ class SeriesAccounts:
         lists: SignalLists,
         *,
         keeps: bool,
+        asks_all: bool,
     ) -> None:
         """Find the exits of signals that may be taken."""
         pairs, capacity = lists.marks.shape
@@ -221,22 +246,24 @@ class SeriesAccounts:
                asked.constants, asked.reads, asked.forms, asked.rows, each.slots, each.genomes,
                each.numbers, each.bars, asked.leaves, each.exits, asked.following,
                asked.sessions, each.session_of, windows, lists.counts, lists.marks, lists.leaves,
-               lists.signal_r, lists.prices, len(windows), capacity, self._prices.n_padded,
-               asked.rows.shape[1], asked.leaves.shape[1], each.genomes.shape[1],
-               each.slots.shape[1], warps=1, MOVES=asked.moves, KEEPS=keeps, SIGNALS=SIGNALS,
-               BLOCKS=blocks)  # fmt: skip
+               lists.signal_r, lists.prices, lists.leverages, len(windows), capacity,
+               self._prices.n_padded, asked.rows.shape[1], asked.leaves.shape[1],
+               each.genomes.shape[1], each.slots.shape[1], warps=1, MOVES=asked.moves,
+               KEEPS=keeps, ALL=asks_all, SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
 
-    def _fold_trades(
-        self, each: IndividualInputs, n_windows: int, lists: SignalLists
-    ) -> torch.Tensor:
-        """Take signals one position at a time and fold the trades: accumulators [pairs, A]."""
+    def _choose(self, lists: SignalLists) -> None:
+        """Take signals one position at a time."""
         pairs, capacity = lists.marks.shape
-        # What only orders and money count stays 0.
-        out = torch.zeros((pairs, N_OUT), dtype=torch.float64, device=self._device)
-        warps = choose_warps(pairs, self._prices.n_padded)
         launch(choose_kernel, (-(-pairs // LANES),), lists.counts, lists.marks, lists.leaves,
                lists.places, lists.trades, lists.rejected, pairs, capacity, warps=1,
                LANES=LANES)  # fmt: skip
+
+    def fold_trades(
+        self, each: IndividualInputs, n_windows: int, lists: SignalLists, out: torch.Tensor
+    ) -> None:
+        """Fold the trades that were chosen into accumulators [pairs, A]."""
+        pairs, capacity = lists.marks.shape
+        warps = choose_warps(pairs, self._prices.n_padded)
         launch(tally_kernel, (pairs,), lists.trades, lists.rejected, lists.places, lists.marks,
                lists.leaves, lists.signal_r, each.bars, lists.r, lists.short_r, out, n_windows,
                capacity, warps=warps, EXITS=EXIT_PLACES, N_OUT=N_OUT,
@@ -250,9 +277,10 @@ class SeriesAccounts:
         launch(drawdown_kernel, (pairs,), size, lists.trades, sums, lists.equity, out, n_windows,
                capacity, warps=warps, CARRIES=False, N_OUT=N_OUT,
                BLOCK=TALLIED * warps)  # fmt: skip
-        return out
 
-    def _room(self, pairs: int, capacity: int, *, keeps: bool) -> SignalLists:
+    def make_room(
+        self, pairs: int, capacity: int, *, keeps: bool, asks_all: bool = False
+    ) -> SignalLists:
         """Lists of so many pairs; nothing in them is read before it is written."""
         counts, trades, rejected = (self._empty(torch.int32, pairs) for _ in range(3))
         marks, leaves, places = (self._empty(torch.int32, pairs, capacity) for _ in range(3))
@@ -260,15 +288,18 @@ class SeriesAccounts:
             self._empty(torch.float64, pairs, capacity) for _ in range(4)
         )
         prices = self._empty(torch.float64, *((pairs, capacity, KEPT_PRICES) if keeps else (1,)))
+        of_asking = (pairs, capacity) if asks_all else (1,)
+        leverages, gross = (self._empty(torch.float64, *of_asking) for _ in range(2))
         return SignalLists(
-            counts, marks, leaves, places, trades, rejected, signal_r, r, short_r, equity, prices
-        )
+            counts, marks, leaves, places, trades, rejected, signal_r, r, short_r, equity, prices,
+            leverages, gross,
+        )  # fmt: skip
 
     def _empty(self, kind: torch.dtype, *shape: int) -> torch.Tensor:
         return torch.empty(shape, dtype=kind, device=self._device)
 
 
-def _take_trades(
+def take_trades(
     lists: SignalLists, counts: Ints, of_signals: Sequence[torch.Tensor]
 ) -> tuple[list[np.ndarray], Floats]:
     """What lists of signals [pairs, capacity] say of trades, pair after pair; and R of these.
@@ -281,21 +312,28 @@ def _take_trades(
     pairs = torch.arange(len(lists.trades), device=signals.device)[:, None]
     pairs = pairs.expand(-1, most)[is_there]
     taken = [to_host(tensor[pairs, signals]) for tensor in of_signals]
-    return taken, to_host(lists.r[:, :most][is_there])
+    return taken, take_listed(lists.r, lists.trades)
 
 
-def _read_sides(marks: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
+def take_listed(listed: torch.Tensor, counts: torch.Tensor) -> Floats:
+    """Numbers of trades in lists [pairs, capacity], pair after pair; counts [pairs] of each."""
+    places = torch.arange(listed.shape[1], device=counts.device)
+    numbers: Floats = to_host(listed[places < counts[:, None]])
+    return numbers
+
+
+def read_sides(marks: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
     """Sides of signals, 1 or -1, of what `mark_kernel` leaves of them."""
     return (1 - 2 * (marks & 1)).astype(np.int8)
 
 
-def _collect_trades(lists: SignalLists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
+def collect_trades(lists: SignalLists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
     """All trades of pairs, one pair after the other, how many each has, and how many are rejected.
 
     `delays` [pairs]: bars by which the entries of each are late.
     """
     counts, rejected = to_host(lists.trades), to_host(lists.rejected)
-    (marks, leaves, prices), r = _take_trades(
+    (marks, leaves, prices), r = take_trades(
         lists, counts, (lists.marks, lists.leaves, lists.prices)
     )
     signal_bar = (marks >> 1).astype(np.int64)
@@ -306,7 +344,7 @@ def _collect_trades(lists: SignalLists, delays: Ints) -> tuple[Ledger, Ints, Int
     reason = np.where(how == SESSION_OPEN.value, SESSION.value, how)
     trades = Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave,
-        r, _read_sides(marks), last_stop,
+        r, read_sides(marks), last_stop,
         exit_bar - entry_bar + 1 - is_open,
     )  # fmt: skip
     return trades, counts, rejected

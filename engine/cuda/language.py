@@ -83,6 +83,10 @@ class Accounts(Protocol):
     ) -> Iterator[tuple[Floats, Results]]:
         """The same accumulators, with results of their trades."""
 
+
+class SignalAccounts(Accounts, Protocol):
+    """The same, of one series."""
+
     def signals(self, asked: Any, each: Any, window: Ints) -> Slots:
         """Signal bars [S] of one individual in one window [2], of either side."""
 
@@ -91,7 +95,17 @@ class OneSeries(NamedTuple):
     """A series on the device."""
 
     asking: Inputs
+    accounts: SignalAccounts
+
+
+class WindowGroup(NamedTuple):
+    """Windows that are evaluated together."""
+
+    inputs: Inputs
     accounts: Accounts
+    numbers: Ints  # [n] their places among all
+    ranges: Ints  # [n, 2] start and end, as accounts take them
+    series: slice  # whose bars they are
 
 
 class CudaLanguageBackend(Backend):
@@ -174,12 +188,11 @@ class CudaLanguageBackend(Backend):
 
     @device_errors
     def _evaluate(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> None:
-        for series, window_numbers, ranges in by_series(windows):
-            market = self._series[series]
+        for inputs, accounts, window_numbers, ranges, _ in self._group_windows(windows):
 
             def fold(members: slice, asked: Any, each: Any) -> None:
                 begin = members.start
-                for accumulators in market.accounts.fold(asked, each, ranges):  # noqa: B023
+                for accumulators in accounts.fold(asked, each, ranges):  # noqa: B023
                     some = slice(begin, begin + len(accumulators))
                     # To write whole rows is several times as fast.
                     if len(window_numbers) == len(windows):  # noqa: B023
@@ -188,20 +201,19 @@ class CudaLanguageBackend(Backend):
                         out[some, window_numbers] = accumulators  # noqa: B023
                     begin = some.stop
 
-            self._take(market, genomes, fold)
+            self._take(inputs, genomes, fold)
 
     @device_errors
     def _ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for series, window_numbers, ranges in by_series(windows):
-            market = self._series[series]
+        for inputs, accounts, window_numbers, ranges, _ in self._group_windows(windows):
 
             def note(members: slice, asked: Any, each: Any) -> None:
-                listed = market.accounts.ledgers(asked, each, ranges)  # noqa: B023
+                listed = accounts.ledgers(asked, each, ranges)  # noqa: B023
                 for ledger_of, ledgers in zip(by_window[members], listed, strict=True):
                     ledger_of |= zip(window_numbers.tolist(), ledgers, strict=True)  # noqa: B023
 
-            self._take(market, genomes, note)
+            self._take(inputs, genomes, note)
         return [
             tuple(ledger_of[number] for number in range(len(windows))) for ledger_of in by_window
         ]
@@ -212,20 +224,28 @@ class CudaLanguageBackend(Backend):
     ) -> tuple[Floats, Results]:
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
         parts: list[tuple[Ints, Ints, Results]] = []
-        for series, window_numbers, ranges in by_series(windows):
-            market = self._series[series]
+        for inputs, accounts, window_numbers, ranges, series in self._group_windows(windows):
+            opened = np.concatenate(times[series])
 
             def note(members: slice, asked: Any, each: Any) -> None:
                 begin = members.start
-                listed = market.accounts.list_results(asked, each, ranges, times[series])  # noqa: B023
+                listed = accounts.list_results(asked, each, ranges, opened)  # noqa: B023
                 for accumulators, results in listed:
                     some = np.arange(begin, begin + len(accumulators))
                     out[np.ix_(some, window_numbers)] = accumulators  # noqa: B023
                     parts.append((some, window_numbers, results))  # noqa: B023
                     begin += len(accumulators)
 
-            self._take(market, genomes, note)
+            self._take(inputs, genomes, note)
         return out, join_results(parts, len(genomes), len(windows))
+
+    def _group_windows(self, windows: Sequence[Window]) -> Iterator[WindowGroup]:
+        """Windows of each series."""
+        for series, numbers, ranges in by_series(windows):
+            market = self._series[series]
+            yield WindowGroup(
+                market.asking, market.accounts, numbers, ranges, slice(series, series + 1)
+            )
 
     @device_errors
     def _signals(self, genome: Floats, window: Window) -> Slots:
@@ -236,23 +256,23 @@ class CudaLanguageBackend(Backend):
                 market.accounts.signals(asked, each, np.array([window.start, window.end]))
             )
 
-        self._take(market, genome[None], note)
+        self._take(market.asking, genome[None], note)
         return signals[0]
 
-    def _take(self, one: OneSeries, genomes: Floats, take: Take) -> None:
+    def _take(self, inputs: Inputs, genomes: Floats, take: Take) -> None:
         """Hand over individuals [P, G] and what they ask, as many at a time as memory holds."""
-        begin, most = 0, one.asking.most_individuals(self._work_bytes)
+        begin, most = 0, inputs.most_individuals(self._work_bytes)
         with on_device(self._device):
             while begin < len(genomes):
                 members = slice(begin, min(begin + most, begin + self._most, len(genomes)))
-                if self._is_taken(one, genomes, members, take):
+                if self._is_taken(inputs, genomes, members, take):
                     begin = members.stop
 
-    def _is_taken(self, one: OneSeries, genomes: Floats, members: slice, take: Take) -> bool:
+    def _is_taken(self, inputs: Inputs, genomes: Floats, members: slice, take: Take) -> bool:
         """Hand over some of them; where memory has no room for them, take fewer from here on."""
         count = members.stop - members.start
         try:
-            batch = one.asking.population(genomes[members])
+            batch = inputs.population(genomes[members])
             if batch is not None:
                 take(members, *batch)
                 return True
@@ -304,6 +324,8 @@ class CudaLanguageBackend(Backend):
 class CudaLanguageMaker(GpuMaker):
     """Makes a backend of any strategy on chosen GPUs."""
 
+    backend = CudaLanguageBackend
+
     def __call__(
         self,
         spec: Strategy,
@@ -317,7 +339,7 @@ class CudaLanguageMaker(GpuMaker):
         """Load series onto every device; rows are computed once for all of them."""
         rows = build_series_rows(series, HOST_BYTES)
         parts: list[Backend] = [
-            CudaLanguageBackend(
+            self.backend(
                 spec,
                 series,
                 costs,

@@ -20,7 +20,7 @@ from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from tests.parity.test_language import both, population
 from tests.support.finer import make_coarse
-from tests.support.limited import draw_account
+from tests.support.limited import draw_account, draw_plain_account
 from tests.support.random_strategies import drawn_exits, drawn_orders, drawn_strategy
 from tests.support.worlds import make_bars
 
@@ -37,13 +37,16 @@ STRATEGIES = {
     "exits": drawn_exits,
     "finer": drawn_exits,
 }
-"""How the strategy of a seed is drawn; limits draw all themselves."""
+"""How the strategy of a seed is drawn."""
+
+ACCOUNTS = {"limits": draw_account, "plain-limits": draw_plain_account}
+"""How all of a seed is drawn; a GPU keeps limits of the plain ones."""
 
 
 def draw_world(seed, n_bars, kind):
     """What a seed draws: strategy, genomes, series, windows and costs."""
-    if kind == "limits":
-        return draw_account(seed)
+    if kind in ACCOUNTS:
+        return ACCOUNTS[kind](seed)
     rng = np.random.Generator(np.random.PCG64(seed))
     flat, gaps, jump = rng.choice([0.0, 0.1]), rng.choice([0.0, 0.03]), rng.choice([0.01, 0.05])
     is_finer = kind == "finer"
@@ -84,7 +87,7 @@ def main():
     parser.add_argument("seeds", metavar="FROM:TO", help="TO is left out")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--kernels", action="store_true")
-    parser.add_argument("--draws", choices=[*STRATEGIES, "limits"], default="words")
+    parser.add_argument("--draws", choices=[*STRATEGIES, *ACCOUNTS], default="words")
     asked = parser.parse_args()
     seeds = range(*map(int, asked.seeds.split(":")))
     compare = with_kernels if asked.kernels else with_reference

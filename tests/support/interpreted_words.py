@@ -24,7 +24,8 @@ from engine.conditions.cuda import specialization
 from engine.conditions.cuda.expression_vm import OPERATIONS, ROW, Formulas
 from engine.cuda import accounts
 from engine.cuda.accounts import BatchInputs, IndividualInputs, SeriesAccounts
-from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
+from engine.cuda.language import SHARES, CudaLanguageMaker
+from engine.cuda.limited import CudaLimitedBackend
 from engine.devices import Device
 from engine.indicators.cuda import trends
 from engine.indicators.cuda.market import upload_prices
@@ -70,20 +71,29 @@ class InterpretedMaker(CudaLanguageMaker):
 
     def __call__(self, *arguments, **options):
         """Take what the engine gives, on the host."""
-        return CudaLanguageBackend(*arguments, torch_device="cpu", **options)
+        return self.backend(*arguments, torch_device="cpu", **options)
 
     def free_bytes(self):
         """As much as a small world needs."""
         return 2**28
 
 
+class LimitedMaker(InterpretedMaker):
+    """The same of accounts with limits."""
+
+    keeps_limits, backend = True, CudaLimitedBackend
+
+
 INTERPRETED = Device("interpreted", "a test", InterpretedMaker())
+
+LIMITED = Device("interpreted", "a test", LimitedMaker())
 
 
 def assert_same_everywhere(strategy, genomes, series, windows, charges=None, **options):
     """Accumulators, ledgers and signals in every bit; gives the accumulators."""
     host = Engine(strategy, series, windows, charges, device="cpu")
-    device = Engine(strategy, series, windows, charges, device=INTERPRETED, **options)
+    chosen = LIMITED if charges is not None and charges.has_limits else INTERPRETED
+    device = Engine(strategy, series, windows, charges, device=chosen, **options)
     expected = host.evaluate(genomes)
     assert_same_bits(expected, device.evaluate(genomes), strategy.name)
     for genome, left, right in zip(

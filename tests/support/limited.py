@@ -71,3 +71,9 @@ def draw_account(seed, count=2):
     series, windows = draw_series(rng, seed)
     costs = draw_costs(rng, seed, strategy, len(series))
     return strategy, population(strategy, count, seed), series, windows, costs
+
+
+def draw_plain_account(seed, count=2):
+    """The same of a strategy without ladders and money, whose limits a GPU keeps too."""
+    strategy, genomes, series, windows, costs = draw_account(4 * seed, count)
+    return strategy, genomes, series, windows, replace(costs, fee_unit=0.0)

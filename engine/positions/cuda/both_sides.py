@@ -237,10 +237,10 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
 @triton.jit(do_not_specialize=["n_windows"])
 def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p_forms, p_rows,
                  p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits, p_following, p_sessions,
-                 p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r, p_prices,
+                 p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r, p_prices, p_leverages,
                  n_windows, capacity, n_bars, row_stride, n_words, n_genes, n_rows,
-                 MOVES: tl.constexpr, KEEPS: tl.constexpr, SIGNALS: tl.constexpr,
-                 BLOCKS: tl.constexpr):  # fmt: skip
+                 MOVES: tl.constexpr, KEEPS: tl.constexpr, ALL: tl.constexpr,
+                 SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
     """Exit and R of the signals that lanes take; grid (pairs times BLOCKS), SIGNALS lanes each.
 
     p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs of a side, smallest risk,
@@ -253,7 +253,8 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
     [P] which, or -1. p_leaves: [P, W, capacity] NOT_ASKED, receives eight times the exit bar, plus
     the reason or SESSION_OPEN, or REJECTED. p_r: the same shape, receives R. p_prices:
     [P, W, capacity, 5] if KEEPS receives entry, stop, target, exit and last stop. MOVES: whether
-    anybody's stop moves.
+    anybody's stop moves. ALL: whether every signal is asked for, whatever came before it;
+    p_leverages: [P, W, capacity] then receives what each position is worth over the account.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p, i_w = i_pair // n_windows, i_pair % n_windows
@@ -272,6 +273,7 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
     n_lanes = BLOCKS * SIGNALS
     length = tl.maximum((count + n_lanes - 1) // n_lanes, SHORTEST)
     i = ((tl.program_id(0) % BLOCKS) * SIGNALS + tl.arange(0, SIGNALS)) * length
+    behind = i + length
     # Lanes that have a signal, those whose signal is new, and those whose position still waits.
     m_s = i < count
     is_new = m_s
@@ -350,16 +352,22 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
             tl.store(p_kept + 3, price, mask=is_over)
             tl.store(p_kept + 4, last_stop, mask=is_over)
         tl.store(p_leaves + o_list, tl.where(is_taken, bar * 8 + reason, REJECTED), mask=is_over)
-        # Left at an open, as was known a bar before: the other side may signal there.
-        earlier = (reason == SIGNAL).to(tl.int32)
-        flat_long = tl.where(is_taken, bar - tl.where(is_short, earlier, 0), 0)
-        flat_short = tl.where(is_taken, bar - tl.where(is_short, 0, earlier), 0)
-        following = next_flat(p_list, i + 1, is_over, count, flat_long, flat_short, SIGNALS)
-        i = tl.where(is_over, following, i)
-        is_new = is_over & (i < count)
-        # Another lane may write it in this moment: then both take it, with the same bits.
-        there = tl.load(
-            p_leaves + i_pair * capacity + i, mask=is_new, other=REJECTED, volatile=True
-        )
-        is_new = is_new & (there == NOT_ASKED)
+        if ALL:
+            leverage = tl.load(p_charges + 2) * entry / tl.where(is_taken, risk, 1.0)
+            tl.store(p_leverages + o_list, leverage, mask=is_over)
+            i = tl.where(is_over, i + 1, i)
+            is_new = is_over & (i < count) & (i < behind)
+        else:
+            # Left at an open, as was known a bar before: the other side may signal there.
+            earlier = (reason == SIGNAL).to(tl.int32)
+            flat_long = tl.where(is_taken, bar - tl.where(is_short, earlier, 0), 0)
+            flat_short = tl.where(is_taken, bar - tl.where(is_short, 0, earlier), 0)
+            following = next_flat(p_list, i + 1, is_over, count, flat_long, flat_short, SIGNALS)
+            i = tl.where(is_over, following, i)
+            is_new = is_over & (i < count)
+            # Another lane may write it in this moment: then both take it, with the same bits.
+            there = tl.load(
+                p_leaves + i_pair * capacity + i, mask=is_new, other=REJECTED, volatile=True
+            )
+            is_new = is_new & (there == NOT_ASKED)
         m_s = waits | is_new

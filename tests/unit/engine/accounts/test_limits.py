@@ -1,6 +1,7 @@
 """Accounts with limits: check values, a table by hand, and reference against CPU as drawn."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -267,16 +268,36 @@ def test_limits_refuse_what_they_are_not_told_of(name):
     check_limits(spec, Costs())
 
 
-def test_devices_that_keep_no_limits_are_refused():
-    """Never is a limit left out without a word."""
-    costs = Costs(max_leverage=2.0)
-    assert "CPU" in choose_device(SPEC, "auto", costs=costs).reason
-    with pytest.raises(DeviceError, match="use cpu"):
-        choose_device(SPEC, "cuda", costs=costs)
+def test_devices_that_keep_no_limits_are_refused(monkeypatch):
+    """Never is a limit left out without a word; a GPU keeps those of strategies without ladders."""
+    monkeypatch.setattr("engine.devices.why_absent", lambda name: "")
+    monkeypatch.setattr("engine.devices.count_gpus", lambda: 1)
+    monkeypatch.setattr("engine.devices._maker", lambda *place: SimpleNamespace(place=place))
+    costs, bars = Costs(max_leverage=2.0), make_bars(1, 50)
+    for device in ("auto", "cuda"):
+        chosen = choose_device(SPEC, device, costs=costs, series=[bars])
+        assert chosen.maker.place == ("engine.cuda.limited:CudaLimitedMaker", "cuda", (0,))
+    paused = w.strategy("One.", long=w.close > w.open, stop=w.share(0.05), cooldown=2)
+    close = replace(bars, timeframe_ns=2 * bars.timeframe_ns)
+    for reason, asked in {
+        "ladders": (paused, costs, [bars]),
+        "fees for each unit": (SPEC, replace(costs, fee_unit=0.1), [bars]),
+        "open before": (SPEC, costs, [bars, close]),
+    }.items():
+        strategy, charges, series = asked
+        chosen = choose_device(strategy, "auto", costs=charges, series=series)
+        assert chosen.label == "cpu"
+        assert reason in chosen.reason
+        with pytest.raises(DeviceError, match=f"{reason}.*use cpu"):
+            choose_device(strategy, "cuda", costs=charges, series=series)
+
+
+def test_a_device_chosen_for_other_limits_is_refused():
+    """What it keeps is what costs say."""
     bars = make_bars(1, 50)
     chosen = choose_device(SPEC, "cpu")
     with pytest.raises(EngineError, match="other limits"):
-        Engine(SPEC, [bars], [Window.whole(bars)], costs, device=chosen)
+        Engine(SPEC, [bars], [Window.whole(bars)], Costs(max_leverage=2.0), device=chosen)
 
 
 @pytest.mark.parametrize(

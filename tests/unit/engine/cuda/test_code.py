@@ -13,12 +13,13 @@ from engine.conditions.cuda import candidates, kernels, signals
 from engine.conditions.cuda.expression_vm import TURNED
 from engine.cuda import validate
 from engine.indicators.cuda import rows, trend_layers, trend_sides
-from engine.positions.cuda import both_sides, bracket_exits, chain, order_walk, trades
+from engine.positions.cuda import admission, both_sides, bracket_exits, chain, order_walk, trades
 from engine.runtime.compiling.compile_timer import compile_seconds
 from engine.runtime.compiling.launch import OPTIONS
 from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compile_kernel
 
 MODULES = (
+    admission,
     validate,
     candidates,
     chain,
@@ -252,11 +253,23 @@ KERNELS = {
             both_sides.leave_kernel,
             [F64, I32, F64, I32, F64, I32, I32, F64, I32, F64, F64, I32, I64]
             + [I32] * 8
-            + [F64, F64]
+            + [F64] * 3
             + ["i32"] * 7,
-            {"MOVES": moves, "KEEPS": keeps, "SIGNALS": 32, "BLOCKS": 4},
+            {"MOVES": moves, "KEEPS": keeps, "ALL": is_all, "SIGNALS": 32, "BLOCKS": 4},
         )
-        for name, moves, keeps in (("leave", False, True), ("leave, moving", True, False))
+        for name, moves, keeps, is_all in (
+            ("leave", False, True, False),
+            ("leave, moving", True, False, False),
+            ("leave, all", True, True, True),
+        )
+    },
+    **{
+        name: (
+            admission.admit_kernel,
+            [I32] * 3 + [F64, I32, I64, F64, F64, I64, I64, I32, F64, I32, I32, F64] + ["i32"] * 4,
+            {"RANKED": ranked, "KEEPS": ranked, "N_OUT": 32, "MEMBERS": each, "STRANDS": width},
+        )
+        for name, ranked, each, width in (("admit", False, 16, 2), ("admit, ranked", True, 1, 64))
     },
     "choose": (
         trades.choose_kernel,

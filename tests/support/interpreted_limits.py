@@ -1,0 +1,161 @@
+"""Accounts with limits on the CUDA backend under Triton's interpreter, against the CPU.
+
+    python -m tests.support.interpreted_limits cpu [SEED ...]
+
+Run as a program of its own with TRITON_INTERPRET=1, because the interpreter is chosen when Triton
+is imported; without seeds one drawn account is compared as a whole. Prints what it compared; ends
+with an assertion where bits differ.
+"""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+from engine.accounts.costs import Costs
+from engine.accounts.cpu.limiting import NO_TRADE, Asks, admit
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.accounts.limits import build_limits
+from engine.batch import Engine
+from engine.cuda import accounts
+from engine.cuda.accounts import SeriesAccounts
+from engine.cuda.limited import LimitedAccounts
+from engine.runtime.cpu.threads import Threads
+from tests.support.interpreted_words import LIMITED, assert_same_ledgers
+from tests.support.interpreter import repeat_nothing
+from tests.support.limited import draw_plain_account
+from tests.support.parity import assert_same_accounts, assert_same_bits
+from tests.support.worlds import make_bars
+
+HOST = torch.device("cpu")
+
+SIGNAL, REVERSE, SESSION = (REASONS.index(name) for name in ("signal", "reverse", "session"))
+
+SKIPPED, MAX_LEVERAGE = (ACCUMULATOR_INDEX[name] for name in ("skipped", "max_leverage"))
+
+LEAVES = (*range(SESSION + 1), REVERSE, NO_TRADE)
+"""How a position ends; in place of a reversal, which there is none of, by the clock at an open."""
+
+RANKS = (np.nan, -np.inf, -0.0, 0.0, 1.0, np.inf)
+
+N_WORLDS, N_MEMBERS, CAPACITY = 14, 5, 64
+
+
+def draw_asks(rng, times, bar_ns, ranks, windows):
+    """Signals of a strand with whatever may come of them, and the places of windows."""
+    rows = []
+    for window, (start, end) in enumerate(windows):
+        for bar in np.flatnonzero(rng.random(end - start - 2) < rng.choice([0.1, 0.5])) + start:
+            reason = int(rng.choice(LEAVES))
+            leave = int(rng.integers(bar + 1 + (reason == SIGNAL), end))
+            over = times[leave] + (0 if reason == SIGNAL else bar_ns)
+            leverage, side = rng.choice([0.1, 0.2, 0.3, 0.7, 1.9]), rng.choice([1, -1])
+            rows.append((bar, leave, 0, reason, side, times[bar + 1], over, leverage, ranks[bar],
+                         window))  # fmt: skip
+    columns = np.array(rows, object).reshape(-1, len(Asks._fields)).T
+    kinds = [np.float64 if name in ("leverage", "rank") else np.int64 for name in Asks._fields]
+    return Asks(*(column.astype(kind) for column, kind in zip(columns, kinds, strict=True)))
+
+
+def compare_answers(seed):
+    """Lists of signals that no strategy made, as accounts answer them; gives how many are taken."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    series = [make_bars(seed + n, int(rng.integers(8, 50)), gaps=0.1) for n in range(1 + seed % 7)]
+    windows = np.array(
+        [
+            (number, *span)
+            for number, bars in enumerate(series)
+            for span in ((5, len(bars)), (0, 5))[: rng.integers(1, 3)]
+        ]
+    )
+    costs = Costs(
+        max_positions=int(rng.integers(1, 5)) if rng.random() < 0.6 else None,
+        max_leverage=float(rng.choice([0.6, 2.0, 9.0])),
+    )
+    ranks = [rng.choice(RANKS, len(bars)) for bars in series] if seed % 2 else None
+    of_series = SeriesAccounts(SimpleNamespace(), np.zeros(3), 0, HOST)
+    joint = LimitedAccounts([of_series], series, costs, ranks, 0, HOST)
+    joint._capacity = CAPACITY
+    parts, lists, out = joint._make_parts(N_MEMBERS, windows, keeps=True)
+    drawn = {}
+    for part in parts:
+        bars, count = series[part.series], len(part.places)
+        for member in range(N_MEMBERS):
+            # In the order of time, as a strand has them.
+            order = np.argsort(part.windows[:, 0])
+            asks = drawn[member, part.series] = draw_asks(
+                rng, bars.timestamp, bars.timeframe_ns,
+                np.zeros(len(bars)) if ranks is None else ranks[part.series], part.windows[order],
+            )  # fmt: skip
+            for place, window in enumerate(order):
+                some, pair = asks.window == place, member * count + window
+                size = int(some.sum())
+                part.lists.counts[pair] = size
+                mark = 2 * asks.signal_bar + (asks.side < 0)
+                leave = np.where(asks.reason < 0, -1, 8 * asks.exit_bar + asks.reason)
+                part.lists.marks[pair] = -1
+                part.lists.marks[pair, :size] = torch.from_numpy(mark[some])
+                part.lists.leaves[pair, :size] = torch.from_numpy(leave[some])
+                part.lists.leverages[pair, :size] = torch.from_numpy(asks.leverage[some])
+    joint._admit(torch.zeros((N_MEMBERS, 3), dtype=torch.int32), parts, lists, out, keeps=True)
+    return sum(
+        compare_member(parts, [drawn[member, part.series] for part in parts], member, costs)
+        for member in range(N_MEMBERS)
+    )
+
+
+def compare_member(parts, strands, member, costs):
+    """What the kernel says of one account, and the loops; gives how many signals are taken."""
+    firsts = np.cumsum([0, *(len(asks.rank) for asks in strands)])
+    offsets = np.cumsum([0, *(len(part.places) for part in parts)])
+    joined = Asks(*map(np.concatenate, zip(*strands, strict=True)))
+    joined = joined._replace(
+        window=joined.window + np.repeat(offsets[:-1], np.diff(firsts)),
+        # As the CPU has it: by the clock, whether at an open or not.
+        reason=np.where(joined.reason == REVERSE, SESSION, joined.reason),
+    )
+    answers = admit(joined, firsts[None], build_limits(costs), int(offsets[-1]), Threads(1))
+    for part, offset in zip(parts, offsets, strict=False):
+        for place, window in enumerate(np.argsort(part.windows[:, 0])):
+            pair = member * len(part.places) + window
+            some = joined.window == offset + place
+            taken = answers.taken[some]
+            count, lists = int(part.lists.trades[pair]), part.lists
+            assert_same_bits(np.flatnonzero(taken), lists.places[pair, :count].long(), "taken")
+            gross = answers.gross[some][taken]
+            assert_same_bits(gross, lists.gross[pair, :count], "gross")
+            assert int(lists.rejected[pair]) == answers.counts[0, offset + place, 0]
+            assert int(part.out[pair, SKIPPED]) == answers.counts[0, offset + place, 1]
+            most = (gross + joined.leverage[some][taken]).max(initial=0.0)
+            assert float(part.out[pair, MAX_LEVERAGE]) == most
+    return int(answers.taken.sum())
+
+
+def compare_account(seed):
+    """A drawn account as a whole: accumulators, ledgers, results; gives the sums."""
+    strategy, genomes, *world = draw_plain_account(seed)
+    host, device = (Engine(strategy, *world, device=chosen) for chosen in ("cpu", LIMITED))
+    assert_same_accounts(host, device, genomes)
+    for left, right in zip(host.ledgers(genomes), device.ledgers(genomes), strict=True):
+        assert_same_ledgers(left, right, f"seed {seed}")
+    expected = host.evaluate(genomes)
+    assert_same_bits(expected[:1], device.evaluate(genomes[:1]), f"seed {seed}")
+    return expected.sum((0, 1))
+
+
+def main():
+    """Compare answers, then accounts of seeds."""
+    repeat_nothing()
+    accounts.PROGRAMS, accounts.STRETCH = 16, 1
+    taken = [compare_answers(seed) for seed in range(N_WORLDS)]
+    assert min(taken) > 0
+    print(f"answers: {sum(taken)} signals taken, every bit equal")
+    for seed in map(int, sys.argv[2:] or ("3",)):
+        sums = compare_account(seed)
+        assert sys.argv[2:] or min(sums[[0, SKIPPED, MAX_LEVERAGE]]) > 0
+        print(f"account {seed}: {sums[0]:.0f} trades, every bit equal", flush=True)
+
+
+if __name__ == "__main__":
+    main()
