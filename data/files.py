@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 from stat import S_ISREG
+from time import monotonic, sleep
 
 DRAFT = ".part"
 """Ending of the name of a file that is being written."""
+
+CLAIM_SECONDS = 0.02
+"""Between two looks at a claim that another process holds."""
 
 IS_DRAFT = re.compile(rf"\.(?P<name>.+)\.[0-9a-f]+{re.escape(DRAFT)}")
 """Name of a draft, and in it that of the file that it becomes."""
@@ -123,6 +127,47 @@ def _make_draft(path: Path) -> tuple[Path, int]:
             return draft, descriptor
         # Another writer took it for one that was left, before it was locked.
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def claiming(path: Path, seconds: float) -> Iterator[None]:
+    """Wait, at most so long, until no other process is in such a block for a file that is to come.
+
+    The claim is a locked draft of the file, so that it ends with its process.
+    """
+    draft, until, descriptor = path.with_name(f".{path.name}.0{DRAFT}"), monotonic() + seconds, -1
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = _lock_claim(draft)
+        while descriptor < 0 and monotonic() < until:
+            sleep(CLAIM_SECONDS)
+            descriptor = _lock_claim(draft)
+    try:
+        yield
+    finally:
+        if descriptor >= 0:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            os.close(descriptor)
+
+
+def _lock_claim(draft: Path) -> int:
+    """The descriptor that holds a claim; -1 where another process has it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(draft, flags, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return -1
+    except OSError:
+        # A file system without locks lets all go on.
+        return descriptor
+    if os.fstat(descriptor).st_nlink:
+        return descriptor
+    # Its holder removed it, before it was locked.
+    os.close(descriptor)
+    return -1
 
 
 def sync_folder(folder: Path) -> None:

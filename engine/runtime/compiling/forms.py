@@ -24,11 +24,8 @@ LOG = logging.getLogger(__name__)
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
-FLAGS: Any = {"error_model": "numpy"}
-"""No fast-math, so nothing is fused or reordered; x / 0 follows IEEE."""
-
-CALLED_FROM_PYTHON: Any = {"nogil": True, "no_cfunc_wrapper": True}
-"""By threads side by side, and never from C."""
+FLAGS: Any = {"error_model": "numpy", "no_cfunc_wrapper": True}
+"""No fast-math, so nothing is fused or reordered; x / 0 follows IEEE. C never calls a loop."""
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -94,7 +91,7 @@ def compiled_definition(definition: Loop) -> Loop:
     flags = FLAGS | (MAKES_NOTHING if _returns_nothing(definition) else {})
     for function in collect_functions(definition)[1:]:
         _make_callable(function, flags)
-    loop = njit(**flags, **CALLED_FROM_PYTHON)(definition)
+    loop = njit(**flags, nogil=True)(definition)
     if (base := loops_folder()) is not None:
         keep_loop(loop, base)
 

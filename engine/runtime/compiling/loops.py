@@ -10,7 +10,7 @@ import pickle
 import re
 import resource
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -25,7 +25,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
-from data.files import remove_drafts
+from data.files import claiming, remove_drafts
 from data.store import DamagedError, list_entries, read_sealed, remove_entry, write_sealed
 from engine.errors import EngineError
 from engine.runtime.compiling.cache_dirs import ENGINE, loops_folder
@@ -38,7 +38,10 @@ Loop = TypeVar("Loop", bound=Callable[..., object])
 
 
 class _Stopwatch(Listener):
-    """Notes how long numba compiles; it locks, and compiles within a loop what that one calls."""
+    """Notes how long numba compiles, and what it cannot.
+
+    It locks, and compiles within a loop what that one calls.
+    """
 
     def __init__(self) -> None:
         self._begun: list[float] = []
@@ -47,9 +50,11 @@ class _Stopwatch(Listener):
         """A loop is compiled from now on."""
         self._begun.append(perf_counter())
 
-    def on_end(self, event: object) -> None:
-        """It was compiled."""
-        began = self._begun.pop()
+    def on_end(self, event: Any) -> None:  # noqa: ANN401 - numba has no types
+        """It was compiled, or could not be."""
+        began, loop = self._begun.pop(), event.data["dispatcher"]
+        if event.data["args"] not in loop.overloads and isinstance(loop._cache, LoopCache):
+            loop._cache.drop_claims()
         if not self._begun:
             add_compiling(perf_counter() - began)
 
@@ -92,7 +97,7 @@ class LoopCache(_Cache):
         self._loop, self._folder = loop, folder
         name = f"{loop.py_func.__module__}.{loop.py_func.__qualname__}"
         self._name = re.sub(r"[^\w.]", "", name)[-MOST_LETTERS:]
-        self._places: dict[object, Path] = {}
+        self._claims: dict[object, tuple[Path, ExitStack]] = {}
         self._is_enabled = True
 
     @property
@@ -107,22 +112,37 @@ class LoopCache(_Cache):
         """
         rtsys.initialize(target_context)
         path = self._place(sig, target_context.codegen()) if self._is_enabled else None
-        content = None
-        with suppress(DamagedError, OSError):
-            content = None if path is None else read_sealed(path)
+        content = None if path is None else _read_code(path)
+        if path is not None and content is None:
+            content = self._claim(sig, path)
         if content is not None:
             made = pickle.loads(content)
             return CompileResult._rebuild(target_context, *made)  # type: ignore[no-untyped-call]
-        if path is not None:
-            self._places[sig] = path
         _say_that_it_takes_a_while()
         return None
 
+    def _claim(self, sig: object, path: Path) -> bytes | None:
+        """Have other processes wait while this one compiles; what one of them was quicker with."""
+        with ExitStack() as claim:
+            claim.enter_context(claiming(path, MOST_SECONDS))
+            content = _read_code(path)
+            if content is None:
+                self._claims[sig] = path, claim.pop_all()
+        return content
+
+    def drop_claims(self) -> None:
+        """Let other processes try what could not be compiled here."""
+        while self._claims:
+            self._claims.popitem()[1][1].close()
+
     def save_overload(self, sig: Any, data: Any) -> None:  # noqa: ANN401
         """Keep what was compiled; where that fails the next process compiles it again."""
-        path = self._places.pop(sig, None)
-        if path is None or path != self._place(sig, data.library.codegen):
-            return
+        path, claim = self._claims.pop(sig, (None, ExitStack()))
+        with claim:
+            if path is not None and path == self._place(sig, data.library.codegen):
+                self._write_code(path, data)
+
+    def _write_code(self, path: Path, data: Any) -> None:  # noqa: ANN401
         if names := changed_names():
             LOG.warning("%s is not kept: %s changed meanwhile", self._name, ", ".join(names))
             return
@@ -177,6 +197,9 @@ class LoopCache(_Cache):
         remove_drafts(self._folder)
 
 
+MOST_SECONDS = 60.0
+"""That a process waits for another one's code, before it compiles the loop as well."""
+
 MOST_VERSIONS = 8
 """Versions of a loop that are kept; of checkouts, branches and Pythons that share a folder."""
 
@@ -184,6 +207,13 @@ MOST_LETTERS = 150
 """Of a loop's name in that of a file."""
 
 ENDING = ".loop"
+
+
+def _read_code(path: Path) -> bytes | None:
+    """What is kept of a loop; None where that is nothing, or damaged."""
+    with suppress(DamagedError, OSError):
+        return read_sealed(path)
+    return None
 
 
 def is_missing(loop: Callable[..., object]) -> bool:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from data import files
-from data.files import DRAFT, drafting, remove_drafts, replace_whole
+from data.files import DRAFT, claiming, drafting, remove_drafts, replace_whole
 from tests.support.kill import child, kill_process
 from tests.support.writers import NAMES, WRITERS, child_write
 
@@ -82,6 +82,48 @@ def test_without_locks_files_are_written_and_no_draft_is_touched(tmp_path, monke
     monkeypatch.setattr(files.fcntl, "flock", refuse)
     replace_whole(tmp_path / "a.csv", b"whole")
     assert list_names(tmp_path) == [draft.name, "a.csv"]
+
+
+def test_a_claim_is_waited_for(tmp_path):
+    """As long as was asked for, and no longer."""
+    path, entered = tmp_path / "a.csv", threading.Event()
+
+    def claim():
+        with claiming(path, 60.0):
+            entered.set()
+
+    thread = threading.Thread(target=claim)
+    with claiming(path, 60.0):
+        thread.start()
+        assert not entered.wait(0.1)
+        with claiming(path, 0.05):
+            assert not entered.is_set()
+    thread.join()
+    assert entered.is_set()
+    assert list_names(tmp_path) == []
+
+
+def test_a_claim_ends_with_its_process(tmp_path):
+    """What is left of it is no claim."""
+    (tmp_path / f".a.csv.0{DRAFT}").touch()
+    with claiming(tmp_path / "a.csv", 0.0):
+        holder = os.open(tmp_path / f".a.csv.0{DRAFT}", os.O_RDWR)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(holder)
+    assert list_names(tmp_path) == []
+
+
+def test_without_locks_nothing_is_waited_for(tmp_path, monkeypatch):
+    """A file is then made twice."""
+
+    def refuse(descriptor, kind):
+        raise OSError
+
+    monkeypatch.setattr(files.fcntl, "flock", refuse)
+    with claiming(tmp_path / "a.csv", 60.0), claiming(tmp_path / "a.csv", 60.0):
+        assert len(list_names(tmp_path)) == 1
+    assert list_names(tmp_path) == []
 
 
 def test_a_body_that_fails_leaves_the_old_file(tmp_path):

@@ -194,22 +194,28 @@ def edit(folder, name, before, after):
     file.write_text(text.replace(before, after))
 
 
-def run(folder, code):
-    """A fresh process, ended; it knows its folder."""
+def start(folder, code):
+    """A fresh process; it knows its folder."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     environment.pop("NUMBA_CACHE_DIR", None)
     # Python's own code of a file is kept by its second and its length, which may be the same here.
     command = [sys.executable, "-B", "-c", code, str(folder)]
-    found = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True
     )
-    assert found.returncode == 0, found.stderr
-    return found.stdout
+
+
+def read(process):
+    """What a process printed, once it ended."""
+    found, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return json.loads(found)
 
 
 def ask(folder, code=ASK):
     """What a fresh process finds, and which loops it compiled."""
-    return json.loads(run(folder, code))
+    return read(start(folder, code))
 
 
 @pytest.fixture(scope="module")
@@ -248,6 +254,40 @@ def test_what_is_reached_is_compiled_anew(copied, change):
     assert found == {**FOUND, **expected}
     assert set(compiled) == {*expected, *others}
     assert ask(copied) == [found, []]
+
+
+@pytest.mark.slow
+def test_two_processes_compile_no_loop_twice(tmp_path):
+    """One waits for what the other is compiling, and finds the same."""
+    write_package(tmp_path)
+    (first, *mine), (second, *others) = map(read, [start(tmp_path, ASK), start(tmp_path, ASK)])
+    assert first == second == FOUND
+    assert set(mine[0]).isdisjoint(others[0])
+    assert {*mine[0], *others[0]} >= {*FOUND, "deep", "middle"}
+    assert not list(tmp_path.rglob("*.part"))
+
+
+FAILS = """
+import json, sys
+from pathlib import Path
+from own.fails import fails
+from numba.core.errors import NumbaError
+try:
+    fails(1.0)
+except NumbaError:
+    print(json.dumps([path.name for path in Path(sys.argv[1]).rglob("*.part")]))
+"""
+
+
+@pytest.mark.slow
+def test_what_cannot_be_compiled_holds_nobody_up(tmp_path):
+    """Another process that asks for it does not wait."""
+    write_package(tmp_path)
+    (tmp_path / "own" / "fails.py").write_text(
+        "from engine.runtime.compiling.loops import compiled_loop\n\n\n"
+        "@compiled_loop\ndef fails(x):\n    return x.absent\n"
+    )
+    assert ask(tmp_path, FAILS) == []
 
 
 KEYS = """
@@ -361,11 +401,14 @@ def kept_files(folder, name):
 
 @pytest.mark.slow
 def test_a_process_that_is_killed_while_it_keeps_a_loop_leaves_nothing(copied):
-    """The next one compiles it, and removes the draft."""
+    """The next one compiles it, and removes the drafts."""
     before = kept_files(copied, "deep.aside")
-    run(copied, KILLED)
+    killed = start(copied, KILLED)
+    killed.communicate()
+    assert killed.returncode == 0
     drafts = copied / "own" / "__pycache__" / "loops"
-    assert len(list(drafts.glob(".*.part"))) == 1
+    # One that claims the loop, and one with its code.
+    assert len(list(drafts.glob(".*.part"))) == 2
     assert kept_files(copied, "deep.aside") == before
     assert [ask(copied, ASIDE), ask(copied, ASIDE)] == [[2.0, 0], [2.0, 1]]
     assert not list(drafts.glob(".*.part"))
