@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -24,7 +24,7 @@ SHOWN = ("total_return", "cagr", "max_drawdown", "max_drawdown_marked", "sharpe_
 @app.command("portfolio", cls=Sectioned)
 @config_flags("max_positions", "max_leverage", "rank")
 @relay_logs((COMPILES,), note)
-def join_members(
+def join_members(  # noqa: PLR0913 - one argument a flag
     members: Annotated[
         list[str],
         typer.Argument(
@@ -47,6 +47,18 @@ def join_members(
     report: Annotated[
         Path | None, option("--report", "Write a page that a browser opens.", "FILE")
     ] = None,
+    export: Annotated[
+        Path | None,
+        option("--export", "Write each component as a program, with --as.", "FOLDER"),
+    ] = None,
+    platform: Annotated[
+        Literal["backtesting.py", "freqtrade", "nautilus_trader", "vectorbt", "pine"] | None,
+        option(
+            "--as",
+            "Whose programs.",
+            "backtesting.py|freqtrade|nautilus_trader|vectorbt|pine",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Trade members of several runs as one account, and say how alike they are."""
@@ -58,8 +70,16 @@ def join_members(
     limits = make_config(flags, where="portfolio")
     names = ("max_positions", "max_leverage", "rank")
     costs = Costs(risk_fraction=risk, **{name: getattr(limits, name) for name in names})
-    pairs = [split_member(text) for text in members]
-    result = build_portfolio(pairs, _parse_weights(weights), runs, costs)
+    pairs, shares = [split_member(text) for text in members], _parse_weights(weights)
+    if (export is None) != (platform is None):
+        raise ConfigError("--export FOLDER and --as PLATFORM go together")
+    programs = {}
+    if platform is not None:
+        from optimizer.portfolios.programs import build_component_programs
+
+        # What a platform cannot say is refused before any work.
+        programs = build_component_programs(pairs, shares, runs, costs, platform)
+    result = build_portfolio(pairs, shares, runs, costs)
     for line in result.notes:
         note(line)
     if as_json:
@@ -70,6 +90,13 @@ def join_members(
         from optimizer.report.portfolio import write_portfolio_page
 
         note(f"report {write_portfolio_page(result, report)}")
+    for name, text in programs.items():
+        from optimizer.atomic_write import write_whole
+
+        assert export is not None
+        (export / name).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(export / name, text)
+        note(f"program {export / name}")
 
 
 def _parse_weights(text: str | None) -> list[float] | None:

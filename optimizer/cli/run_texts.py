@@ -175,10 +175,12 @@ def write_program(
     member: int | None,
     platform: str,
     flags: Mapping[str, object],
+    *,
+    is_schedule: bool,
 ) -> str:
-    """Write a member of a run's front as a program of another platform."""
+    """Write a member of a run's front, or its schedule, as a program of another platform."""
     # Imported only here: they search and compile, which showing a run does not need.
-    from optimizer.export.programs import ENDINGS, build_program
+    from optimizer.export.programs import ENDINGS, build_judged_schedule_program, build_program
     from optimizer.run.header import recorded_front
 
     wanted = ENDINGS[platform]
@@ -186,6 +188,11 @@ def write_program(
         raise ConfigError(f"{to}: a program for {platform} is named *{wanted}")
     path = find_run(runs, name)
     task, front = recorded_front(path, flags)
+    if is_schedule:
+        with RunStore.open(path) as store:
+            _, judgement = read_opened_result(store)
+        made = None if judgement is None else judgement.schedule
+        return _write_output(to, build_judged_schedule_program(task, made, path.name, platform))
     index = chosen_member(f"run '{path.name}'", len(front), member)
     program = build_program(task, front[index], f"Member {index} of run {path.name}.", platform)
     return _write_output(to, program)

@@ -137,7 +137,7 @@ def show_run(
 @app.command("export")
 @trust_flag("run")
 @config_flags("data")
-def export_run(
+def export_run(  # noqa: PLR0913 - one argument a flag
     run: RunName,
     to: Annotated[
         Path,
@@ -169,15 +169,21 @@ def export_run(
             "backtesting.py|freqtrade|nautilus_trader|vectorbt|pine",
         ),
     ] = None,
+    schedule: Annotated[
+        bool, typer.Option("--schedule", help="Its schedule as such a program, not one member.")
+    ] = False,
 ) -> None:
     """Write what a run recorded to a file, exactly; or a member as another platform's program."""
     from optimizer.cli.console import stdout
     from optimizer.cli.run_texts import write_program, write_table
 
+    if schedule and member is not None:
+        raise ConfigError("--schedule writes the picks of all steps: leave out --member")
     if platform is not None:
-        stdout().say(write_program(run, to, runs, member, platform, flags))
-    elif member is not None:
-        raise ConfigError("--member chooses one to write as a program: add --as")
+        made = write_program(run, to, runs, member, platform, flags, is_schedule=schedule)
+        stdout().say(made)
+    elif schedule or member is not None:
+        raise ConfigError("--member or --schedule is what a program trades: add --as")
     else:
         stdout().say(write_table(run, to, runs, what=what, sample=sample))
 

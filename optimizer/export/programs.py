@@ -1,12 +1,16 @@
 """A member of a front as a program of another platform."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from data.bars import has_finer
 from optimizer.errors import ConfigError
+from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep, name_duration
 from optimizer.export.member import ExportedMember
 from optimizer.export.pine import build_pine_script
 from optimizer.export.scripts import build_python_script
+from optimizer.export.steps import ExportedStep, find_newest
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from strategy.errors import StrategyError, unknown
@@ -35,6 +39,57 @@ def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
         ConfigError: When the strategy does what the platform cannot say.
         StrategyError: When the platform is unknown, or the member's switches leave no entry.
     """
+    member = _describe_member(task, genome, title, platform)
+    return (
+        build_pine_script(member) if platform == "pine" else build_python_script(member, platform)
+    )
+
+
+def build_schedule_program(
+    task: Task, rows: Sequence[ScheduleStep], title: str, platform: str
+) -> str:
+    """The text of a program that trades the picks of a schedule, each from its date on.
+
+    Args:
+        task: What they were found for.
+        rows: Of the schedule, in the order of time.
+        title: Whose it is, for people.
+        platform: A name of `ENDINGS`.
+
+    Raises:
+        ConfigError: When nobody was found, or the platform cannot say what one of them does.
+        StrategyError: When the platform is unknown.
+    """
+    steps = [
+        ExportedStep(
+            int(np.datetime64(row.date, "ns").astype(np.int64)),
+            _describe_member(task, task.spec.layout.encode(row.genes), title, platform)
+            if row.genes
+            else None,
+        )
+        for row in rows
+    ]
+    return build_python_script(find_newest(steps, platform), platform, steps)
+
+
+def build_judged_schedule_program(
+    task: Task, made: ScheduleRecord | None, run: str, platform: str
+) -> str:
+    """The same of the schedule that a run was judged by.
+
+    Raises:
+        ConfigError: Also where there is none.
+    """
+    if made is None:
+        raise ConfigError(f"run {run} was not judged by a schedule: judge it with --schedule")
+    title = (
+        f"Schedule of run {run}: searched every {name_duration(made.every)} on the "
+        f"{name_duration(made.train)} before, next due {made.next_date}."
+    )
+    return build_schedule_program(task, made.rows, title, platform)
+
+
+def _describe_member(task: Task, genome: Floats, title: str, platform: str) -> ExportedMember:
     if platform not in ENDINGS:
         raise StrategyError(unknown("platform", platform, list(ENDINGS)))
     layout, whole = task.spec.layout, np.asarray(genome)
@@ -48,7 +103,4 @@ def build_program(task: Task, genome: Floats, title: str, platform: str) -> str:
         )
     bar_ns = task.markets.series[0].timeframe_ns
     shown = layout.show(whole)
-    member = ExportedMember(platform, title, strategy, genes, task.costs, bar_ns, shown)
-    return (
-        build_pine_script(member) if platform == "pine" else build_python_script(member, platform)
-    )
+    return ExportedMember(platform, title, strategy, genes, task.costs, bar_ns, shown)

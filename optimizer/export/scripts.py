@@ -1,7 +1,7 @@
 """A member of a front as a script for backtesting.py or vectorbt, complete in itself."""
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -23,6 +23,7 @@ from optimizer.export.orders import (
     refuse_unsaid,
 )
 from optimizer.export.python_rows import INDENT, ExpressionLines, collect_source_code
+from optimizer.export.steps import LAST, ExportedStep, find_warm_up, list_steps
 from strategy.conditions import Condition
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
 from strategy.expressions import Clock, Higher
@@ -101,12 +102,15 @@ PHRASES = Phrases(
 )
 
 
-def build_python_script(member: ExportedMember, target: str) -> str:
+def build_python_script(
+    member: ExportedMember, target: str, steps: Sequence[ExportedStep] = ()
+) -> str:
     """A script that computes rows, signals and prices from bars, and has a library trade them.
 
     Args:
-        member: Of a front.
+        member: Of a front, or today's of a schedule.
         target: A name of `HEADS`.
+        steps: Of that schedule.
 
     Raises:
         ConfigError: When a gene has no name that Python knows.
@@ -117,24 +121,30 @@ def build_python_script(member: ExportedMember, target: str) -> str:
     has_orders = member.strategy.has_orders
     if has_orders:
         refuse_unsaid(member)
-    plan, functions, clock = _plan(member)
+    plan, functions, clock = _plan(
+        member, "plan_by(bars, genes, WARM_UP, MAX_HOLD, BREAK_EVEN)" if steps else "plan_of(bars)"
+    )
     constants, report = _constants(member), asset("report.py").template
+    differences = [*list_differences(member)]
+    if steps:
+        constants["warm_up"] = find_warm_up(steps)
+        plan += asset("steps.py").substitute(steps=list_steps(steps))
+        differences.append(LAST)
+    head = _head(member, target, differences)
     common = asset("common.py").substitute(constants, functions=functions, clock=clock)
     if has_orders:
-        return "".join((_head(member, target), common, report, plan))
+        return "".join((head, common, report, plan))
     engine = asset(f"{target.removesuffix('.py')}.py").template
     if target == "freqtrade":
         refuse_shorts(member)
-        return "".join((_head(member, target), common, plan, engine))
-    return "".join(
-        (_head(member, target), common, plan, asset("trades.py").template, report, engine)
-    )
+        return "".join((head, common, plan, engine))
+    return "".join((head, common, plan, asset("trades.py").template, report, engine))
 
 
-def _head(member: ExportedMember, target: str) -> str:
+def _head(member: ExportedMember, target: str, more: Iterable[str]) -> str:
     name, imports = HEADS[target]
     differences = [line for line, applies in DIFFERENCES[target] if applies(member)]
-    differences += list_differences(member)
+    differences += more
     usage = FREQTRADE_USAGE if target == "freqtrade" else "python THIS_FILE BARS.csv [TRADES.csv]"
     lines = [*member.summary, "", f"Traded by {name}: {usage}", ""]
     same = " ".join(SAME.split())
@@ -156,7 +166,7 @@ def _constants(member: ExportedMember) -> dict[str, object]:
     return {"genes": genes, **member.constants("math.inf"), "bar_ns": member.bar_ns}
 
 
-def _plan(member: ExportedMember) -> tuple[str, str, str]:
+def _plan(member: ExportedMember, signature: str) -> tuple[str, str, str]:
     """The function of the signals, those that it calls, and the clock where it is read."""
     strategy, lines = member.strategy, ExpressionLines()
 
@@ -164,6 +174,7 @@ def _plan(member: ExportedMember) -> tuple[str, str, str]:
         return "nothing" if condition is None else lines.text(condition)
 
     phrases = {
+        "signature": signature,
         "long": holds(strategy.long),
         "short": holds(strategy.short),
         **_format_entries(member, lines),

@@ -18,6 +18,7 @@ from optimizer.judging.judgement import read_opened_result
 from optimizer.judging.verdict import find_pick
 from optimizer.run.header import recorded_task
 from optimizer.run.tables import newest_front
+from optimizer.run.task import Task
 from optimizer.store import RunStore, find_run
 
 FEWEST_DAYS = 20
@@ -86,6 +87,7 @@ class Picked:
     member: int
     component: Component
     symbols: tuple[str, ...]
+    task: Task  # of its run, on the bars that it was searched on
 
 
 def build_portfolio(
@@ -108,11 +110,7 @@ def build_portfolio(
         EngineError: When a component's trades hang on more than the account takes into account.
         ParityError: When the reference has other trades.
     """
-    shares = _check_weights(weights, len(members))
-    picked = [
-        _pick_member(find_run(runs, name), member, share)
-        for (name, member), share in zip(members, shares, strict=True)
-    ]
+    picked = pick_members(members, weights, runs)
     portfolio = Portfolio([each.component for each in picked], costs)
     ledgers = _require_parity(portfolio)
     metrics, undefined = portfolio.measure(ledgers)
@@ -187,6 +185,17 @@ def correlate(x: Floats, y: Floats) -> float | None:
     return float((around_x * around_y).sum()) / spread if spread > 0.0 else None
 
 
+def pick_members(
+    members: Sequence[tuple[str, int | None]], weights: Sequence[float] | None, runs: Path
+) -> list[Picked]:
+    """Components of a portfolio; arguments and errors are those of `build_portfolio`."""
+    shares = _check_weights(weights, len(members))
+    return [
+        _pick_member(find_run(runs, name), member, share)
+        for (name, member), share in zip(members, shares, strict=True)
+    ]
+
+
 def _check_weights(weights: Sequence[float] | None, count: int) -> list[float]:
     """Weights of so many components."""
     if not count:
@@ -217,7 +226,7 @@ def _pick_member(path: Path, member: int | None, weight: float) -> Picked:
     name = f"{path.name}:{chosen}"
     bars = markets.series, markets.windows
     component = Component(name, task.spec, *bars, task.costs, front[chosen], weight)
-    return Picked(path.name, chosen, component, tuple(dict.fromkeys(markets.names)))
+    return Picked(path.name, chosen, component, tuple(dict.fromkeys(markets.names)), task)
 
 
 def _require_parity(portfolio: Portfolio) -> Ledgers:

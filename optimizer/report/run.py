@@ -13,6 +13,7 @@ from engine.batch import Engine
 from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
+from optimizer.export.programs import build_judged_schedule_program
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import read_judgement
 from optimizer.judging.plan import build_plan
@@ -145,6 +146,18 @@ class Run(Tables):
         True
         """
         return self.market_regimes.tabulate(self.trade_columns(member))
+
+    def schedule_program(self, platform: str = "backtesting.py") -> str:
+        """The schedule that the run was judged by as a program of another platform.
+
+        Args:
+            platform: as `program` takes it.
+
+        Raises:
+            ConfigError: When there is none, or the platform cannot say what it does.
+        """
+        made = None if self.judgement is None else self.judgement.schedule
+        return build_judged_schedule_program(self.task, made, self.id, platform)
 
     def apart(self, member: int, window: int = 0) -> Apart:
         """A member taken apart in one of its windows: rows, signals, trades twice."""

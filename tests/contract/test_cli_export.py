@@ -185,6 +185,8 @@ def test_a_member_is_exported_as_a_script(command, result, tmp_path):
         (("member.py", "--member", "0"), "add --as"),
         (("member.py", "--as", "pine", "--member", "0"), "is named *.pine"),
         (("member.py", "--as", "jesse"), "is not one of"),
+        (("steps.py", "--as", "vectorbt", "--schedule"), "judge it with --schedule"),
+        (("steps.py", "--schedule"), "add --as"),
     ],
 )
 def test_a_program_that_cannot_be_is_refused(command, result, arguments, told):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from optimizer import load_run
 from tests.support.commands import SMALL, write_market
 
 SEARCH = [word for word in SMALL if word != "--no-judge"]
@@ -29,6 +30,13 @@ def test_a_schedule_is_searched_and_told(command, tmp_path):
     again = command("runs", "show", "latest", "--json").json["result"]["judgement"]["schedule"]
     assert json.dumps(again) == json.dumps(made)
     assert command("runs", "verify", "latest").code == 0
+    exported = ("runs", "export", "latest", "steps.py", "--as", "vectorbt", "--schedule")
+    assert command(*exported).code == 0
+    text = (tmp_path / "steps.py").read_text(encoding="utf-8")
+    assert text == load_run("latest").schedule_program("vectorbt")
+    assert text.count("    Step(") == len(made["rows"])
+    assert f"next due {made['next_date']}" in text.replace("\n# ", " ")
+    assert "leave out --member" in command(*exported, "--member", "0").error
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,19 @@ def test_the_command_writes_it(command, runs):
     assert "components" in Path("one.html").read_text(encoding="utf-8")
 
 
+def test_the_command_writes_programs(command, runs):
+    """One a component, each in a folder of its own; limits are refused before any work."""
+    flags = ("latest:0", "latest:1", "--runs", runs, "--export", "programs", "--as", "freqtrade")
+    outcome = command("portfolio", *flags)
+    assert outcome.code == 0
+    for number in range(2):
+        assert f"program programs/{number}/exported.py" in outcome.err
+        text = Path(f"programs/{number}/exported.py").read_text(encoding="utf-8")
+        assert f"Member {number} of run" in text
+    assert "what others hold" in command("portfolio", *flags, "--max-positions", "1").error
+    assert "go together" in command("portfolio", *flags[:-2]).error
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
 def test_a_browser_draws_it(chromium, page_file, width, scheme):
     """Both charts, nothing asked for, and no page wider than its window."""

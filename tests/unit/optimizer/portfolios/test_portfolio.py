@@ -11,6 +11,7 @@ from engine.portfolio import Component, Portfolio
 from engine.replay.parity import compare_ledgers
 from optimizer.errors import ConfigError
 from optimizer.portfolios.portfolio import correlate, correlate_days
+from optimizer.portfolios.programs import build_component_programs
 from strategy import STRATEGIES
 from strategy import words as w
 from tests.support.runs import record_run
@@ -110,6 +111,22 @@ def test_members_of_a_run(runs):
     assert found.correlations[0].days > 300
     assert "no grade of its own" in found.notes[0]
     assert found.payload()["max_positions"] == 1
+
+
+def test_a_portfolio_is_a_program_for_each_component(runs):
+    """Of what its member trades, with its weight of the risk; limits are refused by name."""
+    members = [("latest", 0), ("latest", None)]
+    programs = build_component_programs(members, [1.0, 0.5], runs, Costs(), "vectorbt")
+    assert list(programs) == ["0/exported.py", "1/exported.py"]
+    for text, weight in zip(programs.values(), (1.0, 0.5), strict=True):
+        assert f"RISK_FRACTION = {0.01 * weight!r} " in text
+        assert f"at weight {weight:g} of a portfolio" in text
+        compile(text, "exported.py", "exec")
+    whole = optimizer.load_run("latest", runs).program(0, "vectorbt")
+    assert programs["0/exported.py"].partition("Genes: ")[2] == whole.partition("Genes: ")[2]
+    for costs in (Costs(max_positions=1), Costs(max_leverage=2.0)):
+        with pytest.raises(ConfigError, match=r"^max_positions and max_leverage: the program"):
+            build_component_programs(members, None, runs, costs, "vectorbt")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,171 @@
+"""Schedules as programs: each pick trades from its date on, as the stitched ledger has it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from data.checks import format_time
+from engine.accounts.ledger import Trade
+from optimizer.errors import ConfigError
+from optimizer.evidence.schedule import ScheduleStep
+from optimizer.export.member import SAID
+from optimizer.export.programs import build_schedule_program
+from optimizer.run.task import ledger_rows
+from optimizer.schedule.dates import parse_schedule, plan_steps
+from optimizer.schedule.stitched import stitch
+from strategy import words as w
+from tests.support.exports import asked
+from tests.support.freqtrade_offline import backtest
+from tests.unit.optimizer.export.test_nautilus import gapped
+
+__all__ = ["gapped"]
+
+PARTS = {
+    "long": w.close > w.lag(w.highest(w.high, w.length("span", 10, 3, 30)), 1),
+    "exit_long": w.close < w.ema(w.close, w.length("slow", 20, 5, 60)),
+    "stop": w.share(w.gene("stop", 0.03, 0.01, 0.2)),
+    "target": w.r_multiple(w.gene("reward", 2.0, 0.5, 5.0)),
+    "break_even": w.gene("even", 1.0, 0.2, 3.0),
+    "max_hold": w.length("hold", 30, 5, 90),
+}
+FOUND = (
+    {},
+    {"span": 5, "slow": 50, "stop": 0.06, "reward": 1.0, "even": 0.5, "hold": 60},
+    None,
+    {"span": 20, "slow": 40, "stop": 0.1, "reward": 4.0, "even": 2.5, "hold": 90},
+)
+"""Genes of each search that differ from their defaults; of the third nobody."""
+
+
+def make_schedule(market, found=FOUND, **parts):
+    """A task, its stitched ledger, and the rows of its schedule."""
+    spec = w.strategy("Breaks out.", name="steps", **{**PARTS, **parts})
+    task = replace(asked("seller_exhaustion", market), spec=spec)
+    windows, layout = task.markets.windows, spec.layout
+    steps = plan_steps(task.markets.series, windows, parse_schedule("6d", "8d", 0))
+    genes = [found[number % len(found)] for number in range(len(steps))]
+    picks = [None if values is None else layout.encode(values) for values in genes]
+    figures = {"strength": None, "mean_r": None, "efficiency": None}
+    rows = [
+        ScheduleStep(
+            date=format_time(step.date_ns),
+            train=(),
+            genes={} if pick is None else layout.show(pick),
+            trades=0,
+            **figures,
+        )
+        for step, pick in zip(steps, picks, strict=True)
+    ]
+    return task, stitch(task.build_reference(windows), windows, steps, picks), rows
+
+
+def execute(task, rows, platform):
+    """The names of a schedule's program, but for its main part."""
+    names = {"__name__": "program"}
+    exec(compile(build_schedule_program(task, rows, "A try.", platform), "program", "exec"), names)
+    return names
+
+
+def list_trades(stitched):
+    """Trades of the only window as a frame."""
+    (ledger,) = stitched.ledgers
+    return pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
+
+
+@pytest.mark.filterwarnings("ignore:DatetimeIndex.dayofweek")
+def test_backtesting_py_trades_a_schedule_as_the_run(market):
+    """Entries, stops, targets and exits of the genes that entered; time is one bar later there."""
+    pytest.importorskip("backtesting", reason="the library is not installed")
+    task, stitched, rows = make_schedule(market)
+    ours, names = list_trades(stitched), execute(task, rows, "backtesting.py")
+    *_, theirs = names["backtest"](names["read_bars"](str(market)))
+    assert stitched.n_over_border > 0
+    assert set(ours["reason"]) >= {"signal", "stop", "target", "time"}
+    for name in ("signal_bar", "entry_bar", "entry", "stop", "target", "reason"):
+        assert theirs[name].tolist() == ours[name].tolist()
+    later = ours["reason"].isin(["time", "end"])
+    same = ["exit_bar", "exit", "r"]
+    assert (ours.loc[~later, same].to_numpy() == theirs.loc[~later, same].to_numpy()).all()
+    is_time = (ours["reason"] == "time").to_numpy()
+    assert theirs["exit_bar"][is_time].tolist() == (ours["exit_bar"][is_time] + 1).tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Timestamp.utcnow", "ignore:DatetimeIndex.dayofweek")
+@pytest.mark.parametrize("platform", ["nautilus_trader", "vectorbt"])
+def test_others_trade_a_schedule_as_the_run(platform, gapped):
+    """Every trade; nautilus_trader at prices of nine digits."""
+    pytest.importorskip(platform, reason="the library is not installed")
+    task, stitched, rows = make_schedule(gapped)
+    ours, names = list_trades(stitched), execute(task, rows, platform)
+    _, theirs = names["backtest"](names["read_bars"](str(gapped)))
+    whole = ["signal_bar", "entry_bar", "exit_bar", "side"]
+    # An open beyond the target is asked for before the stop there.
+    is_other = (ours["reason"] == "stop") & (theirs["reason"] == "target")
+    assert is_other.sum() <= (len(ours) // 20 if platform == "nautilus_trader" else 0)
+    same, other = ours[~is_other], theirs[~is_other]
+    assert (same[whole].to_numpy() == other[whole].to_numpy()).all()
+    prices = ["entry", "stop", "target", "exit", "r"]
+    np.testing.assert_allclose(
+        other[prices].to_numpy(float), same[prices].to_numpy(float), rtol=0, atol=1e-6
+    )
+    assert len(ours) > 30
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_freqtrade_enters_a_schedule_as_the_run(gapped, tmp_path):
+    """At the same bars and prices; a stop, target or exit that both name is at the same bar."""
+    pytest.importorskip("freqtrade", reason="the library is not installed")
+    task, stitched, rows = make_schedule(gapped)
+    (tmp_path / "steps.py").write_text(build_schedule_program(task, rows, "A try.", "freqtrade"))
+    frame = pd.read_csv(gapped)
+    frame.insert(0, "date", pd.to_datetime(frame.pop("timestamp"), utc=True))
+    ours, theirs = list_trades(stitched), backtest(tmp_path, frame)
+    bar_of = {date: bar for bar, date in enumerate(frame["date"])}
+    assert [bar_of[date] for date in theirs["open_date"]] == ours["entry_bar"].tolist()
+    assert theirs["open_rate"].tolist() == pytest.approx(ours["entry"].tolist(), abs=1e-6)
+    left = np.array([bar_of[date] for date in theirs["close_date"]])
+    is_plain = ours["reason"].isin(["signal", "stop_gap"]).to_numpy()
+    assert left[is_plain].tolist() == ours["exit_bar"][is_plain].tolist()
+    assert is_plain.sum() > 10
+
+
+@pytest.mark.parametrize("platform", sorted(set(SAID) - {"pine"}))
+def test_a_program_has_the_table_of_searches(market, platform):
+    """A row a date with its genes; who trades is said at the head."""
+    task, _, rows = make_schedule(market)
+    text = build_schedule_program(task, rows, "A try.", platform)
+    compile(text, "program", "exec")
+    assert text.count("    Step(") == len(rows)
+    assert [f"  # {row.date}" in text for row in rows] == [True] * len(rows)
+    assert text.count(", None, 0, 0, math.inf)") == sum(not row.genes for row in rows) > 0
+    assert "each trade keeps the genes that entered it" in text.replace("\n# ", " ")
+
+
+LATE = w.switch("late", w.close > w.open)
+
+
+@pytest.mark.parametrize(
+    ("said", "found", "platform", "words"),
+    [
+        ({}, FOUND, "pine", "pine has one set of genes"),
+        ({}, (None,), "vectorbt", "nobody|found anybody"),
+        ({"delay": w.length("wait", 1, 1, 3)}, ({}, {"wait": 2}), "vectorbt", "^delay is not"),
+        (
+            {"session": w.session_exit(w.length("minute", 600, 60, 1200))},
+            ({}, {"minute": 900}),
+            "vectorbt",
+            "^session is not",
+        ),
+        ({"long": LATE | PARTS["long"]}, ({}, {"late": "off"}), "vectorbt", "^late is not"),
+        ({"entry": w.stop_at(w.high, 3)}, FOUND, "backtesting.py", "^entry: a program knows it"),
+    ],
+)
+def test_what_a_program_cannot_say_of_a_schedule_is_refused(market, said, found, platform, words):
+    """By its name."""
+    task, _, rows = make_schedule(market, found, **said)
+    with pytest.raises(ConfigError, match=words):
+        build_schedule_program(task, rows, "A try.", platform)
