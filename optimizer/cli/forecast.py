@@ -82,9 +82,12 @@ def list_forecasts(
     """The forecasts of a folder."""
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.forecast_tables import build_records_table
+    from optimizer.cli.notes import note
     from optimizer.forecasts.column import list_records
 
-    records = list_records(folder)
+    records, unread = list_records(folder)
+    for line in unread.values():
+        note(f"left out, and its fits are not counted: {line}")
     if as_json:
         print_json([{"file": str(path), **record.payload()} for path, record in records.items()])
     elif records:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -264,14 +264,31 @@ def read_record(path: Path) -> ForecastRecord | None:
         return None
 
 
-def list_records(folder: Path) -> dict[Path, ForecastRecord]:
-    """Forecasts of a folder, by their files; each counts what was fitted before and after it.
+class ForecastList(NamedTuple):
+    """Forecasts of a folder by their files, and what hinders each file that cannot be read."""
 
-    Raises:
-        StoreError: When a version that is not known wrote one.
+    records: dict[Path, ForecastRecord]  # each counts all fits that could be read
+    unread: dict[Path, str]
+
+
+def list_records(folder: Path) -> ForecastList:
+    """Forecasts of a folder; a file that cannot be read is named, and what it fitted not counted.
+
+    Files that are whole and no forecast are left out.
     """
-    records = _read_records(folder)
-    return {path: record.counting(records.values()) for path, record in records.items()}
+    found: dict[Path, ForecastRecord] = {}
+    unread: dict[Path, str] = {}
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        try:
+            with _open_parquet(path) as (file, _):
+                record = _decode_record(file.schema_arrow, path)
+        except (ConfigError, OSError, StoreError) as error:
+            unread[path] = " ".join(str(error).split())
+        else:
+            found |= {} if record is None else {path: record}
+    return ForecastList(
+        {path: record.counting(found.values()) for path, record in found.items()}, unread
+    )
 
 
 def counted_record(path: Path) -> ForecastRecord | None:

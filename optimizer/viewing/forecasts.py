@@ -40,19 +40,21 @@ def read_folder_signature(folder: Path) -> Signature:
 
 
 def make_list_page(folder: Path) -> bytes:
-    """The forecasts of a folder; where one cannot be read, a sentence and none.
+    """The forecasts of a folder, and a sentence for each that cannot be read.
 
-    Each counts what was fitted beside it, so that a list without one would say too much of others.
+    Each counts what was fitted beside it, so that numbers of others may say too much without it.
     """
-    rows, problem = [], ""
-    try:
-        records = list_records(folder)
-        for path, record in records.items():
+    (records, unread), rows = list_records(folder), []
+    problems = list(unread.values())
+    for path, record in records.items():
+        try:
             with _explaining(path):
                 rows.append((path.name, _list_cells(record)))
-    except StoreError as error:
-        rows, problem = [], " ".join(str(error).split())
-    page = render_page("forecasts.html", columns=COLUMNS, rows=rows, problem=problem, folder=folder)
+        except StoreError as error:
+            problems.append(str(error))
+    page = render_page(
+        "forecasts.html", columns=COLUMNS, rows=rows, problems=problems, folder=folder
+    )
     return page.encode()
 
 
@@ -62,7 +64,7 @@ def make_forecast_page(folder: Path, name: str) -> bytes:
     Raises:
         ConfigError, StoreError: When there is none of that name, or it is not what was written.
     """
-    records = list_records(folder)
+    records = list_records(folder).records
     path = next((path for path in records if path.name == name), None)
     if path is None:
         raise StoreError("There is no such forecast: it was removed, moved or never there.")

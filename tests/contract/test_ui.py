@@ -200,7 +200,7 @@ def test_the_index_is_a_line_a_run(asker, runs, run_id):
 
 def test_forecasts_are_those_of_the_command(asker, forecasts, command):
     """The list has a line each, the page what `forecast show` prints, and both are escaped."""
-    record = list_records(forecasts)[forecasts / "line.parquet"]
+    record = list_records(forecasts).records[forecasts / "line.parquet"]
     listed = asker.ask("/forecasts").text
     html = asker.ask("/forecasts/line.parquet").text
     cells = ["PLANTED", "ridge", "2", "skill" if record.skill.has_skill else "no skill"]
@@ -226,12 +226,30 @@ def test_a_forecast_that_is_none_is_a_sentence(asker, forecasts):
         page = asker.ask("/forecasts/%3Cb%3E.parquet")
         assert (page.code, "features: &lt;script&gt;" in page.text) == (200, True)
         record_forecast(forecasts, name, lambda record: replace(record, settings={}))
-        assert "holds what no forecast holds" in asker.ask("/forecasts").text
+        listed = asker.ask("/forecasts").text
+        assert "holds what no forecast holds" in listed
+        assert 'href="/forecasts/line.parquet"' in listed
         assert asker.ask("/forecasts/%3Cb%3E.parquet").code == 404
         assert asker.ask("/forecasts/line.parquet").code == 200
     finally:
         (forecasts / name).unlink()
     assert "line.parquet" in asker.ask("/forecasts").text
+
+
+def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(asker, forecasts, command):
+    """In the list of the pages and in that of the command; a page of another is shown too."""
+    (forecasts / "torn.parquet").write_bytes(b"PAR1 and no more")
+    try:
+        listed = asker.ask("/forecasts").text
+        assert "torn.parquet cannot be read" in listed
+        assert "What it fitted is not counted" in listed
+        assert 'href="/forecasts/line.parquet"' in listed
+        assert asker.ask("/forecasts/line.parquet").code == 200
+        told = command("forecast", "list", forecasts)
+        assert (told.code, "line.parquet" in told.out) == (0, True)
+        assert "left out, and its fits are not counted" in told.err
+    finally:
+        (forecasts / "torn.parquet").unlink()
 
 
 def test_without_forecasts_and_scans_a_command_is_named(runs):
