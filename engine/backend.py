@@ -144,6 +144,17 @@ class Backend(ABC):
         `times` say when the bars of each series open.
         """
 
+    def list_own_results(
+        self,
+        genomes: Floats,
+        slots: Slots,
+        windows: Sequence[Window],
+        own: Slots,
+        times: Sequence[Ints],
+    ) -> tuple[Floats, Results]:
+        """The same of individuals that meet windows of their own, as in `begin_own`."""
+        raise EngineError(f"on {self.name} all individuals meet the same windows")
+
     @abstractmethod
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""

@@ -168,6 +168,11 @@ class Engine:
             free_bytes=self._free_bytes,
         )
 
+    @property
+    def meets_own(self) -> bool:
+        """Whether individuals may meet windows of their own, all at once."""
+        return self._backend.meets_own
+
     def evaluate(self, genomes: Floats) -> Floats:
         """Backtest every individual of genomes [P, G] in every window.
 
@@ -203,7 +208,7 @@ class Engine:
         genomes = require_genomes(self.spec, genomes)
         check_pairs(pairs, len(genomes), len(self.windows))
 
-        if self._backend.meets_own:
+        if self.meets_own:
             own = pairs[:, 1:].astype(np.int32)
             wait = self._sender.begin(genomes[pairs[:, 0]], self.windows, own)
             return lambda: wait()[:, 0]
@@ -213,43 +218,37 @@ class Engine:
 
         return begin_groups(pairs, self.windows, begin)
 
-    def evaluate_groups(self, groups: Sequence[tuple[Floats, Sequence[int]]]) -> list[Floats]:
-        """Accumulators [P, W, A] of groups: genomes [P, G] and numbers of windows [W].
+    def evaluate_own(self, genomes: Floats, own: Slots) -> Floats:
+        """Accumulators [P, W, A] of individuals that meet windows of their own, where `meets_own`.
 
-        All at once, where the device lets individuals meet windows of their own.
-
-        Raises:
-            GenomeError: When a genome is not legal.
+        `own` [P, W] are numbers of windows.
         """
-        n_met = {len(numbers) for _, numbers in groups}
-        if not self._backend.meets_own or len(groups) < 2 or len(n_met) > 1:
-            return [
-                self.on([self.windows[number] for number in numbers]).evaluate(genomes)
-                for genomes, numbers in groups
-            ]
-        sizes = [len(genomes) for genomes, _ in groups]
-        own = np.array([numbers for _, numbers in groups], np.int32).repeat(sizes, axis=0)
-        together = np.concatenate([require_genomes(self.spec, genomes) for genomes, _ in groups])
-        return np.split(self._sender.begin(together, self.windows, own)(), np.cumsum(sizes)[:-1])
+        return self._sender.begin(require_genomes(self.spec, genomes), self.windows, own)()
 
-    def evaluate_account(self, genomes: Floats) -> tuple[Floats, Floats]:
+    def evaluate_account(self, genomes: Floats, own: Slots | None = None) -> tuple[Floats, Floats]:
         """The same accumulators, and those of all windows as one account [P, A].
 
         All trades are folded once, in the order in which their exit bars open; of those that open
-        together the first series comes first. One window is its own account.
+        together the first series comes first. One window is its own account. Where individuals
+        meet windows of their own, `own` as of `evaluate_own`, all of these stand in one order.
         """
         genomes = require_genomes(self.spec, genomes)
-        if len(self.windows) == 1:
-            accumulators = self.evaluate(genomes)
-            return accumulators, accumulators[:, 0]
+        met = self.windows if own is None else [self.windows[number] for number in own[0].tolist()]
+        if len(met) == 1:
+            alone = self.evaluate(genomes) if own is None else self.evaluate_own(genomes, own)
+            return alone, alone[:, 0]
         if self.spec.account is not None:
             return self._evaluate_money(genomes)
-        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        out = np.empty((len(genomes), len(met), len(ACCUMULATORS)))
         account = np.empty((len(genomes), len(ACCUMULATORS)))
-        step = min(max(1, ACCOUNT_PAIRS // len(self.windows)), self._chunk or ACCOUNT_PAIRS)
-        order = order_windows(self.windows)
+        step = min(max(1, ACCOUNT_PAIRS // len(met)), self._chunk or ACCOUNT_PAIRS)
+        order = order_windows(met)
         for part in iter_parts(len(genomes), step):
-            out[part], results = self.list_results(genomes[part])
+            out[part], results = (
+                self.list_results(genomes[part])
+                if own is None
+                else self._list_results(genomes[part], own[part])
+            )
             account[part] = fold_account(
                 out[part], results, order, self.costs.risk_fraction, self._merging
             )
@@ -263,25 +262,37 @@ class Engine:
 
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
         """Accumulators [P, W, A], and the results of the trades that they count."""
+        return self._list_results(genomes, None)
+
+    def _list_results(self, genomes: Floats, own: Slots | None) -> tuple[Floats, Results]:
+        """The same; `own` as of `evaluate_own`."""
         members = self._slots.require_legal(require_genomes(self.spec, genomes))
         times = [bars.timestamp for bars in self.series]
         slots = self._slots.find(members)
         if slots is None:
             slots = self._slots.try_fill(members)
         if slots is not None:
-            return self._backend.list_results(members, slots, self.windows, times)
+            return self._list_in_slots(members, slots, own, times)
         # Their rows do not fit the bank together.
-        out = np.empty((len(members), len(self.windows), len(ACCUMULATORS)))
-        window_numbers = np.arange(len(self.windows))
+        window_numbers = np.arange(len(self.windows) if own is None else own.shape[1])
+        out = np.empty((len(members), len(window_numbers), len(ACCUMULATORS)))
 
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
             for some, plan in plan_chunks(self._case, members, self._bank.capacity, self._chunk):
-                out[some], results = self._backend.list_results(
-                    members[some], self._slots.fill(plan), self.windows, times
+                own_of_some = None if own is None else own[some]
+                out[some], results = self._list_in_slots(
+                    members[some], self._slots.fill(plan), own_of_some, times
                 )
                 yield some, window_numbers, results
 
         return out, join_results(of_chunks(), len(members), len(window_numbers))
+
+    def _list_in_slots(
+        self, genomes: Floats, slots: Slots, own: Slots | None, times: Sequence[Ints]
+    ) -> tuple[Floats, Results]:
+        if own is None:
+            return self._backend.list_results(genomes, slots, self.windows, times)
+        return self._backend.list_own_results(genomes, slots, self.windows, own, times)
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
         """All trades of one individual [G]: a ledger a window, [W].

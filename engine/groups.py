@@ -1,9 +1,13 @@
 """Groups of individuals, each of which meets windows of its own, evaluated together."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from engine.accounts.results import order_windows
 from engine.batch import Engine
+from engine.out_of_core import ApartEngine
 from strategy.genes import Floats
 
 
@@ -18,16 +22,50 @@ class Group(NamedTuple):
 def evaluate_groups(engine: Engine, groups: Sequence[Group]) -> list[tuple[Floats, Floats | None]]:
     """Accumulators [P, W, A] of each group, and those of its windows as one account, if wanted.
 
-    Groups without accounts are evaluated side by side.
+    They are evaluated together where the device can; else parts of an engine whose series are
+    apart work on groups without accounts side by side.
     """
+    if engine.meets_own:
+        return _evaluate_together(engine, groups)
     plain = [(group.genomes, group.windows) for group in groups if not group.is_account]
-    answers = iter(engine.evaluate_groups(plain))
+    answers: Iterator[Floats]
+    if isinstance(engine, ApartEngine):
+        answers = iter(engine.evaluate_groups(plain))
+    else:
+        answers = (_on(engine, windows).evaluate(genomes) for genomes, windows in plain)
     return [
         _on(engine, group.windows).evaluate_account(group.genomes)
         if group.is_account
         else (next(answers), None)
         for group in groups
     ]
+
+
+def _evaluate_together(
+    engine: Engine, groups: Sequence[Group]
+) -> list[tuple[Floats, Floats | None]]:
+    """The same, all at once that have as many windows, whose trades are folded in one order."""
+    alike: dict[tuple[int, bytes | None], list[int]] = {}
+    for number, group in enumerate(groups):
+        windows = [engine.windows[window] for window in group.windows]
+        order = order_windows(windows).tobytes() if group.is_account else None
+        alike.setdefault((len(windows), order), []).append(number)
+    answers: list[tuple[Floats, Floats | None]] = [(np.empty(0), None)] * len(groups)
+    for (_, order), numbers in alike.items():
+        sizes = [len(groups[number].genomes) for number in numbers]
+        genomes = np.concatenate([groups[number].genomes for number in numbers])
+        own = np.array([groups[number].windows for number in numbers], np.int32).repeat(sizes, 0)
+        account = None
+        if order is None:
+            accumulators = engine.evaluate_own(genomes, own)
+        else:
+            accumulators, account = engine.evaluate_account(genomes, own)
+        begin = 0
+        for number, size in zip(numbers, sizes, strict=True):
+            part = slice(begin, begin + size)
+            answers[number] = accumulators[part], None if account is None else account[part]
+            begin += size
+    return answers
 
 
 def _on(engine: Engine, windows: Sequence[int]) -> Engine:

@@ -81,6 +81,7 @@ class PartedEngine(Engine):
         threads, memory_bytes: Of each part.
     """
 
+    meets_own = False
     holds_all = False
     """Whether parts stay in memory once they were asked for."""
 

@@ -27,7 +27,7 @@ PARTS_THAT_PAY = 2
 
 
 class Sent(NamedTuple):
-    """What is sent of an engine at once, and room for the answer."""
+    """What is sent to a device at once, and room for the answer."""
 
     genomes: Floats  # [P, G]
     windows: Sequence[Window]

@@ -238,19 +238,42 @@ class CudaBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
-        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
-        members, window_numbers = np.arange(len(genomes)), np.arange(len(windows))
+        return self._list_results(genomes, slots, windows, None, times)
+
+    @device_errors
+    def list_own_results(
+        self,
+        genomes: Floats,
+        slots: Slots,
+        windows: Sequence[Window],
+        own: Slots,
+        times: Sequence[Ints],
+    ) -> tuple[Floats, Results]:
+        """The same with windows that each individual has for itself."""
+        return self._list_results(genomes, slots, windows, own, times)
+
+    def _list_results(
+        self,
+        genomes: Floats,
+        slots: Slots,
+        windows: Sequence[Window],
+        own: Slots | None,
+        times: Sequence[Ints],
+    ) -> tuple[Floats, Results]:
+        n_windows = len(windows) if own is None else own.shape[1]
+        out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
+        members, window_numbers = np.arange(len(genomes)), np.arange(n_windows)
         opened = self._market.lay_out_times(times)
 
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
-            chunks = self._dispatch.iter_listed_chunks(genomes, slots, windows)
+            chunks = self._dispatch.iter_listed_chunks(genomes, slots, windows, own)
             for part, work, _ in chunks:
                 some = out[part]
                 some[...] = to_host(work.results[: some.size]).reshape(some.shape)
                 yield members[part], window_numbers, _extract_results(work.lists, some, opened)
 
         with on_device(self._device):
-            return out, join_results(of_chunks(), len(genomes), len(windows))
+            return out, join_results(of_chunks(), len(genomes), n_windows)
 
     @device_errors
     def rows(self, slot: int, series: int) -> Floats:

@@ -218,6 +218,7 @@ class Dispatch:
         genomes: Floats,
         slots: Slots,
         windows: Sequence[Window],
+        own: Slots | None = None,
         *,
         keeps_prices: bool = False,
     ) -> Iterator[tuple[slice, Workspace, TradePrices | None]]:
@@ -226,18 +227,22 @@ class Dispatch:
         Yields which individuals a chunk has, their lists, and what ledgers need beside these, where
         that is kept. The next chunk overwrites both.
         """
-        met, begin = MetWindows(self._market.windows(windows)), 0
+        table, begin = self._market.windows(windows), 0
+        n_windows = len(windows) if own is None else own.shape[1]
         while begin < len(genomes):
-            each = Workspace.bytes_of_individual(len(windows), self._capacity)
+            each = Workspace.bytes_of_individual(n_windows, self._capacity)
             if keeps_prices:
-                each += len(windows) * TradePrices.bytes_of_pair(self._capacity)
+                each += n_windows * TradePrices.bytes_of_pair(self._capacity)
             step = max(1, self._work_bytes // LISTED_SHARE // each)
             part = slice(begin, min(begin + step, len(genomes)))
             members = genomes[part]
-            work, kept = self._room_for_lists(len(members), len(windows), keeps_prices)
+            work, kept = self._room_for_lists(len(members), n_windows, keeps_prices)
             self._lay_out(work, members, slots[part])
             work.lay_out(members)
-            work.upload(len(members), with_slots=True)
+            if own is not None:
+                work.lay_out_own(own[part])
+            work.upload(len(members), with_slots=True, with_own=own is not None)
+            met = MetWindows(table, None if own is None else work.own)
             self._stages.run(work, met, self._candidates, len(members), kept)
             most = int(to_host(work.counts[0]))
             if most > work.capacity:

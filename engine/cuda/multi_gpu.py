@@ -153,18 +153,47 @@ class SeveralGpus(Backend):
             )
             for part, begin, end in shares
         ]
-        listed = [done.result() for done in listing]
-        window_numbers = np.arange(len(windows))
-        parts = [
-            (np.arange(begin, end), window_numbers, results)
-            for (_, begin, end), (_, results) in zip(shares, listed, strict=True)
+        return _join_shares(shares, [done.result() for done in listing])
+
+    def list_own_results(
+        self,
+        genomes: Floats,
+        slots: Slots,
+        windows: Sequence[Window],
+        own: Slots,
+        times: Sequence[Ints],
+    ) -> tuple[Floats, Results]:
+        """The same with windows that each individual has for itself."""
+        shares = self._shares(*own.shape)
+        listing = [
+            self._pool.submit(
+                part.list_own_results,
+                genomes[begin:end],
+                slots[begin:end],
+                windows,
+                own[begin:end],
+                times,
+            )
+            for part, begin, end in shares
         ]
-        out = np.concatenate([accumulators for accumulators, _ in listed])
-        return out, join_results(parts, len(genomes), len(windows))
+        return _join_shares(shares, [done.result() for done in listing])
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], from the first device."""
         return self._parts[0].rows(slot, series)
+
+
+def _join_shares(
+    shares: Sequence[tuple[Backend, int, int]], listed: Sequence[tuple[Floats, Results]]
+) -> tuple[Floats, Results]:
+    """Accumulators and results of all individuals, of whom devices took shares."""
+    out = np.concatenate([accumulators for accumulators, _ in listed])
+    window_numbers = np.arange(out.shape[1])
+    parts = [
+        (np.arange(begin, end), window_numbers, results)
+        for (_, begin, end), (_, results) in zip(shares, listed, strict=True)
+    ]
+    return out, join_results(parts, *out.shape[:2])
 
 
 class GpuMaker:

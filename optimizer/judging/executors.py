@@ -9,11 +9,12 @@ from engine.runtime.free_memory import free_host_bytes
 from engine.runtime.gpus import can_share_gpus
 from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
+from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.folds import FoldSetup
-from optimizer.judging.null import NullSetup, NullWaves
+from optimizer.judging.null import NullSetup
 from optimizer.judging.schedule import NullScheduleSetup, StepSetup
 from optimizer.judging.verdict import ROWS_OF_ONE
-from optimizer.judging.workers import Executor, InStep, Pool, Workers
+from optimizer.judging.workers import Executor, Pool, Workers
 from optimizer.run.task import Task
 
 SearchSetup = NullSetup | FoldSetup | StepSetup | NullScheduleSetup
@@ -23,11 +24,7 @@ PROCESS_S = 0.5
 """Until a process is ready for its first search, on a free core."""
 
 GPU_PROCESSES = 4
-"""That share a GPU: on an H200 one process made 2.4 null searches of 512 x 100 a second, four made
-4.6, eight no more."""
-
-GPU_IN_STEP = 1
-"""Searches in step of each such process."""
+"""That share a GPU, each with an engine of its own."""
 
 CONTEXT_BYTES = 2**30
 """Of a GPU that a process takes beside its rows, for CUDA itself and kernels."""
@@ -67,8 +64,8 @@ class ThisMachine:
     """This process, or one a core, which come from a pool and go back to it.
 
     This process searches one after the other where that is done sooner: little, and splits of the
-    bars, because its engine has the rows already and may have a GPU. Processes share a GPU for null
-    searches where that is done sooner than on all cores.
+    bars, because its engine has the rows already and may have a GPU. Null searches are evaluated on
+    a GPU where that is done sooner than on all cores.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -99,7 +96,7 @@ class ThisMachine:
             and engine.device != "cpu"
             and GPU_START_S + jobs * setup.seconds_on_gpu() < beside_s
         ):
-            return share_device(setup, jobs, engine.device, self._pool)[0]
+            return share_device(setup, jobs, engine.device, self._pool)
         elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
             # One after the other, on all cores: before processes are there it is done.
             cores = 1
@@ -110,30 +107,27 @@ class ThisMachine:
 
 
 def share_device(
-    setup: NullSetup | NullScheduleSetup,
-    jobs: int,
-    device: str,
-    pool: Pool,
-    processes: int = GPU_PROCESSES,
-    in_step: int = GPU_IN_STEP,
-) -> tuple[Executor, int]:
-    """Executor of null searches by processes that share a device, and how many these are.
+    setup: NullSetup | NullScheduleSetup, jobs: int, device: str, pool: Pool
+) -> Executor:
+    """Executor of null searches that share a device.
 
-    Each process makes so many searches in step, fewer where memory has no room for their rows; it
-    is this one where there is only one.
+    One engine of this process evaluates for as many searches in step as memory has room for, which
+    all cores but one breed and choose. Null schedules have processes with an engine each.
     """
     config = setup.task.config.model_copy(update={"device": device})
     room, of_one = measure_room(replace(setup.task, config=config))
-    count = min(processes, jobs, room // (of_one + CONTEXT_BYTES))
-    if count < 2 or not can_share(device):
-        count = 1
-    threads = max((config.threads or available_cores()) // count, 1)
-    settings = {"threads": threads, "memory": room // count}
-    shared = replace(setup, task=replace(setup.task, config=config.model_copy(update=settings)))
-    size = min(in_step, -(-jobs // count), (room // count - CONTEXT_BYTES) // of_one)
-    if size < 2 or not isinstance(shared, NullSetup):
-        return Workers(shared, count, pool), count
-    return InStep(Workers(NullWaves(shared), count, pool), size), count
+    cores = config.threads or available_cores()
+    count, size = max(1, min(cores - 1, jobs)), max(1, min(room // of_one, jobs))
+    if isinstance(setup, NullScheduleSetup):
+        count, size = min(GPU_PROCESSES, jobs, room // (of_one + CONTEXT_BYTES)), 1
+        if count < 2 or not can_share(device):
+            count = 1
+        cores, room = max(cores // count, 1), room // count
+    settings = {"threads": cores, "memory": room}
+    task = replace(setup.task, config=config.model_copy(update=settings))
+    if isinstance(setup, NullSetup):
+        return AskingWorkers(replace(setup, task=task), min(count, size), size, pool)
+    return Workers(replace(setup, task=task), count, pool)
 
 
 def can_share(device: str) -> bool:

@@ -1,6 +1,6 @@
 """The null: the same search on markets without an edge, each of which is one row of evidence."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from engine.batch import Engine
 from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, Tally, tally
@@ -18,8 +17,15 @@ from optimizer.judging.pick import build_pick
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
-from optimizer.run.problem import Asking, Question
-from optimizer.run.search import answer_together, engine_apart, on_other_bars, search_again
+from optimizer.run.problem import Answer, Asking, EngineProblem, Question
+from optimizer.run.search import (
+    answer_together,
+    ask_elsewhere,
+    engine_apart,
+    on_other_bars,
+    pose_problem,
+    search_again,
+)
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_in_step
@@ -36,6 +42,10 @@ class NullJob(NamedTuple):
 
     kind: Kind
     number: int
+
+
+Ask = Callable[[Mapping[NullJob, Question]], Sequence[Answer]]
+"""Has another process answer what searches on null markets ask."""
 
 
 @dataclass(frozen=True)
@@ -89,16 +99,26 @@ class NullSetup(OnNullMarkets):
         ((_, search),) = self.run_in_step([job])
         return search
 
-    def run_in_step(self, jobs: Sequence[NullJob]) -> Iterator[tuple[NullJob, NullSearch]]:
-        """Search several markets together, each to what it finds alone, as they end."""
-        tasks = [self.on_market(job) for job in jobs]
-        engine, windows_of = engine_apart(tasks)
-        searches = {
-            job: self._search(job, task, engine) for job, task in zip(jobs, tasks, strict=True)
-        }
-        windows = dict(zip(jobs, windows_of, strict=True))
+    def run_in_step(
+        self, jobs: Sequence[NullJob], ask: Ask | None = None
+    ) -> Iterator[tuple[NullJob, NullSearch]]:
+        """Search several markets together, each to what it finds alone, as they end.
 
-        return run_in_step(searches, partial(answer_together, engine, windows))
+        `ask` evaluates elsewhere what they ask; an engine of this process does so without it.
+        """
+        tasks = [self.on_market(job) for job in jobs]
+        if ask is None:
+            engine, windows = engine_apart(tasks)
+            answer = partial(answer_together, engine, dict(zip(jobs, windows, strict=True)))
+            problems = [task.problem(engine) for task in tasks]
+        else:
+            answer = partial(ask_elsewhere, ask)
+            problems = [pose_problem(task) for task in tasks]
+        searches = {
+            job: self._search(job, task, problem)
+            for job, task, problem in zip(jobs, tasks, problems, strict=True)
+        }
+        return run_in_step(searches, answer)
 
     def seconds(self, threads: int) -> float:
         """Seconds that one search takes on so many cores, about."""
@@ -109,9 +129,9 @@ class NullSetup(OnNullMarkets):
         """Seconds that each search takes, about, where several processes share a GPU."""
         return estimate_gpu_seconds(self.task.workload(), self.task.config.generations)
 
-    def _search(self, job: NullJob, task: Task, engine: Engine) -> Asking[NullSearch]:
+    def _search(self, job: NullJob, task: Task, problem: EngineProblem) -> Asking[NullSearch]:
         """Search one market; its caller evaluates."""
-        outcome = yield from search_again(task, task.problem(engine), self.warm_start)
+        outcome = yield from search_again(task, problem, self.warm_start)
         genomes, windows = outcome.front.genomes, task.markets.windows
         if not len(genomes):
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
@@ -135,11 +155,15 @@ class NullSetup(OnNullMarkets):
 class NullWaves:
     """Makes several null searches at a time, in step."""
 
+    asks: ClassVar[bool] = True
+
     setup: NullSetup
 
-    def run(self, jobs: Sequence[NullJob]) -> list[tuple[NullJob, NullSearch]]:
-        """Search several markets together."""
-        return list(self.setup.run_in_step(jobs))
+    def run(
+        self, jobs: Sequence[NullJob], ask: Ask | None = None
+    ) -> list[tuple[NullJob, NullSearch]]:
+        """Search several markets together; `ask` as of `NullSetup.run_in_step`."""
+        return list(self.setup.run_in_step(jobs, ask))
 
 
 def list_strengths(searches: Mapping[int, NullSearch]) -> list[float]:

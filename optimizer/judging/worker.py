@@ -1,6 +1,8 @@
 """A process that does jobs: reads setups and jobs from stdin, answers on stdout, in pickles.
 
-A setup comes as bytes and holds until the next one; a job comes as the one part of a tuple.
+A setup comes as bytes and holds until the next one; a job comes as the one part of a tuple. Its
+outcome is told as a tuple of result and error. What it asks before is the one part of a tuple, and
+so is the answer.
 
 It talks with its parent process alone, and ends with it.
 """
@@ -24,6 +26,13 @@ def main() -> None:
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, messages), daemon=True).start()
     setup: Any = None
+
+    def ask(question: object) -> Any:  # noqa: ANN401 - of any kind
+        """The parent's answer."""
+        _tell(answers, pickle.dumps((question,), pickle.HIGHEST_PROTOCOL))
+        (answered,) = messages.get()
+        return answered
+
     while True:
         message = messages.get()
         if isinstance(message, bytes):
@@ -32,11 +41,15 @@ def main() -> None:
         (job,) = message
         answer, error = None, None
         try:
-            answer = setup.run(job)
+            answer = setup.run(job, ask) if getattr(setup, "asks", False) else setup.run(job)
         except Exception as raised:
             error = raised
-        answers.write(_pickle_answer(answer, error))
-        answers.flush()
+        _tell(answers, _pickle_answer(answer, error))
+
+
+def _tell(answers: IO[bytes], message: bytes) -> None:
+    answers.write(message)
+    answers.flush()
 
 
 def _listen(stream: IO[bytes], messages: "queue.SimpleQueue[Any]") -> None:

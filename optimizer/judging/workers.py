@@ -9,8 +9,8 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from optimizer.processes import child_environment
@@ -21,12 +21,23 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """There is a process for each core already."""
 
 
+PIPE_BYTES = 2**20
+"""Of what is told at once, where the system can: a population's accumulators in one piece."""
+
+
 class Runner(Protocol):
-    """What does jobs; it can be pickled, or its jobs are done in this process."""
+    """What does jobs; it can be pickled, or its jobs are done in this process.
+
+    One that `asks` is given what asks this process, and asks nobody where it does a job here.
+    """
 
     def run(self, job: Any) -> Any:  # noqa: ANN401 - of any kind
         """Do one."""
         ...
+
+
+Answering = Callable[[Any], Any]
+"""Answers what a job asks, in the thread of its process."""
 
 
 class Executor(Protocol):
@@ -65,6 +76,7 @@ class Pool:
                     [sys.executable, *PROGRAM],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
+                    pipesize=PIPE_BYTES,
                     env=environment,
                 )
                 taken.append(process)
@@ -82,13 +94,21 @@ class Workers:
         setup: Does a job.
         count: How many processes; with one, this process does the jobs.
         pool: Where processes come from and wait afterwards; None for some of its own.
+        answer: Answers what jobs ask, if they do.
 
     Attributes:
         alone: Why all jobs are done in this process; empty where they are not.
     """
 
-    def __init__(self, setup: Runner, count: int, pool: Pool | None = None) -> None:
+    def __init__(
+        self,
+        setup: Runner,
+        count: int,
+        pool: Pool | None = None,
+        answer: Answering | None = None,
+    ) -> None:
         self._setup, self._count, self._pool = setup, count, pool
+        self._answer = answer
         self.alone, self._pickled = "", b""
         if count < 2:
             self.alone = "one core"
@@ -117,7 +137,7 @@ class Workers:
             if not processes:
                 yield from ((job, self._setup.run(job)) for job in pending)
                 return
-            batch = _Batch(self._pickled, pending, processes)
+            batch = _Batch(self._pickled, pending, processes, self._answer)
             try:
                 for _ in pending:
                     job, result, error = batch.done.get()
@@ -132,26 +152,6 @@ class Workers:
                     pool.give_back(process)
 
 
-class InStep:
-    """Does several jobs at a time.
-
-    Args:
-        workers: Their setup does a tuple of jobs, and returns what came of each.
-        size: How many jobs are one for these.
-    """
-
-    def __init__(self, workers: Workers, size: int) -> None:
-        self._workers, self._size = workers, size
-
-    def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
-        """As `Workers.results`."""
-        waiting = tuple(jobs)
-        waves = [waiting[n : n + self._size] for n in range(0, len(waiting), self._size)]
-        with closing(self._workers.results(waves)) as done:
-            for _, of_wave in done:
-                yield from of_wave
-
-
 class _WorkerLostError(Exception):
     """A process ended in the middle of a job."""
 
@@ -164,8 +164,13 @@ class _Batch:
     """
 
     def __init__(
-        self, setup: bytes, jobs: Sequence[Any], processes: "list[subprocess.Popen[bytes]]"
+        self,
+        setup: bytes,
+        jobs: Sequence[Any],
+        processes: "list[subprocess.Popen[bytes]]",
+        answer: Answering | None = None,
     ) -> None:
+        self._answer = answer
         self.done: queue.SimpleQueue[tuple[Any, Any, Exception | None]] = queue.SimpleQueue()
         self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for job in jobs:
@@ -210,9 +215,6 @@ class _Batch:
         return job
 
     def _serve(self, process: "subprocess.Popen[bytes]", setup: bytes) -> None:
-        into, out = process.stdin, process.stdout
-        assert into is not None
-        assert out is not None
         is_set_up = False
         while True:
             try:
@@ -221,17 +223,30 @@ class _Batch:
                 return
             try:
                 if not is_set_up:
-                    pickle.dump(setup, into)
+                    assert process.stdin is not None
+                    pickle.dump(setup, process.stdin)
                     is_set_up = True
-                pickle.dump((job,), into)
-                into.flush()
-                result, error = pickle.load(out)
+                reply: tuple[Any, ...] = self._ask(process, (job,))
+                while len(reply) == 1:
+                    assert self._answer is not None
+                    reply = self._ask(process, (self._answer(reply[0]),))
+                result, error = reply
             except (OSError, EOFError, pickle.UnpicklingError):
                 self._lose(job)
                 return
             except Exception as raised:
                 result, error = None, raised
             self.done.put((job, result, error))
+
+    def _ask(self, process: "subprocess.Popen[bytes]", message: object) -> tuple[Any, ...]:
+        """What a process says to a message."""
+        into, out = process.stdin, process.stdout
+        assert into is not None
+        assert out is not None
+        pickle.dump(message, into, pickle.HIGHEST_PROTOCOL)
+        into.flush()
+        said: tuple[Any, ...] = pickle.load(out)
+        return said
 
     def _lose(self, job: object) -> None:
         """Hand back the job of a process that ended; without any other process, all jobs."""

@@ -34,9 +34,6 @@ from optimizer.search.in_step import run_in_step
 TOGETHER = (1, 8, 32)
 """Searches that advance together beside the engine."""
 
-WAYS_ON_GPU = ((1, 32), (4, 8), (8, 8), (8, 16), (16, 8), (16, 25))
-"""Processes that share the GPU, and searches in step of each."""
-
 MOST_JOBS = 2000
 
 
@@ -142,12 +139,13 @@ def iter_rows(task: Task, seconds: float) -> Iterator[Row]:
         yield time_searches(f"{cores} processes on the cores", workers, seconds, found)
     if why_no_cuda():
         return
-    for processes, in_step in WAYS_ON_GPU:
-        with Pool() as pool:
-            executor, count = share_device(setup, MOST_JOBS, "cuda", pool, processes, in_step)
-            way = f"{count} on the GPU, {in_step} in step each"
-            time_way = time_searches if count > 1 else time_in_this_process
-            yield time_way(way, executor, seconds, found)
+    with Pool() as pool:
+        executor = share_device(setup, MOST_JOBS, "cuda", pool)
+        yield time_searches("on the GPU", executor, seconds, found)
+    with Pool() as pool:
+        alone = replace(task, config=task.config.model_copy(update={"threads": 1}))
+        executor = share_device(replace(setup, task=alone), MOST_JOBS, "cuda", pool)
+        yield time_in_this_process("on the GPU, one process", executor, seconds, found)
 
 
 def print_rows(rows: Sequence[Row]) -> None:

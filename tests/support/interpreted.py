@@ -27,6 +27,7 @@ from engine.cuda.dispatch import Dispatch
 from engine.cuda.streams import Lane
 from engine.cuda.time_tiles import Stretches
 from engine.fast_case import find_fast_case
+from engine.groups import Group, evaluate_groups
 from engine.indicators.cuda import tables
 from engine.indicators.plan import plan_rows
 from engine.reference import Reference
@@ -180,7 +181,7 @@ def compare_ways(device, genomes, expected):
     assert seen == [4, 2], seen
 
 
-def compare_pairs(device, genomes, expected):
+def compare_pairs(host, device, genomes, expected):
     """Individuals that meet windows of their own: all at once, in chunks, and in other numbers."""
     pairs = np.array([(3, 1), (0, 0), (2, 1), (0, 1), (1, 0), (0, 0)])
     of_pairs = expected[pairs[:, 0], pairs[:, 1]]
@@ -192,9 +193,16 @@ def compare_pairs(device, genomes, expected):
         assert_same_bits(of_pairs, device.evaluate_pairs(genomes, pairs), "pairs in parts")
     assert seen == [6, 3], seen
     both = [(genomes[:3], (1, 0)), (genomes[2:], (0, 1))]
-    first, second = device.evaluate_groups(both)
-    assert_same_bits(expected[:3, ::-1], first, "windows in another order")
-    assert_same_bits(expected[2:], second, "windows in order")
+    groups = [Group(some, windows, is_account) for some, windows in both for is_account in (0, 1)]
+    answers = evaluate_groups(device, groups)
+    accounts = host.evaluate_account(genomes)[1]
+    parts = slice(3), slice(2, None)
+    for plain, account, part in zip(answers[::2], answers[1::2], parts, strict=True):
+        product = expected[part, ::-1] if part.stop else expected[part]
+        assert_same_bits(product, plain[0], "windows in any order")
+        assert plain[1] is None
+        assert_same_bits(product, account[0], "windows in any order, as one account")
+        assert_same_bits(accounts[part], account[1], "one account")
     assert_same_bits(expected, device.evaluate(genomes), "all windows again")
 
 
@@ -223,7 +231,8 @@ def compare_shipped(spec, entry_delay):
     compare_looked_up(device, genomes, expected)
     if spec.name == "seller_exhaustion":
         compare_ways(device, genomes, expected)
-        compare_pairs(Engine(spec, series, windows, charged, device="cuda"), genomes, expected)
+        fresh = Engine(spec, series, windows, charged, device="cuda")
+        compare_pairs(host, fresh, genomes, expected)
         assert_same_accounts(host, device, genomes)
         with one_at_a_time():
             assert_same_accounts(host, device, genomes)

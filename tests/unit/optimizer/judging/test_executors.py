@@ -7,6 +7,7 @@ import pytest
 from engine import workload
 from engine.batch import Engine
 from optimizer.judging import executors
+from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.executors import (
     CONTEXT_BYTES,
     GPU_PROCESSES,
@@ -14,8 +15,10 @@ from optimizer.judging.executors import (
     measure_room,
     share_device,
 )
-from optimizer.judging.null import NullJob, NullSetup
-from optimizer.judging.workers import InStep, Pool, Workers
+from optimizer.judging.null import NullSetup
+from optimizer.judging.schedule import NullScheduleSetup
+from optimizer.judging.workers import Pool, Workers
+from optimizer.schedule.dates import parse_schedule
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 
@@ -42,21 +45,38 @@ class On(Engine):
         (1e5, 1e3, "cpu"),
     ],
 )
-def test_processes_share_a_gpu_where_it_is_done_first(monkeypatch, core_rate, call_s, device):
+def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, core_rate, call_s, device):
     """On the one that the run was searched on; else on all cores."""
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr("optimizer.judging.verdict.GPU_CALL_S", call_s)
     monkeypatch.setattr(executors, "measure_room", lambda task: (10 * CONTEXT_BYTES, 100))
-    monkeypatch.setattr(executors, "can_share", lambda device: True)
     task = make_task(BARS, threads=2, device="auto")
     with Pool() as pool:
         setup = NullSetup(task, "none")
         executor = ThisMachine(pool).executor(setup, 50, engine=On(task, "cuda:0,1"))
-    assert isinstance(executor, Workers)
+    assert isinstance(executor, Workers if device == "cpu" else AskingWorkers)
     assert executor._setup.task.config.device == device
-    if device != "cpu":
-        assert executor._count == GPU_PROCESSES
-        assert executor._setup.task.config.memory == 10 * CONTEXT_BYTES // GPU_PROCESSES
+
+
+@pytest.mark.parametrize(
+    ("threads", "markets", "jobs", "count", "size"),
+    [
+        (2, 9.5, 50, 1, 9),
+        (8, 9.5, 50, 7, 9),
+        (8, 3.0, 50, 3, 3),
+        (8, 99.0, 5, 5, 5),
+        # What does not fit is cut into parts by its engine.
+        (8, 0.5, 50, 1, 1),
+    ],
+)
+def test_a_wave_is_what_memory_has_room_for(monkeypatch, threads, markets, jobs, count, size):
+    """One core is left for the engine, and nobody is without a market."""
+    monkeypatch.setattr(executors, "measure_room", lambda task: (int(markets * 10**6), 10**6))
+    setup = NullSetup(make_task(BARS, threads=threads), "none")
+    with Pool() as pool:
+        executor = share_device(setup, jobs, "cpu", pool)
+    assert (executor._count, executor._size) == (count, size)
+    assert executor._setup.task.config.memory == int(markets * 10**6)
 
 
 @pytest.mark.parametrize(
@@ -71,47 +91,17 @@ def test_processes_share_a_gpu_where_it_is_done_first(monkeypatch, core_rate, ca
         (99, False, 1),
     ],
 )
-def test_no_more_share_a_gpu_than_it_holds(monkeypatch, contexts, is_shared, count):
+def test_no_more_schedules_share_a_gpu_than_it_holds(monkeypatch, contexts, is_shared, count):
     """Each has room for its rows, and the device lets them."""
     room = int(contexts * CONTEXT_BYTES)
-    monkeypatch.setattr(workload, "CORE_RATE", 1e3)
     monkeypatch.setattr(executors, "measure_room", lambda task: (room, 100))
     monkeypatch.setattr(executors, "can_share", lambda device: is_shared)
-    task = make_task(BARS, threads=2, device="auto")
+    task = make_task(BARS, threads=2)
     with Pool() as pool:
-        executor = ThisMachine(pool).executor(
-            NullSetup(task, "none"), 50, engine=On(task, "cuda:0")
-        )
+        setup = NullScheduleSetup(task, parse_schedule("10d", "20d", 0))
+        executor = share_device(setup, 50, "cpu", pool)
     assert executor._count == count
     assert executor._setup.task.config.memory == room // count
-
-
-@pytest.mark.parametrize(
-    ("in_step", "jobs", "markets", "size"),
-    [(1, 50, 9, 1), (4, 50, 9, 4), (4, 50, 3, 3), (4, 5, 9, 3), (4, 50, 1, 1)],
-    ids=["alone", "in_step", "little_memory", "few", "no_room"],
-)
-def test_processes_search_in_step_as_many_as_fit(monkeypatch, in_step, jobs, markets, size):
-    """No more than memory has room for beside CUDA itself, nor than there are for each."""
-    room = 2 * (CONTEXT_BYTES + markets * 10**6)
-    monkeypatch.setattr(executors, "measure_room", lambda task: (room, 10**6))
-    monkeypatch.setattr(executors, "can_share", lambda device: True)
-    setup = NullSetup(make_task(BARS, threads=2), "none")
-    with Pool() as pool:
-        executor, count = share_device(setup, jobs, "cpu", pool, 2, in_step)
-    assert count == 2
-    assert getattr(executor, "_size", 1) == size
-
-
-def test_processes_that_search_in_step_find_what_each_finds_alone(monkeypatch):
-    """The last wave may be smaller than the others."""
-    monkeypatch.setattr(executors, "can_share", lambda device: True)
-    setup = NullSetup(make_task(BARS, threads=2, memory=2**33), "none")
-    jobs = [NullJob("shuffled", number) for number in range(1, 6)]
-    with Pool() as pool:
-        executor, count = share_device(setup, 8, "cpu", pool, 2, 2)
-        assert (count, type(executor)) == (2, InStep)
-        assert dict(executor.results(jobs)) == {job: setup.run(job) for job in jobs}
 
 
 def test_a_search_takes_its_series_and_its_rows():

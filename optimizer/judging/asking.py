@@ -1,0 +1,136 @@
+"""Null searches by processes that ask this one: one engine evaluates for all of them at once."""
+
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
+from optimizer.judging.null import NullJob, NullSearch, NullSetup, NullWaves
+from optimizer.judging.workers import Pool, Workers
+from optimizer.run.problem import Answer, Question
+from optimizer.run.search import engine_apart, evaluate_questions
+from optimizer.run.task import Task
+
+Questions = Mapping[NullJob, Question]
+
+Evaluate = Callable[[Questions], Sequence[Answer]]
+"""Answers of an engine, in the order of the questions."""
+
+
+class AskingWorkers:
+    """Executor of null searches whose evaluations one engine of this process makes.
+
+    The markets of a wave are searched together. Processes breed and choose, while the engine
+    evaluates for those who have asked.
+
+    Args:
+        setup: Its task names the engine's device.
+        count: How many processes; with one, this process searches.
+        size: How many markets are a wave at most.
+        pool: Where processes come from and wait afterwards.
+
+    Attributes:
+        alone: As of `Workers`.
+    """
+
+    def __init__(self, setup: NullSetup, count: int, size: int, pool: Pool) -> None:
+        self._setup, self._count, self._size, self._pool = setup, count, size, pool
+        self.alone = Workers(NullWaves(setup), count).alone
+
+    def results(self, jobs: Iterable[NullJob]) -> Generator[tuple[NullJob, NullSearch], None, None]:
+        """Each job with what came of it, wave after wave; closing it leaves the rest."""
+        waves = _cut_waves(list(jobs), self._size)
+        if self.alone:
+            for wave in waves:
+                yield from self._setup.run_in_step(wave)
+            return
+        tasks = self._make_tasks(waves[:1])
+        for number, wave in enumerate(waves):
+            engine, windows = engine_apart(tasks)
+            evaluate = partial(evaluate_questions, engine, dict(zip(wave, windows, strict=True)))
+            shares = [wave[first :: self._count] for first in range(min(self._count, len(wave)))]
+            with answering(evaluate) as ask:
+                workers = Workers(NullWaves(self._setup), len(shares), self._pool, ask)
+                with closing(workers.results(shares)) as done:
+                    # Made while this wave is searched.
+                    tasks = self._make_tasks(waves[number + 1 : number + 2])
+                    for _, found in done:
+                        yield from found
+            # Memory may hold no two of them.
+            del engine, evaluate
+
+    def _make_tasks(self, waves: Sequence[Sequence[NullJob]]) -> list[Task]:
+        return [self._setup.on_market(job) for wave in waves for job in wave]
+
+
+class _Asked(NamedTuple):
+    """Questions of one process, and where it waits for the answers."""
+
+    questions: Questions
+    answers: "queue.SimpleQueue[Sequence[Answer] | Exception]"
+
+
+@contextmanager
+def answering(evaluate: Evaluate) -> Iterator[Evaluate]:
+    """A thread that answers questions, all at once that have been asked since it last did.
+
+    Args:
+        evaluate: Called by the thread alone.
+
+    Yields:
+        What asks the thread, and waits for the answers; it raises what `evaluate` does.
+    """
+    asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+    thread = threading.Thread(target=_answer_all, args=(evaluate, asked), daemon=True)
+    thread.start()
+    try:
+        yield partial(_ask, asked)
+    finally:
+        asked.put(None)
+        thread.join()
+
+
+def _ask(asked: "queue.SimpleQueue[_Asked | None]", questions: Questions) -> Sequence[Answer]:
+    waiting = _Asked(questions, queue.SimpleQueue())
+    asked.put(waiting)
+    answers = waiting.answers.get()
+    if isinstance(answers, Exception):
+        raise answers
+    return answers
+
+
+def _answer_all(evaluate: Evaluate, asked: "queue.SimpleQueue[_Asked | None]") -> None:
+    """Answer until None is asked."""
+    while (first := asked.get()) is not None:
+        pending, is_last = [first], False
+        while not asked.empty():
+            other = asked.get()
+            if other is None:
+                is_last = True
+                break
+            pending.append(other)
+        _answer(evaluate, pending)
+        if is_last:
+            return
+
+
+def _answer(evaluate: Evaluate, pending: Sequence[_Asked]) -> None:
+    questions = {key: one for waiting in pending for key, one in waiting.questions.items()}
+    try:
+        answers = dict(zip(questions, evaluate(questions), strict=True))
+    except Exception as error:
+        for waiting in pending:
+            waiting.answers.put(error)
+        return
+    for waiting in pending:
+        waiting.answers.put([answers[key] for key in waiting.questions])
+
+
+def _cut_waves(jobs: Sequence[NullJob], size: int) -> list[Sequence[NullJob]]:
+    """As few waves as memory allows, of about one size."""
+    count = -(-len(jobs) // size)
+    edges = [len(jobs) * number // max(count, 1) for number in range(count + 1)]
+    return [jobs[begin:end] for begin, end in pairwise(edges)]

@@ -1,0 +1,135 @@
+"""Processes that search while one engine evaluates for all: each finds what it finds alone."""
+
+import os
+import signal
+import threading
+from contextlib import closing
+from dataclasses import dataclass
+
+import pytest
+
+from data.bars import Window
+from engine.batch import Engine
+from optimizer.judging import asking
+from optimizer.judging.asking import AskingWorkers, answering
+from optimizer.judging.null import NullJob, NullSetup
+from optimizer.judging.workers import Pool
+from tests.support.evidence import make_planted_market
+from tests.support.examples import RSI_PULLBACK
+from tests.support.judging import make_task
+
+BARS, OTHER = make_planted_market(7, 900, 8), make_planted_market(8, 700, 8)
+SEVERAL = (Window(0, 100, 500), Window(0, 500, 900), Window(1, 50, 700))
+
+TASKS = {
+    "shipped": lambda: make_task(BARS, plateau=2, generations=5),
+    "several": lambda: make_task(BARS, OTHER, windows=SEVERAL, over_windows="pooled"),
+    "near": lambda: make_task(BARS, objectives="strength@near,max_drawdown", population=8),
+    "words": lambda: make_task(BARS, spec=RSI_PULLBACK, min_trades=2),
+}
+"""Searches of which some end before others, one account, neighbours, a strategy in words."""
+
+JOBS = [NullJob("shuffled", number) for number in range(1, 6)] + [NullJob("mirrored", 1)]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_each_finds_what_it_finds_alone(name):
+    """In waves of four and two markets, by two processes."""
+    setup = NullSetup(TASKS[name](), "none")
+    with Pool() as pool:
+        found = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
+    assert found == dict(setup.run_in_step(JOBS))
+
+
+def test_one_process_searches_itself():
+    """And a wave is as large as it may be."""
+    setup = NullSetup(TASKS["shipped"](), "none")
+    with Pool() as pool:
+        workers = AskingWorkers(setup, 1, 4, pool)
+        assert workers.alone
+        assert dict(workers.results(JOBS)) == dict(setup.run_in_step(JOBS))
+
+
+def test_what_the_engine_raises_ends_all(monkeypatch):
+    """In the words of the engine."""
+
+    def fail(engine, windows, questions):
+        raise MemoryError("no room for rows")
+
+    monkeypatch.setattr(asking, "evaluate_questions", fail)
+    setup = NullSetup(TASKS["shipped"](), "none")
+    with Pool() as pool, pytest.raises(MemoryError, match="no room for rows"):
+        list(AskingWorkers(setup, 2, 4, pool).results(JOBS))
+
+
+@dataclass(frozen=True)
+class Dying(NullSetup):
+    """A setup whose process dies in the middle of a search, unless it is that of the test."""
+
+    test: int = 0
+
+    def run_in_step(self, jobs, ask=None):
+        """Ask once, and die where the first job is."""
+
+        def ask_and_die(questions):
+            answers = ask(questions)
+            if jobs[0] == JOBS[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return answers
+
+        is_here = os.getpid() == self.test
+        yield from super().run_in_step(jobs, None if is_here else ask_and_die)
+
+
+def test_searches_of_a_process_that_died_are_made_here():
+    """The others go on."""
+    task = TASKS["shipped"]()
+    setup = Dying(task, "none", test=os.getpid())
+    with Pool() as pool:
+        found = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
+    assert found == dict(NullSetup(task, "none").run_in_step(JOBS))
+
+
+def test_closing_leaves_the_rest(monkeypatch):
+    """Whoever waits for an answer is not waited for."""
+    made, original = [], Engine.__init__
+
+    def note(self, *arguments, **settings):
+        made.append(self)
+        original(self, *arguments, **settings)
+
+    monkeypatch.setattr(Engine, "__init__", note)
+    setup = NullSetup(TASKS["shipped"](), "none")
+    with Pool() as pool, closing(AskingWorkers(setup, 2, 2, pool).results(JOBS)) as results:
+        next(results)
+    assert 0 < len(made) <= 4, "engines of waves that nobody wanted"
+
+
+def test_whoever_asks_is_told_its_own_answer():
+    """Also those who ask while the first is answered."""
+    seen, begun, go_on = [], threading.Event(), threading.Event()
+
+    def evaluate(questions):
+        seen.append(sorted(questions))
+        begun.set()
+        assert go_on.wait(30)
+        return [number * 10 for number in questions.values()]
+
+    told = {}
+    with answering(evaluate) as ask:
+
+        def tell(key):
+            (told[key],) = ask({key: key})
+
+        threads = [threading.Thread(target=tell, args=(key,)) for key in range(4)]
+        threads[0].start()
+        assert begun.wait(30)
+        for thread in threads[1:]:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            go_on.set()
+            for thread in threads:
+                thread.join(0.01)
+    assert told == {key: key * 10 for key in range(4)}
+    assert seen[0] == [0]
+    assert sorted(key for keys in seen[1:] for key in keys) == [1, 2, 3]
