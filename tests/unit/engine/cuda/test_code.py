@@ -122,7 +122,7 @@ KERNELS = {
     ),
     "signal": (
         signals.signal_kernel,
-        [I32] * 4 + [F64, U8, F64, I32, I32, F64] + [I32] * 6 + ["i32"] * 5,
+        [I32] * 4 + [F64, U8, F64, I32, I32, F64] + [I32] * 7 + ["i32"] * 5,
         {
             "GENES": GENES,
             "N_PACKED": 3,
@@ -135,14 +135,15 @@ KERNELS = {
             "INDEX_BARS": 1024,
             "DELAY": 1,
             "IS_PART": True,
+            "MEETS_OWN": True,
             "BLOCK": 256,
             "DENSE": 128,
         },
     ),
     "exit": (
         bracket_exits.exit_kernel,
-        [I32, F64, I32, F64, F64, I32, I32, F64] + [I32] * 3 + ["i32"] * 5,
-        BRACKET | {"SIGNALS": 32, "BLOCKS": 4},
+        [I32, F64, I32, F64, F64] + [I32] * 3 + [F64] + [I32] * 3 + ["i32"] * 5,
+        BRACKET | {"MEETS_OWN": True, "SIGNALS": 32, "BLOCKS": 4},
     ),
     "take": (
         chain.take_kernel,
