@@ -19,7 +19,8 @@ from optimizer.evidence.strength import compute_strength
 from optimizer.schedule.dates import Schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from strategy import STRATEGIES
-from strategy.words import close, ema, gene, length, share, strategy
+from strategy.words import close, ema, gene, length, r_multiple, share, strategy
+from tests.support.finer import make_coarse
 from tests.support.scanning import REAL
 from tests.support.worlds import make_bars
 
@@ -135,6 +136,27 @@ def test_a_market_reverses_over_a_border():
     turned = ledger.signal_bar[1:] == ledger.exit_bar[:-1] - 1
     borders = np.isin(ledger.exit_bar[:-1] - 1, stitched.borders[0])
     assert (turned & borders).sum() > 5
+
+
+def test_finer_bars_are_read_in_every_step():
+    """The ledger of equal genes is that of one window there too, and another one without them."""
+    hours = make_coarse(make_bars(3, 4800, jump=0.05))
+    parts = {"stop": share(0.02), "target": r_multiple(1), "max_hold": 20}
+    spec = strategy("Rises.", long=close > ema(close, 5), name="rises", **parts)
+    windows, step_ns = [Window.whole(hours)], hours.timeframe_ns
+    steps = plan_steps([hours], windows, Schedule(50 * step_ns, 300 * step_ns))
+    ledgers = []
+    for bars in (hours, replace(hours, finer=None)):
+        reference = Reference(spec, [bars], windows, form=FORM)
+        stitched = stitch(reference, windows, steps, [spec.layout.defaults] * len(steps))
+        whole = replace(windows[0], start=steps[0].borders[0])
+        (expected,) = Reference(spec, [bars], [whole], form=FORM).trades(spec.layout.defaults)
+        assert stitched.n_over_border > 0
+        for name, column in expected.columns().items():
+            np.testing.assert_array_equal(stitched.ledgers[0].columns()[name], column, strict=True)
+        ledgers.append(expected)
+    fine, coarse = (ledger.r.sum() for ledger in ledgers)
+    assert fine != coarse
 
 
 def test_new_genes_are_not_heard_while_a_position_is_open():
