@@ -3,7 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -52,8 +52,8 @@ class AskingWorkers:
             engine, windows = engine_apart(tasks)
             evaluate = partial(evaluate_questions, engine, dict(zip(wave, windows, strict=True)))
             shares = [wave[first :: self._count] for first in range(min(self._count, len(wave)))]
-            with answering(evaluate) as ask:
-                workers = Workers(NullWaves(self._setup), len(shares), self._pool, ask)
+            with Evaluating(evaluate) as answers:
+                workers = Workers(NullWaves(self._setup), len(shares), self._pool, answers)
                 with closing(workers.results(shares)) as done:
                     # Made while this wave is searched.
                     tasks = self._make_tasks(waves[number + 1 : number + 2])
@@ -73,60 +73,69 @@ class _Asked(NamedTuple):
     answers: "queue.SimpleQueue[Sequence[Answer] | Exception]"
 
 
-@contextmanager
-def answering(evaluate: Evaluate) -> Iterator[Evaluate]:
-    """A thread that answers questions, all at once that have been asked since it last did.
+class Evaluating:
+    """A thread that evaluates, all at once that has been asked since it last did.
 
     Args:
         evaluate: Called by the thread alone.
 
-    Yields:
-        What asks the thread, and waits for the answers; it raises what `evaluate` does.
+    Attributes:
+        quiet: Held while it evaluates. An engine lets go of Python's lock at every launch, and
+            would wait for each of many threads that read and write meanwhile.
     """
-    asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
-    thread = threading.Thread(target=_answer_all, args=(evaluate, asked), daemon=True)
-    thread.start()
-    try:
-        yield partial(_ask, asked)
-    finally:
-        asked.put(None)
-        thread.join()
 
+    def __init__(self, evaluate: Evaluate) -> None:
+        self._evaluate, self.quiet = evaluate, threading.Lock()
+        self._asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
-def _ask(asked: "queue.SimpleQueue[_Asked | None]", questions: Questions) -> Sequence[Answer]:
-    waiting = _Asked(questions, queue.SimpleQueue())
-    asked.put(waiting)
-    answers = waiting.answers.get()
-    if isinstance(answers, Exception):
-        raise answers
-    return answers
+    def __enter__(self) -> "Evaluating":
+        self._thread.start()
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self._asked.put(None)
+        self._thread.join()
 
-def _answer_all(evaluate: Evaluate, asked: "queue.SimpleQueue[_Asked | None]") -> None:
-    """Answer until None is asked."""
-    while (first := asked.get()) is not None:
-        pending, is_last = [first], False
-        while not asked.empty():
-            other = asked.get()
-            if other is None:
-                is_last = True
-                break
-            pending.append(other)
-        _answer(evaluate, pending)
-        if is_last:
+    def ask(self, questions: Questions) -> Sequence[Answer]:
+        """Wait for the answers, in the order of the questions.
+
+        Raises:
+            Whatever evaluating raises.
+        """
+        waiting = _Asked(questions, queue.SimpleQueue())
+        self._asked.put(waiting)
+        answers = waiting.answers.get()
+        if isinstance(answers, Exception):
+            raise answers
+        return answers
+
+    def _run(self) -> None:
+        """Answer until None is asked, when nobody waits for an answer."""
+        while (first := self._asked.get()) is not None:
+            pending = [first, *_take_all(self._asked)]
+            self._answer(pending)
+
+    def _answer(self, pending: Sequence[_Asked]) -> None:
+        questions = {key: one for waiting in pending for key, one in waiting.questions.items()}
+        try:
+            with self.quiet:
+                answers = dict(zip(questions, self._evaluate(questions), strict=True))
+        except Exception as error:
+            for waiting in pending:
+                waiting.answers.put(error)
             return
-
-
-def _answer(evaluate: Evaluate, pending: Sequence[_Asked]) -> None:
-    questions = {key: one for waiting in pending for key, one in waiting.questions.items()}
-    try:
-        answers = dict(zip(questions, evaluate(questions), strict=True))
-    except Exception as error:
         for waiting in pending:
-            waiting.answers.put(error)
-        return
-    for waiting in pending:
-        waiting.answers.put([answers[key] for key in waiting.questions])
+            waiting.answers.put([answers[key] for key in waiting.questions])
+
+
+def _take_all(asked: "queue.SimpleQueue[_Asked | None]") -> Iterator[_Asked]:
+    """What has been asked by now."""
+    while not asked.empty():
+        if (other := asked.get()) is None:
+            asked.put(None)
+            return
+        yield other
 
 
 def _cut_waves(jobs: Sequence[NullJob], size: int) -> list[Sequence[NullJob]]:

@@ -9,8 +9,9 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from io import BufferedReader
 from typing import Any, Protocol
 
 from optimizer.processes import child_environment
@@ -36,8 +37,17 @@ class Runner(Protocol):
         ...
 
 
-Answering = Callable[[Any], Any]
-"""Answers what a job asks, in the thread of its process."""
+class Answers(Protocol):
+    """What answers jobs."""
+
+    @property
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Held by whoever speaks with a process, and while answers are made."""
+        ...
+
+    def ask(self, question: Any) -> Any:  # noqa: ANN401 - of any kind
+        """The answer, in the thread of the job's process."""
+        ...
 
 
 class Executor(Protocol):
@@ -94,7 +104,7 @@ class Workers:
         setup: Does a job.
         count: How many processes; with one, this process does the jobs.
         pool: Where processes come from and wait afterwards; None for some of its own.
-        answer: Answers what jobs ask, if they do.
+        answers: Answers what jobs ask, if they do.
 
     Attributes:
         alone: Why all jobs are done in this process; empty where they are not.
@@ -105,10 +115,10 @@ class Workers:
         setup: Runner,
         count: int,
         pool: Pool | None = None,
-        answer: Answering | None = None,
+        answers: Answers | None = None,
     ) -> None:
         self._setup, self._count, self._pool = setup, count, pool
-        self._answer = answer
+        self._answers = answers
         self.alone, self._pickled = "", b""
         if count < 2:
             self.alone = "one core"
@@ -137,7 +147,7 @@ class Workers:
             if not processes:
                 yield from ((job, self._setup.run(job)) for job in pending)
                 return
-            batch = _Batch(self._pickled, pending, processes, self._answer)
+            batch = _Batch(self._pickled, pending, processes, self._answers)
             try:
                 for _ in pending:
                     job, result, error = batch.done.get()
@@ -168,9 +178,9 @@ class _Batch:
         setup: bytes,
         jobs: Sequence[Any],
         processes: "list[subprocess.Popen[bytes]]",
-        answer: Answering | None = None,
+        answers: Answers | None = None,
     ) -> None:
-        self._answer = answer
+        self._answers, self._quiet = answers, answers.quiet if answers else nullcontext()
         self.done: queue.SimpleQueue[tuple[Any, Any, Exception | None]] = queue.SimpleQueue()
         self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for job in jobs:
@@ -228,8 +238,8 @@ class _Batch:
                     is_set_up = True
                 reply: tuple[Any, ...] = self._ask(process, (job,))
                 while len(reply) == 1:
-                    assert self._answer is not None
-                    reply = self._ask(process, (self._answer(reply[0]),))
+                    assert self._answers is not None
+                    reply = self._ask(process, (self._answers.ask(reply[0]),))
                 result, error = reply
             except (OSError, EOFError, pickle.UnpicklingError):
                 self._lose(job)
@@ -242,10 +252,14 @@ class _Batch:
         """What a process says to a message."""
         into, out = process.stdin, process.stdout
         assert into is not None
-        assert out is not None
-        pickle.dump(message, into, pickle.HIGHEST_PROTOCOL)
-        into.flush()
-        said: tuple[Any, ...] = pickle.load(out)
+        assert isinstance(out, BufferedReader)
+        with self._quiet:
+            pickle.dump(message, into, pickle.HIGHEST_PROTOCOL)
+            into.flush()
+        # Until there is something to read.
+        out.peek(1)
+        with self._quiet:
+            said: tuple[Any, ...] = pickle.load(out)
         return said
 
     def _lose(self, job: object) -> None:

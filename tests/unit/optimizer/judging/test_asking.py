@@ -11,7 +11,7 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from optimizer.judging import asking
-from optimizer.judging.asking import AskingWorkers, answering
+from optimizer.judging.asking import AskingWorkers, Evaluating
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.workers import Pool
 from tests.support.evidence import make_planted_market
@@ -116,10 +116,10 @@ def test_whoever_asks_is_told_its_own_answer():
         return [number * 10 for number in questions.values()]
 
     told = {}
-    with answering(evaluate) as ask:
+    with Evaluating(evaluate) as answers:
 
         def tell(key):
-            (told[key],) = ask({key: key})
+            (told[key],) = answers.ask({key: key})
 
         threads = [threading.Thread(target=tell, args=(key,)) for key in range(4)]
         threads[0].start()
