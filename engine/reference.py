@@ -116,7 +116,7 @@ class Reference:
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.form = form
-        check_limits(spec, self.costs, series)
+        check_limits(spec, self.costs)
         self._rank = parse_rank(self.costs)
         multiplier = 1.0 if spec.market is None else resolve_value(spec.market.multiplier, {})
         self._legs = count_legs(spec.targets)
@@ -285,13 +285,13 @@ class Reference:
         signals, scales = list_signals(*sides, bars), self._scales(genes, series)
         ranks = None if self._rank is None else self._rows[series].values(self._rank, {})
 
-        def find_trade(t: int) -> Ledger:
-            return self._take(world, SignalSpan(t, t + 1, window.end), scales)
+        def find_trade(t: int, end: int = window.end) -> Ledger:
+            return self._take(world, SignalSpan(t, t + 1, end), scales)
 
         signs = np.where(sides[0].signals[signals], 1, -1)
         return AskingWindow(
-            window, series, self.series[series], signals, signs, ranks, limits.cooldown, stake,
-            find_trade, scales,
+            window, series, self.series[series], signals, signs, ranks, limits.cooldown,
+            limits.delay, stake, find_trade, scales,
         )  # fmt: skip
 
     def _take(

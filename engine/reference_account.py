@@ -30,8 +30,10 @@ class AskingWindow(NamedTuple):
     sides: Ints  # [S] 1 or -1
     ranks: Floats | None  # [T] greatest first
     cooldown: int  # bars after a stop in which no signal counts
+    delay: int  # bars by which entries are late
     stake: Stake  # how its trades are sized
-    find_trade: Callable[[int], Ledger]  # what a signal's bar comes to: a trade, or a rejection
+    # What a signal's bar comes to, a trade or a rejection; where it is given, until a bar.
+    find_trade: Callable[..., Ledger]
     scales: Floats | None  # [T] what sizes are measured by; None where that is not the case
     weight: float = 1.0  # what the account takes of each
     continues: bool = False  # whether a trade of the window before it may still be open
@@ -47,7 +49,7 @@ class Taken(NamedTuple):
 
     trades: list[Ledger]  # of one trade each
     gross: list[float]  # leverage of what other strands had open at each entry
-    counts: dict[str, Any]  # rejected and skipped
+    counts: dict[str, Any]  # rejected, skipped and coarse
 
 
 def take_account(windows: Sequence[AskingWindow], limits: AccountLimits) -> list[Ledger]:
@@ -55,7 +57,7 @@ def take_account(windows: Sequence[AskingWindow], limits: AccountLimits) -> list
 
     Those of a strand are taken in the order of time; what is held out is another account.
     """
-    taken = [Taken([], [], {"rejected": 0, "skipped": 0}) for _ in windows]
+    taken = [Taken([], [], {"rejected": 0, "skipped": 0, "coarse": 0}) for _ in windows]
     pairs = sorted(
         zip(windows, taken, strict=True),
         key=lambda pair: (pair[0].strand, pair[0].begins_ns),
@@ -77,22 +79,38 @@ def _ask(
     for asking, found in strand:
         last = last if asking.continues else None
         free = (0, 0) if last is None else find_free_bars(*last, asking.cooldown)
+        before: tuple[int, Ledger] | None = None
         for t, side in zip(asking.signals.tolist(), asking.sides.tolist(), strict=True):
             if t < free[0 if side > 0 else 1]:
                 continue
             trade = asking.find_trade(t)
+            coarse = trade.coarse - _count_twice(asking, before, t + 1 + asking.delay)
             if not len(trade):
                 found.counts["rejected"] += 1
+                found.counts["coarse"] += coarse
                 continue
             exit_bar, reason = int(trade.exit_bar[0]), int(trade.reason[0])
             permit = yield _build_ask(asking, trade, t)
             if permit.is_taken:
                 found.trades.append(trade)
                 found.gross.append(permit.gross)
+                found.counts["coarse"] += coarse
+                before = t, trade
                 last = exit_bar, reason, side
                 free = find_free_bars(*last, asking.cooldown)
             else:
                 found.counts["skipped"] += 1
+
+
+def _count_twice(asking: AskingWindow, before: tuple[int, Ledger] | None, entry_bar: int) -> int:
+    """1 where a signal enters in the coarse bar at whose open the trade before it was left.
+
+    `before`: that trade and its signal's bar, if any.
+    """
+    if before is None or before[1].exit_bar[0] != entry_bar or before[1].reason[0] != SIGNAL:
+        return 0
+    t, trade = before
+    return trade.coarse - int(asking.find_trade(t, entry_bar).coarse)
 
 
 def _build_ask(asking: AskingWindow, trade: Ledger, t: int) -> Ask:

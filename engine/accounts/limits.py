@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data.bars import Bars, has_finer
+from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.errors import EngineError
 from strategy.errors import StrategyError
@@ -34,17 +34,14 @@ def build_limits(costs: Costs) -> AccountLimits:
     )
 
 
-def check_limits(strategy: Strategy, costs: Costs, series: Sequence[Bars] = ()) -> None:
+def check_limits(strategy: Strategy, costs: Costs) -> None:
     """Refuse limits where a signal's trade hangs on more than the signal.
 
     Raises:
-        EngineError: When entries rest or reverse, sizes hang on the account's cash, or bars are
-            read by finer ones.
+        EngineError: When entries rest or reverse, or sizes hang on the account's cash.
     """
     if not costs.has_limits:
         return
-    if has_finer(series):
-        raise EngineError("max_positions and max_leverage: no limit is told of finer bars yet")
     if strategy.entry is not None or strategy.reverse:
         raise EngineError(
             "max_positions and max_leverage need entries at the market: what rests or reverses "

@@ -50,7 +50,7 @@ class LimitedBackend(LanguageBackend):
         work_bytes: int,
         threads: int | None = None,
     ) -> None:
-        check_limits(spec, costs, series)
+        check_limits(spec, costs)
         super().__init__(
             spec, series, costs, capacity=capacity, work_bytes=work_bytes, threads=threads
         )
@@ -107,22 +107,24 @@ class LimitedBackend(LanguageBackend):
         An account takes `weight` of each trade.
         """
         (stake,), (cooldown,) = self._build_stakes(genome[None]), self._cooldowns(genome[None])
-        (ledgers,) = self._list_by_window(
-            windows, lambda number, ranges: self._cut(genome[None], number, ranges)
-        )
-        return [
-            AskedWindow(
-                ledger,
-                window,
-                strand + window.series,
-                self._series[window.series],
-                None if self._ranks is None else self._ranks[window.series],
-                int(cooldown),
-                stake,
-                weight,
-            )
-            for ledger, window in zip(ledgers, windows, strict=True)
-        ]
+        asked: dict[int, AskedWindow] = {}
+        for number, window_numbers, ranges in by_series(windows):
+            trades, counts, coarse = self._markets[number].list_signals(genome[None], ranges)
+            parts = np.split(coarse, counts[0].cumsum()[:-1])
+            (ledgers,) = trades.cut(counts)
+            for place, ledger, part in zip(window_numbers.tolist(), ledgers, parts, strict=True):
+                asked[place] = AskedWindow(
+                    ledger,
+                    windows[place],
+                    strand + number,
+                    self._series[number],
+                    None if self._ranks is None else self._ranks[number],
+                    int(cooldown),
+                    stake,
+                    part,
+                    weight,
+                )
+        return [asked[place] for place in range(len(windows))]
 
     def _take(
         self, genomes: Floats, windows: Sequence[Window]
@@ -144,7 +146,7 @@ class LimitedBackend(LanguageBackend):
         shares = np.array([stake.number for stake in stakes])
         for number, window_numbers, ranges in by_series(windows):
             bars = self._series[number]
-            trades, counts = self._markets[number].list_signals(genomes, ranges)
+            trades, counts, coarse = self._markets[number].list_signals(genomes, ranges)
             each = counts.sum(axis=1)
             asks = collect_asks(
                 trades,
@@ -153,14 +155,10 @@ class LimitedBackend(LanguageBackend):
                 find_leverages(trades, stakes[0], np.repeat(shares, each)),
                 None if self._ranks is None else self._ranks[number],
                 np.repeat(np.tile(window_numbers, len(genomes)), counts.ravel()),
+                coarse,
             )
             exit_ns = bars.timestamp[trades.exit_bar]
             yield SeriesSignals(window_numbers, trades, counts, asks, exit_ns)
-
-    def _cut(self, genomes: Floats, number: int, ranges: Ints) -> list[tuple[Ledger, ...]]:
-        """Signals [W] of each individual in one series."""
-        trades, counts = self._markets[number].list_signals(genomes, ranges)
-        return trades.cut(counts)
 
     def _fold(
         self, genomes: Floats, signals: ListedSignals, answers: Admitted, out: Floats

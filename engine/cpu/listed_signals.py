@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from data.bars import Window
-from engine.accounts.cpu.limiting import Admitted, Asks, admit
+from engine.accounts.cpu.limiting import COUNTED, Admitted, Asks, admit
 from engine.accounts.ledger import Ledger
 from engine.accounts.limits import AccountLimits
 from engine.accounts.results import Results, arrange_results, split_accounts
@@ -39,7 +39,7 @@ class ListedSignals(NamedTuple):
             np.zeros(len(self.exit_ns), np.bool_),
             np.zeros(len(self.exit_ns)),
             self.asks.leverage,
-            np.zeros((*self.counts.shape, 2), np.int64),
+            np.zeros((*self.counts.shape, len(COUNTED)), np.int64),
         )
         for some in split_accounts(windows):
             order = sorted(some, key=lambda number: (windows[number].series, windows[number].start))
@@ -70,8 +70,8 @@ class ListedSignals(NamedTuple):
         columns: Any = {name: column[chosen] for name, column in self.trades.columns().items()}
         columns["gross"] = answers.gross[chosen][:, None]
         nothing = np.zeros_like(counts)
-        rejected, skipped = np.moveaxis(answers.counts, 2, 0)
-        return Ledger(**columns).cut(counts, rejected, nothing, nothing, nothing, skipped)
+        rejected, skipped, coarse = np.moveaxis(answers.counts, 2, 0)
+        return Ledger(**columns).cut(counts, rejected, nothing, nothing, coarse, skipped)
 
     def _choose(self, answers: Admitted) -> tuple[Ints, Ints]:
         """Places of what was taken, window after window, and how many these are [P, W]."""

@@ -16,9 +16,9 @@ from engine.conditions.switches import lower_conditions
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.batch import (
     fold_population,
-    list_joined,
     list_population,
     list_results,
+    list_signals,
 )
 from engine.positions.cpu.block_minmax import Extremes, build_extremes, build_finer
 from engine.positions.cpu.both_sides import (
@@ -90,16 +90,15 @@ class FormulaMarket:
             self.prices, self.population(genomes), self._charges, ranges, self._workers
         )
 
-    def list_signals(self, genomes: Floats, ranges: Ints) -> tuple[Ledger, Ints]:
+    def list_signals(self, genomes: Floats, ranges: Ints) -> tuple[Ledger, Ints, Ints]:
         """All signals of individuals in windows [W, 2], whatever came before them.
 
-        As `take_positions`; individual after individual and window after window, and how many each
-        has [P, W].
+        As `take_positions`; individual after individual and window after window, how many each has
+        [P, W], and of each how many bars it touches that no finer ones make up, and whether the bar
+        of its exit is one, [K, 2].
         """
-        charges = self._charges._replace(lists_all=True)
-        inputs = self.prices, self.population(genomes), charges
-        signals, counts, _ = list_joined(*inputs, ranges, self._workers)
-        return signals, counts
+        inputs = self.prices, self.population(genomes), self._charges
+        return list_signals(*inputs, ranges, self._workers)
 
     def population(self, genomes: Floats) -> CodedPopulation:
         """What individuals [P, G] ask of the series, until it is asked for the next ones."""

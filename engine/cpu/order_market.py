@@ -74,18 +74,18 @@ class OrderMarket(FormulaMarket):
 
     def ledgers(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each individual."""
-        trades, counts, totals = self._list_joined(genomes, ranges, self._rules())
+        trades, counts, totals, _ = self._list_joined(genomes, ranges, self._rules())
         return trades.cut(counts, *totals)
 
-    def list_signals(self, genomes: Floats, ranges: Ints) -> tuple[Ledger, Ints]:
-        """All signals of individuals in windows [W, 2], and how many each has [P, W]."""
+    def list_signals(self, genomes: Floats, ranges: Ints) -> tuple[Ledger, Ints, Ints]:
+        """All signals of individuals in windows [W, 2]; as `FormulaMarket.list_signals`."""
         rules = self._rules()._replace(lists_all=True)
-        signals, counts, _ = self._list_joined(genomes, ranges, rules)
-        return signals, counts
+        signals, counts, _, coarse = self._list_joined(genomes, ranges, rules)
+        return signals, counts, coarse
 
     def _list_joined(
         self, genomes: Floats, ranges: Ints, rules: OrderRules
-    ) -> tuple[Ledger, Ints, Ints]:
+    ) -> tuple[Ledger, Ints, Ints, Ints]:
         inputs = self.prices, self._ask(genomes), rules, self._purse()
         return list_joined_orders(*inputs, ranges, self._workers, has_scale=self._has_scale)
 

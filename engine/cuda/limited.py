@@ -283,7 +283,7 @@ class CudaLimitedBackend(CudaLanguageBackend):
         torch_device: str = "cuda",
         rows: Sequence[Rows] | None = None,
     ) -> None:
-        check_limits(spec, costs, series)
+        check_limits(spec, costs)
         reason = why_on_cpu(spec, costs, series)
         if reason:
             raise EngineError(f"a GPU keeps no limits of an account {reason}: use --device cpu")

@@ -20,7 +20,7 @@ from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from tests.parity.test_language import both, population
 from tests.support.finer import make_coarse
-from tests.support.limited import draw_account, draw_plain_account
+from tests.support.limited import draw_account, draw_finer_account, draw_plain_account
 from tests.support.random_strategies import drawn_exits, drawn_orders, drawn_strategy
 from tests.support.worlds import make_bars
 
@@ -39,7 +39,11 @@ STRATEGIES = {
 }
 """How the strategy of a seed is drawn."""
 
-ACCOUNTS = {"limits": draw_account, "plain-limits": draw_plain_account}
+ACCOUNTS = {
+    "limits": draw_account,
+    "plain-limits": draw_plain_account,
+    "finer-limits": draw_finer_account,
+}
 """How all of a seed is drawn; a GPU keeps limits of the plain ones."""
 
 

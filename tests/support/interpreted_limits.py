@@ -52,7 +52,7 @@ def draw_asks(rng, times, bar_ns, ranks, windows):
             over = times[leave] + (0 if reason == SIGNAL else bar_ns)
             leverage, side = rng.choice([0.1, 0.2, 0.3, 0.7, 1.9]), rng.choice([1, -1])
             rows.append((bar, leave, 0, reason, side, times[bar + 1], over, leverage, ranks[bar],
-                         window))  # fmt: skip
+                         window, 0, 0))  # fmt: skip
     columns = np.array(rows, object).reshape(-1, len(Asks._fields)).T
     kinds = [np.float64 if name in ("leverage", "rank") else np.int64 for name in Asks._fields]
     return Asks(*(column.astype(kind) for column, kind in zip(columns, kinds, strict=True)))

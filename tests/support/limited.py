@@ -7,6 +7,7 @@ import numpy as np
 from data.bars import Window
 from strategy import words as w
 from tests.parity.test_language import population
+from tests.support.finer import make_coarse
 from tests.support.random_strategies import Drawn
 from tests.support.worlds import draw_order_costs, make_bars
 
@@ -33,15 +34,20 @@ class DrawnAtMarket(Drawn):
         return w.account(10_000, size, self.one_of((None, 1, self.real(0.5, 4))))
 
 
-def draw_series(rng, seed):
-    """Series of one to seven symbols, and windows of each."""
+def draw_series(rng, seed, *, is_finer):
+    """Series of one to seven symbols, some of them made of shorter bars, and windows of each."""
     series = [
         make_bars(
-            seed + 11 * number, int(rng.integers(60, 260)),
+            seed + 11 * number, int(rng.integers(60, 260)) * (4 if is_finer else 1),
             gaps=float(rng.choice([0.0, 0.02])), jump=float(rng.choice([0.01, 0.05])),
         )
         for number in range(int(rng.integers(1, 8)))
     ]  # fmt: skip
+    if is_finer:
+        # The second one's bars are read as wholes.
+        series = [
+            bars if number == 1 else make_coarse(bars, seed) for number, bars in enumerate(series)
+        ]
     windows = []
     for number, bars in enumerate(series):
         cuts = sorted({0, len(bars), *rng.integers(1, len(bars), int(rng.integers(0, 3))).tolist()})
@@ -63,12 +69,12 @@ def draw_costs(rng, seed, strategy, n_series):
     )  # fmt: skip
 
 
-def draw_account(seed, count=2):
+def draw_account(seed, count=2, *, is_finer=False):
     """What a seed draws: strategy, genomes, series, windows and costs."""
     rng = np.random.Generator(np.random.PCG64(seed))
     further = ((), (Drawn.with_exits,), (Drawn.with_orders,), (Drawn.with_orders, Drawn.with_exits))
     strategy = DrawnAtMarket(seed).strategy(*further[seed % 4], DrawnAtMarket.without_resting)
-    series, windows = draw_series(rng, seed)
+    series, windows = draw_series(rng, seed, is_finer=is_finer)
     costs = draw_costs(rng, seed, strategy, len(series))
     return strategy, population(strategy, count, seed), series, windows, costs
 
@@ -77,3 +83,8 @@ def draw_plain_account(seed, count=2):
     """The same of a strategy without ladders and money, whose limits a GPU keeps too."""
     strategy, genomes, series, windows, costs = draw_account(4 * seed, count)
     return strategy, genomes, series, windows, replace(costs, fee_unit=0.0)
+
+
+def draw_finer_account(seed, count=2):
+    """The same on bars that are made up of finer ones."""
+    return draw_account(seed, count, is_finer=True)

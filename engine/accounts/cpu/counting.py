@@ -17,8 +17,8 @@ from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 
-SHORTS, WINS_SHORT, PARTIALS, SKIPPED = (
-    ACCUMULATOR_INDEX[name] for name in ("shorts", "wins_short", "partials", "skipped")
+SHORTS, WINS_SHORT, PARTIALS, COARSE, SKIPPED = (
+    ACCUMULATOR_INDEX[name] for name in ("shorts", "wins_short", "partials", "coarse", "skipped")
 )
 
 TARGET = REASONS.index("target")
@@ -118,7 +118,7 @@ def fold_each_taken(
         counted: Of all signals [K].
         firsts: [P, W] place of each one's first signal in each window.
         counts: [P, W] how many these are.
-        refused: [P, W, 2] how many are rejected and skipped.
+        refused: [P, W, 3] how many are rejected and skipped, and how many bars are coarse.
         shared: [1] of all threads, counts the individuals that were begun.
         out: [P, W, A] receives accumulators.
     """
@@ -129,6 +129,7 @@ def fold_each_taken(
             sums = out[p, w]
             begin(sums)
             sums[REJECTED], sums[SKIPPED] = refused[p, w, 0], refused[p, w, 1]
+            sums[COARSE] = refused[p, w, 2]
             for k in range(firsts[p, w], firsts[p, w] + counts[p, w]):
                 if counted.taken[k]:
                     chosen[size] = k

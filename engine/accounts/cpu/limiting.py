@@ -22,7 +22,10 @@ NO_TRADE = -1
 
 STOP_GAP, SIGNAL = REASONS.index("stop_gap"), REASONS.index("signal")
 
-NO_STRAND = -1
+NO_STRAND = NO_SIGNAL = -1
+
+COUNTED = ("rejected", "skipped", "coarse")
+"""What is counted beside what is taken."""
 
 # The last is `NO_TRADE`.
 IS_STOP = np.isin([*range(len(REASONS)), NO_TRADE], (STOP_GAP, *AT_STOP))
@@ -42,6 +45,8 @@ class Asks(NamedTuple):
     leverage: Floats  # worth of the position over the account
     rank: Floats  # greatest first, NaN last
     window: Ints  # place of the window
+    coarse: Ints  # bars that it touches and no finer ones make up
+    coarse_exit: Ints  # 1 where the bar of its exit is one of them
 
 
 class AskedWindow(NamedTuple):
@@ -54,6 +59,7 @@ class AskedWindow(NamedTuple):
     ranks: Floats | None  # [T] whose signal is taken first; None for the order of strands
     cooldown: int  # bars after a stop in which no signal counts
     stake: Stake  # how its trades are sized
+    coarse: Ints  # [K, 2] of each signal, as `Asks` has it
     weight: float = 1.0  # what the account takes of each
 
 
@@ -63,7 +69,7 @@ class Admitted(NamedTuple):
     taken: Flags
     gross: Floats  # what other strands had open at each that asked
     leverage: Floats  # its own
-    counts: Ints  # [P, W, 2] how many are rejected and skipped
+    counts: Ints  # [P, W, 3] how many are rejected and skipped, and how many bars are coarse
 
 
 def take_account(asked: Sequence[AskedWindow], limits: AccountLimits) -> tuple[Ledger, ...]:
@@ -91,7 +97,7 @@ def admit(
 ) -> Admitted:
     """Answers of the accounts of individuals, whose strands begin at places [P, S + 1]."""
     n_asks, n_individuals = len(asks.rank), len(firsts)
-    counts = np.zeros((n_individuals, n_windows, 2), np.int64)
+    counts = np.zeros((n_individuals, n_windows, len(COUNTED)), np.int64)
     answers = Admitted(np.zeros(n_asks, np.bool_), np.zeros(n_asks), asks.leverage, counts)
     shared = np.zeros(1, np.int64)
 
@@ -112,6 +118,7 @@ def _list_asks(place: int, asked: AskedWindow) -> Asks:
         find_leverages(ledger, asked.stake, asked.stake.number * asked.weight),
         asked.ranks,
         np.full(len(ledger), place, np.int64),
+        asked.coarse,
     )
 
 
@@ -122,8 +129,9 @@ def collect_asks(
     leverages: Floats,
     ranks: Floats | None,
     windows: Ints,
+    coarse: Ints,
 ) -> Asks:
-    """Signals [K] of a series; ranks are those of its bars [T]."""
+    """Signals [K] of a series; ranks are those of its bars [T], and coarse is [K, 2]."""
     known_ns = np.where(ledger.reason == SIGNAL, 0, bars.timeframe_ns)
     return Asks(
         ledger.signal_bar,
@@ -136,6 +144,7 @@ def collect_asks(
         leverages,
         np.zeros(len(ledger)) if ranks is None else ranks[ledger.signal_bar],
         windows,
+        *np.ascontiguousarray(coarse.T),
     )
 
 
@@ -156,10 +165,11 @@ def find_leverages(ledger: Ledger, stake: Stake, share: Floats | float) -> Float
         return np.where(scale > 0.0, share * ledger.entry / scale, 0.0)
 
 
-def _keep(asks: Ledger, taken: Flags, gross: Floats, rejected: int, skipped: int) -> Ledger:
+def _keep(asks: Ledger, taken: Flags, gross: Floats, *counts: int) -> Ledger:
     columns: Any = {name: column[taken] for name, column in asks.columns().items()}
     columns["gross"] = gross[taken][:, None]
-    return Ledger(**columns, rejected=rejected, skipped=skipped)
+    columns |= zip(COUNTED, counts, strict=True)
+    return Ledger(**columns)
 
 
 @compiled_unlocked
@@ -202,15 +212,16 @@ def admit_all(
         max_leverage: That they may have together.
         taken: [K] receives which are taken.
         gross: [K] receives what other strands have open at each that asks.
-        counts: [W, 2] receives how many are rejected and skipped.
+        counts: [W, 3] receives how many are rejected and skipped, and how many bars are coarse.
     """
     n_strands, n_open = firsts.size - 1, 0
     most = firsts[n_strands] - firsts[0]
     heads, free = firsts[:-1].copy(), np.zeros((n_strands, 2), np.int64)
+    last = np.full(n_strands, NO_SIGNAL)
     # Trades that are open, in the order of taking, and whose they are.
     trades, holders = np.empty(most, np.int64), np.empty(most, np.int64)
     for strand in range(n_strands):
-        find_ask(asks, firsts[strand], firsts[strand + 1], strand, heads, free, counts)
+        find_ask(asks, firsts[strand], firsts[strand + 1], strand, heads, free, last, counts)
     strand = find_first(asks, firsts, heads)
     while strand != NO_STRAND:
         k, others = heads[strand], 0
@@ -225,6 +236,8 @@ def admit_all(
         n_open, gross[k] = kept, worth
         if others < max_positions and worth + asks.leverage[k] <= max_leverage:
             taken[k] = True
+            count_coarse(asks, last[strand], k, counts)
+            last[strand] = k
             trades[n_open], holders[n_open] = k, strand
             n_open += 1
             # Left at the open, as was known a bar before: the other side may signal there.
@@ -235,27 +248,44 @@ def admit_all(
         else:
             counts[asks.window[k], 1] += 1
         heads[strand] += 1
-        find_ask(asks, firsts[strand], firsts[strand + 1], strand, heads, free, counts)
+        find_ask(asks, firsts[strand], firsts[strand + 1], strand, heads, free, last, counts)
         strand = find_first(asks, firsts, heads)
 
 
 @compiled_loop
 def find_ask(
-    asks: Asks, first: int, end: int, strand: int, heads: Ints, free: Ints, counts: Ints
+    asks: Asks, first: int, end: int, strand: int, heads: Ints, free: Ints, last: Ints, counts: Ints
 ) -> None:
-    """Go on to a strand's next signal that finds it flat and risks enough, or to its end."""
+    """Go on to a strand's next signal that finds it flat and risks enough, or to its end.
+
+    `last` [S]: the signal of each strand that was taken last in its window.
+    """
     k, is_found = heads[strand], False
     while k < end and not is_found:
         if k == first or asks.window[k] != asks.window[k - 1]:
             free[strand, 0] = free[strand, 1] = 0
+            last[strand] = NO_SIGNAL
         if asks.signal_bar[k] < free[strand, int(asks.side[k] < 0)]:
             k += 1
         elif asks.reason[k] == NO_TRADE:
             counts[asks.window[k], 0] += 1
+            count_coarse(asks, last[strand], k, counts)
             k += 1
         else:
             is_found = True
     heads[strand] = k
+
+
+@compiled_loop
+def count_coarse(asks: Asks, last: int, k: int, counts: Ints) -> None:
+    """Count what is coarse of a signal; not again the bar in which the trade before it was left.
+
+    That is the case where it enters at the open at which the other was left.
+    """
+    count = asks.coarse[k]
+    if last != NO_SIGNAL and asks.reason[last] == SIGNAL and asks.over_ns[last] == asks.asks_ns[k]:
+        count -= asks.coarse_exit[last]
+    counts[asks.window[k], 2] += count
 
 
 @compiled_loop

@@ -19,6 +19,9 @@ from engine.runtime.cpu.types import Floats, Ints, Listed
 WHOLE, NUMBERS = 6, 6
 """What `take_positions` writes of a trade."""
 
+COARSE_COLUMNS = 2
+"""What stands behind it where each signal is taken, as `note_coarse` writes it."""
+
 
 def fold_population(
     prices: Extremes,
@@ -48,7 +51,8 @@ def _work(
     shared = np.zeros(1, np.int64)
 
     def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
-        room = np.empty((0, WHOLE), np.int64), np.empty((0, NUMBERS))
+        width = WHOLE + COARSE_COLUMNS * charges.lists_all
+        room = np.empty((0, width), np.int64), np.empty((0, NUMBERS))
         return fold_each(prices, population, charges, windows, shared, out, thread, firsts,
                          thread_of, *room)  # fmt: skip
 
@@ -59,25 +63,26 @@ def list_population(
     prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, threads: Threads
 ) -> list[tuple[Ledger, ...]]:
     """The ledgers [W] of each individual [P]; arguments as in `fold_population`."""
-    trades, counts, totals = list_joined(prices, population, charges, windows, threads)
-    return trades.cut(counts, *totals)
+    folded, listed = list_results(prices, population, charges, windows, threads)
+    return _collect_trades(*listed.in_order()).cut(listed.counts, *list_totals(folded))
 
 
-def list_joined(
+def list_signals(
     prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, threads: Threads
 ) -> tuple[Ledger, Ints, Ints]:
-    """The same in one, with how many trades each has [P, W], and totals as `Ledger.cut` has them.
+    """All signals in one, how many each has [P, W], and what is coarse of each [K, 2].
 
     Individual after individual, and window after window.
     """
-    folded, listed = list_results(prices, population, charges, windows, threads)
-    return _collect_trades(listed), listed.counts, list_totals(folded)
-
-
-def _collect_trades(listed: Listed) -> Ledger:
-    """The trades of all ledgers, one after the other."""
+    each = charges._replace(lists_all=True)
+    _, listed = list_results(prices, population, each, windows, threads)
     whole, numbers = listed.in_order()
-    signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole.T)
+    return _collect_trades(whole, numbers), listed.counts, whole[:, WHOLE:]
+
+
+def _collect_trades(whole: Ints, numbers: Floats) -> Ledger:
+    """The trades of all ledgers, one after the other."""
+    signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
     entry, stop, target, leave, r, last_stop = np.ascontiguousarray(numbers.T)
     return Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,

@@ -10,6 +10,7 @@ from engine.conditions.cpu.expression_vm import value_of_formula
 from engine.positions.cpu.block_minmax import LOW, OPEN, Extremes
 from engine.positions.cpu.chain import bars_held
 from engine.positions.cpu.exits import (
+    COARSE,
     END,
     SESSION,
     SIGNAL,
@@ -196,7 +197,8 @@ def take_positions(
         out: [A] accumulators, as `engine.accounts.cpu.folding.begin` sets them up.
         listed: Place of its first trade among all that are listed.
         whole: [K, 6] receives signal bar, entry bar, exit bar, reason, side and bars held of each
-            trade; or [0, 6] where no ledger is wanted.
+            trade; or [0, 6] where no ledger is wanted. Two more, as `note_coarse` writes them,
+            where each signal is taken.
         numbers: [K, 6] receives entry, stop, target, exit, r and last stop; or [0, 6].
         stack: [S] of this thread, room for formulas.
     """
@@ -209,6 +211,9 @@ def take_positions(
         side = int(shorts >= 0 and is_set(asks.words, max(shorts, 0), bar))
         if bar >= (flat_short if side else flat_long):
             at, risk, reach = open_position(prices, asks, charges, p, side, bar, end, stack)
+            before = out[COARSE]
+            if charges.lists_all:
+                counted = -1
             if has_finer:
                 # Its order at the market touches the entry bar.
                 counted = count_coarse(asks.finer_of, at.entry_bar, counted, out)
@@ -246,10 +251,14 @@ def take_positions(
                 flat_long, flat_short = exit_bar - earlier * side, exit_bar - earlier * (1 - side)
                 if charges.lists_all:
                     flat_long = flat_short = bar + 1
+                    note_coarse(
+                        out[COARSE] - before, counted == exit_bar, whole, listed + trades - 1
+                    )
             else:
                 out[REJECTED] += 1.0
                 if charges.lists_all:
-                    note_rejected(bar, 1 - 2 * side, whole, listed + trades)
+                    note_rejected(bar, at.entry_bar, 1 - 2 * side, whole, listed + trades)
+                    note_coarse(out[COARSE] - before, False, whole, listed + trades)
                     trades += 1
         bar = next_alone(
             asks.words, longs, shorts, max(min(flat_long, flat_short), bar + 1), behind
@@ -258,10 +267,17 @@ def take_positions(
 
 
 @compiled_uncounted
-def note_rejected(bar: int, side: int, whole: Ints, k: int) -> None:
+def note_rejected(bar: int, entry_bar: int, side: int, whole: Ints, k: int) -> None:
     """List a signal whose trade would be rejected."""
-    whole[k, 0], whole[k, 1], whole[k, 2] = bar, bar, bar
+    whole[k, 0], whole[k, 1], whole[k, 2] = bar, entry_bar, bar
     whole[k, 3], whole[k, 4], whole[k, 5] = NO_TRADE, side, 0
+
+
+@compiled_uncounted
+def note_coarse(count: float, is_last: bool, whole: Ints, k: int) -> None:
+    """List how many bars a signal touches that no finer ones make up, and if its exit's is one."""
+    last = whole.shape[1] - 1
+    whole[k, last - 1], whole[k, last] = int(count), int(is_last)
 
 
 @compiled_uncounted

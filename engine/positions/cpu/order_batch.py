@@ -7,9 +7,10 @@ import numpy as np
 
 from engine.accounts.cpu.folding import TRADES, begin
 from engine.accounts.cpu.money import Purse
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, REASONS, Ledger
+from engine.positions.cpu.batch import COARSE_COLUMNS
 from engine.positions.cpu.block_minmax import Extremes
-from engine.positions.cpu.both_sides import note_rejected
+from engine.positions.cpu.both_sides import note_coarse, note_rejected
 from engine.positions.cpu.listing import Work, fold_alone, list_totals, list_trades, with_room
 from engine.positions.cpu.order_walk import take_orders
 from engine.positions.cpu.orders import FIGURES, MARKS, ROOM, OrderedPopulation, OrderRules
@@ -19,7 +20,8 @@ from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
-REJECTED = ACCUMULATOR_INDEX["rejected"]
+REJECTED, COARSE = ACCUMULATOR_INDEX["rejected"], ACCUMULATOR_INDEX["coarse"]
+SIGNAL = REASONS.index("signal")
 WHOLE, NUMBERS = 6, 7
 """What `take_orders` writes of a trade, before its targets."""
 
@@ -61,21 +63,23 @@ def list_joined_orders(
     threads: Threads,
     *,
     has_scale: bool,
-) -> tuple[Ledger, Ints, Ints]:
-    """Trades as `engine.positions.cpu.batch.list_joined` has them.
+) -> tuple[Ledger, Ints, Ints, Ints]:
+    """All trades in one, how many each has [P, W], totals as `Ledger.cut` has them, coarse [K, 2].
 
-    `has_scale`: sizes are measured by a row.
+    Individual after individual, and window after window. `has_scale`: sizes are measured by a row.
+    What is coarse of each is there where each signal is taken, as `note_coarse` writes it.
     """
     folded, listed = list_order_results(prices, population, rules, purse, windows, threads)
     whole, numbers = listed.in_order()
     signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
+    behind = WHOLE + rules.legs
     entry, stop, target, leave, r, last_stop, _ = np.ascontiguousarray(numbers[:, :NUMBERS].T)
     trades = Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        side.astype(np.int8), last_stop, held, whole[:, WHOLE:], numbers[:, NUMBERS:],
+        side.astype(np.int8), last_stop, held, whole[:, WHOLE:behind], numbers[:, NUMBERS:],
         numbers[:, NUMBERS - 1 : NUMBERS if has_scale else NUMBERS - 1],
     )  # fmt: skip
-    return trades, listed.counts, list_totals(folded)
+    return trades, listed.counts, list_totals(folded), whole[:, behind:]
 
 
 def _work(
@@ -90,7 +94,8 @@ def _work(
     shared, legs = np.zeros(1, np.int64), rules.legs
 
     def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
-        room = np.empty((0, WHOLE + legs), np.int64), np.empty((0, NUMBERS + legs))
+        width = WHOLE + legs + COARSE_COLUMNS * rules.lists_all
+        room = np.empty((0, width), np.int64), np.empty((0, NUMBERS + legs))
         return fold_each_order(prices, population, rules, purse, windows, shared, out, thread,
                                firsts, thread_of, *room)  # fmt: skip
 
@@ -117,7 +122,8 @@ def fold_each_order(
     Where each signal is taken it is the only one of a walk, and a row is listed for it.
 
     Arguments and result as in `engine.positions.cpu.batch.fold_each`; `whole` [n, 6 + L] and
-    `numbers` [n, 7 + L] as `take_orders` writes them.
+    `numbers` [n, 7 + L] as `take_orders` writes them, and `whole` two more where each signal is
+    taken, as `note_coarse` does.
     """
     keeps, used = firsts.shape[0] > 0, 0
     # No formula needs more places than it has steps.
@@ -147,9 +153,18 @@ def fold_each_order(
                 begin(out[p, w])
                 take_orders(prices, population, rules, purse, p, bar, bar + 1, end, out[p, w],
                             used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+                coarse, is_last = out[p, w, COARSE], False
                 if out[p, w, REJECTED] > 0.0:
                     side = 1 if longs >= 0 and is_set(population.words, longs, bar) else -1
-                    note_rejected(bar, side, whole, used)
+                    note_rejected(bar, bar + 1 + population.delay[p], side, whole, used)
+                elif coarse > 0.0 and whole[used, 3] == SIGNAL:
+                    # The same until the bar at whose open it is left.
+                    begin(out[p, w])
+                    take_orders(prices, population, rules, purse, p, bar, bar + 1, whole[used, 2],
+                                out[p, w], used + 1, whole, numbers, stack, marks, figures,
+                                levels)  # fmt: skip
+                    is_last = coarse > out[p, w, COARSE]
+                note_coarse(coarse, is_last, whole, used)
                 used, count = used + 1, count + 1
                 bar = next_alone(population.words, longs, shorts, bar + 1, last)
             out[p, w, TRADES] = count

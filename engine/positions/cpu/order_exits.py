@@ -153,7 +153,7 @@ def list_trade(
     out[BARS_IN_MARKET] += held
     # Exits at a stop that moved are counted with the others there.
     out[EXITS[way.reason if way.reason <= REVERSE else STOP]] += 1.0
-    legs, ended, farthest = whole.shape[1] - 6, False, -np.inf if count else np.inf
+    legs, ended, farthest = rules.legs, False, -np.inf if count else np.inf
     for leg in range(count):
         target = figures[LEG_PRICES + leg] if side == 0 else -figures[LEG_PRICES + leg]
         farthest = max(farthest, target)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from data.finer import FinerBars
 from engine.accounts.account import compound
 from engine.accounts.costs import Costs
 from engine.accounts.cpu.limiting import Asks, admit
@@ -18,14 +19,16 @@ from engine.devices import choose_device
 from engine.errors import DeviceError, EngineError
 from engine.groups import Group, evaluate_groups
 from engine.out_of_core import create_engine
+from engine.reference import Reference
 from engine.replay.certificate import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.runtime.cpu.threads import Threads
 from strategy import STRATEGIES
 from strategy import words as w
 from tests.parity.test_language import both
-from tests.support.limited import draw_account
-from tests.support.references import compiled_reference
+from tests.support.finer import make_coarse
+from tests.support.limited import draw_account, draw_finer_account
+from tests.support.references import FORMS, compiled_reference
 from tests.support.worlds import make_bars
 from tests.unit.engine.accounts.test_one_account import worlds
 
@@ -130,8 +133,9 @@ def take_by_loops(limits):
     reasons = np.array([REASONS.index(row[4]) for row in rows])
     over = np.where(reasons == REASONS.index("signal"), j, j + 1)
     sides = np.array([-1 if (row[0], row[1]) in SHORTS else 1 for row in rows])
+    none = np.zeros_like(t)
     asks = Asks(
-        t, j, np.zeros_like(t), reasons, sides, e, over, leverage.astype(float), rank, strand
+        t, j, none, reasons, sides, e, over, leverage.astype(float), rank, strand, none, none
     )
     firsts = np.searchsorted(strand, np.arange(5))
     taken = admit(asks, firsts[None], limits, 4, Threads(1)).taken
@@ -158,13 +162,53 @@ def test_drawn_accounts(seed):
     assert both(strategy, series, windows, genomes, costs) == ""
 
 
+# Read by hours that are made up of quarters, and some that are not.
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_drawn_accounts_of_finer_bars(seed):
+    """What a signal comes to hangs on it alone, whatever its bars are made up of."""
+    strategy, genomes, series, windows, costs = draw_finer_account(seed)
+    assert both(strategy, series, windows, genomes, costs) == ""
+
+
+FAST, SLOW = w.ema(w.close, 5), w.ema(w.close, 12)
+ABOVE, BELOW = w.crosses_above(FAST, SLOW), w.crosses_below(FAST, SLOW)
+TURNS = {"long": ABOVE, "short": BELOW, "exit_long": BELOW, "exit_short": ABOVE}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{"stop": w.share(0.04)}, {"stop": w.share(0.04), "targets": [(w.r_multiple(1), 0.5)]}],
+)
+@pytest.mark.parametrize("engine", [*FORMS, "cpu"])
+def test_limits_that_leave_room_count_bars_that_are_coarse_once(parts, engine):
+    """Also one in which a trade is left at the open and the other side entered."""
+    spec = w.strategy("Turns.", **TURNS, **parts)
+    bars = make_coarse(make_bars(3, 4000, jump=0.02))
+    finer = bars.finer
+    known = FinerBars(finer.timestamp[2400:], finer.prices[:, 2400:], finer.timeframe_ns)
+    bars = replace(bars, finer=known)
+    windows, genome = [Window(0, 0, 500), Window(0, 500, len(bars))], spec.layout.defaults
+    ledgers = []
+    for costs in (Costs(), Costs(max_positions=1)):
+        if engine == "cpu":
+            one = Engine(spec, [bars], windows, costs, device="cpu")
+            sums = one.evaluate(genome[None])[0]
+        else:
+            one = Reference(spec, [bars], windows, costs, form=FORMS[engine])
+            sums = one.accumulators(genome)
+        ledgers.append(one.trades(genome))
+        counts = [ledger.coarse for ledger in ledgers[-1]]
+        assert sums[:, ACCUMULATOR_INDEX["coarse"]].tolist() == counts
+    for plain, limited in zip(*ledgers, strict=True):
+        assert plain.coarse == limited.coarse
+        assert (plain.exit_bar == limited.exit_bar).all()
+    turned = ledgers[0][0].exit_bar[:-1] == ledgers[0][0].entry_bar[1:]
+    assert turned.sum() > 2
+
+
 def test_one_symbol_has_room_for_itself():
     """Stop and reverse included: N changes nothing, and leaves the number of trades."""
-    fast, slow = w.ema(w.close, 5), w.ema(w.close, 12)
-    above, below = w.crosses_above(fast, slow), w.crosses_below(fast, slow)
-    spec = w.strategy(
-        "Turns.", long=above, short=below, exit_long=below, exit_short=above, stop=w.share(0.05)
-    )
+    spec = w.strategy("Turns.", **TURNS, stop=w.share(0.05))
     bars, genomes = make_bars(3, 900), spec.layout.defaults[None]
     windows = [Window(0, 0, 400), Window(0, 400, 900)]
     plain = Engine(spec, [bars], windows, Costs(), device="cpu").evaluate_account(genomes)
