@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from optimizer.judging.null import NullJob, NullSearch, NullSetup, NullWaves
@@ -48,19 +48,27 @@ class AskingWorkers:
                 yield from self._setup.run_in_step(wave)
             return
         tasks = self._make_tasks(waves[:1])
-        for number, wave in enumerate(waves):
-            engine, windows = engine_apart(tasks)
-            evaluate = partial(evaluate_questions, engine, dict(zip(wave, windows, strict=True)))
-            shares = [wave[first :: self._count] for first in range(min(self._count, len(wave)))]
-            with Evaluating(evaluate) as answers:
-                workers = Workers(NullWaves(self._setup), len(shares), self._pool, answers)
-                with closing(workers.results(shares)) as done:
-                    # Made while this wave is searched.
-                    tasks = self._make_tasks(waves[number + 1 : number + 2])
-                    for _, found in done:
-                        yield from found
-            # Memory may hold no two of them.
-            del engine, evaluate
+        for wave, following in zip_longest(waves, waves[1:], fillvalue=()):
+            tasks = yield from self._search_wave(wave, tasks, following)
+
+    def _search_wave(
+        self, wave: Sequence[NullJob], tasks: Sequence[Task], following: Sequence[NullJob]
+    ) -> Generator[tuple[NullJob, NullSearch], None, list[Task]]:
+        """Search the markets of tasks; returns those of the following wave.
+
+        With it the engine goes: memory may hold no two of them.
+        """
+        engine, windows = engine_apart(tasks)
+        evaluate = partial(evaluate_questions, engine, dict(zip(wave, windows, strict=True)))
+        shares = [wave[first :: self._count] for first in range(min(self._count, len(wave)))]
+        with Evaluating(evaluate) as answers:
+            workers = Workers(NullWaves(self._setup), len(shares), self._pool, answers)
+            with closing(workers.results(shares)) as done:
+                # Made while this wave is searched.
+                upcoming = self._make_tasks([following])
+                for _, found in done:
+                    yield from found
+        return upcoming
 
     def _make_tasks(self, waves: Sequence[Sequence[NullJob]]) -> list[Task]:
         return [self._setup.on_market(job) for wave in waves for job in wave]
