@@ -64,12 +64,7 @@ from strategy.exits import split_sides
 from strategy.expressions import holds_row
 from strategy.genes import Floats
 from strategy.model import Strategy
-from strategy.money import (
-    Borrow,
-    Funding,
-    Volatility,
-    find_step,
-)
+from strategy.money import Payment, Volatility, find_step
 from strategy.orders import Ladder, count_legs
 from strategy.pretty_print import format_tree
 from strategy.rows import Genes, LoopRunner, Rows, as_it_reads, resolve_value
@@ -389,7 +384,7 @@ class Reference:
 
     def sum_payments(self, charge: object, genes: Genes, series: int) -> Floats | None:
         """What has been paid up to the open of each bar, [T] price; None where nothing is."""
-        if not isinstance(charge, Funding | Borrow):
+        if not isinstance(charge, Payment):
             return None
         bars, rates = self.series[series], self._rows[series].values(charge.rate, genes)
         every_ns = 0 if charge.every is None else charge.every * exit_spec.MINUTE_NS

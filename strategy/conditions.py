@@ -5,14 +5,14 @@ of it. With `not` moved to the comparisons this three-valued logic needs two val
 what is not known is never true.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from strategy.errors import StrategyError
 from strategy.expressions import Expression, GeneValue, Setting, check_settings, holds_row
 from strategy.indicators import Parameter
-from strategy.nodes import Node
+from strategy.nodes import Node, Numbers
 
 Relation = Literal[">", "<", ">=", "<="]
 
@@ -68,7 +68,7 @@ class OverBars(Condition):
     condition: Condition
     bars: Setting
 
-    numbers: ClassVar[Mapping[str, Parameter]] = {"bars": Parameter("bars")}
+    numbers: ClassVar[Numbers] = {"bars": Parameter("bars")}
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -95,7 +95,7 @@ class Switch(Condition):
     gene: Setting
     condition: Condition
     written: ClassVar[str] = "switch"
-    numbers: ClassVar[Mapping[str, Parameter]] = {"gene": Parameter("gene", least=0, most=1)}
+    numbers: ClassVar[Numbers] = {"gene": Parameter("gene", least=0, most=1)}
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -1,6 +1,5 @@
 """Stops, targets and session exits as plain data."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,10 +7,8 @@ from strategy.clock import Offset, check_offset
 from strategy.errors import StrategyError, quote_value
 from strategy.expressions import Arithmetic, Expression, GeneValue, Setting, check_settings
 from strategy.indicators import ABOVE_ZERO, ANY, Parameter
-from strategy.nodes import Node, walk
+from strategy.nodes import Node, Numbers, declare_reals, walk
 from strategy.other_parts import suggest_form
-
-Numbers = Mapping[str, Parameter]
 
 
 class PriceForm(Node):
@@ -43,9 +40,7 @@ class Share(PriceForm):
 
     fraction: Setting
     written: ClassVar[str] = "share"
-    numbers: ClassVar[Numbers] = {
-        "fraction": Parameter("fraction", least=ABOVE_ZERO, is_whole=False)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("fraction")
 
 
 @dataclass(frozen=True)
@@ -62,9 +57,7 @@ class RMultiple(PriceForm):
 
     multiple: Setting
     written: ClassVar[str] = "r_multiple"
-    numbers: ClassVar[Numbers] = {
-        "multiple": Parameter("multiple", least=ABOVE_ZERO, is_whole=False)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("multiple")
 
 
 @dataclass(frozen=True)
@@ -75,7 +68,7 @@ class Trail(Node):
     form: FromEntry | Share | Level
     after: Setting  # it begins once the best price is so many times the risk from the entry
     written: ClassVar[str] = "trail"
-    numbers: ClassVar[Numbers] = {"after": Parameter("after", least=0, is_whole=False)}
+    numbers: ClassVar[Numbers] = declare_reals("after", least=0)
 
     def __post_init__(self) -> None:
         check_side("trail", self.form, TRAILS)
@@ -103,8 +96,7 @@ class PositionBounds(Node):
     numbers: ClassVar[Numbers] = {
         "bars_from": Parameter("bars_from"),
         "bars_to": Parameter("bars_to"),
-        "profit_from": Parameter("profit_from", least=ANY, is_whole=False),
-        "profit_to": Parameter("profit_to", least=ANY, is_whole=False),
+        **declare_reals("profit_from", "profit_to", least=ANY),
     }
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicator_registry import KINDS
 from strategy.indicators import Parameter
 from strategy.money import AccountOf, Funding, MarketFacts
-from strategy.nodes import Node, check_extent, walk
+from strategy.nodes import Node, Numbers, check_extent, walk
 from strategy.orders import AfterLeg
 from strategy.parts import LATER_PARTS, PARTS, check_parts
 from strategy.rows import count_reach, count_warm_up
@@ -112,7 +112,7 @@ class Strategy(Node):
     source: StrategySource | None = field(default=None, compare=False, repr=False)
     place: str = field(default="", compare=False, repr=False)
     written: ClassVar[str] = "strategy"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
+    numbers: ClassVar[Numbers] = {
         "break_even": Parameter("break_even", least=0, is_whole=False),
         "max_hold": Parameter("max_hold"),
         "delay": Parameter("delay", least=0),

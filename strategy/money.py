@@ -1,6 +1,5 @@
 """What a market charges and what an account stakes, as plain data."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar, NamedTuple
@@ -8,8 +7,7 @@ from typing import ClassVar, NamedTuple
 from strategy.errors import StrategyError, quote_value
 from strategy.exits import PriceForm, check_side, split_sides
 from strategy.expressions import Expression, Number, Setting, check_settings
-from strategy.indicators import ABOVE_ZERO, Parameter
-from strategy.nodes import Node
+from strategy.nodes import Node, Numbers, declare_reals
 
 LARGEST_PART = 2**53
 """Numerator and denominator of a step are exact in float64 up to this."""
@@ -38,9 +36,7 @@ class MarketFacts(Node):
     multiplier: Setting = field(default_factory=lambda: Number(1.0))
     lot: str | None = None  # a decimal: sizes are whole multiples of it; None: any size
     written: ClassVar[str] = "market"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
-        "multiplier": Parameter("multiplier", least=ABOVE_ZERO, is_whole=False)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("multiplier")
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -57,9 +53,7 @@ class Ticks(Charge):
 
     count: Setting
     written: ClassVar[str] = "ticks"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
-        "count": Parameter("count", least=0, is_whole=False)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("count", least=0)
 
 
 @dataclass(frozen=True)
@@ -68,9 +62,7 @@ class BasisPoints(Charge):
 
     points: Setting
     written: ClassVar[str] = "bp"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
-        "points": Parameter("points", least=0, is_whole=False)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("points", least=0)
 
 
 @dataclass(frozen=True)
@@ -82,29 +74,29 @@ class PriceOf(Charge):
 
 
 @dataclass(frozen=True)
-class Funding(Charge):
-    """What longs pay shorts: a row times the open, every so many minutes of UTC."""
-
-    rate: Expression  # fraction of the price; below 0 shorts pay longs
-    every: int | None = None  # minutes; None: at each bar
-    written: ClassVar[str] = "funding"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_every("funding", self.every)
-
-
-@dataclass(frozen=True)
-class Borrow(Charge):
-    """What a position pays to be held: a row times the open, every so many minutes of UTC."""
+class Payment(Charge):
+    """A row times the open, every so many minutes of UTC."""
 
     rate: Expression  # fraction of the price
     every: int | None = None  # minutes; None: at each bar
-    written: ClassVar[str] = "borrow"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_every("borrow", self.every)
+        _check_every(self.written, self.every)
+
+
+@dataclass(frozen=True)
+class Funding(Payment):
+    """What longs pay shorts; below 0 shorts pay longs."""
+
+    written: ClassVar[str] = "funding"
+
+
+@dataclass(frozen=True)
+class Borrow(Payment):
+    """What a position pays to be held."""
+
+    written: ClassVar[str] = "borrow"
 
 
 @dataclass(frozen=True)
@@ -113,9 +105,7 @@ class RiskOf(Charge):
 
     fraction: Setting
     written: ClassVar[str] = "risk"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
-        "fraction": Parameter("fraction", least=ABOVE_ZERO, is_whole=False, most=1.0)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("fraction", most=1.0)
 
 
 @dataclass(frozen=True)
@@ -124,9 +114,7 @@ class Notional(Charge):
 
     money: Setting
     written: ClassVar[str] = "notional"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
-        "money": Parameter("money", least=ABOVE_ZERO, is_whole=False)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("money")
 
 
 @dataclass(frozen=True)
@@ -135,9 +123,7 @@ class EquityShare(Charge):
 
     fraction: Setting
     written: ClassVar[str] = "equity_share"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
-        "fraction": Parameter("fraction", least=ABOVE_ZERO, is_whole=False)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("fraction")
 
 
 @dataclass(frozen=True)
@@ -146,9 +132,7 @@ class Units(Charge):
 
     count: Setting
     written: ClassVar[str] = "units"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
-        "count": Parameter("count", least=ABOVE_ZERO, is_whole=False)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("count")
 
 
 @dataclass(frozen=True)
@@ -158,9 +142,7 @@ class Volatility(Charge):
     fraction: Setting
     row: Expression  # read at the signal bar; none is taken unless it is above 0
     written: ClassVar[str] = "volatility"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
-        "fraction": Parameter("fraction", least=ABOVE_ZERO, is_whole=False)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("fraction")
 
 
 @dataclass(frozen=True)
@@ -171,10 +153,7 @@ class AccountOf(Node):
     stake: Node  # one of `SIZES`
     leverage: Setting | None = None  # worth of a position over the cash, at most; None: any
     written: ClassVar[str] = "account"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
-        "cash": Parameter("cash", least=ABOVE_ZERO, is_whole=False),
-        "leverage": Parameter("leverage", least=ABOVE_ZERO, is_whole=False),
-    }
+    numbers: ClassVar[Numbers] = declare_reals("cash", "leverage")
 
     def __post_init__(self) -> None:
         check_side("account", self.stake, SIZES)

@@ -1,14 +1,17 @@
 """Trees of plain data: walked, changed, and written down in one way whatever they hold."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, fields
 from functools import cache, cached_property
 from typing import Any, ClassVar, TypeVar
 
 from strategy.errors import StrategyError
-from strategy.indicators import Parameter
+from strategy.indicators import ABOVE_ZERO, Parameter
 
 Kind = TypeVar("Kind", bound="Node")
+
+Numbers = Mapping[str, Parameter]
 
 MOST_NODES, DEEPEST = 10_000, 100
 """Limits of a tree: every walk over it takes time by its nodes, and calls by its depth."""
@@ -22,7 +25,7 @@ class Node:
     written: ClassVar[str] = ""
     """The word that makes it; its class's name where that is empty."""
 
-    numbers: ClassVar[Mapping[str, Parameter]] = {}
+    numbers: ClassVar[Numbers] = {}
     """Fields that must be constants or genes, each with what is legal; None is left out."""
 
     @property
@@ -53,6 +56,11 @@ class Node:
     def depth(self) -> int:
         """Number of nodes that stand inside of one another."""
         return 1 + max((part.depth for part in self.parts), default=0)
+
+
+def declare_reals(*names: str, least: float = ABOVE_ZERO, most: float = math.inf) -> Numbers:
+    """Numbers of a node that need not be whole."""
+    return {name: Parameter(name, least=least, is_whole=False, most=most) for name in names}
 
 
 def check_extent(node: Node) -> None:

@@ -1,14 +1,13 @@
 """Orders that rest, and exits in parts, as plain data."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from strategy.errors import StrategyError, quote_value
 from strategy.exits import TARGETS, PriceForm, check_side, split_sides
 from strategy.expressions import Expression, GeneValue, Number, Setting, check_settings
-from strategy.indicators import ABOVE_ZERO, Parameter
-from strategy.nodes import Node
+from strategy.indicators import Parameter
+from strategy.nodes import Node, Numbers, declare_reals
 
 MOST_LEGS = 8
 """Targets of a ladder, at most."""
@@ -24,7 +23,7 @@ class StopAt(PriceForm):
     price: Expression  # level, read at the signal bar
     expires: Setting | None = None  # bars in which it stands; None: without end
     written: ClassVar[str] = "stop_at"
-    numbers: ClassVar[Mapping[str, Parameter]] = {"expires": Parameter("expires")}
+    numbers: ClassVar[Numbers] = {"expires": Parameter("expires")}
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class LimitAt(PriceForm):
     # Ticks by which prices must pass the level before it counts as touched.
     through: Setting = field(default_factory=lambda: Number(0.0))
     written: ClassVar[str] = "limit_at"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
+    numbers: ClassVar[Numbers] = {
         "expires": Parameter("expires"),
         "through": Parameter("through", least=0),
     }
@@ -49,9 +48,7 @@ class Leg(Node):
     target: Node  # `RMultiple`, `FromEntry`, `Share` or `Level`
     share: Setting  # above 0, of the position at its entry
     written: ClassVar[str] = "leg"
-    numbers: ClassVar[Mapping[str, Parameter]] = {
-        "share": Parameter("share", least=ABOVE_ZERO, is_whole=False, most=1.0)
-    }
+    numbers: ClassVar[Numbers] = declare_reals("share", most=1.0)
 
     def __post_init__(self) -> None:
         check_side("a target", self.target, TARGETS)

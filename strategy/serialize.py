@@ -8,17 +8,7 @@ from dataclasses import fields
 from strategy.conditions import AllOf, AnyOf, Compare, Held, Switch, Within
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, unknown
-from strategy.exits import (
-    BeyondBar,
-    BySide,
-    FromEntry,
-    Level,
-    PositionBounds,
-    RMultiple,
-    SessionExit,
-    Share,
-    Trail,
-)
+from strategy.exits import STOPS, TARGETS, BySide, PositionBounds, SessionExit, Trail
 from strategy.expressions import (
     Arithmetic,
     Call,
@@ -30,62 +20,26 @@ from strategy.expressions import (
     Number,
 )
 from strategy.gene import Gene
-from strategy.money import (
-    AccountOf,
-    BasisPoints,
-    Borrow,
-    EquityShare,
-    Funding,
-    MarketFacts,
-    Notional,
-    PriceOf,
-    RiskOf,
-    Ticks,
-    Units,
-    Volatility,
-)
+from strategy.money import SIZES, SLIPPAGES, AccountOf, Borrow, Funding, MarketFacts
 from strategy.nodes import Node
-from strategy.orders import AfterLeg, Ladder, Leg, LimitAt, StopAt
+from strategy.orders import ENTRIES, AfterLeg, Ladder, Leg
+
+WRITTEN: tuple[type[Node], ...] = (
+    Choose, Higher, Held, Within, Switch, *STOPS, *TARGETS, Trail, BySide, PositionBounds,
+    SessionExit, *ENTRIES, Leg, Ladder, AfterLeg, MarketFacts, *SLIPPAGES, Funding, Borrow,
+    AccountOf, *SIZES,
+)  # fmt: skip
+"""Kinds of nodes that their own words stand for."""
 
 NAMES: dict[str, type[Node]] = {
-    "account": AccountOf,
-    "after_leg": AfterLeg,
     "all_of": AllOf,
     "any_of": AnyOf,
     "arithmetic": Arithmetic,
-    "beyond_bar": BeyondBar,
-    "borrow": Borrow,
-    "bp": BasisPoints,
-    "by_side": BySide,
     "call": Call,
-    "choice": Choose,
     "clock": Clock,
     "column": Column,
     "compare": Compare,
-    "equity_share": EquityShare,
-    "from_entry": FromEntry,
-    "funding": Funding,
-    "held": Held,
-    "higher": Higher,
-    "in_trade": PositionBounds,
-    "leg": Leg,
-    "level": Level,
-    "limit_at": LimitAt,
-    "market": MarketFacts,
-    "notional": Notional,
-    "price": PriceOf,
-    "r_multiple": RMultiple,
-    "risk": RiskOf,
-    "session_exit": SessionExit,
-    "share": Share,
-    "stop_at": StopAt,
-    "switch": Switch,
-    "targets": Ladder,
-    "ticks": Ticks,
-    "trail": Trail,
-    "units": Units,
-    "volatility": Volatility,
-    "within": Within,
+    **{kind.written: kind for kind in WRITTEN},
 }
 """Kinds of nodes by the name that stands for them; a number and a gene stand for themselves."""
 

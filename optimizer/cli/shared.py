@@ -19,6 +19,9 @@ Member = Annotated[
     int | None,
     option("--member", "Which candidate, by its number in the front.", "NUMBER", min=0),
 ]
+Now = Annotated[
+    str | None, option("--now", "The clock, ISO time UTC; that of this machine if unset.", "T")
+]
 Order = Literal["created", "verdict", "strength", "return", "trades"]
 """Keys that a list of runs is sorted by."""
 

@@ -9,7 +9,7 @@ import typer
 from optimizer.cli.flags import config_flags, option, run_names, split_member, trust_flag
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import COMPILES, note, relay_logs
-from optimizer.cli.shared import DATA, AsJson, Runs, single_command
+from optimizer.cli.shared import DATA, AsJson, Now, Runs, single_command
 from optimizer.errors import ConfigError
 
 app = single_command()
@@ -34,9 +34,7 @@ def tell_signal(
     *,
     flags: dict[str, object],
     runs: Runs = Path("runs"),
-    now: Annotated[
-        str | None, option("--now", "The clock, ISO time UTC; that of this machine if unset.", "T")
-    ] = None,
+    now: Now = None,
     watch: Annotated[
         float | None,
         typer.Option(

@@ -1,14 +1,13 @@
 """watch: whether a run's new trades are worse than those that it is judged by."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from optimizer.cli.flags import config_flags, option, trust_flag
+from optimizer.cli.flags import config_flags, trust_flag
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import COMPILES, note, relay_logs
-from optimizer.cli.shared import DATA, AsJson, RunName, Runs, single_command
+from optimizer.cli.shared import DATA, AsJson, Now, RunName, Runs, single_command
 
 app = single_command()
 
@@ -25,9 +24,7 @@ def watch_drift(
     *,
     flags: dict[str, object],
     runs: Runs = Path("runs"),
-    now: Annotated[
-        str | None, option("--now", "The clock, ISO time UTC; that of this machine if unset.", "T")
-    ] = None,
+    now: Now = None,
     as_json: AsJson = False,
 ) -> None:
     """Hold a run's trades since its bars against those that it is judged by, and record it.

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from optimizer.evidence.drift import DriftRecord
-from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.statistic import Weighed
 from optimizer.evidence.verdict import NEXT, SIMULATED, Verdict
@@ -13,7 +12,7 @@ from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.sentences import suggest_next, weigh_evidence
 from optimizer.report.charts.chart import words
-from optimizer.report.schedule import list_step_cells
+from optimizer.report.schedule import format_figure, list_step_cells
 from optimizer.report.tables import Tables
 from optimizer.shown import number
 from optimizer.signals.drift import read_drift
@@ -116,15 +115,11 @@ def _list_fold_cells(rows: Sequence[FoldRow]) -> tuple[tuple[str, ...], ...]:
             _format_range(row.test)
             + (f", without {', '.join(row.untested)}" if row.untested else ""),
             number(row.trades),
-            _format_figure(row.mean_r, row, "mean_r"),
-            _format_figure(row.efficiency, row, "efficiency"),
+            format_figure(row, "mean_r"),
+            format_figure(row, "efficiency"),
         )
         for row_number, row in enumerate(rows, start=1)
     )
-
-
-def _format_figure(value: Number, row: FoldRow, name: str) -> str:
-    return f"{value:.3g}" if value is not None else f"undefined: {row.why.get(name, 'unknown')}"
 
 
 def _format_range(ranges: Sequence[Range]) -> str:

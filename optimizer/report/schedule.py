@@ -6,6 +6,7 @@ import numpy as np
 
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Number
+from optimizer.evidence.folds import FoldRow
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
 from optimizer.report.account import Curve, equity_curve
 from optimizer.report.charts.chart import words
@@ -75,8 +76,8 @@ def list_step_cells(made: ScheduleRecord) -> tuple[tuple[str, ...], ...]:
             row.date[:10],
             number(row.strength),
             number(row.trades),
-            _format_figure(row, "mean_r", row.mean_r),
-            _format_figure(row, "efficiency", row.efficiency),
+            format_figure(row, "mean_r"),
+            format_figure(row, "efficiency"),
         )
         for step, row in enumerate(made.rows, start=1)
     )
@@ -100,5 +101,7 @@ def _stitch_recorded(run: Tables, made: ScheduleRecord) -> tuple[Task, Stitched]
     return task, stitch(task.build_reference(uncut), uncut, steps, picks)
 
 
-def _format_figure(row: ScheduleStep, name: str, value: Number) -> str:
+def format_figure(row: ScheduleStep | FoldRow, name: str) -> str:
+    """A number of a step or a fold, or why there is none."""
+    value: Number = getattr(row, name)
     return f"{value:.3g}" if value is not None else f"undefined: {row.why.get(name, 'unknown')}"

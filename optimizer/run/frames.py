@@ -24,8 +24,9 @@ DIGEST = b"exhaustion-optimizer digest"
 """Name of the hash of a frame in the metadata of its file."""
 
 
-def with_frames(settings: Mapping[str, object], folder: Path) -> dict[str, object]:
-    """Settings in which frames are files.
+@contextmanager
+def frames_as_files(settings: Mapping[str, object], folder: Path) -> Iterator[dict[str, object]]:
+    """Settings in which frames are files; errors within name the frames as they were passed.
 
     Args:
         settings: Where ``bars`` is a frame, symbols with a frame each, or groups of rows, in place
@@ -35,17 +36,6 @@ def with_frames(settings: Mapping[str, object], folder: Path) -> dict[str, objec
     Raises:
         ConfigError: When ``bars`` is something else, or ``data`` is given too.
         DataError: When columns of a frame cannot be recognised.
-    """
-    with frames_as_files(settings, folder) as readable:
-        return readable
-
-
-@contextmanager
-def frames_as_files(settings: Mapping[str, object], folder: Path) -> Iterator[dict[str, object]]:
-    """Settings in which frames are files; errors within name the frames as they were passed.
-
-    Raises:
-        ConfigError: As of `with_frames`.
     """
     readable = {name: value for name, value in settings.items() if name != "bars"}
     if "bars" not in settings:

@@ -11,7 +11,7 @@ from optimizer.errors import ConfigError
 from strategy.indicator_registry import ROW_NAMES
 
 FRAME = re.compile(r"(?:parquet:)?[^\s'\"]*\b(bars-[0-9a-f]{16})\.parquet")
-"""A source, or a path, of which `frames.with_frames` made the file of a frame."""
+"""A source, or a path, of which `frames.frames_as_files` made the file of a frame."""
 
 
 def named_specs(config: RunConfig) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ Points are counted with the last gene running fastest: neighbours in that order 
 was found, and with how many evaluations.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -33,7 +33,7 @@ from optimizer.search.generation import (
     empty_population,
 )
 from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
-from optimizer.search.problem import Problem, advance, judged_population
+from optimizer.search.problem import Problem, judged_population
 from optimizer.search.state import update_box
 from strategy import Gene, GenomeLayout
 from strategy.gene import NEARLY, compute_step_values
@@ -151,25 +151,17 @@ def _values(gene: Gene, step: float) -> Floats:
     return compute_step_values(numbers, gene.low, gene.high, step)
 
 
-def explore(
-    problem: Problem, lattice: Lattice, *, resume_from: Generation | None = None
-) -> Iterator[Generation]:
-    """Judge every legal point of a grid.
+class Exploration:
+    """A search of every legal point of a grid that its caller evaluates.
 
     Args:
         problem: How to judge.
         lattice: Which points.
         resume_from: The last chunk of an interrupted search of the same grid.
 
-    Yields:
-        One generation a chunk. Its population is the archive, or without a feasible individual
-        the nearest one so far.
+    A generation is a chunk. Its population is the archive, or without a feasible individual the
+    nearest one so far.
     """
-    yield from advance(Exploration(problem, lattice, resume_from), problem)
-
-
-class Exploration:
-    """A search of every legal point of a grid that its caller evaluates; see `explore`."""
 
     def __init__(
         self, problem: Problem, lattice: Lattice, resume_from: Generation | None = None

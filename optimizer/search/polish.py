@@ -23,7 +23,6 @@ from optimizer.search.generation import (
     final_front,
 )
 from optimizer.search.memory import from_numbers
-from optimizer.search.problem import Problem, evaluate_genomes, judged_population
 from strategy import GenomeLayout
 
 STEPS = 128
@@ -85,24 +84,3 @@ def polish_front(last: Generation, judged: Population, keep: int) -> Population:
         return final_front(last)
     archive, _ = extend_archive(last.archive, judged, keep)
     return final_front(replace(last, archive=archive))
-
-
-def polished_front(
-    problem: Problem, last: Generation, *, at_most: int, keep: int
-) -> tuple[Population, int]:
-    """The front that a search ends with, after its neighbours were judged.
-
-    Args:
-        problem: How to judge.
-        last: The last generation.
-        at_most: How many neighbours are judged at most; those of members that would be missed
-            most come first.
-        keep: How many the front holds at most.
-
-    Returns:
-        The front sorted by genome, and how many neighbours were judged.
-    """
-    genomes, lineage = list_neighbours(problem.layout, last, at_most)
-    evaluation = evaluate_genomes(problem, genomes)
-    judged = judged_population(problem, genomes, lineage, evaluation)
-    return polish_front(last, judged, keep), len(judged)

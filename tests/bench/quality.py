@@ -23,9 +23,9 @@ import numpy as np
 
 from optimizer.config.search import SearchSettings
 from optimizer.search.evolution import evolve
-from optimizer.search.polish import polished_front
 from tests.bench.problems import NAMES, make_problem
 from tests.bench.rivals import RIVALS
+from tests.support.searches import polished_front
 
 EVALUATIONS = 20_000
 SEEDS = (1, 2, 3, 4, 5)

@@ -16,7 +16,7 @@ from data import DataError, load_bars
 from data.checks import VALUES
 from data.providers.column_names import ROLES
 from optimizer.errors import ConfigError
-from optimizer.run.frames import with_frames
+from optimizer.run.frames import frames_as_files
 from tests.properties.test_data_round_trip import bars_of_any_kind, columns_of
 
 FORMS = {
@@ -80,13 +80,15 @@ def changed_frames(draw):
 
 def write_memory(frame, folder):
     """As bars that a person passes."""
-    return with_frames({"bars": frame}, Path(folder))["data"][0]
+    with frames_as_files({"bars": frame}, Path(folder)) as readable:
+        return readable["data"][0]
 
 
 def write_rows(frame, folder):
     """As bars that a person passes whose times are a column."""
     rows = frame.reset_index(allow_duplicates=True)
-    return with_frames({"bars": rows}, Path(folder))["data"][0]
+    with frames_as_files({"bars": rows}, Path(folder)) as readable:
+        return readable["data"][0]
 
 
 @pytest.mark.parametrize("write", [write_memory, write_rows])
@@ -109,5 +111,4 @@ def test_frames_keep_every_bit(bars, form):
     times = pd.to_datetime(bars.timestamp, utc=True)
     frame = FORMS[form](pd.DataFrame({**columns_of(bars), "timestamp": times}))
     with tempfile.TemporaryDirectory() as folder:
-        (source,) = with_frames({"bars": frame}, Path(folder))["data"]
-        assert load_bars(source).content_hash == bars.content_hash
+        assert load_bars(write_memory(frame, folder)).content_hash == bars.content_hash

@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 
 from optimizer.config.search import SearchSettings
 from optimizer.search.generation import Evaluation, Floats, Generation
+from optimizer.search.lattice import Exploration
+from optimizer.search.polish import list_neighbours, polish_front
+from optimizer.search.problem import advance, evaluate_genomes, judged_population
 from strategy import Gene, GenomeLayout, LessThan
 
 LESS = LessThan("gene_0", "gene_1")
@@ -106,6 +109,18 @@ class HalfForbidden(Analytic):
 def settings(population: int, generations: int, seed: int = 7, **others: object) -> SearchSettings:
     """Settings as a run would use them."""
     return SearchSettings(population=population, generations=generations, seed=seed, **others)
+
+
+def explore(problem, lattice, *, resume_from=None):
+    """Judge every legal point of a grid, a generation a chunk."""
+    yield from advance(Exploration(problem, lattice, resume_from), problem)
+
+
+def polished_front(problem, last, *, at_most, keep):
+    """The front that a search ends with after so many neighbours were judged, and how many were."""
+    genomes, lineage = list_neighbours(problem.layout, last, at_most)
+    judged = judged_population(problem, genomes, lineage, evaluate_genomes(problem, genomes))
+    return polish_front(last, judged, keep), len(judged)
 
 
 def bits(generations: Sequence[Generation]) -> list[tuple[object, ...]]:

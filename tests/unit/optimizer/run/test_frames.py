@@ -13,12 +13,18 @@ from data import load_bars
 from data.errors import DataError
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError
-from optimizer.run.frames import frames_as_files, with_frames
+from optimizer.run.frames import frames_as_files
 from optimizer.run.sources import load_options
 
 COUNT = 60
 
 INDEX = pd.date_range("2024-01-01", periods=COUNT, freq="15min", tz="UTC")
+
+
+def keep_frames(settings, folder):
+    """Settings in which frames are files."""
+    with frames_as_files(settings, folder) as readable:
+        return readable
 
 
 def make_frame(seed=36):
@@ -204,7 +210,7 @@ def test_a_column_that_is_not_read_does_not_matter(tmp_path, name):
     """Whatever it holds: the file is that of the frame without it."""
     frame = FRAME.assign(**{name: UNUSED[name]})
     frame.attrs["client"] = object()
-    sources = [with_frames({"bars": one}, tmp_path)["data"] for one in (FRAME, frame)]
+    sources = [keep_frames({"bars": one}, tmp_path)["data"] for one in (FRAME, frame)]
     assert sources[0] == sources[1]
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -530,7 +536,7 @@ def test_errors_name_what_was_passed(tmp_path):
 
 def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path, plain):
     """Cut short, or saved by another program; other damage is an error that names the file."""
-    (source,) = with_frames({"bars": FRAME}, tmp_path)["data"]
+    (source,) = keep_frames({"bars": FRAME}, tmp_path)["data"]
     path = tmp_path / source.rpartition("/")[2]
     content = path.read_bytes()
     pd.read_parquet(path).assign(close=OTHER["close"].to_numpy()).to_parquet(path)
@@ -565,7 +571,7 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path):
     """No traceback where the folder of runs is a file."""
     (tmp_path / "runs").write_text("")
     with pytest.raises(OptimizerError, match="cannot be written"):
-        with_frames({"bars": FRAME}, tmp_path / "runs")
+        keep_frames({"bars": FRAME}, tmp_path / "runs")
 
 
 def test_frames_that_earlier_versions_kept_are_read(tmp_path, plain):

@@ -8,10 +8,18 @@ import pytest
 
 from optimizer.errors import ConfigError
 from optimizer.search import lattice as module
-from optimizer.search.lattice import OFF_GRID, explore, make_lattice, measure_regret
+from optimizer.search.lattice import OFF_GRID, make_lattice, measure_regret
 from strategy import STRATEGIES
 from strategy.errors import GeneError
-from tests.support.searches import Analytic, HalfForbidden, Zdt1, bits, float_layout, int_layout
+from tests.support.searches import (
+    Analytic,
+    HalfForbidden,
+    Zdt1,
+    bits,
+    explore,
+    float_layout,
+    int_layout,
+)
 from tests.support.searches import settings as search_settings
 
 SELLER = STRATEGIES["seller_exhaustion"].layout

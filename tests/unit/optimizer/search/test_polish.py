@@ -7,9 +7,16 @@ import numpy as np
 from optimizer.search.archive import hypervolume
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, empty_population, final_front
-from optimizer.search.polish import STEPS, neighbours, polished_front
+from optimizer.search.polish import STEPS, neighbours
 from strategy import STRATEGIES
-from tests.support.searches import HalfForbidden, Zdt1, float_layout, int_layout, settings
+from tests.support.searches import (
+    HalfForbidden,
+    Zdt1,
+    float_layout,
+    int_layout,
+    polished_front,
+    settings,
+)
 
 SELLER = STRATEGIES["seller_exhaustion"].layout
 
