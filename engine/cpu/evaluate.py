@@ -55,7 +55,9 @@ def evaluate(
         What was written, in as much room as it took.
     """
     block = np.empty(BLOCK_BARS, np.uint8)
-    keeps, used = firsts.shape[0] > 0, 0
+    keeps = firsts.shape[0] > 0
+    # No literal, for which what is called with it would be compiled once more.
+    used: int = np.int64(0)  # type: ignore[assignment]
     p = take(shared, 0)
     while p < genomes.shape[0]:
         for w in range(windows.shape[0]):

@@ -1,7 +1,7 @@
 """Results of trades folded into sums, in their order: one addition a trade for each sum."""
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.compiling.loops import compiled_loop, compiled_part
 from engine.runtime.cpu.types import Floats
 
 (
@@ -12,7 +12,7 @@ LOSS_R2 = ACCUMULATOR_INDEX["loss_r2"]
 SUM_R_SHORT = ACCUMULATOR_INDEX["sum_r_short"]
 
 
-@compiled_loop
+@compiled_part
 def begin(out: Floats) -> None:
     """Accumulators [A] before any trade."""
     out[:] = 0.0
@@ -27,7 +27,7 @@ def fold(out: Floats, r: float, risk_fraction: float) -> None:
     fold_worth(out, out[EQUITY] * (1.0 + risk_fraction * r))
 
 
-@compiled_loop
+@compiled_part
 def fold_r(out: Floats, r: float) -> None:
     """What one trade does to the sums in units of risk."""
     out[SUM_R] += r
@@ -42,7 +42,7 @@ def fold_r(out: Floats, r: float) -> None:
     out[MAX_DRAWDOWN_R] = max(out[MAX_DRAWDOWN_R], out[PEAK_R] - out[SUM_R])
 
 
-@compiled_loop
+@compiled_part
 def fold_worth(out: Floats, equity: float) -> None:
     """What the account's worth after a trade does to its own sums; ruin is for ever."""
     out[EQUITY] = equity if out[EQUITY] > 0.0 and equity > 0.0 else 0.0

@@ -8,13 +8,13 @@ import numpy as np
 
 from engine.conditions.encode import Entry
 from engine.indicators.cpu.codes import encode
-from engine.runtime.compiling.loops import compiled_inline, compiled_loop
+from engine.runtime.compiling.loops import compiled_inline, compiled_part
 from engine.runtime.cpu.types import Codes, Floats, Market, Slots
 
 BLOCK_BARS = 2048
 
 
-@compiled_loop
+@compiled_part
 def signals(
     market: Market,
     entry: Entry,

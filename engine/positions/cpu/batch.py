@@ -123,7 +123,9 @@ def fold_each(
     Returns:
         What was written, in as much room as it took.
     """
-    keeps, used = firsts.shape[0] > 0, 0
+    keeps = firsts.shape[0] > 0
+    # No literal, for which what is called with it would be compiled once more.
+    used: int = np.int64(0)  # type: ignore[assignment]
     # No formula needs more places than it has steps.
     stack = np.empty(len(population.steps) + 1)
     p = take(shared, 0)

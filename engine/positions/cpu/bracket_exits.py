@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.compiling.loops import compiled_part
 from engine.runtime.cpu.types import Market
 
 STOP_GAP, STOP, TARGET, TIME, END = range(5)
 
 
-@compiled_loop
+@compiled_part
 def find_bracket_exit(
     market: Market, entry_bar: int, stop: float, target: float, max_hold: int, end: int
 ) -> tuple[int, int, float]:

@@ -10,12 +10,12 @@ from engine.positions.cpu.exits import (
     read_finer_exit,
 )
 from engine.positions.encode import Exits
-from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.compiling.loops import compiled_part
 from engine.runtime.cpu.bitset import NEVER
 from engine.runtime.cpu.types import Floats, Ints, Market, Slots
 
 
-@compiled_loop
+@compiled_part
 def stop_distances(
     market: Market, exits: Exits, slots: Slots, signal_bars: Slots, out: Floats
 ) -> None:
@@ -29,7 +29,7 @@ def stop_distances(
         out[s] = market.rows[slot, signal_bars[s]]
 
 
-@compiled_loop
+@compiled_part
 def chain(
     market: Market,
     exits: Exits,
@@ -110,7 +110,7 @@ def chain(
     return flat_from
 
 
-@compiled_loop
+@compiled_part
 def bars_held(entry_bar: int, exit_bar: int, is_at_open: bool) -> int:
     """Bars in the market; one that is left at its open is none."""
     return exit_bar - entry_bar + 1 - int(is_at_open)

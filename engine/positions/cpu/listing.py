@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTS
 from engine.accounts.results import Results
-from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.compiling.loops import compiled_part
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
@@ -67,7 +67,7 @@ def extract_results(listed: Listed, times: Ints, *, has_sides: bool) -> Results:
     return Results(listed.firsts, listed.counts, times[listed.whole[:, EXIT_BAR]], r, side)
 
 
-@compiled_loop
+@compiled_part
 def with_room(rows: Rows, used: int, more: int) -> Rows:
     """Rows [n, m] of which some are used, with room for more: the same, or a longer copy."""
     if used + more <= rows.shape[0]:
