@@ -34,6 +34,9 @@ SHORTEST_LIST = 64
 LISTED_SHARE = 8
 """Individuals whose trades are listed together have this part of the room for lists."""
 
+FEWEST_COARSELY = 1024
+"""Individuals that a launch is made for at least where their number differs from call to call."""
+
 MULTIPLE = 16
 """Of entries that a list's length is, so that lists begin at whole vectors."""
 
@@ -123,9 +126,11 @@ class Dispatch:
 
     def _send(self, ticket: Ticket) -> Lane:
         """Lay a chunk out in the next lane and launch it."""
-        lane, room = next(self._turns), bucket(len(ticket.genomes))
-        lane.finish()
         is_told, meet_own = ticket.slots is not None, ticket.own is not None
+        # Those who ask together are others each time.
+        room = (bucket_coarsely if meet_own else bucket)(len(ticket.genomes))
+        lane = next(self._turns)
+        lane.finish()
         key = (room, is_told, meet_own)
         if not lane.is_captured(key):
             self._settle()
@@ -281,6 +286,15 @@ def bucket(individuals: int) -> int:
     """
     step = max(16, 1 << max(individuals.bit_length() - 4, 0))
     return -(-individuals // step) * step
+
+
+def bucket_coarsely(individuals: int) -> int:
+    """The same for numbers of individuals that differ from call to call.
+
+    >>> [bucket_coarsely(n) for n in (17, 1024, 1025, 14_336)]
+    [1024, 1024, 2048, 16384]
+    """
+    return max(FEWEST_COARSELY, 1 << (individuals - 1).bit_length())
 
 
 def first_capacity(n_bars: int) -> int:

@@ -269,7 +269,7 @@ def interpret():
     slot_lookup.FEWEST_ADMITTED = 1
     tables.BUSY = 0
     engine.sending.PARTS_THAT_PAY = 1
-    dispatch.bucket = lambda individuals: -(-individuals // 4) * 4
+    dispatch.bucket = dispatch.bucket_coarsely = lambda individuals: -(-individuals // 4) * 4
     load_backend = engine.devices.load_backend
     engine.devices.why_absent = lambda name: ""
     engine.devices.count_gpus = lambda: 1
