@@ -84,7 +84,8 @@ def build_judged_schedule_program(
         raise ConfigError(f"run {run} was not judged by a schedule: judge it with --schedule")
     title = (
         f"Schedule of run {run}: searched every {name_duration(made.every)} on the "
-        f"{name_duration(made.train)} before, next due {made.next_date}."
+        f"{name_duration(made.train)} before, next due {made.next_date}; STEPS has "
+        "the genes of each date, and those of the newest stand here:"
     )
     return build_schedule_program(task, made.rows, title, platform)
 
