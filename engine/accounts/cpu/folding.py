@@ -12,7 +12,7 @@ LOSS_R2 = ACCUMULATOR_INDEX["loss_r2"]
 SUM_R_SHORT = ACCUMULATOR_INDEX["sum_r_short"]
 
 
-@compiled_part
+@compiled_loop
 def begin(out: Floats) -> None:
     """Accumulators [A] before any trade."""
     out[:] = 0.0
