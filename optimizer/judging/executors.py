@@ -115,16 +115,19 @@ def share_device(
     all cores but one breed and choose. Null schedules have processes with an engine each.
     """
     config = setup.task.config.model_copy(update={"device": device})
-    room, of_one = measure_room(replace(setup.task, config=config))
+    task = replace(setup.task, config=config)
+    room, of_one = measure_room(task)
     cores = config.threads or available_cores()
-    count, size = max(1, min(cores - 1, jobs)), max(1, min(room // of_one, jobs))
+    # Beside what an engine takes for its lists; rows that have no place are made again and again.
+    fit = task.device().maker.room(room, 0).rows // of_one
+    count, size = max(1, min(cores - 1, jobs)), max(1, min(fit, jobs))
     if isinstance(setup, NullScheduleSetup):
         count, size = min(GPU_PROCESSES, jobs, room // (of_one + CONTEXT_BYTES)), 1
         if count < 2 or not can_share(device):
             count = 1
         cores, room = max(cores // count, 1), room // count
     settings = {"threads": cores, "memory": room}
-    task = replace(setup.task, config=config.model_copy(update=settings))
+    task = replace(task, config=config.model_copy(update=settings))
     if isinstance(setup, NullSetup):
         return AskingWorkers(replace(setup, task=task), min(count, size), size, pool)
     return Workers(replace(setup, task=task), count, pool)
