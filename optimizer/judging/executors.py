@@ -116,10 +116,8 @@ def share_device(
     """
     config = setup.task.config.model_copy(update={"device": device})
     task = replace(setup.task, config=config)
-    room, of_one = measure_room(task)
+    room, fit, of_one = measure_room(task)
     cores = config.threads or available_cores()
-    # Beside what an engine takes for its lists; rows that have no place are made again and again.
-    fit = task.device().maker.room(room, 0).rows // of_one
     count, size = max(1, min(cores - 1, jobs)), max(1, min(fit, jobs))
     if isinstance(setup, NullScheduleSetup):
         count, size = min(GPU_PROCESSES, jobs, room // (of_one + CONTEXT_BYTES)), 1
@@ -138,13 +136,16 @@ def can_share(device: str) -> bool:
     return can_share_gpus(choose_backend(device).devices)
 
 
-def measure_room(task: Task) -> tuple[int, int]:
-    """Bytes that searches may take on the task's device, and those of one, its rows included."""
+def measure_room(task: Task) -> tuple[int, int, int]:
+    """Bytes that searches may take on the task's device, how many fit, and the bytes of one.
+
+    Those that fit have their rows there beside the lists of an engine: rows that have no place are
+    made again and again.
+    """
     series, maker = task.markets.searched, task.device().maker
     allowed = task.config.memory or int(maker.free_share * maker.free_bytes())
     # Those of a strategy that is no fast case come and go with a population.
     n_rows = int(task.workload().row_bars / sum(map(len, series)))
     n_rows = n_rows or ROWS_OF_ONE * task.config.population
-    return allowed, sum(
-        maker.series_bytes([bars]) + n_rows * maker.slot_bytes([bars]) for bars in series
-    )
+    of_one = sum(maker.series_bytes([bars]) + n_rows * maker.slot_bytes([bars]) for bars in series)
+    return allowed, maker.room(allowed, 0).rows // of_one, of_one

@@ -49,7 +49,7 @@ def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, core_rate, call_s, 
     """On the one that the run was searched on; else on all cores."""
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr("optimizer.judging.verdict.GPU_CALL_S", call_s)
-    monkeypatch.setattr(executors, "measure_room", lambda task: (10 * CONTEXT_BYTES, 100))
+    monkeypatch.setattr(executors, "measure_room", lambda task: (10 * CONTEXT_BYTES, 20, 100))
     task = make_task(BARS, threads=2, device="auto")
     with Pool() as pool:
         setup = NullSetup(task, "none")
@@ -71,7 +71,9 @@ def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, core_rate, call_s, 
 )
 def test_a_wave_is_what_memory_has_room_for(monkeypatch, threads, markets, jobs, count, size):
     """One core is left for the engine, and nobody is without a market."""
-    monkeypatch.setattr(executors, "measure_room", lambda task: (int(markets * 10**6), 10**6))
+    monkeypatch.setattr(
+        executors, "measure_room", lambda task: (int(markets * 10**6), int(markets), 10**6)
+    )
     setup = NullSetup(make_task(BARS, threads=threads), "none")
     with Pool() as pool:
         executor = share_device(setup, jobs, "cpu", pool)
@@ -94,7 +96,7 @@ def test_a_wave_is_what_memory_has_room_for(monkeypatch, threads, markets, jobs,
 def test_no_more_schedules_share_a_gpu_than_it_holds(monkeypatch, contexts, is_shared, count):
     """Each has room for its rows, and the device lets them."""
     room = int(contexts * CONTEXT_BYTES)
-    monkeypatch.setattr(executors, "measure_room", lambda task: (room, 100))
+    monkeypatch.setattr(executors, "measure_room", lambda task: (room, 99, 100))
     monkeypatch.setattr(executors, "can_share", lambda device: is_shared)
     task = make_task(BARS, threads=2)
     with Pool() as pool:
@@ -111,7 +113,7 @@ def test_a_search_takes_its_series_and_its_rows():
     maker = task.device("cpu").maker
     of_one = maker.series_bytes([BARS]) + n_rows * maker.slot_bytes([BARS])
     assert n_rows > 0
-    assert measure_room(task) == (10**9, of_one)
+    assert measure_room(task) == (10**9, 10**9 // of_one, of_one)
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "cuda:0"])
