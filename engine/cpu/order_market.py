@@ -11,6 +11,7 @@ from engine.accounts.ledger import Ledger
 from engine.accounts.stake import build_stake
 from engine.cpu.market import AskedParts, FormulaMarket
 from engine.positions.carried import CarriedRows
+from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.order_batch import (
     fold_orders,
     list_joined_orders,
@@ -64,29 +65,26 @@ class OrderMarket(FormulaMarket):
 
     def fold(self, genomes: Floats, ranges: Ints) -> Floats:
         """Accumulators [P, W, A] of individuals in windows [W, 2]."""
-        inputs = self.prices, self._ask(genomes), self._rules(), self._purse()
-        return fold_orders(*inputs, ranges, self._workers)
+        return fold_orders(*self._inputs(genomes), ranges, self._workers)
 
     def list_results(self, genomes: Floats, ranges: Ints) -> tuple[Floats, Listed]:
         """The same, with the trades of all ledgers."""
-        inputs = self.prices, self._ask(genomes), self._rules(), self._purse()
-        return list_order_results(*inputs, ranges, self._workers)
+        return list_order_results(*self._inputs(genomes), ranges, self._workers)
 
     def ledgers(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each individual."""
-        trades, counts, totals, _ = self._list_joined(genomes, ranges, self._rules())
+        trades, counts, totals, _ = self._list_joined(genomes, ranges)
         return trades.cut(counts, *totals)
 
     def list_signals(self, genomes: Floats, ranges: Ints) -> tuple[Ledger, Ints, Ints]:
         """All signals of individuals in windows [W, 2]; as `FormulaMarket.list_signals`."""
-        rules = self._rules()._replace(lists_all=True)
-        signals, counts, _, coarse = self._list_joined(genomes, ranges, rules)
+        signals, counts, _, coarse = self._list_joined(genomes, ranges, lists_all=True)
         return signals, counts, coarse
 
     def _list_joined(
-        self, genomes: Floats, ranges: Ints, rules: OrderRules
+        self, genomes: Floats, ranges: Ints, *, lists_all: bool = False
     ) -> tuple[Ledger, Ints, Ints, Ints]:
-        inputs = self.prices, self._ask(genomes), rules, self._purse()
+        inputs = self._inputs(genomes, lists_all=lists_all)
         return list_joined_orders(*inputs, ranges, self._workers, has_scale=self._has_scale)
 
     @property
@@ -94,6 +92,15 @@ class OrderMarket(FormulaMarket):
         """Whether sizes are measured by a row."""
         account = self._spec.account
         return account is not None and isinstance(account.stake, Volatility)
+
+    def _inputs(
+        self, genomes: Floats, *, lists_all: bool = False
+    ) -> tuple[Extremes, OrderedPopulation, OrderRules, Purse]:
+        """Prices, what individuals ask of them, and what they share."""
+        asked = self._ask(genomes)
+        is_plain = self._is_plain and not asked.delay.any()
+        rules = self._rules()._replace(lists_all=lists_all, is_plain=is_plain)
+        return self.prices, asked, rules, self._purse()
 
     def _rules(self) -> OrderRules:
         """What all individuals share."""
@@ -113,6 +120,13 @@ class OrderMarket(FormulaMarket):
             np.array([len(side) for side in self._targets], np.int64),
             np.array(slippages, np.int64),
         )
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing is said of what `OrderRules.is_plain` rules out, but for delays."""
+        spec = self._spec
+        said = spec.reverse, spec.trail, spec.slippage, spec.borrow, spec.funding, spec.account
+        return all(one is None for one in said) and self._bars.finer is None
 
     def _purse(self) -> Purse:
         """How trades of all individuals are sized."""

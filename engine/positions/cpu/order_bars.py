@@ -19,10 +19,10 @@ from engine.positions.cpu.orders import (
     LEVELS,
     NO_ORDER,
     ORDER_PART,
-    SINCE,
     STANDING,
     OrderedPopulation,
     OrderRules,
+    find_delay,
     is_met_from_below,
     next_signal,
 )
@@ -50,16 +50,15 @@ def find_next_change(
 
     An order begins to stand or is placed there, or it ends a position.
     """
-    delay, bar = asks.delay[p], end
-    for side in range(2):
-        if at.side == FLAT or (rules.reverses and side != at.side):
-            t = next_signal(asks, p, side, max(j - delay, first, marks[SINCE + side]), last)
-            if t < last:
-                bar = min(bar, t + 1 + delay)
-            if delay > 0 and t <= j and asks.forms[ORDER_PART, side] != MARKET:
-                t = next_signal(asks, p, side, max(j + 1, first, marks[SINCE + side]), last)
-            if delay > 0 and j < t < last:
-                bar = min(bar, t)
+    delay, bar = find_delay(asks, rules, p), end
+    if at.side == FLAT or rules.reverses:
+        t = next_signal(asks, p, at.side, max(j - delay, first), last, marks)
+        if t < last:
+            bar = min(bar, t + 1 + delay)
+        if delay > 0:
+            # Orders that rest are counted where they are placed.
+            t = next_signal(asks, p, at.side, max(j + 1, first), last, marks)
+            bar = min(bar, t) if t < last else bar
     if at.side != FLAT:
         bar = min(bar, at.close_bar, at.clock_bar)
         asked = asks.exits[p, at.side]

@@ -8,6 +8,7 @@ import numpy as np
 from engine.accounts.cpu.folding import TRADES, begin
 from engine.accounts.cpu.money import Purse
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, REASONS, Ledger
+from engine.accounts.stake import SHARE_OF_R
 from engine.positions.cpu.batch import COARSE_COLUMNS
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import note_coarse, note_rejected
@@ -129,6 +130,13 @@ def fold_each_order(
     # No formula needs more places than it has steps.
     stack = np.empty(len(population.steps) + 1)
     marks, figures, levels = np.zeros(MARKS, np.int64), np.zeros(FIGURES), np.zeros(ROOM)
+    # The same with numbers that a compiler knows: it leaves out of a loop what they rule out.
+    plain = OrderRules(
+        rules.per_side, rules.min_risk, rules.unit_fee, rules.tick_over, rules.tick_under,
+        rules.even_leg, rules.even_form, rules.names_stops, False, rules.legs, rules.targets,
+        rules.slippages, rules.lists_all, True,
+    )  # fmt: skip
+    share = Purse(SHARE_OF_R, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, purse.risk_fraction)
     p = take(shared, 0)
     while p < population.delay.size:
         for w in range(windows.shape[0]):
@@ -141,18 +149,23 @@ def fold_each_order(
                 numbers = with_room(numbers, used, more)
             end = windows[w, 1]
             last = end - 1 - population.delay[p]
-            if not rules.lists_all:
-                take_orders(prices, population, rules, purse, p, first, last, end, out[p, w],
-                            used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
-                if keeps:
-                    used += int(out[p, w, TRADES])
-                continue
             longs, shorts = population.entries[p, 0], population.entries[p, 1]
-            bar, count = next_alone(population.words, longs, shorts, first, last), 0
+            bar, until, count = first, last, 0
+            # Each signal alone, or all of them.
+            if rules.lists_all:
+                bar = next_alone(population.words, longs, shorts, first, last)
             while bar < last:
-                begin(out[p, w])
-                take_orders(prices, population, rules, purse, p, bar, bar + 1, end, out[p, w],
-                            used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+                if rules.lists_all:
+                    begin(out[p, w])
+                    until = bar + 1
+                if rules.is_plain:
+                    take_orders(prices, population, plain, share, p, bar, until, end, out[p, w],
+                                used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+                else:
+                    take_orders(prices, population, rules, purse, p, bar, until, end, out[p, w],
+                                used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+                if not rules.lists_all:
+                    break
                 coarse, is_last = out[p, w, COARSE], False
                 if out[p, w, REJECTED] > 0.0:
                     side = 1 if longs >= 0 and is_set(population.words, longs, bar) else -1
@@ -167,7 +180,10 @@ def fold_each_order(
                 note_coarse(coarse, is_last, whole, used)
                 used, count = used + 1, count + 1
                 bar = next_alone(population.words, longs, shorts, bar + 1, last)
-            out[p, w, TRADES] = count
+            if rules.lists_all:
+                out[p, w, TRADES] = count
+            elif keeps:
+                used += int(out[p, w, TRADES])
         if keeps:
             thread_of[p] = thread
         p = take(shared, 0)

@@ -16,6 +16,7 @@ from engine.positions.cpu.orders import (
     OrderedPopulation,
     OrderRules,
     asks_entry,
+    find_delay,
     stand_order,
     touch_order,
 )
@@ -48,7 +49,7 @@ def free_at_open(
     if rules.reverses:
         return
     marks[SINCE + other] = j - 1
-    if asks.delay[p] > 0 and asks.forms[ORDER_PART, other] != MARKET:
+    if find_delay(asks, rules, p) > 0 and asks.forms[ORDER_PART, other] != MARKET:
         out[ORDERS] += int(first <= j - 1 < last and asks_entry(asks, p, other, j - 1))
     place_orders(asks, rules, p, first, last, end, j, out, marks, figures, stack)
 
@@ -101,13 +102,14 @@ def place_orders(
     stack: Floats,
 ) -> None:
     """Have orders of a bar stand: a new one replaces its own side's, those that are over end."""
-    t = j - 1 - asks.delay[p]
+    delay = find_delay(asks, rules, p)
+    t = j - 1 - delay
     for side in range(2):
         is_new = first <= t < last and t >= marks[SINCE + side] and t != marks[STANDING + side]
         if is_new and asks_entry(asks, p, side, t):
             stand_order(asks, rules, p, side, t, end, marks, figures, stack)
             # Without a delay they are placed at the close before, and counted here.
-            if asks.delay[p] == 0 and asks.forms[ORDER_PART, side] != MARKET:
+            if delay == 0 and asks.forms[ORDER_PART, side] != MARKET:
                 out[ORDERS] += 1.0
         if marks[STANDING + side] != NO_ORDER and marks[LAST + side] < j:
             marks[STANDING + side] = NO_ORDER
@@ -115,10 +117,17 @@ def place_orders(
 
 @compiled_uncounted
 def count_placed(
-    asks: OrderedPopulation, p: int, first: int, last: int, j: int, out: Floats, marks: Ints
+    asks: OrderedPopulation,
+    rules: OrderRules,
+    p: int,
+    first: int,
+    last: int,
+    j: int,
+    out: Floats,
+    marks: Ints,
 ) -> None:
     """Count the resting orders that are placed at a close and begin to stand some bars later."""
-    if asks.delay[p] == 0 or not first <= j < last:
+    if find_delay(asks, rules, p) == 0 or not first <= j < last:
         return
     for side in range(2):
         rests = asks.forms[ORDER_PART, side] != MARKET

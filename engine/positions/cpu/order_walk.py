@@ -55,11 +55,11 @@ from engine.positions.cpu.orders import (
     PRICES,
     SINCE,
     STANDING,
-    TRAIL_PART,
     UNTOUCHED,
     WITHIN,
     OrderedPopulation,
     OrderRules,
+    find_trail,
     first_touched,
     touch_order,
 )
@@ -123,18 +123,25 @@ def take_orders(
     at, stop, mover, best, used, trades = flat, 0.0, STOP, 0.0, 0, 0
     j = next_bar(prices, asks, rules, p, flat, 0.0, first - 1, first, last, end, marks, figures)
     while j < end:
-        place_orders(asks, rules, p, first, last, end, j, out, marks, figures, stack)
+        may_fill = at.side == FLAT or rules.reverses
+        if may_fill:
+            place_orders(asks, rules, p, first, last, end, j, out, marks, figures, stack)
         # A bar that touches something is read by the finer ones of which it is made up.
         bars, k, last_k, is_touched, is_whole = prices.bars, j, j, False, False
-        if asks.finer_of.shape[1] > 0:
+        if not rules.is_plain and asks.finer_of.shape[1] > 0:
             is_touched = touches_bar(prices.bars, asks, rules, at, stop, j, marks, figures)
             is_whole = asks.finer_of[1, j] == asks.finer_of[0, j]
             if not is_whole and (is_touched or leaves_by_signal(prices, asks, p, at, j)):
                 bars, k, last_k = asks.finer, asks.finer_of[0, j], asks.finer_of[1, j] - 1
         is_free, first_k = at.side == FLAT, k
         while k <= last_k:
-            longs = touch_order(bars, asks, 0, k, marks, figures)
-            shorts = touch_order(bars, asks, 1, k, marks, figures)
+            longs = shorts = UNTOUCHED
+            if may_fill:
+                longs = touch_order(bars, asks, 0, k, marks, figures)
+                shorts = touch_order(bars, asks, 1, k, marks, figures)
+            if at.side == FLAT and longs == shorts == UNTOUCHED:
+                k += 1
+                continue
             opened, reach = load_value(bars, OPEN, k), 0.0
             other, side, following, way = 1 - at.side, -1, flat, Way(STILL_OPEN, 0.0, False)
             if at.side != FLAT:
@@ -142,13 +149,13 @@ def take_orders(
                 if k == first_k:
                     way = leave_at_open(opened, prices.bars, asks, p, at, j)
                 if way.reason == SIGNAL:
-                    is_free = True
+                    is_free = may_fill = True
                     free_at_open(asks, rules, p, other, first, last, end, j, out, marks, figures,
                                  stack)  # fmt: skip
                     longs = touch_order(bars, asks, 0, k, marks, figures)
                     shorts = touch_order(bars, asks, 1, k, marks, figures)
                     is_touched |= longs != UNTOUCHED or shorts != UNTOUCHED
-                elif way.reason == STILL_OPEN:
+                elif rules.reverses and way.reason == STILL_OPEN:
                     met = shorts if at.side == 0 else longs
                     way, is_reversing = meet_other(bars, asks, rules, p, at, met, stop, j, k, reach,
                                                    marks, figures)  # fmt: skip
@@ -229,8 +236,8 @@ def take_orders(
             if 0 < leg <= rules.targets[at.side] and marks[LEG_BARS + leg - 1] != NOT_REACHED:
                 even = find_even_price(asks, rules, p, at)
                 stop, mover = tighten(at.side, stop, mover, even, BREAK_EVEN)
-        count_placed(asks, p, first, last, j, out, marks)
-        if at.side != FLAT and asks.forms[TRAIL_PART, at.side] != NONE:
+        count_placed(asks, rules, p, first, last, j, out, marks)
+        if at.side != FLAT and find_trail(asks, rules, at.side) != NONE:
             j, stop, mover, best = follow_bars(prices, asks, rules, p, at, stop, mover, best, j,
                                                first, last, end, marks, figures,
                                                stack)  # fmt: skip

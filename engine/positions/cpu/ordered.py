@@ -23,6 +23,7 @@ from engine.positions.cpu.orders import (
     OrderedPopulation,
     OrderRules,
     fill_price,
+    find_trail,
     on_tick,
 )
 from engine.positions.exit_spec import (
@@ -115,7 +116,7 @@ def open_held(
         levels[leg] = target
         is_beyond = target > entry if side == 0 else target < entry
         is_worth &= is_beyond or form in (R_MULTIPLE, SHARE)
-    reach, trail = 0.0, asks.forms[TRAIL_PART, side]
+    reach, trail = 0.0, find_trail(asks, rules, side)
     if trail == FROM_ENTRY:
         reach = read_formula(asks, p, TRAIL_PART, side, t, stack)
         is_worth &= reach > 0.0
@@ -209,7 +210,7 @@ def follow_prices(
 
     It is never loosened.
     """
-    form, is_short = asks.forms[TRAIL_PART, at.side], at.side == 1
+    form, is_short = find_trail(asks, rules, at.side), at.side == 1
     gone = at.entry - best if is_short else best - at.entry
     if form != NONE and gone >= load_value(asks.further, 2 * p + at.side, AFTER) * at.risk:
         behind = best * at.reach if form == SHARE else at.reach
@@ -254,6 +255,8 @@ def compute_net(
     net = gross - rules.per_side * (at.entry + price)
     if rules.unit_fee > 0.0:
         net = net - (rules.unit_fee + rules.unit_fee)
+    if rules.is_plain:
+        return net
     funding, borrow = asks.funding_of[p], asks.borrow_of[2 * p + at.side]
     if funding >= 0:
         paid = asks.paid[funding, x] - asks.paid[funding, at.entry_bar]

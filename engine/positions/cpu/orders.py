@@ -11,11 +11,12 @@ from engine.positions.exit_spec import (
     LIMIT_ORDER,
     MARKET,
     NO_SLIPPAGE,
+    NONE,
     STOP_ORDER,
     TICKS,
 )
 from engine.runtime.compiling.loops import compiled_uncounted
-from engine.runtime.cpu.bitset import Words, is_set, next_set
+from engine.runtime.cpu.bitset import Words, is_set, next_of_two, next_set
 from engine.runtime.cpu.simd8 import load_value
 from engine.runtime.cpu.types import Floats, Ints
 
@@ -107,6 +108,21 @@ class OrderRules(NamedTuple):
     targets: Ints  # [2] how many each side has
     slippages: Ints  # [2] form of each side's slippage
     lists_all: bool = False  # whether each signal is taken, whatever trades were before it
+    # Whether nothing reverses, follows prices, slips, waits or is paid but fees, no bar has finer
+    # ones, and a trade is sized by R alone.
+    is_plain: bool = False
+
+
+@compiled_uncounted
+def find_delay(asks: OrderedPopulation, rules: OrderRules, p: int) -> int:
+    """Bars that an individual's orders wait before they stand."""
+    return 0 if rules.is_plain else asks.delay[p]
+
+
+@compiled_uncounted
+def find_trail(asks: OrderedPopulation, rules: OrderRules, side: int) -> int:
+    """Form in which a side's stop follows prices."""
+    return NONE if rules.is_plain else asks.forms[TRAIL_PART, side]
 
 
 @compiled_uncounted
@@ -131,7 +147,7 @@ def slip_price(
 ) -> float:
     """The price of a fill at the market or at a stop in a bar: worse, and on the tick."""
     form = rules.slippages[side]
-    if form == NO_SLIPPAGE:
+    if rules.is_plain or form == NO_SLIPPAGE:
         return price
     number = load_value(asks.further, 2 * p + side, SLIPPAGE)
     if form == TICKS:
@@ -157,14 +173,19 @@ def asks_entry(asks: OrderedPopulation, p: int, side: int, t: int) -> bool:
 
 
 @compiled_uncounted
-def next_signal(asks: OrderedPopulation, p: int, side: int, first: int, end: int) -> int:
-    """The first bar from `first` on at which a side may place an order; `end` without one."""
-    mine, bar = asks.entries[p, side], end
-    if mine >= 0 and first < end:
-        bar = next_set(asks.words, mine, first, end)
-        while bar < end and not asks_entry(asks, p, side, bar):
-            bar = next_set(asks.words, mine, bar + 1, end)
-    return bar
+def next_signal(
+    asks: OrderedPopulation, p: int, held: int, first: int, end: int, marks: Ints
+) -> int:
+    """The first bar from `first` on at which a side that is not held may place an order.
+
+    `end`, or a later one, where there is none.
+    """
+    longs = end if held == 0 else max(first, marks[SINCE])
+    shorts = end if held == 1 else max(first, marks[SINCE + 1])
+    both_rest: bool = asks.forms[ORDER_PART, 0] != MARKET and asks.forms[ORDER_PART, 1] != MARKET
+    return next_of_two(
+        asks.words, asks.entries[p, 0], asks.entries[p, 1], longs, shorts, end, not both_rest
+    )
 
 
 @compiled_uncounted
@@ -187,7 +208,7 @@ def stand_order(
     stack: Floats,
 ) -> None:
     """Have the order of a signal at bar t stand: its price, and the last bar in which it does."""
-    first = t + 1 + asks.delay[p]
+    first = t + 1 + find_delay(asks, rules, p)
     marks[STANDING + side], last = t, end - 1
     if asks.forms[ORDER_PART, side] == MARKET:
         marks[LAST + side] = first

@@ -55,6 +55,42 @@ def next_alone(words: Words, one: int, other: int, first: int, end: int) -> int:
     return position
 
 
+@compiled_uncounted
+def next_of_two(
+    words: Words,
+    one: int,
+    other: int,
+    first_one: int,
+    first_other: int,
+    end: int,
+    is_alone: bool,
+) -> int:
+    """The same, each from a first bar of its own; unless `is_alone` both may hold at it."""
+    i, position = min(first_one, first_other) >> 6, end
+    every_one, every_other = (FULL if one >= 0 else EMPTY), (FULL if other >= 0 else EMPTY)
+    one, other = max(one, 0), max(other, 0)
+    while i << 6 < end:
+        word_one = load_value(words, one, i) & every_one
+        word_other = load_value(words, other, i) & every_other
+        both = word_one & word_other if is_alone else EMPTY
+        word = (word_one & find_later_bits(first_one - (i << 6))) | (
+            word_other & find_later_bits(first_other - (i << 6))
+        )
+        word &= ~both
+        if word != 0:
+            position = min((i << 6) + lowest_place(word), end)
+            i = NEVER
+        i += 1
+    return position
+
+
+@compiled_uncounted
+def find_later_bits(place: int) -> np.uint64:
+    """A word whose bits are set from a place on, which may lie before or behind it."""
+    kept = FULL << np.uint64(max(place, 0) & LAST_BIT)
+    return kept if place <= LAST_BIT else EMPTY
+
+
 def list_set_bars(words: Words) -> Ints:
     """The bars [S] whose bits are set in words [N], ascending."""
     return np.flatnonzero(np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little"))
