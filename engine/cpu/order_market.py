@@ -126,7 +126,7 @@ class OrderMarket(FormulaMarket):
         """Whether nothing is said of what `OrderRules.is_plain` rules out, but for delays."""
         spec = self._spec
         said = spec.reverse, spec.trail, spec.slippage, spec.borrow, spec.funding, spec.account
-        return all(one is None for one in said) and self._bars.finer is None
+        return all(one is None for one in said)
 
     def _purse(self) -> Purse:
         """How trades of all individuals are sized."""

@@ -128,7 +128,7 @@ def take_orders(
             place_orders(asks, rules, p, first, last, end, j, out, marks, figures, stack)
         # A bar that touches something is read by the finer ones of which it is made up.
         bars, k, last_k, is_touched, is_whole = prices.bars, j, j, False, False
-        if not rules.is_plain and asks.finer_of.shape[1] > 0:
+        if asks.finer_of.shape[1] > 0:
             is_touched = touches_bar(prices.bars, asks, rules, at, stop, j, marks, figures)
             is_whole = asks.finer_of[1, j] == asks.finer_of[0, j]
             if not is_whole and (is_touched or leaves_by_signal(prices, asks, p, at, j)):

@@ -108,8 +108,8 @@ class OrderRules(NamedTuple):
     targets: Ints  # [2] how many each side has
     slippages: Ints  # [2] form of each side's slippage
     lists_all: bool = False  # whether each signal is taken, whatever trades were before it
-    # Whether nothing reverses, follows prices, slips, waits or is paid but fees, no bar has finer
-    # ones, and a trade is sized by R alone.
+    # Whether nothing reverses, follows prices, slips, waits or is paid but fees, and a trade is
+    # sized by R alone.
     is_plain: bool = False
 
 
