@@ -94,7 +94,7 @@ class ThisMachine:
         elif (
             engine is not None
             and engine.device != "cpu"
-            and GPU_START_S + jobs * setup.seconds_on_gpu() < beside_s
+            and GPU_START_S + jobs * setup.seconds_on_gpu(threads) < beside_s
         ):
             return share_device(setup, jobs, engine.device, self._pool)
         elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:

@@ -14,7 +14,7 @@ from optimizer.evidence.null import Compared, NullKind, Tally, tally
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
 from optimizer.judging.pick import build_pick
-from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
+from optimizer.judging.verdict import INDIVIDUAL_S, estimate_asking_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Answer, Asking, EngineProblem, Question
@@ -125,9 +125,11 @@ class NullSetup(OnNullMarkets):
         work, n_bars = self.task.workload()._replace(threads=threads), self.task.markets.n_bars
         return INDIVIDUAL_S * work.individual_bars / n_bars + work.cpu_s
 
-    def seconds_on_gpu(self) -> float:
-        """Seconds that each search takes, about, where several processes share a GPU."""
-        return estimate_gpu_seconds(self.task.workload(), self.task.config.generations)
+    def seconds_on_gpu(self, threads: int) -> float:
+        """Seconds that each search takes, about, where so many cores ask a GPU."""
+        work, generations = self.task.workload(), self.task.config.generations
+        individuals = int(work.individual_bars / self.task.markets.n_bars)
+        return estimate_asking_seconds(work, individuals, generations, threads)
 
     def _search(self, job: NullJob, task: Task, problem: EngineProblem) -> Asking[NullSearch]:
         """Search one market; its caller evaluates."""

@@ -194,8 +194,8 @@ class NullScheduleSetup(OnNullMarkets):
         setup = StepSetup(self.task, self.schedule)
         return len(setup.steps) * setup.seconds(threads)
 
-    def seconds_on_gpu(self) -> float:
-        """Seconds that each takes, about, where several processes share a GPU."""
+    def seconds_on_gpu(self, threads: int) -> float:
+        """Seconds that each takes, about, where processes share a GPU; cores do not matter."""
         steps = len(StepSetup(self.task, self.schedule).steps)
         return steps * estimate_gpu_seconds(self.task.workload(), self.task.config.generations)
 

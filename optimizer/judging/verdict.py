@@ -40,6 +40,10 @@ GPU_CALL_S = 0.002
 """Seconds of a generation on a GPU that processes share, beside bars and rows: 460 of 512 a second
 on the sample, on an H200, by four or eight processes."""
 
+GPU_STEP_S = 0.00015
+"""The same where one engine evaluates for all: 398 null searches of 512 x 100 on the sample took
+28 s on an H100 and 16 cores of its host."""
+
 PAIR_S, DAY_S, RESAMPLED_DAY_S = 6.5e-5, 5.5e-11, 1.6e-10
 """Of statistics over all trials: for each pair of trial and window, for a day and each pair of
 trials, and for a day, a trial and a resample. 0.8 s of 1,472 trials on 35,000 bars, which took 0.8,
@@ -182,8 +186,8 @@ def estimate_null_seconds(
 ) -> float:
     """Seconds that both kinds of null searches take, about, if none is stopped.
 
-    A core makes one from beginning to end; or processes share a GPU, where there is one and that
-    is done sooner. Rows of each market are computed anew. `work` is that of the run's search, of
+    A core makes one from beginning to end; or all ask a GPU, where there is one and that is done
+    sooner. Rows of each market are computed anew. `work` is that of the run's search, of
     so many individuals and generations.
     """
     searches = 2 * DEFAULT_SEARCHES
@@ -191,12 +195,20 @@ def estimate_null_seconds(
     on_cores_s = searches * one_s / cores
     if device == "cpu":
         return on_cores_s
-    on_gpu_s = GPU_START_S + searches * estimate_gpu_seconds(work, generations)
-    return min(on_cores_s, on_gpu_s)
+    on_gpu_s = estimate_asking_seconds(work, individuals, generations, cores)
+    return min(on_cores_s, GPU_START_S + searches * on_gpu_s)
+
+
+def estimate_asking_seconds(
+    work: Workload, individuals: int, generations: int, cores: int
+) -> float:
+    """Seconds that each null search takes, about, where all cores but one ask a GPU."""
+    beside_s = INDIVIDUAL_S * individuals / max(cores - 1, 1)
+    return work.gpu_s + GPU_STEP_S * generations + beside_s
 
 
 def estimate_gpu_seconds(work: Workload, generations: int) -> float:
-    """Seconds that each null search takes, about, where several processes share a GPU."""
+    """Seconds that each search of a schedule takes, about, where processes share a GPU."""
     return work.gpu_s + GPU_CALL_S * generations
 
 

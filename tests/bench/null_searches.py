@@ -1,4 +1,4 @@
-"""How fast null searches are made: by processes on the cores, on a GPU, and in step.
+"""How fast null searches are made: by processes on the cores, and by one engine on a GPU.
 
     python -m tests.bench.null_searches [--population 512] [--generations 100] [--seconds 15]
 

@@ -48,7 +48,7 @@ class On(Engine):
 def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, core_rate, call_s, device):
     """On the one that the run was searched on; else on all cores."""
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
-    monkeypatch.setattr("optimizer.judging.verdict.GPU_CALL_S", call_s)
+    monkeypatch.setattr("optimizer.judging.verdict.GPU_STEP_S", call_s)
     monkeypatch.setattr(executors, "measure_room", lambda task: (10 * CONTEXT_BYTES, 20, 100))
     task = make_task(BARS, threads=2, device="auto")
     with Pool() as pool:
@@ -138,7 +138,7 @@ def test_on_cores_they_are_made_where_they_are_done_first(
     monkeypatch.setattr(workload, "CORE_ROW_RATE", 1e15)
     monkeypatch.setattr("optimizer.judging.null.INDIVIDUAL_S", own_s)
     # A GPU is no help: generations wait for it.
-    monkeypatch.setattr("optimizer.judging.verdict.GPU_CALL_S", 1e6)
+    monkeypatch.setattr("optimizer.judging.verdict.GPU_STEP_S", 1e6)
     task = make_task(BARS)
     task = replace(task, config=task.config.model_copy(update={"threads": 4}))
     engine = None if device is None else On(task, device)
