@@ -82,7 +82,7 @@ class Dispatch:
         own: Slots | None,
         out: Floats,
     ) -> list[Ticket]:
-        """Launch individuals chunk by chunk; `own` as in `engine.backend.Backend.begin`."""
+        """Launch individuals chunk by chunk; `own` as in `Backend.begin_own`."""
         self._take_windows(windows)
         tickets: list[Ticket] = []
         begin = 0

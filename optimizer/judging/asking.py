@@ -43,7 +43,7 @@ class AskingWorkers:
     def results(self, jobs: Iterable[NullJob]) -> Generator[tuple[NullJob, NullSearch], None, None]:
         """Each job with what came of it, wave after wave; closing it leaves the rest."""
         waves = _cut_waves(list(jobs), self._size)
-        if self.alone:
+        if self.alone or min(map(len, waves), default=0) < 2:
             for wave in waves:
                 yield from self._setup.run_in_step(wave)
             return

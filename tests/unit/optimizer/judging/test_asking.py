@@ -48,6 +48,10 @@ def test_one_process_searches_itself():
         workers = AskingWorkers(setup, 1, 4, pool)
         assert workers.alone
         assert dict(workers.results(JOBS)) == dict(setup.run_in_step(JOBS))
+        # One that is left after a run went on is nobody's to share.
+        assert dict(AskingWorkers(setup, 2, 4, pool).results(JOBS[:1])) == dict(
+            setup.run_in_step(JOBS[:1])
+        )
 
 
 def test_what_the_engine_raises_ends_all(monkeypatch):
