@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.accounts.ledger import Ledger
 from engine.accounts.results import Results
 from engine.errors import EngineError
 
@@ -69,20 +69,14 @@ class Backend(ABC):
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows of any forms into their slots, in every series."""
 
-    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
-        """Accumulators [P, W, A] of genomes [P, G] whose rows are in slots [P, R]."""
-        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
-        self.begin(genomes, slots, windows, out)()
-        return out
-
     @abstractmethod
     def begin(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
-        """Start to evaluate into out [P, W, A]; what is returned waits until out is whole.
+        """Start to evaluate genomes [P, G] whose rows are in slots [P, R] into out [P, W, A].
 
-        Genomes and slots stay as they are until then. Only calls that have no waiter left
-        may be forgotten.
+        What is returned waits until out is whole. Genomes and slots stay as they are until then.
+        Only calls that have no waiter left may be forgotten.
         """
 
     def try_begin(
@@ -133,7 +127,7 @@ class Backend(ABC):
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
-        """The ledgers [W] of each of several individuals, arguments as in `evaluate`."""
+        """The ledgers [W] of each of several individuals, arguments as in `begin`."""
 
     @abstractmethod
     def list_results(

@@ -108,15 +108,15 @@ class Sender:
 
     def _looked_up(self, sent: Sent, part: slice) -> Callable[[], bool] | None:
         """The same, with legality and rows looked up here, and missing rows computed."""
-        part_asked = sent.of(part)
-        members = self._slots.require_legal(part_asked.genomes)
+        some = sent.of(part)
+        members = self._slots.require_legal(some.genomes)
         slots = self._slots.find(members)
         if slots is None:
             filled = self._slots.try_fill(sent.genomes)
             if filled is None:
                 return None
             slots = filled[part]
-        return self._start(part_asked._replace(genomes=members), slots)
+        return self._start(some._replace(genomes=members), slots)
 
     def _start(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
         """Start to evaluate; None where the device does not look up rows that are not told."""

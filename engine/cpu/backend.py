@@ -167,7 +167,7 @@ class CpuBackend(Backend):
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
-        """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
+        """The ledgers [W] of each of several individuals; arguments as in `begin`."""
         by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
         for number, window_numbers, ranges in by_series(windows):
             out, listed = self._list_trades(number, genomes, slots, ranges)

@@ -217,7 +217,7 @@ class CudaBackend(Backend):
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
-        """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
+        """The ledgers [W] of each of several individuals; arguments as in `begin`."""
         starts = self._market.starts[[window.series for window in windows]]
         ledgers: list[tuple[Ledger, ...]] = []
         with on_device(self._device):

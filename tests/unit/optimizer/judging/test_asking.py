@@ -8,26 +8,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from data.bars import Window
 from engine.batch import Engine
 from optimizer.judging import asking
 from optimizer.judging.asking import AskingWorkers, Evaluating
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.workers import Pool
-from tests.support.evidence import make_planted_market
-from tests.support.examples import RSI_PULLBACK
-from tests.support.judging import make_task
-
-BARS, OTHER = make_planted_market(7, 900, 8), make_planted_market(8, 700, 8)
-SEVERAL = (Window(0, 100, 500), Window(0, 500, 900), Window(1, 50, 700))
-
-TASKS = {
-    "shipped": lambda: make_task(BARS, plateau=2, generations=5),
-    "several": lambda: make_task(BARS, OTHER, windows=SEVERAL, over_windows="pooled"),
-    "near": lambda: make_task(BARS, objectives="strength@near,max_drawdown", population=8),
-    "words": lambda: make_task(BARS, spec=RSI_PULLBACK, min_trades=2),
-}
-"""Searches of which some end before others, one account, neighbours, a strategy in words."""
+from tests.support.null_tasks import TASKS
 
 JOBS = [NullJob("shuffled", number) for number in range(1, 6)] + [NullJob("mirrored", 1)]
 
