@@ -28,7 +28,7 @@ def resolve_options(strategy: Strategy, genes: Genes) -> Strategy:
     parts: dict[str, Any] = {name: _resolve_part(getattr(strategy, name), genes) for name in PARTS}
     for side in ("long", "short"):
         if parts[side] is None:
-            parts[f"exit_{side}"] = None
+            parts[f"exit_{side}"] = parts["reverse"] = None
     read = {leaf.gene.name for part in parts.values() for leaf in _list_genes(part)}
     layout = strategy.layout
     kept = GenomeLayout(
@@ -38,7 +38,9 @@ def resolve_options(strategy: Strategy, genes: Genes) -> Strategy:
     return replace(strategy, **parts, layout=kept)
 
 
-def _resolve_part(part: Node | None, genes: Genes) -> Node | None:
+def _resolve_part(part: Node | bool | None, genes: Genes) -> Node | bool | None:
+    if not isinstance(part, Node):
+        return part
     left = settle_switches(part, genes) if isinstance(part, Condition) else part
 
     def pick(node: Node) -> Node:
@@ -47,5 +49,7 @@ def _resolve_part(part: Node | None, genes: Genes) -> Node | None:
     return None if left is None else transform_nodes(left, pick)
 
 
-def _list_genes(part: Node | None) -> list[GeneValue]:
+def _list_genes(part: Node | bool | None) -> list[GeneValue]:
+    if not isinstance(part, Node):
+        return []
     return [node for node in walk(part) if isinstance(node, GeneValue)]

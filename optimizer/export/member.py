@@ -19,20 +19,22 @@ SIMPLE = frozenset(
 )  # fmt: skip
 """Parts of a strategy that every program knows."""
 
+ORDERED = SIMPLE | frozenset(
+    ("entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown", "even_offset",
+     "exit_bounds")
+)  # fmt: skip
+"""The same with orders, ladders, ticks and later exits."""
+
 SAID: Mapping[str, frozenset[str]] = {
-    "backtesting.py": SIMPLE
-    | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown", "even_offset",
-       "exit_bounds"},
+    "backtesting.py": ORDERED,
     "freqtrade": SIMPLE - {"session"},
     "nautilus_trader": SIMPLE,
-    "vectorbt": SIMPLE,
-    "pine": SIMPLE
-    | {"entry", "cancel", "targets", "after_leg", "reverse", "market", "cooldown", "even_offset",
-       "exit_bounds", "slippage"},
-}  # fmt: skip
+    "vectorbt": ORDERED | {"slippage", "named_stops"},
+    "pine": ORDERED | {"slippage"},
+}
 """Parts that a program knows, by its platform; every other one is refused by its name."""
 
-FOLLOWING = ("backtesting.py", "pine")
+FOLLOWING = ("backtesting.py", "vectorbt", "pine")
 """Platforms whose programs know a stop that follows a row."""
 
 CHARGES = ("fee_bp", "slippage_bp", "min_risk", "risk_fraction", "entry_delay")
@@ -52,6 +54,7 @@ class ExportedMember:
     title: str  # run and member, for people
     strategy: Strategy  # in words, without choices and switches
     genes: Mapping[str, int | float]  # value by name of each gene that it reads
+    warm_up: int  # first bar that may signal, also by what its options leave out
     costs: Costs  # of its trades
     bar_ns: int  # duration of a bar, nanoseconds
     shown: Mapping[str, GeneText]  # all genes that were searched, options by their names
@@ -94,7 +97,7 @@ class ExportedMember:
             "delay": int(self.value(strategy.delay, 0.0)) + self.costs.entry_delay,
             "max_hold": int(self.value(strategy.max_hold, 0.0)),
             "break_even": never if break_even == math.inf else break_even,
-            "warm_up": strategy.warm_up(self.genes),
+            "warm_up": self.warm_up,
         }
 
     @property

@@ -1,4 +1,4 @@
-"""Orders, ladders and ticks of a strategy as Python for backtesting.py."""
+"""Orders, ladders and ticks of a strategy as Python for backtesting.py and vectorbt."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,7 +10,7 @@ from optimizer.export.python_rows import ExpressionLines
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
 from strategy.expressions import Expression, GeneValue, Number, Setting
 from strategy.model import Strategy
-from strategy.money import find_step
+from strategy.money import BasisPoints, PriceOf, StepSize, Ticks, find_step
 from strategy.nodes import Node
 from strategy.orders import Ladder, LimitAt, StopAt
 
@@ -46,6 +46,10 @@ LEGS = """\
 Legs: each target is a trade of its own, of whole units; R is by the stated shares."""
 
 
+LEG_TRADES = """\
+Legs: the library counts each part that leaves as a trade of its own; R is by the stated shares."""
+
+
 def refuse_unsaid(member: ExportedMember) -> None:
     """Refuse orders that a platform fills by other rules than small ones.
 
@@ -53,6 +57,9 @@ def refuse_unsaid(member: ExportedMember) -> None:
         ConfigError: Naming the part.
     """
     strategy = member.strategy
+    # vectorbt has no rules of its own for orders, and is told those of the run.
+    if member.platform == "vectorbt":
+        return
     sides = zip(split_sides(strategy.entry), (strategy.long, strategy.short), strict=True)
     forms = [form for form, asks in sides if asks is not None]
     for part, is_unsaid in (
@@ -71,6 +78,10 @@ def refuse_unsaid(member: ExportedMember) -> None:
 def list_differences(member: ExportedMember) -> Iterator[str]:
     """What differs for the orders of a member."""
     strategy = member.strategy
+    if member.platform == "vectorbt":
+        if strategy.targets is not None:
+            yield LEG_TRADES
+        return
     resting = [side is not None for side in split_sides(strategy.entry)]
     if any(resting):
         yield ENTRY_BAR
@@ -82,7 +93,7 @@ def list_differences(member: ExportedMember) -> Iterator[str]:
 
 def format_orders(member: ExportedMember, lines: ExpressionLines) -> dict[str, str]:
     """Phrases of the template of orders, but for those that every script has."""
-    strategy = member.strategy
+    strategy, tick = member.strategy, find_step(member.strategy.market, "tick")
 
     def read(node: Node) -> str:
         if isinstance(node, Number | GeneValue):
@@ -108,7 +119,27 @@ def format_orders(member: ExportedMember, lines: ExpressionLines) -> dict[str, s
             f"{side}_follows": "None" if row is None else lines.name_at_bars(row)
             for side, row in zip(("long", "short"), list_followed(strategy), strict=True)
         },
+        **{
+            f"{side}_slips": format_slippage(slippage, lines, tick)
+            for side, slippage in zip(
+                ("long", "short"), split_sides(strategy.slippage), strict=True
+            )
+        },
     }
+
+
+def format_slippage(slippage: object, lines: ExpressionLines, tick: StepSize) -> str:
+    """A function of price and bar: by how much a fill at the market or at a stop is worse."""
+    if isinstance(slippage, Ticks):
+        text = f"{lines.text(slippage.count)} * {tick.numerator!r} / {tick.denominator!r}"
+    elif isinstance(slippage, BasisPoints):
+        text = f"price * {lines.text(slippage.points)} / 10000.0"
+    elif isinstance(slippage, PriceOf):
+        # The newest value that was known at the close before; NaN stays.
+        text = f"max({lines.name_at_bars(slippage.row)}[bar - 1], 0.0)"
+    else:
+        return "None"
+    return f"lambda price, bar: {text}"
 
 
 def format_away(strategy: Strategy, read: Callable[[Node], str], risk: str, entry: str) -> str:
@@ -176,7 +207,7 @@ def format_constants(member: ExportedMember) -> dict[str, object]:
     strategy, tick = member.strategy, find_step(member.strategy.market, "tick")
     sides = (1, strategy.long), (-1, strategy.short)
     orders = {
-        side: _describe_wait(member, form)
+        side: _describe_wait(member, form, tick)
         for (side, asks), form in zip(sides, split_sides(strategy.entry), strict=True)
         if asks is not None
     }
@@ -188,6 +219,7 @@ def format_constants(member: ExportedMember) -> dict[str, object]:
         "reverses": bool(strategy.reverse),
         "cooldown": int(member.value(strategy.cooldown, 0.0)),
         "bounds": _format_bounds(list_bounds(member)),
+        "legs": max(len(list_legs(strategy, place)) for place in range(2)),
         "after_leg": 0 if strategy.after_leg is None else strategy.after_leg.leg,
     }
 
@@ -197,10 +229,15 @@ def _format_bounds(sides: Sequence[tuple[float, ...]]) -> str:
     return f"{{1: {long}, -1: {short}}}"
 
 
-def _describe_wait(member: ExportedMember, form: object) -> tuple[str, int] | None:
+def _describe_wait(
+    member: ExportedMember, form: object, tick: StepSize
+) -> tuple[str, int, float] | None:
     if not isinstance(form, StopAt | LimitAt):
         return None
-    return KINDS[type(form)], int(member.value(form.expires, 0.0))
+    passed = 0.0
+    if isinstance(form, LimitAt):
+        passed = member.value(form.through, 0.0) * tick.numerator / tick.denominator
+    return KINDS[type(form)], int(member.value(form.expires, 0.0)), passed
 
 
 def _delay(member: ExportedMember) -> int:

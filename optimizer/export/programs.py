@@ -104,4 +104,5 @@ def _describe_member(task: Task, genome: Floats, title: str, platform: str) -> E
         )
     bar_ns = task.markets.series[0].timeframe_ns
     shown = layout.show(whole)
-    return ExportedMember(platform, title, strategy, genes, task.costs, bar_ns, shown)
+    warm_up = task.spec.warm_up(values)
+    return ExportedMember(platform, title, strategy, genes, warm_up, task.costs, bar_ns, shown)

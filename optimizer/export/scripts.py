@@ -38,8 +38,7 @@ HEADS = {
     "nautilus_trader": NAUTILUS_HEAD,
     "vectorbt": (
         "vectorbt (1.2.0 was tried)",
-        "import vectorbt as vbt\nfrom numba import njit\n"
-        "from vectorbt.portfolio.nb import order_nb, order_nothing_nb",
+        "import vectorbt as vbt\nfrom vectorbt.portfolio.nb import order_nb, order_nothing_nb",
     ),
 }
 
@@ -132,9 +131,13 @@ def build_python_script(
         differences.append(LAST)
     head = _head(member, target, differences)
     common = asset("common.py").substitute(constants, functions=functions, clock=clock)
+    name = target.removesuffix(".py")
+    ending = asset("vectorbt_end.py").template if target == "vectorbt" else ""
     if has_orders:
-        return "".join((head, common, report, plan))
-    engine = asset(f"{target.removesuffix('.py')}.py").template
+        names = {"names_stops": bool(member.strategy.named_stops)}
+        walk = asset(f"orders_{name}.py").substitute(names)
+        return "".join((head, common, report, plan, walk, ending))
+    engine = asset(f"{name}.py").template + ending
     if target == "freqtrade":
         refuse_shorts(member)
         return "".join((head, common, plan, engine))

@@ -1,5 +1,7 @@
 """Tasks whose members are exported, and their programs as modules."""
 
+import pandas as pd
+
 from optimizer.config.run_config import make_config
 from optimizer.export.programs import build_program
 from optimizer.run.task import prepare
@@ -10,6 +12,14 @@ def asked(strategy, market):
     """The task of a strategy on a market."""
     name = strategy if strategy.islower() else f"{examples.__file__}:{strategy}"
     return prepare(make_config({"strategy": name, "data": [f"csv:{market}"]}, where="test"))
+
+
+def write_bars(bars, path):
+    """Write bars as a file that a program reads."""
+    names = ("open", "high", "low", "close", "volume")
+    columns = {name: getattr(bars, name) for name in names}
+    times = pd.to_datetime(bars.timestamp, utc=True) + pd.Timedelta("18262D")
+    pd.DataFrame({"timestamp": times, **columns}).to_csv(path, index=False)
 
 
 def executed(task, platform):

@@ -113,14 +113,15 @@ def test_a_reader_of_conditions_sees_what_is_left():
     ]  # fmt: skip
 
 
-def test_one_member_has_no_choice_left():
+@pytest.mark.parametrize("flags", [{}, {"reverse": True, "break_even": 1, "named_stops": True}])
+def test_one_member_has_no_choice_left(flags):
     """Its strategy trades the same, and has only the genes that it reads."""
     bars = make_bars(3, 400)
     average = choice("average", sma, ema)(close, length("n", 5, 3, 9))
     busy = switch("busy", volume > sma(volume, length("m", 5, 3, 9)))
     spec = strategy(
         "One.", long=(close > average) & busy, exit_long=switch("out", close < average),
-        short=switch("shorts", close < average, default=False), stop=share(0.01),
+        short=switch("shorts", close < average, default=False), stop=share(0.01), **flags,
     )  # fmt: skip
     for values in ({}, {"average": 1, "busy": 0}, {"shorts": 1, "out": 0}):
         genome = spec.layout.encode(values)

@@ -1,6 +1,8 @@
 """Orders, ladders and ticks in programs: they trade as the run, or are refused by name."""
 
+import sys
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -13,8 +15,11 @@ from optimizer.export.programs import build_program
 from optimizer.run.markets import Markets
 from optimizer.run.task import ledger_rows
 from strategy import words
-from tests.support.exports import asked, executed
+from tests.support.exports import asked, executed, write_bars
 from tests.support.pine import run_pine
+from tests.support.random_strategies import Drawn, drawn_exits, drawn_orders
+from tests.support.vectorbt_stand_in import build_modules
+from tests.support.worlds import make_bars
 
 RANGE = words.rma(words.true_range, 14)
 UP, DOWN = words.close > words.ema(words.close, 50), words.close < words.ema(words.close, 50)
@@ -95,6 +100,71 @@ ORDERED = {
 }
 """What programs of backtesting.py and of TradingView can say of orders, ladders and later exits."""
 
+SAID_IN_FULL = {
+    **ORDERED,
+    "straddle that reverses": {
+        "long": UP,
+        "short": words.close > 0,
+        "entry": words.by_side(
+            words.stop_at(words.highest(words.high, 5), 4), words.stop_at(words.low, 2)
+        ),
+        "reverse": True,
+        "stop": words.share(0.04),
+        "targets": [(words.r_multiple(1), 0.3), (words.r_multiple(2), 0.3)],
+        "break_even": words.after_leg(1),
+        "market": words.market(tick="0.01"),
+        "slippage": words.by_side(words.ticks(2), words.bp(3)),
+        "named_stops": True,
+        "trail": words.trail(words.share(0.05), 1),
+    },
+    "limits that reverse": {
+        "long": UP & WEAK,
+        "short": DOWN & STRONG,
+        "entry": words.by_side(
+            words.limit_at(words.close - 0.2 * RANGE, 9, through=1),
+            words.limit_at(words.close + 0.2 * RANGE, through=3),
+        ),
+        "cancel": words.crosses_above(words.close, words.sma(words.close, 30)),
+        "reverse": True,
+        "exit_long": DOWN & STRONG,
+        "stop": words.share(0.06),
+        "targets": [(words.share(0.02), 0.5), (words.share(0.3), 0.5)],
+        "market": words.market(tick="0.01"),
+        "slippage": words.price(0.1 * RANGE),
+        "cooldown": 4,
+        "delay": 1,
+    },
+    "one side rests": {
+        "long": words.close > words.open,
+        "short": DOWN & STRONG,
+        "entry": words.by_side(words.limit_at(words.low, 2), None),
+        "reverse": True,
+        "exit_short": UP & WEAK,
+        "stop": words.from_entry(3 * RANGE),
+        "target": words.r_multiple(2),
+        "session": words.session_exit(1200),
+        "max_hold": 40,
+    },
+}
+"""The same, and what a program of vectorbt can say beside."""
+
+
+def trade(spec, path):
+    """A task of a strategy, and its trades with those of each target."""
+    task = replace(asked("seller_exhaustion", path), spec=spec)
+    (ledger,) = task.build_reference(task.markets.windows).trades(spec.layout.defaults)
+    ours = pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
+    for leg in range(ledger.leg_bar.shape[1]):
+        ours[f"leg{leg + 1}_bar"] = ledger.leg_bar[:, leg]
+        ours[f"leg{leg + 1}_price"] = ledger.leg_price[:, leg]
+    return task, ours
+
+
+@lru_cache
+def trade_named(name, path):
+    """The same of one of `SAID_IN_FULL`."""
+    return trade(words.strategy("Ordered.", name=name, **SAID_IN_FULL[name]), path)
+
 
 @pytest.mark.filterwarnings("ignore:DatetimeIndex.dayofweek")
 @pytest.mark.parametrize("name", ORDERED)
@@ -105,13 +175,7 @@ def test_backtesting_py_fills_orders_as_the_run(name, market):
     their order.
     """
     pytest.importorskip("backtesting", reason="the library is not installed")
-    spec = words.strategy("Ordered.", name=name, **ORDERED[name])
-    task = replace(asked("seller_exhaustion", market), spec=spec)
-    (ledger,) = task.build_reference(task.markets.windows).trades(spec.layout.defaults)
-    ours = pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
-    for leg in range(ledger.leg_bar.shape[1]):
-        ours[f"leg{leg + 1}_bar"] = ledger.leg_bar[:, leg]
-        ours[f"leg{leg + 1}_price"] = ledger.leg_price[:, leg]
+    task, ours = trade_named(name, market)
     program = executed(task, "backtesting.py")
     *_, theirs = program["backtest"](program["read_bars"](str(market)))
     pairs = ours.merge(theirs, on=["signal_bar", "side"], how="left", suffixes=("", "_theirs"))
@@ -143,6 +207,63 @@ def test_backtesting_py_fills_orders_as_the_run(name, market):
     by_close = other["reason"].isin(["time", "session", "end"])
     is_straddle = other["reason_theirs"] == "reverse"
     assert (by_entry_bar | by_close | is_straddle).all()
+
+
+@pytest.fixture(params=["stand-in", "vectorbt"])
+def _library(request, monkeypatch):
+    """vectorbt, or what stands in for it where it is not installed."""
+    if request.param == "vectorbt":
+        pytest.importorskip("vectorbt", reason="the library is not installed")
+    else:
+        for name, module in build_modules().items():
+            monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.mark.usefixtures("_library")
+@pytest.mark.parametrize("name", SAID_IN_FULL)
+def test_vectorbt_trades_orders_as_the_run(name, market):
+    """Every trade and every target in every bit, and what its account comes to.
+
+    No stop lies so near that a hundredth of the account at risk would have to be borrowed.
+    """
+    task, ours = trade_named(name, market)
+    program = executed(task, "vectorbt")
+    assert len(ours) > 10
+    portfolio = compare_trades(program, ours, market)
+    equity = np.prod(1 + task.costs.risk_fraction * ours["r"])
+    assert portfolio.final_value() / program["CASH"] == pytest.approx(equity, rel=1e-12)
+
+
+def compare_trades(program, ours, path):
+    """The portfolio of a program whose trades are ours, whatever is noted of them."""
+    portfolio, theirs = program["backtest"](program["read_bars"](str(path)))
+    shared = list(theirs.columns.intersection(ours.columns))
+    assert {"signal_bar", "exit_bar", "reason", "entry", "exit", "stop", "r"} < set(shared)
+    pd.testing.assert_frame_equal(ours[shared], theirs[shared], check_dtype=False, check_exact=True)
+    return portfolio
+
+
+def test_vectorbt_trades_drawn_orders_as_the_run(tmp_path, monkeypatch):
+    """The script's walk is a law of its own: whatever is said, its trades are those of the run."""
+    for name, module in build_modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+
+    def with_slippage(drawn, arguments):
+        if drawn.chance(0.4):
+            arguments["slippage"] = words.by_side(drawn.slippage(), drawn.slippage())
+        return arguments
+
+    monkeypatch.setattr(Drawn, "with_money", with_slippage)
+    count = 0
+    for seed in range(0, 32, 2):
+        spec = (drawn_orders, drawn_exits)[seed % 4 // 2](seed)
+        bars, path = make_bars(seed, 400, gaps=0.02, jump=0.05), tmp_path / f"{seed}.csv"
+        write_bars(bars, path)
+        task, ours = trade(spec, path)
+        if len(ours) and spec.has_orders:
+            compare_trades(executed(task, "vectorbt"), ours, path)
+            count += len(ours)
+    assert count > 500
 
 
 IN_PINE = {
