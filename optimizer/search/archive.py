@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.search.compiled.contributions import CELLS, Front
+from optimizer.search.compiled.volume import compute_volume
 from optimizer.search.generation import Floats, Indices, Population
 from optimizer.search.randomness import stream
 from optimizer.search.ranking import crowding_distances, is_nondominated
@@ -183,11 +184,15 @@ def hypervolume(objectives: Floats, low: Floats, high: Floats) -> float:
     """
     scaled = (objectives - low) / (high - low)
     # A library that is given what is no number ends the process.
-    scaled = scaled[(np.isfinite(scaled) & (scaled < 1.0)).all(axis=1)]
+    is_inside = (np.isfinite(scaled) & (scaled < 1.0)).all(axis=1)
+    if not is_inside.all():
+        scaled = scaled[is_inside]
     if not len(scaled):
         return 0.0
     if scaled.shape[1] == 1:
         return float(1.0 - scaled.min())
+    if scaled.shape[1] == WHOLE_OBJECTIVES:
+        return compute_volume(scaled.T)
     if scaled.shape[1] <= EXACT_OBJECTIVES:
         return float(moocore.hypervolume(scaled, ref=1.0))
     points = stream(0, 0, "measure").random((SAMPLES, scaled.shape[1]))

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from optimizer.search.compiled.philox import BLOCK, FILL, draw
+from optimizer.search.compiled.philox import BLOCK, FILL, ROUNDS, draw
 from optimizer.search.generation import Floats
 from optimizer.search.randomness import build_key
 
@@ -48,7 +48,7 @@ def draw_ahead(counts: Mapping[Stream, int]) -> None:
         fills.append(stream.fill(count, end))
         end += BLOCK * fills[-1][3]
     numbers = np.empty(end)
-    draw(np.array(fills, dtype=np.uint64).reshape(-1, FILL), numbers)
+    draw(np.array(fills, dtype=np.uint64).reshape(-1, FILL), ROUNDS, numbers)
     for (stream, count), fill in zip(counts.items(), fills, strict=True):
         stream.take_drawn(numbers[fill[4] :], count)
 

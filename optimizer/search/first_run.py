@@ -7,10 +7,9 @@ from engine.accounts.costs import Costs
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.config.search import SearchSettings
-from optimizer.search.compiled.blocks import rank_in_blocks
-from optimizer.search.compiled.sorting import argsort_objectives
 from optimizer.search.generation import Evaluation, Floats
 from optimizer.search.problem import judged_population
+from optimizer.search.ranking import rank_individuals
 from optimizer.search.state import initial_state
 from optimizer.search.steps import Steps
 from strategy import Gene, GenomeLayout, LessThan, find_strategy
@@ -22,6 +21,8 @@ def main() -> None:
     bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
     reference = Reference(spec, [bars], [Window.whole(bars)], Costs(), form=CompiledForm())
     reference.accumulators(spec.layout.defaults)
+    # Last, because most searches have three objectives.
+    rank_individuals(np.ones((2, 2)), np.zeros(2))
 
 
 def _search() -> None:
@@ -34,8 +35,6 @@ def _search() -> None:
         evaluation = problem.evaluate(brood.genomes)
         newcomers = judged_population(problem, brood.genomes, brood.lineage, evaluation)
         state = steps.choose(state, brood, newcomers, number)
-    columns = np.array(state.population.objectives.T, order="C")
-    rank_in_blocks(columns, argsort_objectives(columns))
 
 
 class Corners:

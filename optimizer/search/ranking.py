@@ -23,9 +23,6 @@ from optimizer.search.generation import Bools, Floats, Indices
 SWEPT = (2, 3)
 """Numbers of objectives for which fronts are found by a sweep of our own, faster than moocore's."""
 
-MANY = 1024
-"""From so many individuals on fronts of three objectives are found by blocks."""
-
 
 @dataclass(frozen=True)
 class Ranking:
@@ -213,7 +210,7 @@ def _ranks(columns: Floats, orders: Indices, enough: int | None) -> tuple[Indice
     if n_objectives not in SWEPT:
         numbers = moocore.pareto_rank(columns.T) if count else ()
         return np.asarray(numbers, dtype=np.int64), _copies(columns, orders[0])
-    if n_objectives == 3 and count >= MANY:
+    if n_objectives == 3 and count:
         if enough is not None:
             ranks, is_copy = first_in_blocks(columns, orders)
             if np.count_nonzero((ranks == 0) & ~is_copy) >= enough:

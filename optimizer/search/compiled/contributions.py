@@ -20,7 +20,7 @@ the set of bits are house rules.
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.loops import compiled_inline, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_inline, compiled_part, compiled_unlocked
 from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Unsigned
 from optimizer.search.compiled.sorting import Floats, Places, rising_orders
 
@@ -64,10 +64,16 @@ class Front:
         self._columns = np.array(objectives.T, order="C")
         # By x and by z; `drop` writes to it.
         self._orders = rising_orders(self._columns[::2].copy())
-        self._members = np.empty((3, count), dtype=np.int64)
+        self._members, self._best = (
+            np.empty((3, count), dtype=np.int64),
+            np.empty(3, dtype=np.int64),
+        )
         self._members[0] = np.arange(count)
-        self._values = np.empty(NODE * (count + 2), dtype=np.int64)
-        self._links = np.empty(NODE * (count + 2), dtype=np.uint64)
+        nodes = np.empty((2, NODE * (count + 2)), dtype=np.int64)
+        self._values, self._links = nodes[0], nodes[1].view(np.uint64)
+        self._names = np.empty(((count + 1) >> WORD_BITS) + 1, dtype=np.int64)
+        self._words = np.empty((len(self._names) >> WORD_BITS) + 1, dtype=np.int64)
+        self._volumes = np.empty(count, dtype=np.int64)
 
     @property
     def rows(self) -> Places:
@@ -76,15 +82,11 @@ class Front:
 
     def contributions(self) -> Cells:
         """Volumes of the members that are left [N], `MOST` for the first best in an objective."""
-        count = self._count
-        best, volumes = np.empty(3, dtype=np.int64), np.empty(count, dtype=np.int64)
-        names = np.zeros(((count + 1) >> WORD_BITS) + 1, dtype=np.int64)
-        words = np.zeros((len(names) >> WORD_BITS) + 1, dtype=np.int64)
-        values, members = self._values, self._members
-        enter_cells(self._columns, self._orders, count, self._reference, values, members, best)
-        sweep(self._orders, values, self._links, members, names, words, volumes)
-        volumes[best] = MOST
-        return volumes
+        sweep(
+            self._columns, self._orders, self._count, self._reference, self._values, self._links,
+            self._members, self._best, self._names, self._words, self._volumes,
+        )  # fmt: skip
+        return self._volumes[: self._count]
 
     def drop_least(self, n_leaving: int) -> None:
         """Let those leave that contribute least, of equals the later ones.
@@ -98,7 +100,120 @@ class Front:
         self._count -= n_leaving
 
 
+@compiled_part
+def find_below(names: Cells, words: Cells, name: int) -> int:
+    """The greatest name of a set that is less; there is one.
+
+    Args:
+        names: [S], the set with a bit for each name.
+        words: [M], a bit for each word of `names` that is not 0.
+        name: From 1 on.
+    """
+    # A float64's exponent numbers its highest bit.
+    word = name >> WORD_BITS
+    left = names[word] & ((1 << (name & LAST_BIT)) - 1)
+    if left == 0:
+        group = word >> WORD_BITS
+        left = words[group] & ((1 << (word & LAST_BIT)) - 1)
+        while left == 0:
+            group -= 1
+            left = words[group]
+        word = (group << WORD_BITS) + (np.float64(left).view(np.int64) >> 52) - 1023
+        left = names[word]
+    return (word << WORD_BITS) + (np.float64(left).view(np.int64) >> 52) - 1023
+
+
+@compiled_part
+def add_name(names: Cells, words: Cells, name: int) -> None:
+    """Put a name into a set; see `find_below`."""
+    word = name >> WORD_BITS
+    names[word] |= 1 << (name & LAST_BIT)
+    words[word >> WORD_BITS] |= 1 << (word & LAST_BIT)
+
+
+@compiled_part
+def drop_name(names: Cells, words: Cells, name: int) -> None:
+    """Take a name that is in it out of a set; see `find_below`."""
+    word = name >> WORD_BITS
+    names[word] ^= 1 << (name & LAST_BIT)
+    if names[word] == 0:
+        words[word >> WORD_BITS] ^= 1 << (word & LAST_BIT)
+
+
 @compiled_unlocked
+def sweep(
+    columns: Floats, orders: Places, count: int, reference: int, values: Cells, links: Unsigned,
+    members: Places, best: Places, names: Cells, words: Cells, volumes: Cells,
+) -> None:  # fmt: skip
+    """Find contributions, going through members by rising height.
+
+    Args:
+        columns: [3, F], of which the first N count.
+        orders: [2, F], members by x and by z, of which the first N count.
+        count: N.
+        reference: Of every objective, in cells.
+        values: [`NODE` (F + 2)] scratch; of the corners the first one lies in the north, the last
+            one in the east.
+        links: [`NODE` (F + 2)] scratch.
+        members: [3, F], of which row 0 is kept.
+        best: [3] scratch.
+        names: [S] scratch, a set with a bit for each name.
+        words: [M] scratch, a bit for each word of `names` that is not 0.
+        volumes: [F], of which the first N receive contributions.
+    """
+    enter_cells(columns, orders, count, reference, values, members, best)
+    for k in range(names.size):
+        names[k] = 0
+    for k in range(words.size):
+        words[k] = 0
+    north, east = ZERO, np.uint64(NODE * (count + 1))
+    for corner in (north, east):
+        links[corner + EAST], links[corner + NORTH] = east, north
+        links[corner + RING], links[corner + RING + ONE] = corner, corner
+        values[corner + SHARE] = values[corner + VOLUME] = 0
+    names[0] = words[0] = 1
+    for i in range(count):
+        name, depth = members[1, orders[1, i]], members[2, orders[1, i]]
+        p = np.uint64(NODE * name)
+        x, y = values[p + X], values[p + Y]
+        values[p + VOLUME] = 0
+        below = find_below(names, words, name)
+        west = np.uint64(NODE * below)
+        east = links[west + EAST]
+        # Of two with the same x either may have come first.
+        if values[east + X] == x and values[east + Y] <= y:
+            west = east
+        elif values[west + X] == x and values[west + Y] > y:
+            west, east = links[west + NORTH], west
+        top = values[west + Y]
+        # Dominated where it comes in: it takes from a member only where that alone hides it.
+        if top <= y:
+            if values[links[west + NORTH] + Y] > y:
+                hide(values, links, p, west, depth)
+            continue
+        # Members that it dominates leave the staircase, and bound its share from now on.
+        edge, share, last = x, 0, p
+        while values[east + Y] >= y:
+            values[east + VOLUME] -= values[east + SHARE] * depth
+            drop_name(names, words, np.int64(east) // NODE)
+            share += (values[east + X] - edge) * (top - y)
+            links[last + RING + EAST], links[east + RING + NORTH] = east, last
+            edge, top, last, east = values[east + X], values[east + Y], east, links[east + EAST]
+        share += (values[east + X] - edge) * (top - y)
+        add_name(names, words, name)
+        links[last + RING + EAST], links[p + RING + NORTH] = p, last
+        links[p + EAST], links[p + NORTH] = east, west
+        values[p + SHARE], values[p + VOLUME] = share, share * depth
+        # Both neighbours lose what they no longer dominate alone.
+        for way in (EAST, NORTH):
+            cut(values, links, p, west if way == EAST else east, way, depth)
+    for m in range(count):
+        volumes[m] = values[NODE * members[1, m] + 3]
+    for j in range(3):
+        volumes[best[j]] = MOST
+
+
+@compiled_inline
 def enter_cells(
     columns: Floats, orders: Places, count: int, reference: int, values: Cells, members: Places,
     best: Places,
@@ -136,85 +251,6 @@ def enter_cells(
     last = NODE * (count + 1)
     values[0] = values[last + 1] = -1
     values[1] = values[last] = reference
-
-
-@compiled_unlocked
-def sweep(
-    orders: Places, values: Cells, links: Unsigned, members: Places, names: Cells, words: Cells,
-    volumes: Cells,
-) -> None:  # fmt: skip
-    """Find contributions, going through members by rising height.
-
-    Args:
-        orders: [2, F], of which the first N count.
-        values: [`NODE` (F + 2)], from `enter_cells`; of the corners the first one lies in the
-            north, the last one in the east.
-        links: [`NODE` (F + 2)] scratch.
-        members: [3, F], from `enter_cells`.
-        names: [S], 0: a set with a bit for each name.
-        words: [M], 0: a bit for each word of `names` that is not 0.
-        volumes: [N] receives volumes.
-    """
-    north, east = ZERO, np.uint64(NODE * (volumes.size + 1))
-    for corner in (north, east):
-        links[corner + EAST], links[corner + NORTH] = east, north
-        links[corner + RING], links[corner + RING + ONE] = corner, corner
-        values[corner + SHARE] = values[corner + VOLUME] = 0
-    names[0] = words[0] = 1
-    for i in range(volumes.size):
-        name, depth = members[1, orders[1, i]], members[2, orders[1, i]]
-        p = np.uint64(NODE * name)
-        x, y = values[p + X], values[p + Y]
-        values[p + VOLUME] = 0
-        # The greatest name of the set that is less; a float64's exponent numbers its highest bit.
-        word = name >> WORD_BITS
-        left = names[word] & ((1 << (name & LAST_BIT)) - 1)
-        if left == 0:
-            group = word >> WORD_BITS
-            left = words[group] & ((1 << (word & LAST_BIT)) - 1)
-            while left == 0:
-                group -= 1
-                left = words[group]
-            word = (group << WORD_BITS) + (np.float64(left).view(np.int64) >> 52) - 1023
-            left = names[word]
-        below = (word << WORD_BITS) + (np.float64(left).view(np.int64) >> 52) - 1023
-        west = np.uint64(NODE * below)
-        east = links[west + EAST]
-        # Of two with the same x either may have come first.
-        if values[east + X] == x and values[east + Y] <= y:
-            west = east
-        elif values[west + X] == x and values[west + Y] > y:
-            west, east = links[west + NORTH], west
-        top = values[west + Y]
-        # Dominated where it comes in: it takes from a member only where that alone hides it.
-        if top <= y:
-            if values[links[west + NORTH] + Y] > y:
-                hide(values, links, p, west, depth)
-            continue
-        # Members that it dominates leave the staircase, and bound its share from now on.
-        edge, share, last = x, 0, p
-        while values[east + Y] >= y:
-            values[east + VOLUME] -= values[east + SHARE] * depth
-            gone = np.int64(east) // NODE
-            word = gone >> WORD_BITS
-            names[word] ^= 1 << (gone & LAST_BIT)
-            if names[word] == 0:
-                words[word >> WORD_BITS] ^= 1 << (word & LAST_BIT)
-            share += (values[east + X] - edge) * (top - y)
-            links[last + RING + EAST], links[east + RING + NORTH] = east, last
-            edge, top, last, east = values[east + X], values[east + Y], east, links[east + EAST]
-        share += (values[east + X] - edge) * (top - y)
-        word = name >> WORD_BITS
-        names[word] |= 1 << (name & LAST_BIT)
-        words[word >> WORD_BITS] |= 1 << (word & LAST_BIT)
-        links[last + RING + EAST], links[p + RING + NORTH] = p, last
-        links[p + EAST], links[p + NORTH] = east, west
-        values[p + SHARE], values[p + VOLUME] = share, share * depth
-        # Both neighbours lose what they no longer dominate alone.
-        for way in (EAST, NORTH):
-            cut(values, links, p, west if way == EAST else east, way, depth)
-    for m in range(volumes.size):
-        volumes[m] = values[NODE * members[1, m] + 3]
 
 
 @compiled_inline
@@ -289,8 +325,9 @@ def drop(
         n_staying -= volumes[m] > bound
     seat = 0
     for m in range(volumes.size):
-        stays = volumes[m] > bound or (volumes[m] == bound and n_equal < n_staying)
-        n_equal += volumes[m] == bound
+        volume = volumes[m]
+        stays = volume > bound or (volume == bound and n_equal < n_staying)
+        n_equal += volume == bound
         members[1, m] = seat if stays else -1
         if stays:
             members[0, seat] = members[0, m]

@@ -41,11 +41,12 @@ def upper_half(multiplier: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @compiled_unlocked
-def draw(fills: Unsigned, out: Floats) -> None:
+def draw(fills: Unsigned, n_rounds: int, out: Floats) -> None:
     """Draw whole blocks of several addresses.
 
     Args:
         fills: [N, `FILL`].
+        n_rounds: `ROUNDS`; as an argument, because a loop that is laid out whole takes longer.
         out: [M] receives numbers from 0 up to but not including 1.
     """
     for n in range(fills.shape[0]):
@@ -53,7 +54,7 @@ def draw(fills: Unsigned, out: Floats) -> None:
         for block in range(fills[n, 3]):
             a, b, c, d = fills[n, 2] + np.uint64(block) + ONE, ZERO, ZERO, ZERO
             key, other = fills[n, 0], fills[n, 1]
-            for _ in range(ROUNDS):
+            for _ in range(n_rounds):
                 a_above, c_above = upper_half(FIRST, a), upper_half(SECOND, c)
                 a, b, c, d = c_above ^ b ^ key, SECOND * c, a_above ^ d ^ other, FIRST * a
                 key, other = key + FIRST_STEP, other + SECOND_STEP

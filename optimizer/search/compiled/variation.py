@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.loops import compiled_loop, compiled_part
+from engine.runtime.compiling.loops import compiled_inline, compiled_loop
 from optimizer.search.compiled.sorting import Floats, Places
 
 Bools = npt.NDArray[np.bool_]
@@ -12,7 +12,7 @@ SHARES = (0.125, 0.5, 1.0)
 """Chances of a gene to be moved by a difference."""
 
 
-@compiled_part
+@compiled_inline
 def power(value: float, n_squarings: int) -> float:
     """The power of order 2 ** n_squarings."""
     for _ in range(n_squarings):
@@ -20,7 +20,7 @@ def power(value: float, n_squarings: int) -> float:
     return value
 
 
-@compiled_part
+@compiled_inline
 def root(value: float, n_squarings: int) -> float:
     """The root of that order."""
     for _ in range(n_squarings):
@@ -28,7 +28,7 @@ def root(value: float, n_squarings: int) -> float:
     return value
 
 
-@compiled_part
+@compiled_inline
 def clip_gene(value: float, low: float, high: float, is_int: bool) -> float:
     """A gene inside its bounds, whole where it has to be; NaN stays NaN."""
     inside = np.rint(value) if is_int else value
@@ -36,7 +36,7 @@ def clip_gene(value: float, low: float, high: float, is_int: bool) -> float:
     return high if inside > high else inside
 
 
-@compiled_part
+@compiled_inline
 def mutate_gene(old: float, draw: float, low: float, high: float, n_squarings: int) -> float:
     """A gene that is not whole after polynomial mutation, inside its bounds."""
     is_down = draw < 0.5
@@ -47,7 +47,7 @@ def mutate_gene(old: float, draw: float, low: float, high: float, n_squarings: i
     return min(max(old + direction * (reach * (high - low)), low), high)
 
 
-@compiled_part
+@compiled_inline
 def draw_other(old: float, draw: float, low: float, high: float) -> float:
     """An option that is not the old one, each as likely."""
     other = low + float(np.floor(draw * (high - low)))
@@ -93,7 +93,7 @@ def mutate(
             out[i, g] = moved
 
 
-@compiled_part
+@compiled_inline
 def spread(draw: float, gap: float, room: float, n_squarings: int) -> float:
     """Distance of children in units of their parents' gap, so that none leaves its bounds."""
     nearness = gap / (gap + 2.0 * max(room, 0.0))

@@ -16,6 +16,7 @@ from optimizer.search.archive import (
     truncate_front,
 )
 from optimizer.search.generation import Population, empty_population
+from tests.support.looping import each
 
 
 def population_of(objectives, violations=None):
@@ -92,6 +93,25 @@ def test_of_copies_the_later_one_leaves():
     front = np.array([[0.0, 4.0], [1.0, 2.0], [2.0, 1.0], [4.0, 0.0], [1.0, 2.0]])
     assert contributions(front)[4] == contributions(front)[1] == 0.0
     assert 4 not in truncate_front(front, 4)
+
+
+@each("seed", range(160))
+def test_hypervolume_of_three_objectives_is_that_of_moocore(seed):
+    """Every bit, of fronts and of any points, with ties, copies and members outside the box."""
+    rng = np.random.default_rng(seed)
+    cube = rng.random((int(rng.integers(1, 400)), 3))
+    kinds = [
+        cube / np.sqrt((cube**2).sum(axis=1, keepdims=True)),
+        cube,
+        np.round(cube, 1),
+        cube[rng.integers(0, len(cube), len(cube))],
+        np.column_stack([cube[:, 0], 1.0 - cube[:, 0], np.round(cube[:, 2], 1)]),
+        rng.integers(-3, 5, cube.shape) * 0.25,
+    ]
+    points = kinds[seed % len(kinds)]
+    inside = points[(points < 1.0).all(axis=1)]
+    expected = moocore.hypervolume(inside, ref=1.0) if len(inside) else 0.0
+    assert expected == hypervolume(points, np.zeros(3), np.ones(3))
 
 
 def test_hypervolume_counts_in_units_of_the_box():

@@ -4,7 +4,7 @@ import moocore
 import numpy as np
 import pytest
 
-from optimizer.search.ranking import MANY, rank_individuals, rank_survivors, survive
+from optimizer.search.ranking import rank_individuals, rank_survivors, survive
 from optimizer.search.reference_points import survive_by_reference
 from optimizer.search.survival import select_survival_rule, survive_by_hypervolume
 from tests.support.looping import each
@@ -102,7 +102,7 @@ def test_survivors_are_ranked_by_what_was_known_of_all(rule, seed):
 def test_fronts_behind_a_first_that_is_enough_decide_nothing(rule, seed):
     """Who survives, in which order and how they are ranked is the same without those fronts."""
     rng = np.random.default_rng(seed)
-    objectives = rng.random((MANY + 700, 3)) + 0.1
+    objectives = rng.random((1724, 3)) + 0.1
     n_first = 400 + 150 * seed
     objectives[:n_first] /= np.linalg.norm(objectives[:n_first], axis=1)[:, None]
     objectives[n_first:] += 0.8

@@ -7,7 +7,7 @@ import pytest
 from optimizer.search.compiled import blocks
 from optimizer.search.compiled.blocks import BLOCK, WIDTH, first_in_blocks, rank_in_blocks
 from optimizer.search.compiled.sorting import argsort_objectives
-from optimizer.search.ranking import MANY, rank_individuals
+from optimizer.search.ranking import rank_individuals
 
 KINDS = ("random", "sphere", "ties", "copies", "chain")
 
@@ -51,13 +51,6 @@ def test_ranks_are_those_of_moocore(kind, count):
     is_behind, is_repeat = first_in_blocks(columns, argsort_objectives(columns, 2))
     assert (ranks > 0).tolist() == is_behind.tolist()
     assert is_copy.tolist() == is_repeat.tolist()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_many_are_ranked_through_blocks(kind):
-    """Enough individuals for blocks to be chosen still have moocore's fronts."""
-    objectives = objectives_of(kind, MANY)
-    assert moocore.pareto_rank(objectives).tolist() == ranks_of(objectives)
 
 
 def test_too_many_fronts_for_the_table_are_said():
