@@ -118,9 +118,9 @@ def find_below(names: Cells, words: Cells, name: int) -> int:
         while left == 0:
             group -= 1
             left = words[group]
-        word = (group << WORD_BITS) + (np.float64(left).view(np.int64) >> 52) - 1023
+        word = (group << WORD_BITS) + int(np.float64(left).view(np.int64) >> 52) - 1023
         left = names[word]
-    return (word << WORD_BITS) + (np.float64(left).view(np.int64) >> 52) - 1023
+    return (word << WORD_BITS) + int(np.float64(left).view(np.int64) >> 52) - 1023
 
 
 @compiled_part
@@ -195,7 +195,7 @@ def sweep(
         edge, share, last = x, 0, p
         while values[east + Y] >= y:
             values[east + VOLUME] -= values[east + SHARE] * depth
-            drop_name(names, words, np.int64(east) // NODE)
+            drop_name(names, words, int(np.int64(east) // NODE))
             share += (values[east + X] - edge) * (top - y)
             links[last + RING + EAST], links[east + RING + NORTH] = east, last
             edge, top, last, east = values[east + X], values[east + Y], east, links[east + EAST]
