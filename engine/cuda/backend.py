@@ -34,6 +34,7 @@ from engine.positions.encode import encode_exits
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.types import Lists, TradePrices
 from engine.runtime.cuda.watchdog import on_device, overwrite, to_device, to_host
+from engine.runtime.machine import available_cores
 
 TRADES = ACCUMULATOR_INDEX["trades"]
 
@@ -53,7 +54,7 @@ class CudaBackend(Backend):
         costs: Costs and risk rules.
         capacity: Slots for rows; a slot holds one row of every series.
         work_bytes: Room for the lists of the individuals that are evaluated together.
-        threads: Not used: the host computes no rows.
+        threads: Cores for what the host folds; all when None.
         torch_device: Name of the device to torch.
 
     Raises:
@@ -77,7 +78,7 @@ class CudaBackend(Backend):
         threads: int | None = None,
         torch_device: str = "cuda",
     ) -> None:
-        self.threads = threads or 1
+        self.threads = threads or available_cores()
         self._device = torch.device(torch_device)
         self._coders = choose_coders(case, HIGHEST_CODE)
         entry, exits = encode_entry(case, self._coders), encode_exits(case, costs)

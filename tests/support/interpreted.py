@@ -31,6 +31,7 @@ from engine.groups import Group, evaluate_groups
 from engine.indicators.cuda import tables
 from engine.indicators.plan import plan_rows
 from engine.reference import Reference
+from engine.runtime.machine import available_cores
 from optimizer.judging.null import NullJob, NullSetup
 from strategy.errors import GeneError
 from tests.support.interpreter import repeat_nothing
@@ -216,6 +217,7 @@ def compare_shipped(spec, entry_delay):
     charged = Costs(7.0, 3.0, min_risk=0.003, risk_fraction=1.0, entry_delay=entry_delay)
     host = Engine(spec, series, windows, charged, device="cpu")
     device = Engine(spec, series, windows, charged, device="cuda")
+    assert device.threads == available_cores()
     genomes = random_genomes(spec, 4, seed=1)
     genomes[:2] = loosen_genomes(spec, genomes[:2])
     compare_rows(spec, host, device, genomes[0])
