@@ -242,11 +242,11 @@ class SeriesAccounts:
         pairs, capacity = lists.marks.shape
         most = max(1, capacity // (SIGNALS * STRETCH))
         blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
-        launch(leave_kernel, (pairs * blocks,), *self._prices, self._charges, asked.code,
-               asked.constants, asked.reads, asked.forms, asked.rows, each.slots, each.genomes,
-               each.numbers, each.bars, asked.leaves, each.exits, asked.following,
-               asked.sessions, each.session_of, windows, lists.counts, lists.marks, lists.leaves,
-               lists.signal_r, lists.prices, lists.leverages, len(windows), capacity,
+        launch(leave_kernel, (pairs * blocks,), self._prices.market, self._prices.pyramid,
+               self._charges, asked.code, asked.constants, asked.reads, asked.forms, asked.rows,
+               each.slots, each.genomes, each.numbers, each.bars, asked.leaves, each.exits,
+               asked.following, asked.sessions, each.session_of, windows, lists.counts, lists.marks,
+               lists.leaves, lists.signal_r, lists.prices, lists.leverages, len(windows), capacity,
                self._prices.n_padded, asked.rows.shape[1], asked.leaves.shape[1],
                each.genomes.shape[1], each.slots.shape[1], warps=1, MOVES=asked.moves,
                KEEPS=keeps, ALL=asks_all, SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip

@@ -22,7 +22,7 @@ from engine.cuda.order_inputs import OrderInputs
 from engine.errors import DeviceError, EngineError
 from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.device_rows import Making, reads_trends
-from engine.indicators.cuda.market import PRICE_BYTES, round_up_bars, upload_prices
+from engine.indicators.cuda.market import count_price_bytes, upload_prices
 from engine.indicators.cuda.row_store import RowStore
 from engine.runtime.cuda.faults import device_errors, is_out_of_memory
 from engine.runtime.cuda.uploads import Uploads
@@ -111,6 +111,7 @@ class WindowGroup(NamedTuple):
 class CudaLanguageBackend(Backend):
     """Evaluates populations of any strategy on one GPU.
 
+    Series that carry finer bars are walked bar by bar, as those of strategies with orders are.
     A thread of its own launches and waits, so that several GPUs work at once.
 
     Args:
@@ -300,7 +301,7 @@ class CudaLanguageBackend(Backend):
         shared = (spec, bars, making, room, costs.entry_delay, self._device, self._comparing,
                   self._uploads)  # fmt: skip
         prices = upload_prices(bars, self._device)
-        if spec.has_orders or costs.fee_unit > 0.0:
+        if spec.has_orders or costs.fee_unit > 0.0 or bars.finer is not None:
             inputs = OrderInputs(*shared, risk_fraction=costs.risk_fraction)
             return OneSeries(inputs, OrderAccounts(
                 spec, costs, inputs, prices, self._work_bytes, self._device
@@ -323,6 +324,9 @@ class CudaLanguageBackend(Backend):
 
 class CudaLanguageMaker(GpuMaker):
     """Makes a backend of any strategy on chosen GPUs."""
+
+    reads_formulas = True
+    """Whether it takes strategies as they are, also where they are a fast case."""
 
     backend = CudaLanguageBackend
 
@@ -358,7 +362,7 @@ class CudaLanguageMaker(GpuMaker):
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take on each device beside all rows."""
-        return sum(round_up_bars(len(bars)) for bars in series) * PRICE_BYTES
+        return sum(map(count_price_bytes, series))
 
     def room(self, memory_bytes: int, series_bytes: int) -> Room:
         """How an amount of memory is divided, on each device: rows come and go with the work."""

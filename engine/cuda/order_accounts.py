@@ -41,7 +41,7 @@ R = 4
 TICK_SLACK, LOT_SLACK = 1e-4, 1e-9
 """Fraction of a tick or a lot by which a price or a size may miss it and still have it."""
 
-COUNTS = ("rejected", "orders", "expired")
+COUNTS = ("rejected", "orders", "expired", "coarse")
 """Accumulators that a ledger holds as well."""
 
 
@@ -108,6 +108,7 @@ class OrderAccounts:
             "HAS_TICK": find_step(spec.market, "tick").numerator > 0.0,
             "CARRIES": spec.funding is not None or spec.borrow is not None,
             "SIZE": self._size,
+            "FINER": inputs.has_finer,
         }
 
     def fold(self, batch: OrderBatch, each: OrderIndividuals, windows: Ints) -> Iterator[Floats]:
@@ -201,12 +202,12 @@ class OrderAccounts:
         reasons = torch.zeros((len(EXIT_PLACES), count, members), dtype=torch.int32,
                               device=self._device)  # fmt: skip
         there = to_device(windows.astype(np.int32), self._device)
-        launch(walk_kernel, (-(-members // LANES), count), self._prices.market, batch.code,
-               batch.constants, batch.reads, batch.forms, batch.rows, each.slots, each.genomes,
-               each.numbers, batch.carried, each.carried_of, self._charges,
-               batch.longs, batch.shorts, each.entries, batch.leaves, each.exits, batch.cancels,
-               each.cancels, each.bars, batch.sessions, each.session_of, batch.days, there,
-               levels, bars, reasons, sums, *lists, members, batch.rows.shape[1],
+        launch(walk_kernel, (-(-members // LANES), count), self._prices.market, self._prices.finer,
+               self._prices.finer_of, batch.code, batch.constants, batch.reads, batch.forms,
+               batch.rows, each.slots, each.genomes, each.numbers, batch.carried, each.carried_of,
+               self._charges, batch.longs, batch.shorts, each.entries, batch.leaves, each.exits,
+               batch.cancels, each.cancels, each.bars, batch.sessions, each.session_of, batch.days,
+               there, levels, bars, reasons, sums, *lists, members, batch.rows.shape[1],
                batch.longs.shape[1], each.genomes.shape[1], each.slots.shape[1],
                each.numbers.shape[1], *self._counts, self._even_leg, capacity, self._listed_legs,
                warps=1, LANES=LANES, **self._flags)  # fmt: skip

@@ -141,8 +141,6 @@ def bars_of(agree_folder, tmp_path_factory):
 @pytest.mark.parametrize("published", SAYABLE, ids=lambda published: published.name)
 def test_every_trade_of_a_list_is_ours(published, engine_name, bars_of, agree_folder):
     """In side, bars and both prices; nothing is traded beside them."""
-    if published.is_finer and engine_name == "cuda":
-        pytest.skip("finer bars are read on a CPU")
     bars = bars_of(published)
     expected = read_trades(agree_folder / published.file, bars)
     actual = list_trades(published.plan, bars, engine_name)

@@ -18,7 +18,7 @@ from tests.support.comparisons import needs_gpu, run_interpreted
 from tests.support.finer import make_coarse
 from tests.support.order_cases import CASES
 from tests.support.parity import assert_same_bits
-from tests.support.random_strategies import drawn_exits, drawn_orders
+from tests.support.random_strategies import drawn_exits, drawn_orders, drawn_strategy
 from tests.support.worlds import draw_order_costs, make_bars
 
 LAW = list(csv.DictReader((Path(__file__).parent / "order_values.csv").read_text().splitlines()))
@@ -39,8 +39,6 @@ def test_interpreted_kernels_equal_the_reference():
 def test_check_values_of_the_law(line, device_name, real_folder):
     """Real series as one window, 5 + 5 basis points, to the last digit."""
     case = CASES[line["strategy"]]
-    if case.is_finer and device_name != "cpu":
-        pytest.skip("a GPU reads no finer bars")
     bars = load_bars(f"parquet:{real_folder / case.series}.parquet", LoadOptions(dedupe=True))
     bars = make_coarse(bars) if case.is_finer else bars
     engine = Engine(case.strategy, [bars], [Window.whole(bars)], case.costs, device=device_name)
@@ -53,13 +51,21 @@ def test_check_values_of_the_law(line, device_name, real_folder):
 
 @needs_gpu
 @pytest.mark.parametrize(
-    ("draw", "seed"),
-    [(drawn_orders, seed) for seed in DRAWN_ON_GPU] + [(drawn_exits, seed) for seed in (1, 2, 7)],
+    ("draw", "seed", "is_finer"),
+    [(drawn_orders, seed, False) for seed in DRAWN_ON_GPU]
+    + [(drawn_exits, seed, False) for seed in (1, 2, 7)]
+    + [(drawn_orders, seed, True) for seed in (0, 5, 20)]
+    + [(drawn_exits, 7, True), (drawn_strategy, 0, True)],
 )
-def test_a_gpu_equals_the_cpu_whatever_is_said(draw, seed):
-    """Drawn strategies, 200 individuals in several windows: sums, ledgers, accounts and signals."""
+def test_a_gpu_equals_the_cpu_whatever_is_said(draw, seed, is_finer):
+    """Drawn strategies, 200 individuals in several windows: sums, ledgers, accounts and signals.
+
+    Bars of the first series are made up of finer ones, or not.
+    """
     strategy = draw(seed)
     series = [make_bars(seed, 3000, gaps=0.01), make_bars(seed + 1, 65, tick=0.5)]
+    if is_finer:
+        series[0] = make_coarse(make_bars(seed, 9000, gaps=0.01, jump=0.05), seed)
     windows = [Window.whole(series[0]), Window(0, 50, 1900), Window.whole(series[1], 1)]
     charges = draw_order_costs(seed, strategy)
     genomes = population(strategy, 200, seed)

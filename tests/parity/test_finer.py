@@ -1,21 +1,25 @@
 """Bars that are read by finer ones: both engines, each way of reading, and the finer run itself."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from data import load_bars, resample
 from data.bars import Window
+from engine import devices
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
+from engine.devices import choose_device
 from engine.errors import DeviceError
 from engine.fast_case import find_fast_case
 from strategy import STRATEGIES
 from strategy import words as w
 from strategy.rows import as_it_reads
 from tests.parity.test_language import both, population
+from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.finer import HOUR_NS, make_coarse
 from tests.support.random_strategies import drawn_orders, drawn_strategy
 from tests.support.references import compiled_reference
@@ -107,18 +111,20 @@ def test_finer_bars_that_are_the_bars_change_nothing_but_what_is_read():
     np.testing.assert_array_equal(np.delete(first, place, 2), np.delete(second, place, 2))
 
 
-@pytest.mark.parametrize("strategy", [drawn_orders(7), STRATEGIES["seller_exhaustion"]])
-def test_a_gpu_refuses_finer_bars(strategy, monkeypatch):
-    """By the flag's name; where nobody names a device it is the CPU."""
-    from engine import devices
-
-    hours = make_coarse(make_bars(3, 400))
-    windows = [Window.whole(hours)]
+def test_devices_of_finer_bars(monkeypatch):
+    """A GPU walks them; where nobody names a device it does so for strategies with orders alone."""
     monkeypatch.setattr(devices, "why_absent", lambda device: "")
-    chosen = devices.choose_device(strategy, "auto", series=[hours])
-    assert chosen.label == "cpu"
-    with pytest.raises(DeviceError, match=r"'cuda:0' reads no finer bars.*--finer"):
-        Engine(strategy, [hours], windows, device=chosen._replace(label="cuda:0"))
+    monkeypatch.setattr(devices, "count_gpus", lambda: 1)
+    monkeypatch.setattr(devices, "_maker", lambda place, *chosen: SimpleNamespace(place=place))
+    hours, plain = make_coarse(make_bars(3, 400)), STRATEGIES["seller_exhaustion"]
+    windows, walk = [Window.whole(hours)], "engine.cuda.language:CudaLanguageMaker"
+    for strategy, label in ((drawn_orders(7), "cuda:0"), (plain, "cpu")):
+        assert choose_device(strategy, "auto", series=[hours]).label == label
+        assert choose_device(strategy, "cuda", series=[hours]).maker.place == walk
+    fast = choose_device(plain, "cuda", series=[replace(hours, finer=None)])
+    assert fast.maker.place != walk
+    with pytest.raises(DeviceError, match="chosen for series without finer bars"):
+        Engine(plain, [hours], windows, device=fast)
 
 
 def test_a_window_of_the_past_knows_the_same():
@@ -134,8 +140,9 @@ def test_a_window_of_the_past_knows_the_same():
         assert values.tobytes() == getattr(ledgers[1], column).tobytes(), column
 
 
+@pytest.mark.parametrize("device_name", BACKEND_PARAMETERS)
 @pytest.mark.parametrize("name", ["seller_exhaustion", "mean_reversion"])
-def test_the_fast_case_reads_finer_bars(name):
+def test_the_fast_case_reads_finer_bars(name, device_name):
     """Shipped strategies on the sample, beside a series that has no finer bars, and late."""
     strategy, sample = STRATEGIES[name], load_bars("sample")
     assert find_fast_case(strategy).is_covered
@@ -146,9 +153,9 @@ def test_the_fast_case_reads_finer_bars(name):
         # So near that some bars reach both.
         genomes[:, strategy.layout.index(gene)] = strategy.layout.gene(gene).low
     for costs in (Costs(), Costs(entry_delay=2)):
-        assert both(strategy, bars, windows, genomes, costs) == ""
+        assert both(strategy, bars, windows, genomes, costs, device=device_name) == ""
         for series in (bars, [replace(bars[0], finer=None), bars[1]]):
-            sums = Engine(strategy, series, windows, costs, device="cpu").evaluate(genomes)
+            sums = Engine(strategy, series, windows, costs, device=device_name).evaluate(genomes)
             worth.append(sums[:, :, ACCUMULATOR_INDEX["sum_r"]])
             coarse += sums[:, :, ACCUMULATOR_INDEX["coarse"]].sum()
     assert coarse > 20

@@ -152,6 +152,9 @@ class SeriesPrices(NamedTuple):
 
     market: torch.Tensor  # [B, 4] open, high, low, close; B is T padded to whole blocks
     pyramid: torch.Tensor  # [LEVELS, 2 B] as in `DeviceMarket`
+    finer: torch.Tensor  # [K, 4] the same of finer bars; [1, 4] without any
+    # [T, 2] int32 first of the finer bars of each bar, and one past its last; [1, 2] without any.
+    finer_of: torch.Tensor
 
     @property
     def n_padded(self) -> int:
@@ -163,13 +166,25 @@ def upload_prices(bars: Bars, device: torch.device) -> SeriesPrices:
     """The prices of a series on a device.
 
     Raises:
-        DeviceError: When its bars are too many.
+        DeviceError: When its bars, or its finer bars, are too many.
     """
-    if len(bars) >= MOST_BARS:
-        raise DeviceError(f"{len(bars):,} bars are too many for one device")
+    most = max(len(bars), 0 if bars.finer is None else len(bars.finer))
+    if most >= MOST_BARS:
+        raise DeviceError(f"{most:,} bars are too many for one device")
+    finer, finer_of = np.zeros((1, 4)), np.zeros((1, 2), np.int32)
+    if bars.finer is not None:
+        finer = np.ascontiguousarray(bars.finer.prices.T)
+        finer_of = np.ascontiguousarray(bars.finer_spans.T, np.int32)
     columns = (bars.open, 1.0), (bars.high, -np.inf), (bars.low, np.inf), (bars.close, 1.0)
     opened, high, low, close = (to_device(_filled_up(*column), device) for column in columns)
-    return SeriesPrices(torch.stack((opened, high, low, close), 1), build_pyramid(low, high))
+    market, pyramid = torch.stack((opened, high, low, close), 1), build_pyramid(low, high)
+    return SeriesPrices(market, pyramid, to_device(finer, device), to_device(finer_of, device))
+
+
+def count_price_bytes(bars: Bars) -> int:
+    """Bytes that the prices of a series take on a device, those of its finer bars with them."""
+    finer = 0 if bars.finer is None else 4 * 8 * len(bars.finer) + 2 * 4 * len(bars)
+    return round_up_bars(len(bars)) * PRICE_BYTES + finer
 
 
 def round_up_bars(n_bars: int) -> int:

@@ -82,18 +82,17 @@ def is_set(word, k):
 
 
 @triton.jit
-def meet_order(inputs, orders, terms, is_signal, bar, today, last_cancel, m, PLACE: tl.constexpr,
-               ORDER: tl.constexpr, HAS_TICK: tl.constexpr, CANCELS: tl.constexpr,
-               DAYS: tl.constexpr):  # fmt: skip
-    """Which order of a side stands in a bar, and how the bar meets it."""
-    t = bar.j - 1 - terms.delay
+def stand_order(inputs, orders, terms, is_signal, j, today, last_cancel, m, PLACE: tl.constexpr,
+                ORDER: tl.constexpr, HAS_TICK: tl.constexpr, CANCELS: tl.constexpr,
+                DAYS: tl.constexpr):  # fmt: skip
+    """Which order of a side stands in a bar; how the bar meets it is what it was."""
+    t = j - 1 - terms.delay
     # A new signal replaces its own side's order.
     is_new = m & is_signal & (t >= orders.since)
     standing = tl.where(is_new, t, orders.standing)
     price, needed, day = orders.price, orders.needed, orders.day
     if ORDER == MARKET:
         standing = tl.where(is_new, t, NO_ORDER)
-        how = tl.where(is_new, AT_OPEN, UNTOUCHED)
     else:
         is_above = (ORDER == STOP_ORDER) == (PLACE == 0)
         if tl.max(is_new.to(tl.int32), 0) > 0:
@@ -107,7 +106,7 @@ def meet_order(inputs, orders, terms, is_signal, bar, today, last_cancel, m, PLA
             needed = tl.where(is_new, level, needed)
         stands = m & (standing != NO_ORDER)
         ends = standing + 1 + terms.delay + terms.expires
-        stands = stands & ((terms.expires == 0) | (bar.j < ends))
+        stands = stands & ((terms.expires == 0) | (j < ends))
         if CANCELS:
             stands = stands & (last_cancel <= standing)
         if DAYS:
@@ -115,15 +114,25 @@ def meet_order(inputs, orders, terms, is_signal, bar, today, last_cancel, m, PLA
             day = tl.where(is_new, today, day)
             stands = stands & (day == today)
         standing = tl.where(stands, standing, NO_ORDER)
+    return Orders(orders.since, standing, price, needed, day, orders.how)
+
+
+@triton.jit
+def touch_order(orders, bar, PLACE: tl.constexpr, ORDER: tl.constexpr):
+    """How a bar, or a finer one, meets the order of a side that stands."""
+    stands = orders.standing != NO_ORDER
+    if ORDER == MARKET:
+        how = tl.where(stands, AT_OPEN, UNTOUCHED)
+    else:
         # Not finite, or no price: it is never touched.
-        is_price = stands & (needed > 0.0) & (needed < float("inf"))
-        if is_above:
-            at_open, within = bar.open >= needed, bar.high >= needed
+        is_price = stands & (orders.needed > 0.0) & (orders.needed < float("inf"))
+        if (ORDER == STOP_ORDER) == (PLACE == 0):
+            at_open, within = bar.open >= orders.needed, bar.high >= orders.needed
         else:
-            at_open, within = bar.open <= needed, bar.low <= needed
+            at_open, within = bar.open <= orders.needed, bar.low <= orders.needed
         met = tl.where(at_open, AT_OPEN, tl.where(within, WITHIN, UNTOUCHED))
         how = tl.where(is_price, met, UNTOUCHED)
-    return Orders(orders.since, standing, price, needed, day, how)
+    return Orders(orders.since, orders.standing, orders.price, orders.needed, orders.day, how)
 
 
 @triton.jit

@@ -106,10 +106,10 @@ def find_even_price(inputs, at, m, EVEN_FORM: tl.constexpr, HAS_TICK: tl.constex
 
 
 @triton.jit
-def follow_prices(inputs, at, best, j, m, LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr,
+def follow_prices(inputs, at, j, m, LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr,
                   HAS_TICK: tl.constexpr):  # fmt: skip
     """The stops from the bar after j on, given the best prices so far; they are never loosened."""
-    sign, stop = side_sign(at.place), at.stop
+    sign, stop, best = side_sign(at.place), at.stop, at.best
     form = load_form(inputs, TRAIL_PART, at.place)
     share = tl.load(inputs.number + 2 * TRAIL_NUMBER + at.place, mask=m, other=0.0)
     after = tl.load(inputs.number + 2 * AFTER_NUMBER + at.place, mask=m, other=0.0)
@@ -135,18 +135,24 @@ def follow_prices(inputs, at, best, j, m, LEVELS: tl.constexpr, EVEN_FORM: tl.co
 
 
 @triton.jit
-def move_stops(inputs, scratch, at, bar, is_late_fill, even_leg, m, MOVES: tl.constexpr,
-               EVEN_LEG: tl.constexpr, LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr,
-               HAS_TICK: tl.constexpr):  # fmt: skip
-    """Positions at a close: their best prices so far, and the stops of the bars to come."""
-    is_short, sign = at.place == 1, side_sign(at.place)
-    stop, best, mover = at.stop, at.best, at.mover
+def fold_best(at, bar, is_late_fill, m):
+    """Positions whose best prices take in a bar or a finer one, where m."""
+    is_short = at.place == 1
+    # The high of the bar may be older than the fill of a limit.
+    late = tl.where(is_short, tl.minimum(at.entry, bar.close), tl.maximum(at.entry, bar.close))
+    reach = tl.where(is_late_fill, late, tl.where(is_short, bar.low, bar.high))
+    best = tl.where(is_short, tl.minimum(at.best, reach), tl.maximum(at.best, reach))
+    return with_stop(at, at.stop, tl.where(m, best, at.best), at.mover)
+
+
+@triton.jit
+def move_stops(inputs, scratch, at, j, even_leg, m, MOVES: tl.constexpr, EVEN_LEG: tl.constexpr,
+               LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr, HAS_TICK: tl.constexpr):  # fmt: skip
+    """Positions at the close of a bar, with the stops of the bars to come, where m."""
+    sign = side_sign(at.place)
+    stop, mover = at.stop, at.mover
     if MOVES:
-        # The high of the bar may be older than the fill of a limit.
-        late = tl.where(is_short, tl.minimum(at.entry, bar.close), tl.maximum(at.entry, bar.close))
-        reach = tl.where(is_late_fill, late, tl.where(is_short, bar.low, bar.high))
-        best = tl.where(is_short, tl.minimum(best, reach), tl.maximum(best, reach))
-        stop, mover = follow_prices(inputs, at, best, bar.j, m, LEVELS, EVEN_FORM, HAS_TICK)
+        stop, mover = follow_prices(inputs, at, j, m, LEVELS, EVEN_FORM, HAS_TICK)
     if EVEN_LEG:
         count = count_legs(inputs, at.place)
         m_leg = m & (even_leg <= count)
@@ -155,8 +161,7 @@ def move_stops(inputs, scratch, at, bar, is_late_fill, even_leg, m, MOVES: tl.co
         even = find_even_price(inputs, at, m, EVEN_FORM, HAS_TICK)
         is_even = is_even & (sign * even > sign * stop)
         stop, mover = tl.where(is_even, even, stop), tl.where(is_even, EVEN, mover)
-    return with_stop(at, tl.where(m, stop, at.stop), tl.where(m, best, at.best),
-                     tl.where(m, mover, at.mover))  # fmt: skip
+    return with_stop(at, tl.where(m, stop, at.stop), at.best, tl.where(m, mover, at.mover))
 
 
 class ExitRules(NamedTuple):
@@ -258,8 +263,9 @@ def want_reversal(inputs, scratch, at, longs, shorts, bar, m, LONG_ORDER: tl.con
 
 @triton.jit
 def leave_positions(inputs, scratch, rules, at, bar, is_new, is_inside, is_late_fill, farthest, m,
-                    LADDERS: tl.constexpr, NAMES: tl.constexpr):  # fmt: skip
-    """What a bar does to positions, where m: the first rule that applies.
+                    LADDERS: tl.constexpr, NAMES: tl.constexpr,
+                    FINER: tl.constexpr):  # fmt: skip
+    """What a bar or a finer one does to positions, where m: the first rule that applies.
 
     is_new: whether they were entered in it. is_inside: within it, not at its open. is_late_fill: by
     a limit. farthest: of the targets that it reached before, times the sign of the side.
@@ -288,10 +294,15 @@ def leave_positions(inputs, scratch, rules, at, bar, is_new, is_inside, is_late_
     reason = tl.where(is_end, END, STILL_OPEN)
     reason = tl.where(is_late, SESSION, reason)
     reason = tl.where(is_time, TIME, reason)
+    is_at_open = is_session | is_gap
+    if FINER:
+        # The close is that of the last finer bar, the open that of the first.
+        reason = tl.where(bar.is_last, reason, STILL_OPEN)
+        is_at_open = is_at_open & bar.is_first
     price = tl.where(is_target, sign * farthest, bar.close)
     reason = tl.where(is_target, TARGET, reason)
     price = tl.where(is_stop, at.stop, price)
     reason = tl.where(is_stop, at.mover if NAMES else STOP, reason)
     price = tl.where(is_session | is_gap, bar.open, price)
     reason = tl.where(is_gap, STOP_GAP, tl.where(is_session, SESSION, reason))
-    return at, Leave(tl.where(m, reason, STILL_OPEN), price, is_session | is_gap)
+    return at, Leave(tl.where(m, reason, STILL_OPEN), price, is_at_open)

@@ -111,13 +111,15 @@ class LanePositions(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A bar."""
+    """A bar of the series, or one of the finer bars of which it is made up."""
 
-    j: object
+    j: object  # of the bar of the series
     open: object
     high: object
     low: object
     close: object
+    is_first: tl.tensor  # whether it opens with that bar, in each lane
+    is_last: tl.tensor  # whether it closes with it
 
 
 class Fill(NamedTuple):

@@ -3,128 +3,62 @@
 All lanes of a program are at one bar of one window, so that prices are loaded once for all of them.
 Orders that stand are met, a position is left, another is entered, and at the close stops move and
 signals place orders, as the law has it. Blocks of 64 bars in which no lane has anything to do are
-passed over. What a strategy does not say costs nothing: kernels are compiled without it.
+passed over. A bar that touches something in any lane is read by its finer ones, if there are some:
+what these do where nothing is touched is what the whole bar does. What a strategy does not say, and
+finer bars that are not there, cost nothing: kernels are compiled without them.
 """
 
 import triton
 import triton.language as tl
 
-from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.positions.cuda.order_bars import (
+    count_finer,
+    find_changes,
+    load_bar,
+    take_part,
+    touches_bar,
+)
 from engine.positions.cuda.order_book import (
     MARKET,
     NO_ORDER,
-    UNTOUCHED,
-    WITHIN,
     Orders,
     Terms,
-    find_first_touched,
     is_set,
     load_signals,
     load_window,
-    meet_order,
     place_since,
-    use_up,
+    stand_order,
+    touch_order,
 )
 from engine.positions.cuda.order_exits import (
     NO_BAR,
-    STILL_OPEN,
-    STOP_GAP,
     ExitRules,
-    enter,
+    fold_best,
     keep_between,
-    leave_positions,
     move_stops,
-    pick,
     stay_out,
-    want_reversal,
-    without,
 )
 from engine.positions.cuda.order_fills import (
     COOLDOWN,
     EXPIRES_NUMBER,
     FLAT,
-    LIMIT_ORDER,
     THROUGH_NUMBER,
     TICK_OVER,
     TICK_UNDER,
-    Bar,
     LaneInputs,
     Scratch,
-    fill_orders,
 )
 from engine.positions.cuda.order_money import find_rest
-from engine.positions.cuda.order_results import (
-    REVERSE,
-    STOP,
-    LaneLists,
-    Leave,
-    begin_sums,
-    end_trades,
-    store_sums,
-)
-
-SIGNAL = tl.constexpr(REASONS.index("signal"))
+from engine.positions.cuda.order_results import LaneLists, begin_sums, store_sums
 
 REJECTED = tl.constexpr(ACCUMULATOR_INDEX["rejected"])
 ORDERS = tl.constexpr(ACCUMULATOR_INDEX["orders"])
 EXPIRED = tl.constexpr(ACCUMULATOR_INDEX["expired"])
+COARSE = tl.constexpr(ACCUMULATOR_INDEX["coarse"])
 
 MOST_EXPIRES = tl.constexpr(2.0**29)
 """Bars; longer than any series."""
-
-
-@triton.jit
-def free_orders(orders, m, frees, j):
-    """After exits in a bar, where m, what it touched is used up.
-
-    frees: where the side may place orders from its close on.
-    """
-    orders = use_up(orders, m & (orders.how != UNTOUCHED))
-    return place_since(orders, m & frees, j)
-
-
-@triton.jit
-def hold_orders(orders, m, since):
-    """A fill ends all orders, where m; the side places them since a bar, or never."""
-    return place_since(use_up(orders, m), m, since)
-
-
-@triton.jit
-def fill_touched(inputs, scratch, rules, p_market, bar, longs, shorts, wants, free, reversed_place,
-                 LONG_ORDER: tl.constexpr, SHORT_ORDER: tl.constexpr, SLIPS: tl.constexpr,
-                 HAS_TICK: tl.constexpr):  # fmt: skip
-    """Fill the first touched order that is worth it, where free; the other side's, where wants.
-
-    Returns the orders that are left, the positions that were opened and where, which of them
-    within the bar, and what was used and rejected.
-    """
-    zero = tl.zeros(longs.standing.shape, tl.int32)
-    entered = stay_out(zero)
-    is_entered, is_inside = zero != 0, zero != 0
-    used, rejected = zero, zero
-    waits = wants | (free & ((longs.how != UNTOUCHED) | (shorts.how != UNTOUCHED)))
-    while tl.max(waits.to(tl.int32), 0) > 0:
-        first = find_first_touched(longs, shorts, bar, LONG_ORDER, SHORT_ORDER)
-        place = tl.where(wants, reversed_place, first)
-        waits = waits & (place >= 0)
-        is_short = place == 1
-        t = tl.where(is_short, shorts.standing, longs.standing)
-        how = tl.where(is_short, shorts.how, longs.how)
-        price = tl.where(is_short, shorts.price, longs.price)
-        fill = fill_orders(inputs, scratch, p_market, bar, place, t, how, price, waits, LONG_ORDER,
-                           SHORT_ORDER, SLIPS, HAS_TICK)  # fmt: skip
-        is_worth = waits & fill.is_worth
-        opened = enter(inputs, rules, fill, place, t, bar.j, is_worth)
-        entered = pick(is_worth, opened, entered)
-        is_inside = tl.where(is_worth, how == WITHIN, is_inside)
-        is_entered = is_entered | is_worth
-        longs = use_up(longs, waits & (place == 0))
-        shorts = use_up(shorts, waits & is_short)
-        rests = tl.where(is_short, SHORT_ORDER, LONG_ORDER) != MARKET
-        used += (waits & rests).to(tl.int32)
-        rejected += (waits & (is_worth == 0)).to(tl.int32)
-        waits = waits & (is_worth == 0) & (wants == 0)
-    return longs, shorts, entered, is_entered, is_inside, used, rejected
 
 
 @triton.jit
@@ -141,30 +75,32 @@ def load_terms(inputs, delay, place: tl.constexpr, m):
 @triton.jit(do_not_specialize=["n_members", "n_bars", "n_words", "n_genes", "n_rows", "n_numbers",
                                "n_long", "n_short", "even_leg", "capacity",
                                "n_listed"])  # fmt: skip
-def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots, p_genomes,
-                p_numbers, p_carried, p_carried_of, p_charges, p_longs, p_shorts, p_entries,
-                p_leaves, p_exits, p_cancels, p_cancel_of, p_bars, p_sessions, p_session_of, p_days,
-                p_windows, p_levels, p_leg_bars, p_reasons, p_out, p_whole, p_figures,
-                n_members, n_bars, n_words, n_genes, n_rows, n_numbers, n_long, n_short, even_leg,
-                capacity, n_listed,
+def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_forms, p_rows,
+                p_slots, p_genomes, p_numbers, p_carried, p_carried_of, p_charges, p_longs,
+                p_shorts, p_entries, p_leaves, p_exits, p_cancels, p_cancel_of, p_bars, p_sessions,
+                p_session_of, p_days, p_windows, p_levels, p_leg_bars, p_reasons, p_out, p_whole,
+                p_figures, n_members, n_bars, n_words, n_genes, n_rows, n_numbers, n_long, n_short,
+                even_leg, capacity, n_listed,
                 LONG_ORDER: tl.constexpr, SHORT_ORDER: tl.constexpr, REVERSES: tl.constexpr,
                 CANCELS: tl.constexpr, DAYS: tl.constexpr, MOVES: tl.constexpr,
                 EVEN_LEG: tl.constexpr, LADDERS: tl.constexpr, SLIPS: tl.constexpr,
                 HAS_TICK: tl.constexpr, CARRIES: tl.constexpr, SIZE: tl.constexpr,
                 COOLS: tl.constexpr, LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr,
-                NAMES: tl.constexpr, BOUNDED: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+                NAMES: tl.constexpr, BOUNDED: tl.constexpr, FINER: tl.constexpr,
+                LANES: tl.constexpr):  # fmt: skip
     """Walk every pair through its window; grid (blocks of LANES individuals, windows).
 
-    p_market: [B, 4] prices. p_code to p_rows, p_slots [P, n_rows], p_genomes [P, n_genes],
-    p_numbers [P, n_numbers], p_carried, p_carried_of [P, 5], p_charges: as `LaneInputs`.
-    p_longs, p_shorts, p_leaves, p_cancels: [n, n_words] conditions; p_entries, p_exits [P, 2],
-    p_cancel_of [P] which of them, -1 for none. p_bars: [P, 3] longest hold, delay, and first bar
-    that may signal. p_sessions: [q, n_bars] by entry bar twice the bar at which the clock ends a
-    position, plus 1 at its open; p_session_of: [P] which, or -1. p_days: [n_bars] number of each
-    bar's session, if DAYS. p_windows: [W, 2] start and end. p_levels, p_leg_bars: as `Scratch`.
-    p_reasons: [reasons, W, P] int32 of zeros, receives trades by their reasons. p_out: [A, W, P]
-    receives all other accumulators. p_whole, p_figures: as `LaneLists`, of [W, P] pairs; lists that
-    are too short are filled as far as they go. even_leg: target after which stops move.
+    p_market: [B, 4] prices. p_finer: [K, 4] those of finer bars; p_finer_of: [T, 2] the first of
+    each bar, and one past its last; both are read if FINER. p_code to p_rows, p_slots [P, n_rows],
+    p_genomes [P, n_genes], p_numbers [P, n_numbers], p_carried, p_carried_of [P, 5], p_charges: as
+    `LaneInputs`. p_longs, p_shorts, p_leaves, p_cancels: [n, n_words] conditions; p_entries,
+    p_exits [P, 2], p_cancel_of [P] which of them, -1 for none. p_bars: [P, 3] longest hold, delay,
+    and first bar that may signal. p_sessions: [q, n_bars] by entry bar twice the bar at which the
+    clock ends a position, plus 1 at its open; p_session_of: [P] which, or -1. p_days: [n_bars]
+    number of each bar's session, if DAYS. p_windows: [W, 2] start and end. p_levels, p_leg_bars: as
+    `Scratch`. p_reasons: [reasons, W, P] int32 of zeros, receives trades by their reasons. p_out:
+    [A, W, P] receives all other accumulators. p_whole, p_figures: as `LaneLists`, of [W, P] pairs;
+    lists that are too short are filled as far as they go. even_leg: target after which stops move.
     """
     o_lane = tl.program_id(0) * LANES + tl.arange(0, LANES)
     m = o_lane < n_members
@@ -208,7 +144,7 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
     longs = Orders(zero, zero + NO_ORDER, nothing, nothing, zero, zero)
     shorts = Orders(zero, zero + NO_ORDER, nothing, nothing, zero, zero)
     at = stay_out(zero)
-    placed, used, rejected = zero, zero, zero
+    placed, used, rejected, coarse = zero, zero, zero, zero
     last_cancel = zero - 1
     # What the close before asked for: entries and exits of both sides.
     was_long, was_short, left_long, left_short = zero != 0, zero != 0, zero != 0, zero != 0
@@ -234,7 +170,7 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
         for j in range(tl.maximum(base, start), stop_bar):
             k = j & 63
             p_bar = p_market + j * 4
-            bar = Bar(j, tl.load(p_bar), tl.load(p_bar + 1), tl.load(p_bar + 2), tl.load(p_bar + 3))
+            bar = load_bar(p_bar, j, zero == 0, zero == 0)
             today = 0
             if DAYS:
                 today = tl.load(p_days + j)
@@ -254,64 +190,51 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
                     placed += (is_signal & is_short & was_long).to(tl.int32)
                 if SHORT_ORDER != MARKET:
                     placed += (is_signal & (is_short == 0) & was_short).to(tl.int32)
-            longs = meet_order(inputs, longs, long_terms, is_set(at_long, k), bar, today,
-                               last_cancel, m, 0, LONG_ORDER, HAS_TICK, CANCELS, DAYS)  # fmt: skip
-            shorts = meet_order(inputs, shorts, short_terms, is_set(at_short, k), bar, today,
-                                last_cancel, m, 1, SHORT_ORDER, HAS_TICK, CANCELS,
+            longs = stand_order(inputs, longs, long_terms, is_set(at_long, k), j, today,
+                                last_cancel, m, 0, LONG_ORDER, HAS_TICK, CANCELS,
                                 DAYS)  # fmt: skip
+            shorts = stand_order(inputs, shorts, short_terms, is_set(at_short, k), j, today,
+                                 last_cancel, m, 1, SHORT_ORDER, HAS_TICK, CANCELS,
+                                 DAYS)  # fmt: skip
+            longs = touch_order(longs, bar, 0, LONG_ORDER)
+            shorts = touch_order(shorts, bar, 1, SHORT_ORDER)
             free = m & ((has_position == 0) | is_signal)
-            farthest = -tl.full([LANES], float("inf"), tl.float64)
-            wants = zero != 0
-            if REVERSES:
-                is_clock = ((at.clock & 1) == 1) & ((at.clock >> 1) == j)
-                holds = has_position & (is_signal == 0) & (is_clock == 0)
-                wants, at, farthest = want_reversal(inputs, scratch, at, longs, shorts, bar, holds,
-                                                    LONG_ORDER, SHORT_ORDER, LADDERS)  # fmt: skip
-            longs, shorts, entered, is_entered, is_inside, more_used, more_rejected = fill_touched(
-                inputs, scratch, rules, p_market, bar, longs, shorts, wants, free, 1 - at.place,
-                LONG_ORDER, SHORT_ORDER, SLIPS, HAS_TICK,
-            )  # fmt: skip
-            used += more_used
-            rejected += more_rejected
-            is_reversed = wants & is_entered
-            ends = is_signal | is_reversed
-            leave = Leave(tl.where(is_reversed, REVERSE, SIGNAL),
-                          tl.where(is_reversed, entered.entry, bar.open), ends)  # fmt: skip
-            is_late = zero != 0
-            # First what ends before an entry of the bar, then what the bar does to positions.
-            for step in range(2):
-                if step == 1:
-                    at = pick(is_entered, entered, without(at, ends))
-                    order = tl.where(at.place == 1, SHORT_ORDER, LONG_ORDER)
-                    is_late = is_entered & is_inside & (order == LIMIT_ORDER)
-                    at, leave = leave_positions(inputs, scratch, rules, at, bar, is_entered,
-                                                is_entered & is_inside, is_late, farthest,
-                                                at.place != FLAT, LADDERS,
-                                                NAMES)  # fmt: skip
-                    ends = leave.reason != STILL_OPEN
-                if tl.max(ends.to(tl.int32), 0) > 0:
-                    sums = end_trades(inputs, scratch, sums, p_reasons, lists, at, leave, j, ends,
-                                      LADDERS, SLIPS, HAS_TICK, CARRIES,
-                                      SIZE)  # fmt: skip
-            is_short = at.place == 1
-            # A fill ends all other orders; from its bar's close on the other side may reverse.
-            other_since = j if REVERSES else NO_BAR
-            longs = hold_orders(longs, is_entered, tl.where(is_short, other_since, NO_BAR))
-            shorts = hold_orders(shorts, is_entered, tl.where(is_short, NO_BAR, other_since))
-            # A signal on the exit bar is known at its close and counts.
-            longs = free_orders(longs, ends, (is_short == 0) | is_entered if REVERSES else m, j)
-            shorts = free_orders(shorts, ends, is_short | is_entered if REVERSES else m, j)
-            if COOLS:
-                # After a stop no order stands, and for some bars none is placed.
-                is_stop = (leave.reason == STOP) | (leave.reason == STOP_GAP)
-                is_stop = is_stop | (leave.reason > REVERSE)
-                is_stop = ends & is_stop & (cooldown > 0)
-                longs = hold_orders(longs, is_stop, j + cooldown)
-                shorts = hold_orders(shorts, is_stop, j + cooldown)
-            at = without(at, ends)
+            if FINER:
+                first_finer, n_finer = count_finer(p_finer_of, j)
+                how_long, how_short = longs.how, shorts.how
+                is_touched = touches_bar(at, longs, shorts, bar, m)
+                # What the whole bar does not touch none of its finer ones does.
+                coarse += (is_touched & (n_finer == 0)).to(tl.int32)
+                is_parted = (tl.max(is_touched.to(tl.int32), 0) > 0) & (n_finer > 0)
+                n_parts = tl.where(is_parted, n_finer, 1)
+                for i in range(n_parts):
+                    p_part = p_bar
+                    if is_parted:
+                        p_part = p_finer + (first_finer + i) * 4
+                    part = load_bar(p_part, j, zero + i == 0, zero + i == n_parts - 1)
+                    longs = touch_order(longs, part, 0, LONG_ORDER)
+                    shorts = touch_order(shorts, part, 1, SHORT_ORDER)
+                    leaves = is_signal & part.is_first
+                    changes = find_changes(rules, at, longs, shorts, part, leaves, m)
+                    if tl.max(changes.to(tl.int32), 0) > 0:
+                        at, longs, shorts, sums, free, used, rejected = take_part(
+                            inputs, scratch, rules, lists, p_market, p_reasons, part, at, longs,
+                            shorts, sums, free, used, rejected, leaves, how_long, how_short,
+                            cooldown, LONG_ORDER, SHORT_ORDER, REVERSES, MOVES, LADDERS, SLIPS,
+                            HAS_TICK, CARRIES, SIZE, COOLS, NAMES, FINER,
+                        )  # fmt: skip
+                    elif MOVES:
+                        at = fold_best(at, part, zero != 0, at.place != FLAT)
+            else:
+                at, longs, shorts, sums, free, used, rejected = take_part(
+                    inputs, scratch, rules, lists, p_market, p_reasons, bar, at, longs, shorts,
+                    sums, free, used, rejected, is_signal, longs.how, shorts.how, cooldown,
+                    LONG_ORDER, SHORT_ORDER, REVERSES, MOVES, LADDERS, SLIPS, HAS_TICK, CARRIES,
+                    SIZE, COOLS, NAMES, FINER,
+                )  # fmt: skip
             if MOVES or EVEN_LEG:
-                at = move_stops(inputs, scratch, at, bar, is_late, even_leg, at.place != FLAT,
-                                MOVES, EVEN_LEG, LEVELS, EVEN_FORM, HAS_TICK)  # fmt: skip
+                at = move_stops(inputs, scratch, at, j, even_leg, at.place != FLAT, MOVES,
+                                EVEN_LEG, LEVELS, EVEN_FORM, HAS_TICK)  # fmt: skip
             was_long, was_short = is_set(on_long, k), is_set(on_short, k)
             if LONG_ORDER != MARKET:
                 placed += (was_long & (j >= longs.since)).to(tl.int32)
@@ -325,3 +248,5 @@ def walk_kernel(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slots
     tl.store(out + REJECTED * stride, rejected.to(tl.float64), mask=m)
     tl.store(out + ORDERS * stride, placed.to(tl.float64), mask=m)
     tl.store(out + EXPIRED * stride, (placed - used).to(tl.float64), mask=m)
+    if FINER:
+        tl.store(out + COARSE * stride, coarse.to(tl.float64), mask=m)

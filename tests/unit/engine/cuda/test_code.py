@@ -57,21 +57,22 @@ FORMS = {
 }
 """Operations of both sides of comparisons, with each operation in it."""
 
-WALK = [F64, I32, F64, I32, I32, F64, I32] + [F64] * 3 + [I32, F64, I64, I64, I32, I64, I32, I64]
-WALK += [I32] * 6 + [F64, I32, I32, F64, I32, F64] + ["i32"] * 11
+WALK = [F64, F64, I32, I32, F64, I32, I32, F64, I32] + [F64] * 3
+WALK += [I32, F64, I64, I64, I32, I64, I32, I64] + [I32] * 6
+WALK += [F64, I32, I32, F64, I32, F64] + ["i32"] * 11
 """What a walk of orders takes."""
 
 FLAGS = ("LONG_ORDER", "SHORT_ORDER", "REVERSES", "CANCELS", "DAYS", "MOVES", "EVEN_LEG", "LADDERS",
          "SLIPS", "HAS_TICK", "CARRIES", "SIZE", "COOLS", "LEVELS", "EVEN_FORM", "NAMES",
-         "BOUNDED", "LANES")  # fmt: skip
+         "BOUNDED", "FINER", "LANES")  # fmt: skip
 
 ORDERS = {
     "reversed stops and limits": (1, 2, True, True, True, False, False, False, False, True, False,
-                                  0, False, False, 0, False, True, 32),
+                                  0, False, False, 0, False, True, True, 32),
     "moving stops, sized": (0, 0, False, False, False, True, False, False, True, True, True, 5,
-                             False, True, 3, True, False, 32),
+                             False, True, 3, True, False, True, 32),
     "ladders": (0, 0, False, False, False, False, True, True, False, False, False, 1, True, False,
-                5, False, True, 32),
+                5, False, True, True, 32),
 }  # fmt: skip
 """What strategies say that have orders, ladders or money; all of it between them."""
 
