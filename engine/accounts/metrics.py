@@ -144,7 +144,7 @@ def compute_metrics(
             if not is_met.all():
                 np.copyto(column, np.nan, where=~is_met)
                 np.copyto(why, reason, where=~is_met)
-    in_order = np.moveaxis(values, 0, 2), np.moveaxis(reasons, 0, 2)
+    in_order = values.transpose(1, 2, 0), reasons.transpose(1, 2, 0)
     whole = None
     if account is not None and len(spans) > 1:
         whole = compute_metrics(account[:, None], [pool_spans(spans)], names)

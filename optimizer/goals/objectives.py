@@ -214,23 +214,26 @@ class Goals:
         is_vague = ~is_rare & is_undefined.any(axis=0)
         missed = sum_columns(hard)
         shortfall = (self.min_trades - trades) / max(self.min_trades, 1)
-        undefined_share = is_undefined.sum(axis=0) / len(is_undefined)
-        vagueness = 1.0 + hard.shape[1] + 0.5 * (undefined_share + 1 / (1 + trades))
+        violations = np.where(is_rare, shortfall + missed, missed)
+        codes = self._first_broken(hard)
         if is_vague.any():
+            undefined_share = is_undefined.sum(axis=0) / len(is_undefined)
+            vagueness = 1.0 + hard.shape[1] + 0.5 * (undefined_share + 1 / (1 + trades))
             lacks = np.stack([self._lacks_falls(metrics, goal) for goal in goals])  # [N, P]
             is_flawless = (lacks | ~is_undefined).all(axis=0)
             kept = dict(zip(self.constraints, lacks[len(reached) :], strict=True))
             nearly = sum_columns(measure_misses(bounded, len(trades), is_soft=False, kept=kept))
             nearly += undefined_share / (2 * max(self.min_trades, 1))
             vagueness = np.where(is_flawless, nearly, vagueness)
-        violations = np.where(is_rare, shortfall + missed, np.where(is_vague, vagueness, missed))
-        ruined_share = metrics.ruined.sum(axis=1) / metrics.ruined.shape[1]
-        is_ruined = ruined_share > 0
-        violations = np.where(is_ruined, 2.0 + hard.shape[1] + ruined_share, violations)
-        codes = self._first_broken(hard)
-        for row in reversed(range(len(is_undefined))):
-            codes[is_vague & is_undefined[row]] = 3 + row
-        codes = np.where(is_ruined, 2, np.where(is_rare, 1, codes))
+            violations = np.where(is_vague, vagueness, violations)
+            for row in reversed(range(len(is_undefined))):
+                codes[is_vague & is_undefined[row]] = 3 + row
+        codes[is_rare] = 1
+        if metrics.ruined.any():
+            ruined_share = metrics.ruined.sum(axis=1) / metrics.ruined.shape[1]
+            is_ruined = ruined_share > 0
+            violations = np.where(is_ruined, 2.0 + hard.shape[1] + ruined_share, violations)
+            codes[is_ruined] = 2
         soft = measure_misses(bounded, len(trades), is_soft=True)
         if soft.shape[1]:
             reached.append(sum_columns(soft) / soft.shape[1])

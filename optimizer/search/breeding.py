@@ -51,6 +51,9 @@ LEARNING = 0.125
 MUTATION_ROUNDS = 4
 """How often an offspring that is already known is mutated again before it is given up."""
 
+AHEAD = 3
+"""Numbers that are drawn for each gene of a repeat; its first mutation takes two of them."""
+
 IMMIGRANT_ROUNDS = 4
 """How often an individual from anywhere is then tried in its place before the place stays empty."""
 
@@ -312,7 +315,9 @@ def _distinct(
     n_known = len(rows) - len(drawn.genomes)
     seen, genomes, codes = Seen(rows, n_known), rows[n_known:], drawn.codes
     is_repaired = repair_genomes(layout, drawn.genomes, genomes)[1]
-    repeats = np.flatnonzero(seen.admit(np.arange(n_known, len(rows))))
+    repeats = seen.admit(np.arange(n_known, len(rows))).nonzero()[0]
+    if islands is not None:
+        draws.ahead({"redraw": AHEAD * len(layout) * len(repeats)})
     for redraw, code in _redraws(toolbox, draws, can_mutate=islands is not None):
         if not repeats.size:
             break
@@ -321,7 +326,8 @@ def _distinct(
         repeats = repeats[seen.admit(n_known + repeats)]
     lineage = np.empty((len(genomes), len(LINEAGE)), dtype=np.int64)
     lineage[:, 0], lineage[:, 1:3], lineage[:, 3] = UNKNOWN, drawn.parents, codes
-    lineage[codes == IMMIGRATE, 1:3] = UNKNOWN
+    if (is_immigrant := codes == IMMIGRATE).any():
+        lineage[is_immigrant, 1:3] = UNKNOWN
     born = np.zeros(len(genomes), dtype=np.int64) if islands is None else islands
     if not repeats.size:
         return Brood(genomes, lineage, is_repaired, born)

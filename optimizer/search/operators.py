@@ -29,6 +29,10 @@ FINE, COARSE = 63, 3
 """Distribution indices of small and of wide steps."""
 
 
+DRAW_BITS = 32
+"""Bits of a contestant's place beside its number, of which four digits then are left to sort."""
+
+
 def plain(genomes: Floats) -> Floats:
     """Genomes [P, G] as compiled loops take them, copied only where they lie otherwise."""
     is_plain = genomes.flags.carray and genomes.dtype == np.float64
@@ -92,7 +96,7 @@ def select_parents(rng: np.random.Generator, ranking: Ranking, count: int) -> In
     n_permutations = -(-2 * count // n_individuals)
     draws = rng.random((n_permutations, n_individuals))
     chosen = np.empty(count, dtype=np.int64)
-    choose_winners(rising_orders(draws).ravel(), ranking.ranks, ranking.crowding, chosen)
+    choose_winners(rising_orders(draws, DRAW_BITS).ravel(), ranking.ranks, ranking.crowding, chosen)
     return chosen
 
 

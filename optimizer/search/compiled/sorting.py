@@ -42,15 +42,23 @@ def argsort_objectives(columns: Floats, count: int | None = None) -> Places:
     return _argsort_columns(columns, n_objectives if count is None else count, n_objectives)
 
 
-def rising_orders(rows: Floats) -> Places:
-    """The order of each row [N, P], none NaN, by itself; the earlier of equals first."""
-    return _argsort_columns(rows, len(rows), 1)
+def rising_orders(rows: Floats, least_bits: int = LEAST_PLACE_BITS) -> Places:
+    """The order of each row [N, P], none NaN, by itself; the earlier of equals first.
+
+    Args:
+        rows: [N, P].
+        least_bits: Of a place at least; more leave fewer digits, which numbers drawn at random
+            rarely agree in.
+    """
+    return _argsort_columns(rows, len(rows), 1, least_bits)
 
 
-def _argsort_columns(columns: Floats, count: int, n_compared: int) -> Places:
+def _argsort_columns(
+    columns: Floats, count: int, n_compared: int, least_bits: int = LEAST_PLACE_BITS
+) -> Places:
     n = columns.shape[1]
     words, spare = np.empty((count, n), dtype=np.int64), np.empty(n, dtype=np.uint64)
-    n_bits = max(n.bit_length(), LEAST_PLACE_BITS)
+    n_bits = max(n.bit_length(), least_bits)
     counts = np.empty((-(-(64 - n_bits) // DIGIT_BITS), N_DIGITS), dtype=np.int64)
     sort_words(columns, n_bits, words.view(np.uint64), spare, counts)
     settle_runs(columns, n_compared, n_bits, words)
