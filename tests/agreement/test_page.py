@@ -11,6 +11,7 @@ import talib
 from tests.agreement import (
     test_backtesting_py,
     test_chart_values,
+    test_entries,
     test_talib,
     test_trade_lists,
 )
@@ -34,6 +35,7 @@ def suites(agree_folder, real_folder, tmp_path_factory):
         "values": test_chart_values.measure(agree_folder),
         "talib": test_talib.measure(real_folder),
         "backtesting": test_backtesting_py.measure(),
+        "entries": test_entries.measure(),
     }
 
 

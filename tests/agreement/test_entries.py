@@ -1,0 +1,239 @@
+"""Limit entries, stop entries and two targets beside backtesting.py and vectorbt, by their rules.
+
+Each program reads the same bars and fills its own orders: what it cannot know of the other is how
+the other fills. Levels are the same products of the same prices, so that prices are equal in every
+bit; vectorbt is given distances as shares of the fill, which agree to rounding.
+"""
+# ruff: noqa: F403, F405
+
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.accounts.costs import Costs
+from engine.batch import Engine
+from engine.reference import Reference
+from strategy.words import *
+from tests.agreement.test_backtesting_py import HOUR_NS, read_bars
+from tests.support.agreement import Suite
+from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.references import FORMS
+
+pytest.importorskip("backtesting", reason="backtesting.py is not installed (extra 'dev')")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+NEAR, SPAN, BEFORE = 0.0015, 12, 24
+"""A limit's distance from the close; bars of whose extreme a stop order waits; bars of a trend."""
+
+TARGETS = {"limit entries": (0.003,), "stop entries": (0.006,), "two targets": (0.003, 0.006)}
+STOP = 0.008
+"""Distances of targets and stop from the close that signals, shares of it."""
+
+AT_GAP = "an open beyond the target fills at that open there, at the target here"
+IN_ENTRY_BAR = "stop and target are looked at from the bar after the fill on there"
+
+
+def build_plan(kind):
+    """With the trend of a day, both ways."""
+
+    def aside(share):
+        return level(close * (1 + share)), level(close * (1 - share))
+
+    entry = {
+        "limit entries": by_side(limit_at(close * (1 - NEAR), 1), limit_at(close * (1 + NEAR), 1)),
+        "stop entries": by_side(stop_at(highest(high, SPAN), 1), stop_at(lowest(low, SPAN), 1)),
+    }
+    long_legs, short_legs = zip(*(aside(share) for share in TARGETS[kind]), strict=True)
+    share = 1 / len(long_legs)
+    return strategy(
+        "Follows the day.",
+        long=close > lag(close, BEFORE),
+        short=close < lag(close, BEFORE),
+        entry=entry.get(kind),
+        stop=by_side(*aside(-STOP)),
+        targets=by_side([(leg, share) for leg in long_legs], [(leg, share) for leg in short_legs]),
+    )
+
+
+def list_legs(kind, bars, engine_name):
+    """Parts of our trades, by entry bar and number of the target: side, exit bar and prices."""
+    plan, windows = build_plan(kind), [Window.whole(bars)]
+    costs, parts = Costs(fee_bp=0, slippage_bp=0), {}
+    if engine_name in FORMS:
+        engine = Reference(plan, [bars], windows, costs, form=FORMS[engine_name])
+    else:
+        engine = Engine(plan, [bars], windows, costs, device=engine_name)
+    (ledger,) = engine.trades(plan.layout.defaults)
+    for k in range(len(ledger)):
+        for leg in range(len(TARGETS[kind])):
+            bar, price = int(ledger.leg_bar[k, leg]), float(ledger.leg_price[k, leg])
+            if bar < 0:
+                bar, price = int(ledger.exit_bar[k]), float(ledger.exit[k])
+            key = int(ledger.entry_bar[k]), leg
+            parts[key] = int(ledger.side[k]), bar, float(ledger.entry[k]), price
+    return parts
+
+
+def trade_by_backtesting_py(kind, frame):
+    """The same of their strategy, which orders a unit for each target."""
+    from backtesting import Backtest, Strategy
+
+    class Waiting(Strategy):
+        def init(self):
+            before, prices = self.data.Close.s.shift(BEFORE), self.data.Close.s
+            self.sides = np.sign(prices - before).fillna(0).astype(int).to_numpy()
+            self.levels = {
+                1: self.data.High.s.rolling(SPAN).max().to_numpy(),
+                -1: self.data.Low.s.rolling(SPAN).min().to_numpy(),
+            }
+
+        def next(self):
+            i, price = len(self.data) - 1, self.data.Close[-1]
+            for order in list(self.orders):
+                if not order.is_contingent:
+                    order.cancel()
+            side = self.sides[i]
+            if self.position or not side:
+                return
+            stop, waits = price * (1 - side * STOP), {}
+            if kind == "limit entries":
+                waits = {"limit": price * (1 - side * NEAR)}
+            elif kind == "stop entries":
+                waits = {"stop": self.levels[side][i]}
+            for leg, share in enumerate(TARGETS[kind]):
+                target = price * (1 + side * share)
+                filled = next(iter(waits.values()), price)
+                # The library refuses other orders; here they are no trade.
+                if side * stop < side * filled < side * target:
+                    place = self.buy if side > 0 else self.sell
+                    place(size=1, sl=stop, tp=target, tag=leg, **waits)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = Backtest(frame, Waiting, cash=1e6, finalize_trades=True).run()
+    return {
+        (trade.EntryBar, trade.Tag): (
+            int(np.sign(trade.Size)), trade.ExitBar, trade.EntryPrice, trade.ExitPrice
+        )
+        for trade in run["_trades"].itertuples()
+    }  # fmt: skip
+
+
+def trade_by_vectorbt(kind, frame):
+    """The same of their portfolio from signals: a fill is an entry at the bar and price of a touch.
+
+    All targets share a stop, so that the farthest one's trades say when there is a position.
+    """
+    import pandas as pd
+    import vectorbt
+
+    opened, high, low, now = (frame[name] for name in ("Open", "High", "Low", "Close"))
+    price = now.shift(1)
+    sides = np.sign(now - now.shift(BEFORE)).shift(1).fillna(0)
+    filled, touches = opened, sides != 0
+    if kind == "limit entries":
+        waits = price * (1 - sides * NEAR)
+        touches = sides * np.where(sides > 0, low, high) <= sides * waits
+        filled = sides * np.minimum(sides * opened, sides * waits)
+    elif kind == "stop entries":
+        tops, bottoms = high.rolling(SPAN).max().shift(1), low.rolling(SPAN).min().shift(1)
+        waits = tops.where(sides > 0, bottoms)
+        touches = sides * np.where(sides > 0, high, low) >= sides * waits
+        filled = sides * np.maximum(sides * opened, sides * waits)
+    stop = price * (1 - sides * STOP)
+    targets = [price * (1 + sides * share) for share in TARGETS[kind]]
+    asks = touches & (sides * filled > sides * stop) & (sides != 0)
+    for target in targets:
+        asks &= sides * filled < sides * target
+    parts = {}
+    for leg, target in reversed([*enumerate(targets)]):
+        run = vectorbt.Portfolio.from_signals(
+            now, asks & (sides > 0), False, short_entries=asks & (sides < 0), short_exits=False,
+            price=filled, open=opened, high=high, low=low, size=1, init_cash=1e6, freq="1h",
+            sl_stop=(abs(filled - stop) / filled).fillna(1), stop_entry_price="FillPrice",
+            tp_stop=(abs(target - filled) / filled).fillna(1), upon_opposite_entry="Ignore",
+        )  # fmt: skip
+        trades = run.trades.records
+        for trade in trades.itertuples():
+            side = 1 - 2 * trade.direction
+            parts[trade.entry_idx, leg] = side, trade.exit_idx, trade.entry_price, trade.exit_price
+        is_entry = np.isin(np.arange(len(now)), trades["entry_idx"])
+        asks = asks & pd.Series(is_entry, index=asks.index)
+    return parts
+
+
+def name_rule(entry_bar, mine, others, opens):
+    """Why a part of a trade ends otherwise there; empty where both are equal."""
+    side, bar, entry, leave = mine
+    assert others[::2] == (side, pytest.approx(entry, rel=1e-14, abs=0))
+    if others[1] == bar and others[3] == pytest.approx(leave, rel=1e-14, abs=0):
+        return ""
+    if bar == entry_bar < others[1]:
+        return IN_ENTRY_BAR
+    assert others[1] == bar
+    assert others[3] == opens[bar]
+    assert side * others[3] > side * leave
+    return AT_GAP
+
+
+def count_rules(ours, theirs, bars):
+    """Parts of trades by the rule by which they differ; all begin at the same bars and prices."""
+    assert ours.keys() == theirs.keys()
+    return Counter(name_rule(key[0], ours[key], theirs[key], bars.open) for key in ours)
+
+
+def measure():
+    """The suite: parts of trades of each kind beside those of backtesting.py."""
+    bars, frame = read_bars("EURUSD", HOUR_NS)
+    rows = []
+    for kind in TARGETS:
+        theirs = trade_by_backtesting_py(kind, frame)
+        rules = count_rules(list_legs(kind, bars, "cpu"), theirs, bars)
+        said = "; ".join(sorted(filter(None, rules)))
+        rows.append((f"{kind}, EURUSD", len(theirs), len(theirs), rules[""], said))
+    return Suite(
+        "backtesting.py, orders that rest",
+        "trades and their parts",
+        *(sum(row[k] for row in rows) for k in (1, 2, 3)),
+        AT_GAP,
+        ("what", "cases", "sayable", "equal", "what differs"),
+        tuple(tuple(map(str, row)) for row in rows),
+    )
+
+
+@pytest.fixture(scope="module")
+def euro():
+    """Bars of a currency, and what backtesting.py makes of each kind of trade."""
+    bars, frame = read_bars("EURUSD", HOUR_NS)
+    return bars, frame, {kind: trade_by_backtesting_py(kind, frame) for kind in TARGETS}
+
+
+COUNTS = {"limit entries": 104, "stop entries": 83, "two targets": 168}
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
+def test_backtesting_py_fills_orders_alike(engine_name, kind, euro):
+    """Each trade begins and ends at the same bars and prices, but where an open is better there."""
+    bars, _, theirs = euro
+    rules = count_rules(list_legs(kind, bars, engine_name), theirs[kind], bars)
+    assert rules.total() == COUNTS[kind]
+    assert rules[AT_GAP] == {"limit entries": 2, "stop entries": 0, "two targets": 2}[kind]
+    assert rules[IN_ENTRY_BAR] == 0
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_vectorbt_fills_orders_alike(kind, euro):
+    """The same, but that two nearer targets are met in the entry's bar here, later there."""
+    pytest.importorskip("vectorbt", reason="vectorbt is not installed: it brings 110 MB")
+    bars, frame, theirs = euro
+    ours, others = list_legs(kind, bars, "cpu"), trade_by_vectorbt(kind, frame)
+    rules = count_rules(ours, others, bars)
+    assert rules.total() == COUNTS[kind]
+    assert rules[AT_GAP] == {"limit entries": 2, "stop entries": 0, "two targets": 2}[kind]
+    assert rules[IN_ENTRY_BAR] == {"limit entries": 0, "stop entries": 0, "two targets": 2}[kind]
+    if not rules[IN_ENTRY_BAR]:
+        assert set(count_rules(theirs[kind], others, bars)) == {""}
