@@ -1,11 +1,12 @@
 """Random strategies in words on two engines, which must agree in every bit.
 
-    python -m tests.bench.drawn 0:20000 [--draws orders] [--device cuda]
+    python -m tests.bench.drawn 0:20000 [--draws orders] [--finer] [--device cuda]
     TRITON_INTERPRET=1 python -m tests.bench.drawn 0:500 --kernels
 
 Each seed draws a strategy, a world and costs. Reference and device are compared on 120 bars, the
-kernels under Triton's interpreter and the CPU on 64. It ends at the first seed at which a bit
-differs, and says which; else it prints what was compared: trades, and exits by their reasons.
+kernels under Triton's interpreter and the CPU on 64; with --finer these are made of four each, and
+carry them. It ends at the first seed at which a bit differs, and says which; else it prints what
+was compared: trades, and exits by their reasons.
 """
 
 import argparse
@@ -35,7 +36,6 @@ STRATEGIES = {
     "words": drawn_strategy,
     "orders": drawn_orders,
     "exits": drawn_exits,
-    "finer": drawn_exits,
 }
 """How the strategy of a seed is drawn."""
 
@@ -47,13 +47,12 @@ ACCOUNTS = {
 """How all of a seed is drawn; a GPU keeps limits of the plain ones."""
 
 
-def draw_world(seed, n_bars, kind):
+def draw_world(seed, n_bars, kind, *, is_finer=False):
     """What a seed draws: strategy, genomes, series, windows and costs."""
     if kind in ACCOUNTS:
         return ACCOUNTS[kind](seed)
     rng = np.random.Generator(np.random.PCG64(seed))
     flat, gaps, jump = rng.choice([0.0, 0.1]), rng.choice([0.0, 0.03]), rng.choice([0.01, 0.05])
-    is_finer = kind == "finer"
     bars = make_bars(seed, 4 * n_bars if is_finer else n_bars, flat=flat, gaps=gaps, jump=jump)
     if is_finer:
         bars = make_coarse(bars, seed)
@@ -69,20 +68,20 @@ def draw_world(seed, n_bars, kind):
     return strategy, population(strategy, 2, seed), [bars], windows, charges
 
 
-def with_reference(seed, device, kind):
+def with_reference(seed, device, **asked):
     """Accumulators, once reference and device agree."""
-    strategy, genomes, series, windows, charges = draw_world(seed, 120, kind)
+    strategy, genomes, series, windows, charges = draw_world(seed, 120, **asked)
     problem = both(strategy, series, windows, genomes, charges, device=device)
     assert problem == "", problem
     return Engine(strategy, series, windows, charges, device=device).evaluate(genomes)
 
 
-def with_kernels(seed, _, kind):
+def with_kernels(seed, _, **asked):
     """Accumulators, once the interpreted kernels and the CPU agree."""
     # Chooses the interpreter as it is imported.
     from tests.support.interpreted_words import assert_same_everywhere
 
-    return assert_same_everywhere(*draw_world(seed, 64, kind))
+    return assert_same_everywhere(*draw_world(seed, 64, **asked))
 
 
 def main():
@@ -92,13 +91,14 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--kernels", action="store_true")
     parser.add_argument("--draws", choices=[*STRATEGIES, *ACCOUNTS], default="words")
+    parser.add_argument("--finer", action="store_true")
     asked = parser.parse_args()
     seeds = range(*map(int, asked.seeds.split(":")))
     compare = with_kernels if asked.kernels else with_reference
     sums, trading, began = np.zeros(len(ACCUMULATORS)), 0, time.perf_counter()
     for done, seed in enumerate(seeds, 1):
         try:
-            found = compare(seed, asked.device, asked.draws)
+            found = compare(seed, asked.device, kind=asked.draws, is_finer=asked.finer)
         except AssertionError as error:
             raise SystemExit(f"FAILED at seed {seed}: {error}") from error
         sums += found.sum(axis=(0, 1))

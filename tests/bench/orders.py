@@ -1,19 +1,27 @@
-"""How fast strategies with resting orders and ladders run on a CPU, beside the plain ones.
+"""How fast strategies with resting orders and ladders run, beside the plain ones.
 
-    python -m tests.bench.orders [--individuals 512] [--turns 15]
+    python -m tests.bench.orders [--individuals 512] [--turns 15] [--device cuda] [--finer 4]
 
-Three strategies of both sides, of few, more and very many signals, on the sample, one thread, rows
-there: as they are, with entries at limits or stops, and with two targets. Processor time of a call,
-the least of all turns in which each is called once, and how many times as fast the plain one is;
-the law asks for at least 0.7 with resting entries and 0.8 with ladders.
+Three strategies of both sides, of few, more and very many signals, on the sample, rows there: as
+they are, with entries at limits or stops, and with two targets. The least time of all turns in
+which each is called once, and how many times as fast the plain one is; the law asks for at least
+0.7 with resting entries and 0.8 with ladders. On a CPU it is processor time of one thread, on a GPU
+wall time, once it equals the CPU in every bit. With --finer bars are made of so many, and each is
+timed again with these as finer bars; the last column is how many times as long that takes, for
+which the law allows 1.1.
 """
 
 import argparse
 import time
+from dataclasses import replace
+
+import numpy as np
 
 from data import Window, load_bars
 from engine.batch import Engine
 from strategy import words as w
+from tests.support.finer import make_coarse
+from tests.support.parity import assert_same_bits
 from tests.support.worlds import random_genomes
 
 WILD = w.rma(w.true_range, 14)
@@ -49,31 +57,64 @@ FORMS = {
 """What is said beside signals, the stop and the longest hold."""
 
 
+def load_series(n_finer):
+    """The sample, and the same with finer bars; longer bars where they are made of several."""
+    bars = load_bars("sample")
+    if n_finer < 2:
+        return {"whole": bars}
+    finer = make_coarse(bars, timeframe_ns=n_finer * bars.timeframe_ns)
+    return {"whole": replace(finer, finer=None), "finer": finer}
+
+
+def make_calls(said, series, asked):
+    """Engine and individuals for each series, and trades of the first; equal to the CPU's."""
+    spec = w.strategy("", stop=w.from_entry(w.gene("far", 2, 0.5, 4) * WILD), max_hold=192, **said)
+    genomes, calls = random_genomes(spec, asked.individuals, seed=1), {}
+    for name, bars in series.items():
+        windows = [Window.whole(bars)]
+        engine = Engine(spec, [bars], windows, device=asked.device, threads=1)
+        calls[name] = engine, genomes
+        if asked.device != "cpu":
+            expected = Engine(spec, [bars], windows, device="cpu").evaluate(genomes)
+            assert_same_bits(expected, engine.evaluate(genomes), f"{said}, {name}")
+    return calls
+
+
+def time_calls(calls, turns, clock):
+    """Least seconds of each call, all of them in turns."""
+    seconds = dict.fromkeys(calls, np.inf)
+    for _ in range(turns):
+        for name, (engine, genomes) in calls.items():
+            began = clock()
+            engine.evaluate(genomes)
+            seconds[name] = min(seconds[name], clock() - began)
+    return seconds
+
+
 def main():
     """Print a line for each strategy and form."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--individuals", type=int, default=512)
     parser.add_argument("--turns", type=int, default=15)
-    asked, bars = parser.parse_args(), load_bars("sample")
-    stop = w.from_entry(w.gene("far", 2, 0.5, 4) * WILD)
-    print(f"{'signals':>14} {'form':>18} {'trades':>9} {'call, ms':>8} speed")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--finer", type=int, default=0, help="finer bars of a bar")
+    asked = parser.parse_args()
+    series = load_series(asked.finer)
+    clock = time.process_time if asked.device == "cpu" else time.perf_counter
+    print(f"{'signals':>14} {'form':>18} {'trades':>9} {'call, ms':>8} speed finer")
     for signals, (longs, shorts) in SIDES.items():
-        calls, seconds = {}, {form: [] for form in FORMS}
+        calls = {}
         for form, said in FORMS.items():
-            spec = w.strategy("", long=longs, short=shorts, stop=stop, max_hold=192, **said)
-            engine = Engine(spec, [bars], [Window.whole(bars)], device="cpu", threads=1)
-            calls[form] = engine, random_genomes(spec, asked.individuals, seed=1)
-        trades = {form: engine.evaluate(of)[:, 0, 0].sum() for form, (engine, of) in calls.items()}
-        for _ in range(asked.turns):
-            for form, (engine, genomes) in calls.items():
-                began = time.process_time()
-                engine.evaluate(genomes)
-                seconds[form].append(time.process_time() - began)
-        for form, times in seconds.items():
-            speed = min(seconds["plain"]) / min(times)
+            made = make_calls({"long": longs, "short": shorts, **said}, series, asked)
+            calls |= {(form, name): call for name, call in made.items()}
+        seconds = time_calls(calls, asked.turns, clock)
+        for form in FORMS:
+            engine, genomes = calls[form, "whole"]
+            trades, took = engine.evaluate(genomes)[:, 0, 0].sum(), seconds[form, "whole"]
+            finer = seconds.get((form, "finer"), np.nan) / took
             print(
-                f"{signals:>14} {form:>18} {trades[form]:>9,.0f} {min(times) * 1e3:>8.1f} "
-                f"{speed:>5.2f}",
+                f"{signals:>14} {form:>18} {trades:>9,.0f} {took * 1e3:>8.1f} "
+                f"{seconds['plain', 'whole'] / took:>5.2f} {finer:>5.2f}",
                 flush=True,
             )
 
