@@ -1,4 +1,4 @@
-"""Null searches by processes that ask this one: one engine evaluates for all of them at once."""
+"""Searches by processes that ask this one: one engine evaluates for all of them at once."""
 
 import queue
 import threading
@@ -6,41 +6,41 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from functools import partial
 from itertools import pairwise, zip_longest
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple
 
-from optimizer.judging.null import NullJob, NullSearch, NullSetup, NullWaves
+from optimizer.judging.in_step import InStepSetup, Job, Result, Waves
 from optimizer.judging.workers import Pool, Workers
 from optimizer.run.problem import Answer, Question
-from optimizer.run.search import engine_apart, evaluate_questions
+from optimizer.run.search import evaluate_questions
 from optimizer.run.task import Task
 
-Questions = Mapping[NullJob, Question]
+Questions = Mapping[Any, Question]
 
 Evaluate = Callable[[Questions], Sequence[Answer]]
 """Answers of an engine, in the order of the questions."""
 
 
-class AskingWorkers:
-    """Executor of null searches whose evaluations one engine of this process makes.
+class AskingWorkers(Generic[Job, Result]):
+    """Executor of searches whose evaluations one engine of this process makes.
 
-    The markets of a wave are searched together. Processes breed and choose, while the engine
-    evaluates for those who have asked.
+    Those of a wave are searched together. Processes breed and choose, while the engine evaluates
+    for those who have asked.
 
     Args:
-        setup: Its task names the engine's device.
+        setup: Makes the engine of a wave.
         count: How many processes; with one, this process searches.
-        size: How many markets are a wave at most.
+        size: How many searches are a wave at most.
         pool: Where processes come from and wait afterwards.
 
     Attributes:
         alone: As of `Workers`.
     """
 
-    def __init__(self, setup: NullSetup, count: int, size: int, pool: Pool) -> None:
+    def __init__(self, setup: InStepSetup[Job, Result], count: int, size: int, pool: Pool) -> None:
         self._setup, self._count, self._size, self._pool = setup, count, size, pool
-        self.alone = Workers(NullWaves(setup), count).alone
+        self.alone = Workers(Waves(setup), count).alone
 
-    def results(self, jobs: Iterable[NullJob]) -> Generator[tuple[NullJob, NullSearch], None, None]:
+    def results(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Result], None, None]:
         """Each job with what came of it, wave after wave; closing it leaves the rest."""
         waves = _cut_waves(list(jobs), self._size)
         if self.alone or min(map(len, waves), default=0) < 2:
@@ -52,17 +52,16 @@ class AskingWorkers:
             tasks = yield from self._search_wave(wave, tasks, following)
 
     def _search_wave(
-        self, wave: Sequence[NullJob], tasks: Sequence[Task], following: Sequence[NullJob]
-    ) -> Generator[tuple[NullJob, NullSearch], None, list[Task]]:
-        """Search the markets of tasks; returns those of the following wave.
+        self, wave: Sequence[Job], tasks: Sequence[Task], following: Sequence[Job]
+    ) -> Generator[tuple[Job, Result], None, list[Task]]:
+        """Search the tasks of a wave; returns those of the following one.
 
-        With it the engine goes: memory may hold no two of them.
+        With it its engine goes: memory may hold no two of them.
         """
-        engine, windows = engine_apart(tasks)
-        evaluate = partial(evaluate_questions, engine, dict(zip(wave, windows, strict=True)))
+        evaluate = partial(evaluate_questions, *self._setup.make_engine(wave, tasks))
         shares = [wave[first :: self._count] for first in range(min(self._count, len(wave)))]
         with Evaluating(evaluate) as answers:
-            workers = Workers(NullWaves(self._setup), len(shares), self._pool, answers)
+            workers = Workers(Waves(self._setup), len(shares), self._pool, answers)
             with closing(workers.results(shares)) as done:
                 # Made while this wave is searched.
                 upcoming = self._make_tasks([following])
@@ -70,8 +69,8 @@ class AskingWorkers:
                     yield from found
         return upcoming
 
-    def _make_tasks(self, waves: Sequence[Sequence[NullJob]]) -> list[Task]:
-        return [self._setup.on_market(job) for wave in waves for job in wave]
+    def _make_tasks(self, waves: Sequence[Sequence[Job]]) -> list[Task]:
+        return [self._setup.build_task(job) for wave in waves for job in wave]
 
 
 class _Asked(NamedTuple):
@@ -146,7 +145,7 @@ def _take_all(asked: "queue.SimpleQueue[_Asked | None]") -> Iterator[_Asked]:
         yield other
 
 
-def _cut_waves(jobs: Sequence[NullJob], size: int) -> list[Sequence[NullJob]]:
+def _cut_waves(jobs: Sequence[Job], size: int) -> list[Sequence[Job]]:
     """As few waves as memory allows, of about one size."""
     count = -(-len(jobs) // size)
     edges = [len(jobs) * number // max(count, 1) for number in range(count + 1)]

@@ -30,6 +30,10 @@ CONTEXT_BYTES = 2**30
 """Of a GPU that a process takes beside its rows, for CUDA itself and kernels."""
 
 
+MOST_PAIRS = 2**20
+"""Of individuals and windows that searches of a wave ask for at once: 256 MB of accumulators."""
+
+
 class Executors(Protocol):
     """Executors of searches; they decide no result."""
 
@@ -63,9 +67,9 @@ class Executors(Protocol):
 class ThisMachine:
     """This process, or one a core, which come from a pool and go back to it.
 
-    This process searches one after the other where that is done sooner: little, and splits of the
-    bars, because its engine has the rows already and may have a GPU. Null searches are evaluated on
-    a GPU where that is done sooner than on all cores.
+    What is done first is taken. On a GPU one engine evaluates for all searches: for parts of the
+    bars that of the run, for null markets one of a wave. On cores this process searches one after
+    the other where there is little to do, or its engine has the rows already.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -88,9 +92,9 @@ class ThisMachine:
         cores = max(1, min(threads, jobs))
         beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
         if isinstance(setup, FoldSetup | StepSetup):
-            has_rows = engine is not None and engine.n_parts == 1
-            if has_rows and jobs * setup.seconds(threads, engine) < beside_s:
-                return Workers(replace(setup, engine=engine), 1)
+            own = replace(setup, engine=engine)
+            if found := self._choose_engine(own, jobs, threads, beside_s):
+                return found
         elif (
             engine is not None
             and engine.device != "cpu"
@@ -104,6 +108,32 @@ class ThisMachine:
         settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
         alone = replace(setup.task, config=config.model_copy(update=settings))
         return Workers(replace(setup, task=alone), cores, self._pool)
+
+    def _choose_engine(
+        self, setup: FoldSetup | StepSetup, jobs: int, threads: int, beside_s: float
+    ) -> Executor | None:
+        """Executor with the engine of a setup, where that is done before `beside_s`; else None."""
+        if setup.engine is None or setup.engine.n_parts > 1:
+            return None
+        if setup.engine.device == "cpu":
+            return Workers(setup, 1) if jobs * setup.seconds(threads) < beside_s else None
+        size = min(size_wave(setup, setup.engine), jobs)
+        count = max(1, min(threads - 1, size))
+        if PROCESS_S + jobs * setup.seconds_on_gpu(count + 1) < beside_s:
+            return AskingWorkers(setup, count, size, self._pool)
+        return None
+
+
+def size_wave(setup: FoldSetup | StepSetup, engine: Engine) -> int:
+    """Searches on parts of an engine's bars whose populations it answers together.
+
+    Rows that have no place for all of them are made again and again.
+    """
+    population = setup.task.config.population
+    size = MOST_PAIRS // (population * max(map(len, setup.windows)))
+    if not setup.keeps_rows:
+        size = min(size, engine.memory_plan(1).slots // (ROWS_OF_ONE * population))
+    return max(size, 1)
 
 
 def share_device(

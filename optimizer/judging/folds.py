@@ -20,10 +20,11 @@ from optimizer.evidence.robust import measure_drift
 from optimizer.evidence.splits import Split, list_paths, scale_min_trades
 from optimizer.evidence.strength import compute_strength, strength
 from optimizer.judging.checkpoint import Checkpoint, Numbered
-from optimizer.judging.pick import select_pick
-from optimizer.judging.verdict import INDIVIDUAL_S
+from optimizer.judging.in_step import OnWindows, WindowNumbers
+from optimizer.judging.pick import ask_pick
 from optimizer.judging.workers import Executor
-from optimizer.run.search import on_other_bars, search
+from optimizer.run.problem import Asking, EngineProblem
+from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
@@ -39,42 +40,41 @@ class FoldPick(Numbered):
 
 
 @dataclass(frozen=True)
-class FoldSetup:
-    """What re-searched splits have in common."""
+class FoldSetup(OnWindows[FoldPick]):
+    """Setup that re-searched splits have in common."""
 
-    task: Task  # with the generations that the run reached; without what is held out
+    task: Task
     splits: tuple[Split, ...]  # training and test windows
-    warm_start: Floats | None = None  # [N, G] genomes that the run began with
-    # Of the task's series, whose rows serve all splits; each has one of its own if None.
+    warm_start: Floats | None = None
     engine: Engine | None = None
 
-    def run(self, number: int) -> FoldPick:
-        """Search the training of one split."""
-        markets, train = self.task.markets, self.splits[number].train
-        fewest = scale_min_trades(self.task.config.min_trades, train, markets.windows)
-        task = on_other_bars(self.task, markets.series, train, min_trades=fewest)
-        # Without some of the series the others have other numbers.
-        is_whole = len(task.markets.series) == len(markets.series)
-        if self.engine is not None and is_whole:
-            engine = self.engine.on(task.markets.windows)
-        else:
-            engine = task.engine()
-        outcome = search(task, engine, self.warm_start)
-        if not len(outcome.front):
-            return FoldPick(number, None)
-        return FoldPick(number, tuple(select_pick(engine, outcome.front.genomes).genome.tolist()))
+    @property
+    def trainings(self) -> list[tuple[Window, ...]]:
+        """Windows of each training."""
+        return [split.train for split in self.splits]
 
-    def seconds(self, threads: int, engine: Engine | None = None) -> float:
-        """Seconds of one split on so many cores, about, or on an engine that keeps its rows."""
-        task = on_other_bars(self.task, self.task.markets.series, self.splits[-1].train)
-        work = task.workload()._replace(threads=threads)
-        own_s = INDIVIDUAL_S * work.individual_bars / task.markets.n_bars
-        if engine is None:
-            return own_s + work.cpu_s
-        slots = engine.memory_plan(1).slots
-        if not slots or slots * sum(map(len, task.markets.series)) >= work.row_bars:
-            work = work._replace(row_bars=0)
-        return own_s + (work.cpu_s if engine.device == "cpu" else work.gpu_s)
+    def build_task(self, job: int) -> Task:
+        """Task of one training, on bars that end with it."""
+        markets, train = self.task.markets, self.splits[job].train
+        fewest = scale_min_trades(self.task.config.min_trades, train, markets.windows)
+        return on_other_bars(self.task, markets.series, train, min_trades=fewest)
+
+    def make_engine(
+        self, jobs: Sequence[int], tasks: Sequence[Task]
+    ) -> tuple[Engine, WindowNumbers]:
+        """The engine; without one that of a training alone has no later bars."""
+        if self.engine is not None or len(jobs) > 1:
+            return super().make_engine(jobs, tasks)
+        engine, windows = engine_apart(tasks)
+        return engine, dict(zip(jobs, windows, strict=True))
+
+    def search(self, job: int, task: Task, problem: EngineProblem) -> Asking[FoldPick]:
+        """Search one training; its caller evaluates."""
+        outcome = yield from search_again(task, problem, self.warm_start)
+        if not len(outcome.front):
+            return FoldPick(job, None)
+        pick = yield from ask_pick(self.windows[job], outcome.front.genomes)
+        return FoldPick(job, tuple(pick.genome.tolist()))
 
 
 def search_folds(

@@ -77,7 +77,7 @@ def measure_held_out_steps(
     if missing and not may_search:
         raise StoreError(f"{name_steps(setup)}/{missing[0]} is missing")
     if missing:
-        for pick in setup.run_in_step(missing):
+        for _, pick in setup.run_in_step(missing):
             rows.add(pick)
         store.flush()
     searched = [rows.known[number] for number in range(len(setup.steps))]

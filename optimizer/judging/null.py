@@ -1,34 +1,32 @@
 """The null: the same search on markets without an edge, each of which is one row of evidence."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from engine.batch import Engine
 from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, Tally, tally
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
-from optimizer.judging.pick import build_pick
+from optimizer.judging.in_step import InStepSetup, WindowNumbers
+from optimizer.judging.pick import ask_pick
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_asking_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
-from optimizer.run.problem import Answer, Asking, EngineProblem, Question
+from optimizer.run.problem import Asking, EngineProblem
 from optimizer.run.search import (
-    answer_together,
-    ask_elsewhere,
     engine_apart,
     on_other_bars,
-    pose_problem,
     search_again,
 )
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.search.in_step import run_in_step
 from optimizer.store.payload import OPTIONAL
 from optimizer.store.result import RunResult
 
@@ -42,10 +40,6 @@ class NullJob(NamedTuple):
 
     kind: Kind
     number: int
-
-
-Ask = Callable[[Mapping[NullJob, Question]], Sequence[Answer]]
-"""Has another process answer what searches on null markets ask."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +71,7 @@ class OnNullMarkets:
         markets, seed = self.task.markets, self.task.config.seed
         return NullMarkets(markets.series, markets.windows, seed, self.keep)
 
-    def on_market(self, job: NullJob) -> Task:
+    def build_task(self, job: NullJob) -> Task:
         """The task on the bars of one market."""
         made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market
         task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
@@ -86,7 +80,7 @@ class OnNullMarkets:
 
 
 @dataclass(frozen=True)
-class NullSetup(OnNullMarkets):
+class NullSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
     """Setup that null searches of one run have in common."""
 
     # With the seed of the run and the generations that it reached; without what is held out.
@@ -94,31 +88,12 @@ class NullSetup(OnNullMarkets):
     keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
     warm_start: Floats | None = None  # [N, G] genomes that the run began with
 
-    def run(self, job: NullJob) -> NullSearch:
-        """Search one market."""
-        ((_, search),) = self.run_in_step([job])
-        return search
-
-    def run_in_step(
-        self, jobs: Sequence[NullJob], ask: Ask | None = None
-    ) -> Iterator[tuple[NullJob, NullSearch]]:
-        """Search several markets together, each to what it finds alone, as they end.
-
-        `ask` evaluates elsewhere what they ask; an engine of this process does so without it.
-        """
-        tasks = [self.on_market(job) for job in jobs]
-        if ask is None:
-            engine, windows = engine_apart(tasks)
-            answer = partial(answer_together, engine, dict(zip(jobs, windows, strict=True)))
-            problems = [task.problem(engine) for task in tasks]
-        else:
-            answer = partial(ask_elsewhere, ask)
-            problems = [pose_problem(task) for task in tasks]
-        searches = {
-            job: self._search(job, task, problem)
-            for job, task, problem in zip(jobs, tasks, problems, strict=True)
-        }
-        return run_in_step(searches, answer)
+    def make_engine(
+        self, jobs: Sequence[NullJob], tasks: Sequence[Task]
+    ) -> tuple[Engine, WindowNumbers]:
+        """One engine of all markets, whose series are apart."""
+        engine, windows = engine_apart(tasks)
+        return engine, dict(zip(jobs, windows, strict=True))
 
     def seconds(self, threads: int) -> float:
         """Seconds that one search takes on so many cores, about."""
@@ -131,15 +106,13 @@ class NullSetup(OnNullMarkets):
         individuals = int(work.individual_bars / self.task.markets.n_bars)
         return estimate_asking_seconds(work, individuals, generations, threads)
 
-    def _search(self, job: NullJob, task: Task, problem: EngineProblem) -> Asking[NullSearch]:
+    def search(self, job: NullJob, task: Task, problem: EngineProblem) -> Asking[NullSearch]:
         """Search one market; its caller evaluates."""
         outcome = yield from search_again(task, problem, self.warm_start)
-        genomes, windows = outcome.front.genomes, task.markets.windows
+        genomes = outcome.front.genomes
         if not len(genomes):
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
-        accumulators, account, _ = yield Question(genomes, len(windows) > 1)
-        alone = accumulators[:, 0] if account is None else account
-        pick = build_pick(windows, genomes, accumulators, alone)
+        pick = yield from ask_pick(task.markets.windows, genomes)
         values = task.goals.natural(outcome.front.objectives)
         best = np.where(task.goals.maximised, values.max(axis=0), values.min(axis=0))
         return NullSearch(
@@ -151,21 +124,6 @@ class NullSetup(OnNullMarkets):
             objectives=dict(zip(task.goals.names, best.tolist(), strict=True)),
             hypervolume=encode_figure(_compute_hypervolume(task, values)),
         )
-
-
-@dataclass(frozen=True)
-class NullWaves:
-    """Makes several null searches at a time, in step."""
-
-    asks: ClassVar[bool] = True
-
-    setup: NullSetup
-
-    def run(
-        self, jobs: Sequence[NullJob], ask: Ask | None = None
-    ) -> list[tuple[NullJob, NullSearch]]:
-        """Search several markets together; `ask` as of `NullSetup.run_in_step`."""
-        return list(self.setup.run_in_step(jobs, ask))
 
 
 def list_strengths(searches: Mapping[int, NullSearch]) -> list[float]:

@@ -13,6 +13,7 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Figure, encode_figures, make_undefined
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.strength import find_strongest, strength_of_sums
+from optimizer.run.problem import Asking, Question
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
@@ -56,6 +57,13 @@ def select_pick(engine: Engine, genomes: Floats, member: int | None = None) -> P
         raise ConfigError(f"--pick {member}: the front has members 0 to {len(genomes) - 1}")
     accumulators, account = engine.evaluate_account(genomes)
     return build_pick(engine.windows, genomes, accumulators, account, member)
+
+
+def ask_pick(windows: Sequence[Window], genomes: Floats) -> Asking[Pick]:
+    """The pick of a front; its caller evaluates in windows [W]."""
+    accumulators, account, _ = yield Question(genomes, len(windows) > 1)
+    alone = accumulators[:, 0] if account is None else account
+    return build_pick(windows, genomes, accumulators, alone)
 
 
 def build_pick(

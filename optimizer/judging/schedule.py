@@ -1,29 +1,30 @@
 """The schedule of a run: its search repeated at each date, and the same on null markets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from data import Window, parts
+from data import Window
 from engine.batch import Engine
 from optimizer.evidence.figures import encode_figure
 from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.strength import compute_strength, find_strongest
 from optimizer.goals.objectives import parse_objectives
 from optimizer.judging.checkpoint import Numbered
+from optimizer.judging.in_step import OnWindows
 from optimizer.judging.null import NullJob, NullSearch, OnNullMarkets
 from optimizer.judging.pick import build_pick, compute_strengths
-from optimizer.judging.verdict import INDIVIDUAL_S, estimate_gpu_seconds
-from optimizer.run.problem import Asking, EngineProblem, Question, answer
-from optimizer.run.search import answer_together, on_other_bars, search_again
+from optimizer.judging.verdict import estimate_gpu_seconds
+from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, answer
+from optimizer.run.search import on_other_bars, search_again
 from optimizer.run.task import Task
 from optimizer.schedule.dates import Schedule, Step, plan_steps
 from optimizer.schedule.stitched import Stitched, stitch
 from optimizer.search.generation import Floats
-from optimizer.search.in_step import run_alone, run_in_step
+from optimizer.search.in_step import run_alone
 
 PickBy = Literal["strength", "near", "keep"]
 """Rule that picks a member: the strongest, the one of the strongest neighbours, or the one before
@@ -47,15 +48,13 @@ class StepPick(Numbered):
 
 
 @dataclass(frozen=True)
-class StepSetup:
+class StepSetup(OnWindows[StepPick]):
     """Setup that the steps of one schedule have in common."""
 
-    # With the generations that the run reached; without what is held out.
     task: Task
     schedule: Schedule
     pick_by: PickBy = "strength"
-    warm_start: Floats | None = None  # [N, G] genomes that the run began with
-    # Of the task's series, whose rows serve all steps; each batch has one of its own if None.
+    warm_start: Floats | None = None
     engine: Engine | None = None
     # That the run searched, of which `min_trades` is; those of the task if None.
     n_bars: int | None = None
@@ -65,44 +64,45 @@ class StepSetup:
         """Steps on the task's bars."""
         return plan_steps(self.task.markets.series, self.task.markets.uncut, self.schedule)
 
-    @cached_property
-    def windows(self) -> tuple[tuple[Window, ...], ...]:
-        """Windows of each step's training, cut as those of the run."""
-        searched = ([replace(w, role="search") for w in step.train] for step in self.steps)
-        return tuple(parts(windows, self.task.config.parts) for windows in searched)
+    @property
+    def trainings(self) -> list[tuple[Window, ...]]:
+        """Windows of each training, none where there are no bars yet."""
+        return [step.train for step in self.steps]
 
-    def run(self, number: int) -> StepPick:
-        """Search the training of one step."""
-        (pick,) = self.run_in_step([number])
-        return pick
+    def build_task(self, job: int) -> Task:
+        """Task of one training, on bars that end with it; without bars to train on, the run's."""
+        markets, train = self.task.markets, self.steps[job].train
+        if not train:
+            return self.task
+        n_bars = self.n_bars or markets.n_bars
+        fewest = -(-self.task.config.min_trades * sum(map(len, train)) // n_bars)
+        return on_other_bars(self.task, markets.series, train, min_trades=fewest)
 
-    def run_in_step(self, numbers: Sequence[int]) -> Iterator[StepPick]:
-        """Search the trainings of several steps together, each to what it finds alone."""
-        searched = [number for number in numbers if self.windows[number]]
-        yield from (StepPick(number, None, None) for number in numbers if number not in searched)
-        if not searched:
-            return
-        every = [window for number in searched for window in self.windows[number]]
-        engine = self._make_engine(every)
-        ends = np.cumsum([len(self.windows[number]) for number in searched]).tolist()
-        places = {
-            number: range(end - len(self.windows[number]), end)
-            for number, end in zip(searched, ends, strict=True)
-        }
-
-        searches = {
-            number: self._search(number, self._build_task(number), engine) for number in searched
-        }
-        answers = partial(answer_together, engine, places)
-        yield from (pick for _, pick in run_in_step(searches, answers))
+    def search(self, job: int, task: Task, problem: EngineProblem) -> Asking[StepPick]:
+        """Search one training; its caller evaluates."""
+        windows = self.windows[job]
+        if not windows:
+            return StepPick(job, None, None)
+        outcome = yield from search_again(task, problem, self.warm_start)
+        genomes = outcome.front.genomes
+        if not len(genomes):
+            return StepPick(job, None, None)
+        accumulators, account, _ = yield Question(genomes, len(windows) > 1)
+        alone = accumulators[:, 0] if account is None else account
+        member = None
+        if self.pick_by == "near":
+            strengths = compute_strengths(alone)
+            member = yield from _find_nearest(task, problem.engine, genomes, strengths)
+        pick = build_pick(windows, genomes, accumulators, alone, member)
+        return StepPick(job, tuple(pick.genome.tolist()), encode_figure(pick.strength))
 
     def repeat(self, number: int) -> tuple[float, ...] | None:
         """Genome that the search of a step picks on bars that end with its training."""
         if not self.windows[number]:
             return None
-        task = self._build_task(number)
+        task = self.build_task(number)
         engine = task.engine()
-        search = self._search(number, task, engine)
+        search = self.search(number, task, task.problem(engine))
         return run_alone(search, partial(answer, engine)).genome
 
     def evaluate_strength(self, number: int, genome: Floats, engine: Engine) -> float:
@@ -111,45 +111,9 @@ class StepSetup:
         _, account = on_training.evaluate_account(genome[None])
         return float(compute_strengths(account)[0])
 
-    def seconds(self, threads: int, engine: Engine | None = None) -> float:
-        """Seconds of one step on so many cores, about."""
-        bars = max(sum(map(len, windows)) for windows in self.windows)
-        work = self.task.workload()._replace(threads=threads)
-        share = bars / self.task.markets.n_bars
-        rows = work.row_bars if engine is None else 0
-        work = work._replace(individual_bars=int(work.individual_bars * share), row_bars=rows)
-        own_s = INDIVIDUAL_S * work.individual_bars / max(bars, 1)
-        return own_s + (work.gpu_s if engine and engine.device != "cpu" else work.cpu_s)
-
-    def _make_engine(self, windows: Sequence[Window]) -> Engine:
-        if self.engine is not None:
-            return self.engine.on(windows)
-        return self.task.engine().on(windows)
-
-    def _build_task(self, number: int) -> Task:
-        """Task of one training, on bars that end with it."""
-        markets, train = self.task.markets, self.steps[number].train
-        n_bars = self.n_bars or markets.n_bars
-        fewest = -(-self.task.config.min_trades * sum(map(len, train)) // n_bars)
-        return on_other_bars(self.task, markets.series, train, min_trades=fewest)
-
-    def _search(self, number: int, task: Task, engine: Engine) -> Asking[StepPick]:
-        """Search one training; its caller evaluates."""
-        outcome = yield from search_again(task, task.problem(engine), self.warm_start)
-        genomes, windows = outcome.front.genomes, self.windows[number]
-        if not len(genomes):
-            return StepPick(number, None, None)
-        accumulators, account, _ = yield Question(genomes, len(windows) > 1)
-        alone = accumulators[:, 0] if account is None else account
-        member = None
-        if self.pick_by == "near":
-            member = yield from _find_nearest(task, engine, genomes, compute_strengths(alone))
-        pick = build_pick(windows, genomes, accumulators, alone, member)
-        return StepPick(number, tuple(pick.genome.tolist()), encode_figure(pick.strength))
-
 
 def _find_nearest(
-    task: Task, engine: Engine, genomes: Floats, strengths: Floats
+    task: Task, engine: Evaluator, genomes: Floats, strengths: Floats
 ) -> Asking[int | None]:
     """Member of greatest `strength@near`, then strength, then the first by genome; None of none."""
     goals = replace(task.goals, objectives=parse_objectives(BY_NEIGHBOURS))
@@ -175,9 +139,9 @@ class NullScheduleSetup(OnNullMarkets):
 
     def run(self, job: NullJob) -> NullSearch:
         """The schedule on one market."""
-        task = self.on_market(job)
+        task = self.build_task(job)
         setup = StepSetup(task, self.schedule, self.pick_by, self.warm_start, task.engine())
-        by_number = {pick.number: pick for pick in setup.run_in_step(range(len(setup.steps)))}
+        by_number = dict(setup.run_in_step(range(len(setup.steps))))
         picks = choose_picks(setup, [by_number[number] for number in range(len(by_number))])
         stitched = stitch_picks(task, setup.steps, picks)
         strength = compute_strength([ledger.r for ledger in stitched.ledgers])

@@ -29,7 +29,7 @@ PIPE_BYTES = 2**20
 class Runner(Protocol):
     """What does jobs; it can be pickled, or its jobs are done in this process.
 
-    One that `asks` is given what asks this process, and asks nobody where it does a job here.
+    One that `asks` is also given what asks this process, wherever it does a job.
     """
 
     def run(self, job: Any) -> Any:  # noqa: ANN401 - of any kind
@@ -138,14 +138,14 @@ class Workers:
         """
         if self.alone:
             for job in jobs:
-                yield job, self._setup.run(job)
+                yield job, self._run_here(job)
             return
         pending = list(jobs)
         with Pool() as own_pool:
             pool = self._pool or own_pool
             processes = pool.take(min(self._count, len(pending)))
             if not processes:
-                yield from ((job, self._setup.run(job)) for job in pending)
+                yield from ((job, self._run_here(job)) for job in pending)
                 return
             batch = _Batch(self._pickled, pending, processes, self._answers)
             try:
@@ -153,13 +153,18 @@ class Workers:
                     job, result, error = batch.done.get()
                     if isinstance(error, _WorkerLostError):
                         # Memory, most likely: alone it has more.
-                        result, error = self._setup.run(job), None
+                        result, error = self._run_here(job), None
                     if error is not None:
                         raise error
                     yield job, result
             finally:
                 for process in batch.end():
                     pool.give_back(process)
+
+    def _run_here(self, job: Any) -> Any:  # noqa: ANN401 - of any kind
+        """Do a job in this process."""
+        asked = () if self._answers is None else (self._answers.ask,)
+        return self._setup.run(job, *asked)
 
 
 class _WorkerLostError(Exception):

@@ -81,7 +81,7 @@ def find_todays_genes(
     numbers = range(len(setup.steps))
     missing = [number for number in numbers if number not in known.known]
     if may_search and missing:
-        for pick in setup.run_in_step(missing):
+        for _, pick in setup.run_in_step(missing):
             known.add(pick)
         store.flush()
         missing = []

@@ -39,7 +39,8 @@ def judge(bars: Bars, schedule: Schedule, searches: int, stop_after: int) -> str
     begun = time.perf_counter()
     task = make_task(bars, **SETTINGS)
     setup = StepSetup(task, schedule, engine=task.engine())
-    found = sorted(setup.run_in_step(range(len(setup.steps))), key=lambda pick: pick.number)
+    by_number = dict(setup.run_in_step(range(len(setup.steps))))
+    found = [by_number[number] for number in range(len(by_number))]
     stitched = stitch_picks(task, setup.steps, choose_picks(setup, found))
     strength = compute_strength([ledger.r for ledger in stitched.ledgers])
     value = strength.value if strength.is_defined else float("-inf")

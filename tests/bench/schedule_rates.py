@@ -95,8 +95,8 @@ def judge_market(group: str, world: str, seed: int) -> dict[str, object]:
 
 def search_steps(setup: StepSetup) -> list[StepPick]:
     """What the search of each step found."""
-    made = setup.run_in_step(range(len(setup.steps)))
-    return sorted(made, key=lambda pick: pick.number)
+    found = dict(setup.run_in_step(range(len(setup.steps))))
+    return [found[number] for number in range(len(found))]
 
 
 def measure(setup: StepSetup, picks: Sequence[StepPick]) -> dict[str, float | int | None]:

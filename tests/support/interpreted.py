@@ -32,6 +32,8 @@ from engine.indicators.cuda import tables
 from engine.indicators.plan import plan_rows
 from engine.reference import Reference
 from engine.runtime.machine import available_cores
+from optimizer.evidence.splits import combinatorial
+from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullJob, NullSetup
 from strategy.errors import GeneError
 from tests.support.interpreter import repeat_nothing
@@ -244,7 +246,7 @@ def compare_shipped(spec, entry_delay):
 
 
 def compare_waves():
-    """Null searches in step, of one window and of several as one account."""
+    """Searches in step, of one window and of several as one account."""
     spec = SHORT_SPECS["seller_exhaustion"]
     bars = [make_bars(seed, 260 + 40 * seed) for seed in range(2)]
     several = (Window(0, 0, 150), Window(0, 150, 260), Window(1, 20, 300))
@@ -258,7 +260,12 @@ def compare_waves():
         found = dict(NullSetup(on_device, "none").run_in_step(jobs))
         assert found == {job: NullSetup(task, "none").run(job) for job in jobs}
         assert len({one.strength for one in found.values()}) > 1
-    print("null searches in waves: every figure equal")
+    splits = combinatorial(bars, several, count=2, tests=1)
+    folds = FoldSetup(task, splits)
+    found = dict(replace(folds, engine=on_device.engine()).run_in_step(range(2)))
+    assert found == {number: folds.run(number) for number in range(2)}
+    assert found[0].genome != found[1].genome
+    print("null searches in waves, and folds: every figure equal")
 
 
 def interpret():

@@ -1,18 +1,24 @@
 """Processes that search while one engine evaluates for all: each finds what it finds alone."""
 
 import os
+import pickle
 import signal
+import sys
 import threading
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from engine.batch import Engine
+from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.judging import asking
 from optimizer.judging.asking import AskingWorkers, Evaluating
+from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullJob, NullSetup
+from optimizer.judging.schedule import StepSetup
 from optimizer.judging.workers import Pool
+from optimizer.schedule.dates import parse_schedule
 from tests.support.null_tasks import TASKS
 
 JOBS = [NullJob("shuffled", number) for number in range(1, 6)] + [NullJob("mirrored", 1)]
@@ -25,6 +31,41 @@ def test_each_finds_what_it_finds_alone(name):
     with Pool() as pool:
         found = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
     assert found == dict(setup.run_in_step(JOBS))
+
+
+@dataclass(frozen=True)
+class Apart(FoldSetup):
+    """A setup that other processes search without what speaks to a GPU."""
+
+    test: int = 0
+
+    def search(self, job, task, problem):
+        """As folds are."""
+        found = yield from super().search(job, task, problem)
+        assert os.getpid() == self.test or not {"torch", "triton"} & set(sys.modules)
+        return found
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_folds_and_steps_ask_the_engine_of_the_run(name, monkeypatch):
+    """All of them, in waves of two, by two processes; each finds what it finds alone."""
+    task = TASKS[name]()
+    series, windows = task.markets.series, task.markets.uncut
+    splits = walk_forward(series, windows, folds=3, train_groups=2, purge=8)
+    if name == "shipped":
+        splits += combinatorial(series, windows, count=4, tests=2, purge=8, embargo=8)
+    setup = Apart(task, splits, test=os.getpid())
+    if name == "near":
+        setup = StepSetup(task, parse_schedule("8d", "20d", 0), "near")
+    jobs = range(len(setup.trainings))
+    expected = {job: setup.run(job) for job in jobs}
+    assert any(pick.genome for pick in expected.values())
+    served = replace(setup, engine=task.engine())
+    # No other engine is made from here on.
+    monkeypatch.setattr(Engine, "__init__", None)
+    assert pickle.loads(pickle.dumps(served)).engine is None
+    with Pool() as pool:
+        assert dict(AskingWorkers(served, 2, 3, pool).results(jobs)) == expected
 
 
 def test_one_process_searches_itself():
@@ -68,11 +109,11 @@ class Dying(NullSetup):
             return answers
 
         is_here = os.getpid() == self.test
-        yield from super().run_in_step(jobs, None if is_here else ask_and_die)
+        yield from super().run_in_step(jobs, ask if is_here else ask_and_die)
 
 
 def test_searches_of_a_process_that_died_are_made_here():
-    """The others go on."""
+    """By the same engine, and the others go on."""
     task = TASKS["shipped"]()
     setup = Dying(task, "none", test=os.getpid())
     with Pool() as pool:

@@ -11,8 +11,9 @@ from data.bars import Window
 from engine import workload
 from engine.batch import Engine
 from optimizer.evidence.splits import Split, combinatorial, walk_forward
+from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.checkpoint import Checkpoint
-from optimizer.judging.executors import ThisMachine
+from optimizer.judging.executors import MOST_PAIRS, ThisMachine, size_wave
 from optimizer.judging.folds import (
     FoldPick,
     FoldSetup,
@@ -117,18 +118,21 @@ def test_one_engine_serves_all_folds(task, folds, device):
     """An engine of all bars picks what an engine of each training picks."""
     splits, picks = folds
     served = FoldSetup(task, splits, engine=task.engine(device))
-    assert [served.run(number) for number in range(3)] == picks
+    assert dict(served.run_in_step(range(3))) == dict(enumerate(picks))
     assert served.engine.rows_computed > 0
 
 
-def test_a_fold_that_lacks_a_series_has_an_engine_of_its_own():
-    """The engine's series have other numbers than those of such a fold."""
+def test_a_fold_may_lack_a_series():
+    """Others of the same engine have all."""
     early, late = replace(BARS, symbol="EARLY"), BARS.cut(900, 1500, symbol="LATE")
     task = make_task(early, late, min_trades=12)
-    for number, end in ((0, 700), (1, 500)):
-        splits = (Split((Window(number, 0, end, role="train"),), (), ()),)
-        expected = FoldSetup(task, splits).run(0)
-        assert FoldSetup(task, splits, engine=task.engine()).run(0) == expected
+    trainings = [(0, 0, 700)], [(1, 0, 500)], [(0, 0, 700), (1, 0, 500)]
+    splits = tuple(
+        Split(tuple(Window(*window, role="train") for window in windows), (), ())
+        for windows in trainings
+    )
+    served = dict(FoldSetup(task, splits, engine=task.engine()).run_in_step(range(3)))
+    assert served == {number: FoldSetup(task, splits).run(number) for number in range(3)}
 
 
 class On(Engine):
@@ -141,40 +145,49 @@ class On(Engine):
 
 
 @pytest.mark.parametrize(
-    ("device", "core_rate", "gpu_rate", "own_s", "is_here"),
+    ("device", "core_rate", "gpu_rate", "own_s", "way"),
     [
-        ("cuda:0", 1e3, 1e12, 0.0, True),
-        ("cuda:0", 1e12, 1e3, 0.0, False),
+        ("cuda:0", 1e3, 1e12, 0.0, "asking"),
+        ("cuda:0", 1e12, 1e3, 0.0, "beside"),
+        # Two processes breed and choose for three folds, or three.
+        ("cuda:0", 1e12, 1e12, 1.0, "beside"),
         # To begin processes takes longer than little work.
-        ("cpu", 1e12, 1e12, 0.0, True),
+        ("cpu", 1e12, 1e12, 0.0, "here"),
         # All cores evaluate together, but one does the rest of a search.
-        ("cpu", 1e12, 1e12, 1.0, False),
+        ("cpu", 1e12, 1e12, 1.0, "beside"),
     ],
 )
 def test_folds_are_made_where_they_are_done_first(
-    task, folds, monkeypatch, device, core_rate, gpu_rate, own_s, is_here
+    task, folds, monkeypatch, device, core_rate, gpu_rate, own_s, way
 ):
-    """By the engine that is at work, one after the other, or by processes beside each other."""
+    """By the engine that is at work, which processes ask or which searches, or by processes."""
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr(workload, "GPU_RATE", gpu_rate)
-    monkeypatch.setattr("optimizer.judging.folds.INDIVIDUAL_S", own_s)
+    monkeypatch.setattr("optimizer.judging.in_step.INDIVIDUAL_S", own_s)
+    monkeypatch.setattr("optimizer.judging.verdict.INDIVIDUAL_S", own_s)
     several = replace(task, config=task.config.model_copy(update={"threads": 3}))
     setup, engine = FoldSetup(several, folds[0]), On(task, device)
     with Pool() as pool:
         place = ThisMachine(pool)
-        assert bool(place.executor(setup, 3, engine=engine).alone) == is_here
+        executor = place.executor(setup, 3, engine=engine)
+        assert isinstance(executor, AskingWorkers) == (way == "asking")
+        assert bool(executor.alone) == (way == "here")
         assert not place.executor(setup, 3).alone
 
 
 def test_folds_take_less_where_rows_are_kept(task, folds, monkeypatch):
     """Rows count where an engine has no room for all of them, and in another process."""
     monkeypatch.setattr(workload, "CORE_ROW_RATE", 1e3)
-    setup, engine = FoldSetup(task, folds[0]), On(task, "cpu")
-    anew, kept = setup.seconds(1), setup.seconds(1, engine)
+    engine = On(task, "cpu")
+    setup = FoldSetup(task, folds[0], engine=engine)
+    anew, kept = replace(setup, engine=None).seconds(1), setup.seconds(1)
     assert anew > 1 > kept
+    assert size_wave(setup, engine) == MOST_PAIRS // 16
     plan = engine.memory_plan(1)
-    monkeypatch.setattr(engine, "memory_plan", lambda individuals: replace(plan, slots=4))
-    assert setup.seconds(1, engine) == anew
+    monkeypatch.setattr(engine, "memory_plan", lambda individuals: replace(plan, slots=150))
+    assert setup.seconds(1) == anew
+    # Those of two populations have a place.
+    assert size_wave(setup, engine) == 2
 
 
 def test_folds_say_what_their_picks_did_unseen(task, folds):

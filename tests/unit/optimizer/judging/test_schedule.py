@@ -47,6 +47,12 @@ BARS = make_planted_market(7, 2400, 8)
 SCHEDULE = parse_schedule("14d", "40d", 24)
 
 
+def search_all(setup):
+    """Picks of all steps, searched in step."""
+    found = dict(setup.run_in_step(range(len(setup.steps))))
+    return [found[number] for number in range(len(found))]
+
+
 @pytest.fixture(scope="module")
 def setup():
     """Steps on a planted market, with an engine that serves them all."""
@@ -57,7 +63,7 @@ def setup():
 @pytest.fixture(scope="module")
 def found(setup):
     """What each step's search found, all in step."""
-    return sorted(setup.run_in_step(range(len(setup.steps))), key=lambda pick: pick.number)
+    return search_all(setup)
 
 
 def test_steps_in_step_find_what_each_finds_alone(setup, found):
@@ -77,7 +83,7 @@ def test_steps_read_finer_bars():
     """In step as alone, and on bars that end with a training; they find others than without."""
     task = make_task(make_coarse(make_bars(5, 9600)), min_trades=5, spec=TIGHT)
     setup = StepSetup(task, parse_schedule("14d", "40d", 24), engine=task.engine())
-    found = sorted(setup.run_in_step(range(len(setup.steps))), key=lambda pick: pick.number)
+    found = search_all(setup)
     assert [setup.repeat(pick.number) for pick in found] == [pick.genome for pick in found]
     bars = replace(task.markets.series[0], finer=None)
     plain = replace(setup, task=make_task(bars, min_trades=5, spec=TIGHT), engine=None)
@@ -90,7 +96,7 @@ def test_steps_read_finer_bars():
 def test_the_one_of_the_strongest_neighbours_is_picked(setup, found):
     """By the rule ``near``, among the members of the same front; alone and in step."""
     near = replace(setup, pick_by="near")
-    picks = sorted(near.run_in_step(range(len(setup.steps))), key=lambda pick: pick.number)
+    picks = search_all(near)
     assert [near.run(pick.number) for pick in picks] == picks
     assert [near.repeat(pick.number) for pick in picks] == [pick.genome for pick in picks]
     assert any(a.genome != b.genome for a, b in zip(picks, found, strict=True))
@@ -126,7 +132,7 @@ def test_a_null_schedule_is_the_schedule_on_another_market(setup, monkeypatch):
     assert null.run(NullJob("shuffled", 2)).strength != first.strength
     monkeypatch.setattr(type(null.markets), "shuffle_market", lambda self, number: (BARS,))
     same = null.run(NullJob("shuffled", 1))
-    picks = sorted(setup.run_in_step(range(len(setup.steps))), key=lambda pick: pick.number)
+    picks = search_all(setup)
     stitched = stitch_picks(setup.task, setup.steps, picks)
     assert same.strength == compute_strength([ledger.r for ledger in stitched.ledgers]).value
     assert same.trades == sum(map(len, stitched.ledgers))
@@ -247,7 +253,8 @@ def test_an_empty_front_trades_nothing():
     """Until the next date there are no entries."""
     task = make_task(BARS, min_trades=10_000)
     setup = StepSetup(task, SCHEDULE, engine=task.engine())
-    picks = list(setup.run_in_step([0, 1]))
-    assert picks == [StepPick(0, None, None), StepPick(1, None, None)]
+    found = dict(setup.run_in_step([0, 1]))
+    assert found == {0: StepPick(0, None, None), 1: StepPick(1, None, None)}
+    picks = list(found.values())
     stitched = stitch_picks(task, setup.steps[:2], picks)
     assert not len(stitched.ledgers[0])

@@ -1,0 +1,153 @@
+"""Searches of one setup in step, whose questions an engine here answers, or another process."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Generic, TypeVar
+
+from data import Window, parts
+from engine.batch import Engine
+from engine.workload import Workload
+from optimizer.judging.verdict import INDIVIDUAL_S, estimate_asking_seconds
+from optimizer.run.problem import Answer, Asking, EngineProblem, Question
+from optimizer.run.search import answer_together, ask_elsewhere, pose_problem
+from optimizer.run.task import Task
+from optimizer.search.generation import Floats
+from optimizer.search.in_step import run_in_step
+
+Job = TypeVar("Job", bound=Hashable)
+Result = TypeVar("Result")
+
+Ask = Callable[[Mapping[Any, Question]], Sequence[Answer]]
+"""Has another process answer what searches ask, by job."""
+
+WindowNumbers = Mapping[Any, Sequence[int]]
+"""Numbers of an engine's windows that each search meets, by job."""
+
+
+class InStepSetup(ABC, Generic[Job, Result]):
+    """Setup of searches that advance together, each to what it finds alone."""
+
+    @abstractmethod
+    def build_task(self, job: Job) -> Task:
+        """Task that a job searches."""
+
+    @abstractmethod
+    def make_engine(
+        self, jobs: Sequence[Job], tasks: Sequence[Task]
+    ) -> tuple[Engine, WindowNumbers]:
+        """Engine of jobs, whose tasks are given, and the windows that each meets."""
+
+    @abstractmethod
+    def search(self, job: Job, task: Task, problem: EngineProblem) -> Asking[Result]:
+        """Search for one job; its caller evaluates."""
+
+    def run(self, job: Job) -> Result:
+        """Search for one job."""
+        ((_, found),) = self.run_in_step([job])
+        return found
+
+    def run_in_step(
+        self, jobs: Sequence[Job], ask: Ask | None = None
+    ) -> Iterator[tuple[Job, Result]]:
+        """Search for several jobs together, each to what it finds alone, as they end.
+
+        `ask` evaluates elsewhere what they ask; an engine of this process does so without it.
+        """
+        tasks = [self.build_task(job) for job in jobs]
+        if ask is None:
+            engine, windows = self.make_engine(jobs, tasks)
+            answer = partial(answer_together, engine, windows)
+            problems = [task.problem(engine) for task in tasks]
+        else:
+            answer = partial(ask_elsewhere, ask)
+            problems = [pose_problem(task) for task in tasks]
+        searches = {
+            job: self.search(job, task, problem)
+            for job, task, problem in zip(jobs, tasks, problems, strict=True)
+        }
+        return run_in_step(searches, answer)
+
+
+@dataclass(frozen=True)
+class Waves(Generic[Job, Result]):
+    """Runner of several searches at a time, in step."""
+
+    asks: ClassVar[bool] = True
+
+    setup: InStepSetup[Job, Result]
+
+    def run(self, jobs: Sequence[Job], ask: Ask | None = None) -> list[tuple[Job, Result]]:
+        """Search for several jobs together; `ask` as of `InStepSetup.run_in_step`."""
+        return list(self.setup.run_in_step(jobs, ask))
+
+
+class OnWindows(InStepSetup[int, Result]):
+    """Setup of searches on parts of one task's bars, by number; one engine serves all of them.
+
+    Attributes:
+        task: With the generations that the run reached; without what is held out.
+        warm_start: [N, G] genomes that the run began with.
+        engine: Of the task's series, whose rows serve all; made when it is needed if None. It
+            stays in its process.
+    """
+
+    task: Task
+    warm_start: Floats | None
+    engine: Engine | None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What other processes are given."""
+        return {**self.__dict__, "engine": None}
+
+    @property
+    @abstractmethod
+    def trainings(self) -> Sequence[Sequence[Window]]:
+        """Windows of each search."""
+
+    @cached_property
+    def windows(self) -> tuple[tuple[Window, ...], ...]:
+        """The same, cut as those of the run."""
+        searched = ([replace(w, role="search") for w in training] for training in self.trainings)
+        return tuple(parts(windows, self.task.config.parts) for windows in searched)
+
+    def make_engine(
+        self, jobs: Sequence[int], tasks: Sequence[Task]
+    ) -> tuple[Engine, WindowNumbers]:
+        """The engine, for the windows of all jobs."""
+        engine = self.engine or self.task.engine()
+        numbers: dict[int, range] = {}
+        every: list[Window] = []
+        for job in jobs:
+            numbers[job] = range(len(every), len(every) + len(self.windows[job]))
+            every += self.windows[job]
+        return engine.on(every) if every else engine, numbers
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the engine has room for all rows that searches read."""
+        if self.engine is None:
+            return False
+        slots, n_bars = self.engine.memory_plan(1).slots, sum(map(len, self.engine.series))
+        # Without slots rows come and go with a population anyway.
+        return not slots or slots * n_bars >= self.task.workload().row_bars
+
+    def seconds(self, threads: int) -> float:
+        """Seconds that one search takes on so many cores, about; with an engine, on it."""
+        work, individuals = self._estimate_work()
+        return INDIVIDUAL_S * individuals + work._replace(threads=threads).cpu_s
+
+    def seconds_on_gpu(self, cores: int) -> float:
+        """Seconds that each takes, about, where all of so many cores but one ask its engine."""
+        work, individuals = self._estimate_work()
+        return estimate_asking_seconds(work, individuals, self.task.config.generations, cores)
+
+    def _estimate_work(self) -> tuple[Workload, int]:
+        """Work of the longest search, rows that the engine keeps left out, and its individuals."""
+        work, n_bars = self.task.workload(), self.task.markets.n_bars
+        longest = max(sum(map(len, windows)) for windows in self.windows)
+        individuals = int(work.individual_bars / n_bars)
+        rows = 0 if self.keeps_rows else work.row_bars
+        work = work._replace(individual_bars=individuals * longest, row_bars=rows)
+        return work, individuals
