@@ -19,6 +19,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
 
@@ -62,7 +63,7 @@ GROUPS: Mapping[str, tuple[Sequence[str], int]] = {
 }
 """Worlds of each group, and how many markets of each."""
 
-FIRST_SEED, STOP_AFTER, DOUBT = 700, 5, 0.05
+FIRST_SEED, STOP_AFTER, DOUBT = 700, 5, Fraction(1, 20)
 WAYS = ("again", "near", "keep", "anchored", "first", "once")
 
 
@@ -134,18 +135,25 @@ def group_rows(rows: Sequence[dict]) -> Iterator[tuple[str, list[dict]]]:
         yield from ((name, some) for name, some in named.items() if some)
 
 
+def read_p(row: Mapping, kind: str) -> Fraction:
+    """P of one kind of market, as a fraction: the float 0.01 is above a hundredth."""
+    at_least, searches, _ = row["null"].get(kind, (0, 0, 1.0))
+    return Fraction(at_least + 1, searches + 1)
+
+
 def print_rates(rows: Sequence[dict]) -> None:
     """How many markets have a small p, with intervals."""
     print("| world | markets | shuffled, p <= 0.05 | shuffled, p <= 0.01 | both, p <= 0.01 |")
     print("| --- | --- | --- | --- | --- |")
     for name, some in group_rows(rows):
-        shuffled, mirrored = (
-            np.array([row["null"].get(kind, (0, 0, 1.0))[2] for row in some]) for kind in KINDS
+        shuffled, mirrored = ([read_p(row, kind) for row in some] for kind in KINDS)
+        both = list(map(max, shuffled, mirrored))
+        counts = (
+            sum(p <= most for p in values)
+            for values, most in ((shuffled, DOUBT), (shuffled, MOST_P), (both, MOST_P))
         )
-        both = np.maximum(shuffled, mirrored)
-        counts = (shuffled <= DOUBT).sum(), (shuffled <= MOST_P).sum(), (both <= MOST_P).sum()
         told = [
-            "{} ({:.1%} to {:.1%})".format(count, *compute_interval(int(count), len(some)))
+            "{} ({:.1%} to {:.1%})".format(count, *compute_interval(count, len(some)))
             for count in counts
         ]
         print(f"| {name} | {len(some)} |", " | ".join(told), "|")
