@@ -12,7 +12,7 @@ from engine.accounts.cpu.merging import MAX_LEVERAGE
 from engine.accounts.cpu.money import Purse, build_purse
 from engine.accounts.ledger import ACCUMULATOR_INDEX, AT_STOP, EXIT_PLACES, REASONS, Ledger
 from engine.accounts.stake import Stake
-from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
@@ -142,7 +142,7 @@ def fold_each_taken(
         p = take(shared, 0)
 
 
-@compiled_loop
+@compiled_part
 def count_trade(counted: Counted, k: int, sums: Floats) -> None:
     """What a trade adds to sums [A] that no order of trades decides."""
     sums[TRADES] += 1.0

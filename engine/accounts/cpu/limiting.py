@@ -10,7 +10,7 @@ from data.bars import Bars, Window
 from engine.accounts.ledger import AT_STOP, REASONS, Ledger
 from engine.accounts.limits import AccountLimits
 from engine.accounts.stake import EQUITY_SHARE, RISK, SHARE_OF_R, VOLATILITY, Stake
-from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
@@ -193,7 +193,7 @@ def admit_each(
         p = take(shared, 0)
 
 
-@compiled_loop
+@compiled_part
 def admit_all(
     asks: Asks,
     firsts: Ints,
@@ -252,7 +252,7 @@ def admit_all(
         strand = find_first(asks, firsts, heads)
 
 
-@compiled_loop
+@compiled_part
 def find_ask(
     asks: Asks, first: int, end: int, strand: int, heads: Ints, free: Ints, last: Ints, counts: Ints
 ) -> None:
@@ -276,7 +276,7 @@ def find_ask(
     heads[strand] = k
 
 
-@compiled_loop
+@compiled_part
 def count_coarse(asks: Asks, last: int, k: int, counts: Ints) -> None:
     """Count what is coarse of a signal; not again the bar in which the trade before it was left.
 
@@ -288,7 +288,7 @@ def count_coarse(asks: Asks, last: int, k: int, counts: Ints) -> None:
     counts[asks.window[k], 2] += count
 
 
-@compiled_loop
+@compiled_part
 def find_first(asks: Asks, firsts: Ints, heads: Ints) -> int:
     """The strand whose signal asks first: by time, by rank, by strand."""
     chosen = NO_STRAND

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from engine.accounts.cpu.folding import SUM_R_SHORT, begin, fold
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.results import Results
-from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
@@ -106,13 +106,13 @@ def merge_each(
         p = take(shared, 0)
 
 
-@compiled_loop
+@compiled_part
 def is_before(time: int, rank: int, other_time: int, other_rank: int) -> bool:
     """Whether one trade changes the account before another."""
     return time < other_time or (time == other_time and rank < other_rank)
 
 
-@compiled_loop
+@compiled_part
 def add(times: Ints, ranks: Ints, size: int, time: int, rank: int) -> None:
     """Add to a heap of so many: it rises to its place."""
     node = size
@@ -125,7 +125,7 @@ def add(times: Ints, ranks: Ints, size: int, time: int, rank: int) -> None:
     times[node], ranks[node] = time, rank
 
 
-@compiled_loop
+@compiled_part
 def settle(times: Ints, ranks: Ints, size: int, time: int, rank: int) -> None:
     """Put in place of the first of a heap of so many: it sinks to its place."""
     node = 0
