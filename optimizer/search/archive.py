@@ -66,11 +66,13 @@ def extend_archive(
     Returns:
         The archive, and which of the newcomers are in it [N].
     """
-    feasible = np.flatnonzero(newcomers.violations == 0)
-    objectives = np.concatenate([archive.objectives, newcomers.objectives[feasible]])
-    best = np.flatnonzero(is_nondominated(objectives))
+    feasible = (newcomers.violations == 0).nonzero()[0]
+    of_feasible = newcomers.objectives.take(feasible, axis=0)
+    objectives = np.concatenate([archive.objectives, of_feasible])
+    best = is_nondominated(objectives).nonzero()[0]
     if len(best) > keep:
-        best = best[truncate_front(objectives[best], keep, ARCHIVE_ROUNDS)]
+        front = objectives.take(best, axis=0)
+        best = best[truncate_front(front, keep, ARCHIVE_ROUNDS)]
     n_before = int(np.searchsorted(best, len(archive)))
     admitted = feasible[best[n_before:] - len(archive)]
     kept = np.concatenate([best[:n_before], len(archive) + admitted])

@@ -84,7 +84,8 @@ def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
             f"the evaluation of {count} candidates has the shapes {shapes}; "
             f"expected [{count}, {problem.n_objectives}], [{count}] and [{count}]"
         )
-    if not np.array_equal(evaluation.violations == 0, evaluation.failures == 0):
+    if ((evaluation.violations == 0) != (evaluation.failures == 0)).any():
         raise OptimizerError("a candidate must have a failure just when it has a violation")
-    if not ((evaluation.failures >= 0) & (evaluation.failures < len(problem.failure_names))).all():
+    failures = evaluation.failures
+    if failures.min(initial=0) < 0 or failures.max(initial=0) >= len(problem.failure_names):
         raise OptimizerError(f"failure codes must be below {len(problem.failure_names)}")

@@ -67,7 +67,7 @@ def rank_individuals(objectives: Floats, violations: Floats, enough: int | None 
     _check(objectives, violations, is_feasible)
     if is_feasible.all():
         return _rank_feasible(objectives, enough)
-    feasible = np.flatnonzero(is_feasible)
+    feasible = is_feasible.nonzero()[0]
     ranks = np.zeros(len(objectives), dtype=np.int64)  # [P]
     crowding = np.zeros(len(objectives), dtype=np.float64)  # [P]
     is_copy = np.zeros(len(objectives), dtype=np.bool_)  # [P]
@@ -75,9 +75,11 @@ def rank_individuals(objectives: Floats, violations: Floats, enough: int | None 
     ranks[feasible], crowding[feasible] = feasible_ranking.ranks, feasible_ranking.crowding
     is_copy[feasible] = feasible_ranking.is_copy
     n_fronts = int(feasible_ranking.ranks.max(initial=-1)) + 1
-    infeasible = np.flatnonzero(violations > 0)
-    steps = np.unique(violations[infeasible], return_inverse=True)[1]
-    ranks[infeasible] = n_fronts + steps
+    infeasible = violations.nonzero()[0]
+    infeasible = infeasible.take(violations.take(infeasible).argsort(kind="stable"))
+    rising = violations.take(infeasible)
+    ranks[infeasible[0]] = n_fronts
+    ranks[infeasible[1:]] = n_fronts + (rising[1:] != rising[:-1]).cumsum()
     return Ranking(ranks, crowding, is_copy)
 
 
@@ -107,7 +109,7 @@ def rank_survivors(
         Ranking of the survivors as `rank_individuals` has it; copies are not looked for.
     """
     ranks, crowding = ranking.ranks[survivors], np.zeros(len(survivors))
-    feasible = np.flatnonzero(violations[survivors] == 0)
+    feasible = (violations.take(survivors) == 0).nonzero()[0]
     measured = objectives.take(survivors[feasible], axis=0)
     crowding[feasible] = crowding_distances(measured, ranks[feasible])
     return Ranking(ranks, crowding)

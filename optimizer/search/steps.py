@@ -57,9 +57,9 @@ class Steps:
     def breed(self, state: State, number: int) -> Brood:
         """The newcomers of a generation, numbered in the order in which all were bred."""
         brood = self._brood(state, number)
-        lineage = brood.lineage.copy()
-        lineage[:, 0] = state.memory.evaluated + np.arange(len(brood))
-        return replace(brood, lineage=lineage)
+        first = state.memory.evaluated
+        brood.lineage[:, 0] = np.arange(first, first + len(brood))
+        return brood
 
     def choose(self, state: State, brood: Brood, newcomers: Population, number: int) -> State:
         """The state after a brood was judged, as newcomers in its order.
@@ -73,7 +73,12 @@ class Steps:
         archiving = work if self._thread is None else self._thread.submit(work).result
         pools = self._pools(state, newcomers, brood.island, number)
         sizes = parts(settings.population, settings.islands)
-        survivors = [self._survivors(pool, count) for pool, count in zip(pools, sizes, strict=True)]
+        # Looked at alone where a first front was enough before: it seldom is for the first time.
+        is_enough = all(ranking.ranks.max(initial=0) == 0 for ranking in state.rankings)
+        survivors = [
+            self._survivors(pool, count, enough=count if is_enough else None)
+            for pool, count in zip(pools, sizes, strict=True)
+        ]
         archive, admitted, size = archiving()
         codes = newcomers.lineage[:, 3]
         is_stirred = number > 0 and is_stagnant(settings, before, number)
@@ -117,11 +122,11 @@ class Steps:
         return list(zip(_parents(state, settings, number), natives, strict=True))
 
     def _survivors(
-        self, pool: tuple[Population, Population], keep: int
+        self, pool: tuple[Population, Population], keep: int, enough: int | None
     ) -> tuple[Population, Ranking]:
         """The best of an island, best first, and their ranking; of equals the old come first."""
         both, toolbox = Population.concat(*pool), self._toolbox
-        ranking: Ranking = toolbox.rank(both.objectives, both.violations, keep)
+        ranking: Ranking = toolbox.rank(both.objectives, both.violations, enough)
         order: Indices = toolbox.survive(both.objectives, both.violations, keep, ranking)
         kept = rank_survivors(ranking, both.objectives, both.violations, order)
         return both.take(order), kept
