@@ -254,7 +254,8 @@ def _children(
     # Rows of children, in this order: crossed, swapped, moved by a difference, nudged.
     moving, nudged = n_cross + n_swap, n_cross + n_swap + n_differ
     # Of two children the first counts, which the crossover puts in the mother's place.
-    crossed = toolbox.mate(draws("crossover"), pool.take(chosen[:n_cross].ravel(), axis=0))[0::2]
+    pairs = pool.take(chosen[:n_cross].ravel(), axis=0)
+    crossed = toolbox.mate(draws("crossover"), pairs, both=False)
     mothers = pool.take(chosen[n_cross:, 0], axis=0)
     fathers = pool.take(chosen[n_cross:moving, 1], axis=0)
     swaps = toolbox.exchange(draws("exchange"), mothers[:n_swap], fathers)

@@ -107,6 +107,7 @@ def cross_simulated_binary(
     *,
     eta: int,
     probability: float,
+    both: bool = True,
 ) -> Floats:
     """Cross neighbouring parents (0 with 1, 2 with 3, ...) by bounded simulated binary crossover.
 
@@ -116,9 +117,10 @@ def cross_simulated_binary(
         layout: Bounds and kinds of the genes.
         eta: Distribution index, one of `ETAS`.
         probability: Chance that a pair is crossed; each of its genes then is with chance 1/2.
+        both: Whether both children of a pair are wanted, else the first alone.
 
     Returns:
-        [P, G] children inside their bounds, whole genes rounded. Genes on which a pair agrees stay
+        [P, G] or [P / 2, G] children inside their bounds, whole genes rounded. Genes on which a pair agrees stay
         as they are; where a pair that is crossed differs in a gene without order, each child has
         either parent's, as likely. Constraints are not repaired.
 
@@ -129,8 +131,8 @@ def cross_simulated_binary(
     n_pairs = len(parents) // 2
     is_crossed = rng.random((n_pairs, 1)) < probability
     draws = rng.random((3, n_pairs, len(layout)))
-    children = np.empty(parents.shape)
-    if len(parents) % 2:
+    children = np.empty((len(parents) if both else n_pairs, len(layout)))
+    if both and len(parents) % 2:
         children[-1] = layout.clip(parents[-1:])[0]
     grid = layout.grid
     plain_parents = plain(layout.to_grid(parents))

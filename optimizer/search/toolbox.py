@@ -36,7 +36,7 @@ def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
 
         - ``sample(rng, count=n) -> [n, G]``
         - ``select(rng, ranking, count) -> [count]`` indices of parents
-        - ``mate(rng, parents [P, G]) -> [P, G]``
+        - ``mate(rng, parents [P, G], both=True) -> [P, G]``; without both the first of each pair
         - ``mutate(rng, genomes [P, G]) -> [P, G]``
         - ``exchange(rng, mothers [P, G], fathers [P, G]) -> [P, G]``
         - ``differ(rng, parents [P, G], ahead [P, G], behind [P, G]) -> [P, G]``

@@ -117,25 +117,27 @@ def cross(
         is_int: [G].
         is_category: [G], of genes without order, of which each child has those of one parent.
         n_squarings: Of the power eta + 1.
-        out: [P, G] receives the children.
+        out: [P, G] receives the children; with [N, G] the first of each pair.
     """
+    n_children = 2 if out.shape[0] > is_crossed.shape[0] else 1
     for i in range(is_crossed.shape[0]):
         for g in range(parents.shape[1]):
             first, second = parents[2 * i, g], parents[2 * i + 1, g]
-            if is_category[g]:
-                if is_crossed[i, 0] and draws[0, i, g] < 0.5:
-                    first, second = second, first
-            elif is_crossed[i, 0] and draws[0, i, g] < 0.5 and first != second:
-                below, above = min(first, second), max(first, second)
-                gap, middle, draw = above - below, below + above, draws[1, i, g]
-                # One draw for both sides, each as far as its own bound allows.
-                to_low = spread(draw, gap, below - low[g], n_squarings) * gap
-                to_high = spread(draw, gap, high[g] - above, n_squarings) * gap
-                first, second = 0.5 * (middle - to_low), 0.5 * (middle + to_high)
-                if draws[2, i, g] < 0.5:
-                    first, second = second, first
-            out[2 * i, g] = clip_gene(first, low[g], high[g], is_int[g])
-            out[2 * i + 1, g] = clip_gene(second, low[g], high[g], is_int[g])
+            is_moved = is_crossed[i, 0] and draws[0, i, g] < 0.5 and first != second
+            below, above = min(first, second), max(first, second)
+            gap, middle, draw = above - below, below + above, draws[1, i, g]
+            for child in range(n_children):
+                is_second = child == 1
+                value = second if is_second else first
+                if is_moved and is_category[g]:
+                    value = first if is_second else second
+                elif is_moved:
+                    # One draw for both sides, each as far as its own bound allows.
+                    is_high = (draws[2, i, g] < 0.5) != is_second
+                    room = high[g] - above if is_high else below - low[g]
+                    reach = spread(draw, gap, room, n_squarings) * gap
+                    value = 0.5 * (middle + (reach if is_high else -reach))
+                out[n_children * i + child, g] = clip_gene(value, low[g], high[g], is_int[g])
 
 
 @compiled_loop

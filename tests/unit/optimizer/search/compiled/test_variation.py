@@ -115,6 +115,9 @@ def test_children_have_the_bits_of_the_formula(eta, count, chance):
     rng = np.random.default_rng(eta)
     found = cross_simulated_binary(rng, parents, LAYOUT, eta=eta, probability=chance)
     assert expected.tolist() == found.tolist()
+    rng = np.random.default_rng(eta)
+    first = cross_simulated_binary(rng, parents, LAYOUT, eta=eta, probability=chance, both=False)
+    assert found[: count // 2 * 2 : 2].tolist() == first.tolist()
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 301])
