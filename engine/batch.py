@@ -16,7 +16,7 @@ from engine.accounts.results import Results, join_results, order_windows
 from engine.accounts.stake import build_stakes
 from engine.backend import Ints, RowForm, Slots, iter_parts
 from engine.devices import Device, settle_device
-from engine.fast_case import FastCase, find_fast_case
+from engine.fast_case import find_fast_case
 from engine.indicators.plan import RowGroup, plan_chunks, plan_rows
 from engine.indicators.row_cache import RowBank
 from engine.indicators.row_slots import RowSlots
@@ -53,7 +53,7 @@ class Engine:
     Raises:
         EngineError: When series, windows or chunk make no sense.
         MemoryPlanError: When one individual's rows alone do not fit `memory_bytes`.
-        DeviceError: When the device is not there, or was chosen for series without finer bars.
+        DeviceError: When the device is not there.
 
     >>> from data import Window, load_bars
     >>> from strategy import find_strategy
@@ -83,8 +83,7 @@ class Engine:
         self.windows = tuple(windows)
         self.costs = check_keeps_limits(chosen.maker, costs or Costs())
         self.device, self.device_reason, maker = chosen
-        reads_formulas = getattr(maker, "reads_formulas", False)
-        self._case = FastCase(spec) if reads_formulas else find_fast_case(spec, self.costs)
+        self._case = find_fast_case(spec, self.costs)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
         self._free_bytes = maker.free_bytes()

@@ -137,7 +137,8 @@ def choose_device(
     """The device that a strategy runs on; arguments and errors as in `choose_backend`.
 
     ``"auto"`` takes the CPU where an account has limits that no GPU keeps, and where finer bars are
-    read for a strategy without orders: a GPU walks every bar then, CPU cores those of an exit.
+    read for a strategy that has no orders and is no fast case: a GPU walks every bar then, and CPU
+    cores look at those of exits.
     """
     is_limited = costs is not None and costs.has_limits
     reason = why_on_cpu(spec, costs, series) if costs and is_limited else ""
@@ -146,18 +147,17 @@ def choose_device(
             f"device '{device}' keeps no limits of an account (--max-positions, --max-leverage) "
             f"{reason}: use cpu"
         )
-    is_finer, has_orders = has_finer(series), spec.has_orders
-    if costs is not None:
-        has_orders |= costs.fee_unit > 0.0
+    is_fast = find_fast_case(spec, costs).is_covered
+    is_walked = spec.has_orders or (costs is not None and costs.fee_unit > 0.0)
     if device == "auto" and reason:
         choice = Choice("cpu", f"limits of an account {reason} are kept on CPU cores")
-    elif device == "auto" and is_finer and not has_orders:
+    elif device == "auto" and has_finer(series) and not (is_fast or is_walked):
         choice = Choice("cpu", "without orders CPU cores read finer bars of exits alone")
     else:
         choice = choose_backend(device, workload)
     if is_limited:
         maker = _maker(OF_LIMITS[choice.name], choice.name, choice.devices)
-    elif find_fast_case(spec, costs).is_covered and not (is_finer and choice.name == "cuda"):
+    elif is_fast:
         maker = load_backend(choice.name, choice.devices)
     else:
         maker = _maker(OF_FORMULAS[choice.name], choice.name, choice.devices)
@@ -167,17 +167,7 @@ def choose_device(
 def settle_device(
     spec: Strategy, device: str | Device, costs: Costs | None, series: Sequence[Bars]
 ) -> Device:
-    """A device, chosen here where it is a name, that reads all that series have.
-
-    Raises:
-        DeviceError: As `choose_backend`, and where one that was chosen reads no finer bars.
-    """
+    """A device, chosen here where it is a name; arguments and errors as in `choose_device`."""
     if isinstance(device, str):
         return choose_device(spec, device, costs=costs, series=series)
-    is_walked = getattr(device.maker, "reads_formulas", False)
-    if has_finer(series) and device.label != "cpu" and not is_walked:
-        raise DeviceError(
-            f"device '{device.label}' was chosen for series without finer bars, and reads none: "
-            "choose it for these"
-        )
     return device

@@ -27,16 +27,25 @@ from engine.cuda.stages import Rules, Stages
 from engine.cuda.time_tiles import Stretches
 from engine.fast_case import FastCase
 from engine.indicators.coders import choose_coders
-from engine.indicators.cuda.market import BYTES_OF_A_BAR, HIGHEST_CODE, DeviceMarket, lay_out_axis
+from engine.indicators.cuda.market import (
+    BYTES_OF_A_BAR,
+    HIGHEST_CODE,
+    DeviceMarket,
+    count_finer_bytes,
+    lay_out_axis,
+)
 from engine.indicators.cuda.row_scheduler import DeviceRowFiller, scratch_bytes
 from engine.indicators.plan import list_warm_ups
+from engine.positions.cuda.chain import LATE_GAP
 from engine.positions.encode import encode_exits
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.types import Lists, TradePrices
 from engine.runtime.cuda.watchdog import on_device, overwrite, to_device, to_host
 from engine.runtime.machine import available_cores
 
-TRADES = ACCUMULATOR_INDEX["trades"]
+TRADES, COARSE = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["coarse"]
+
+STOP_GAP = REASONS.index("stop_gap")
 
 EXIT_BITS = 0x7FFFFFFF
 """Of an entry of a list of trades, where the bar of the exit stands."""
@@ -111,7 +120,8 @@ class CudaBackend(Backend):
     def series_bytes(series: Sequence[Bars]) -> int:
         """Bytes that series take beside all rows, with the scratch of rolling rows."""
         _, n_bars = lay_out_axis(np.array([len(bars) for bars in series], np.int64))
-        return n_bars * BYTES_OF_A_BAR + scratch_bytes(n_bars)
+        finer = count_finer_bytes(series, n_bars)
+        return n_bars * BYTES_OF_A_BAR + scratch_bytes(n_bars) + finer
 
     @staticmethod
     def room(memory_bytes: int, series_bytes: int) -> Room:
@@ -227,7 +237,11 @@ class CudaBackend(Backend):
             ):
                 individuals = part.stop - part.start
                 trades, *numbers = _collect_trades(
-                    work.lists, cast(TradePrices, kept), np.tile(starts, individuals), self._delay
+                    work.lists,
+                    work.results,
+                    cast(TradePrices, kept),
+                    np.tile(starts, individuals),
+                    self._delay,
                 )
                 ledgers += trades.cut(
                     *(numbers_of_pairs.reshape(individuals, -1) for numbers_of_pairs in numbers)
@@ -299,24 +313,27 @@ def _extract_results(lists: Lists, accumulators: Floats, opened: Ints) -> Result
 
 
 def _collect_trades(
-    lists: Lists, kept: TradePrices, starts: Ints, delay: int
-) -> tuple[Ledger, Ints, Ints]:
+    lists: Lists, results: torch.Tensor, kept: TradePrices, starts: Ints, delay: int
+) -> tuple[Ledger, *tuple[Ints, ...]]:
     """All trades of the first pairs of individual and window, one pair after the other.
 
-    `starts` [pairs]: the first bar of each pair's series. Returned with them are how many each pair
-    has, and how many signals were rejected.
+    `starts` [pairs]: the first bar of each pair's series; `results` as in `Workspace`. Returned
+    with them are how many each pair has, and the first of `COUNTS`.
     """
     pairs = len(starts)
     counts, rejected = (to_host(tensor[:pairs]) for tensor in (lists.trades, lists.rejected))
     listed = lists.trade_list, kept.prices, kept.reasons, lists.r
     bars, prices, reasons, r = _take_trades(lists, counts, listed)
+    coarse = to_host(results[: len(starts) * len(ACCUMULATORS)]).reshape(len(starts), -1)[:, COARSE]
     first = starts.repeat(counts)
     signal_bar, exit_bar = (bars >> 32) - first, (bars & EXIT_BITS) - first
     entry, stop, target, leave = np.ascontiguousarray(prices.T)
     sides = np.ones(len(bars), np.int8)
-    held = exit_bar - signal_bar - delay - (reasons == REASONS.index("stop_gap"))
+    held = exit_bar - signal_bar - delay - (reasons == STOP_GAP)
+    reasons = np.where(reasons == LATE_GAP.value, STOP_GAP, reasons).astype(np.int8)
     trades = Ledger(
         signal_bar, signal_bar + 1 + delay, exit_bar, reasons, entry, stop, target, leave, r, sides,
         stop, held,
     )  # fmt: skip
-    return trades, counts, rejected
+    nothing = np.zeros_like(rejected)
+    return trades, counts, rejected, nothing, nothing, coarse.astype(np.int64)

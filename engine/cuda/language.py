@@ -22,7 +22,12 @@ from engine.cuda.order_inputs import OrderInputs
 from engine.errors import DeviceError, EngineError
 from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.device_rows import Making, reads_trends
-from engine.indicators.cuda.market import count_price_bytes, upload_prices
+from engine.indicators.cuda.market import (
+    PRICE_BYTES,
+    count_finer_bytes,
+    round_up_bars,
+    upload_prices,
+)
 from engine.indicators.cuda.row_store import RowStore
 from engine.runtime.cuda.faults import device_errors, is_out_of_memory
 from engine.runtime.cuda.uploads import Uploads
@@ -325,9 +330,6 @@ class CudaLanguageBackend(Backend):
 class CudaLanguageMaker(GpuMaker):
     """Makes a backend of any strategy on chosen GPUs."""
 
-    reads_formulas = True
-    """Whether it takes strategies as they are, also where they are a fast case."""
-
     backend = CudaLanguageBackend
 
     def __call__(
@@ -362,7 +364,8 @@ class CudaLanguageMaker(GpuMaker):
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take on each device beside all rows."""
-        return sum(map(count_price_bytes, series))
+        prices = sum(round_up_bars(len(bars)) for bars in series) * PRICE_BYTES
+        return prices + sum(count_finer_bytes([bars], len(bars)) for bars in series)
 
     def room(self, memory_bytes: int, series_bytes: int) -> Room:
         """How an amount of memory is divided, on each device: rows come and go with the work."""

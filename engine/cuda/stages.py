@@ -12,7 +12,8 @@ from engine.conditions.encode import Entry
 from engine.cuda.workspace import Workspace
 from engine.indicators.cuda.market import HIGHEST_CODE, INDEX_BARS, DeviceMarket, Stretch
 from engine.positions.cuda.bracket_exits import exit_kernel
-from engine.positions.cuda.chain import drawdown_kernel, fold_kernel, price_kernel, take_kernel
+from engine.positions.cuda.chain import drawdown_kernel, fold_kernel, price_kernel
+from engine.positions.cuda.take import take_kernel
 from engine.positions.encode import Exits
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.types import MetWindows, TradePrices
@@ -156,23 +157,26 @@ class Stages:
         """Launch the first part of stage 4; arguments as in `run`."""
         lists, pairs = work.lists, individuals * work.n_windows
         launch(take_kernel, (-(-pairs // LANES),), work.asked, lists.counts, lists.bars,
-               lists.exits, lists.trade_list, lists.trades, lists.rejected, work.flat_from,
-               work.n_windows, work.capacity, warps=1, CARRIES=self.stretch.is_part,
-               LANES=LANES)  # fmt: skip
+               lists.exits, self._market.finer_of, lists.trade_list, lists.trades, lists.rejected,
+               lists.coarse, work.flat_from, work.n_windows, work.capacity, warps=1,
+               DELAY=self._exits.delay, CARRIES=self.stretch.is_part,
+               FINER=self._market.has_finer, LANES=LANES)  # fmt: skip
 
     def price(self, work: Workspace, individuals: int, prices: TradePrices | None = None) -> None:
         """Launch the second part of stage 4; arguments as in `run`."""
         exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
         kept, reasons = prices or (lists.r, lists.counts)
         warps = choose_warps(pairs, self._market.longest)
-        launch(price_kernel, (pairs,), work.asked, self._market.prices, self._rows, work.genomes,
-               work.table, self._costs, lists.trades, lists.rejected, lists.trade_list,
-               lists.r, kept, reasons, work.results, work.n_windows, work.capacity,
-               self.stretch.first, self.stretch.n_bars, warps=warps, CARRIES=self.stretch.is_part,
-               N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
-               STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult, REWARD=exits.reward,
-               MAX_HOLD=exits.max_hold, DELAY=exits.delay, KEEPS_PRICES=prices is not None,
-               N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
+        launch(price_kernel, (pairs,), work.asked, self._market.prices, self._market.finer,
+               self._market.finer_of, self._rows, work.genomes, work.table, self._costs,
+               lists.trades, lists.rejected, lists.coarse, lists.trade_list, lists.r, kept, reasons,
+               work.results, work.n_windows, work.capacity, self.stretch.first,
+               self.stretch.n_bars, warps=warps, CARRIES=self.stretch.is_part,
+               FINER=self._market.has_finer, N_COLUMNS=work.genomes.shape[1],
+               N_ROWS=work.table.shape[1], STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult,
+               REWARD=exits.reward, MAX_HOLD=exits.max_hold, DELAY=exits.delay,
+               KEEPS_PRICES=prices is not None, N_OUT=len(ACCUMULATORS),
+               BLOCK=64 * warps)  # fmt: skip
 
     def fold(self, work: Workspace, individuals: int) -> None:
         """Launch the third part of stage 4; arguments as in `run`."""

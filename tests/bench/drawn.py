@@ -20,7 +20,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from tests.parity.test_language import both, population
-from tests.support.finer import make_coarse
+from tests.support.finer import make_coarse, open_apart
 from tests.support.limited import draw_account, draw_finer_account, draw_plain_account
 from tests.support.random_strategies import drawn_exits, drawn_orders, drawn_strategy
 from tests.support.worlds import make_bars
@@ -55,7 +55,7 @@ def draw_world(seed, n_bars, kind, *, is_finer=False):
     flat, gaps, jump = rng.choice([0.0, 0.1]), rng.choice([0.0, 0.03]), rng.choice([0.01, 0.05])
     bars = make_bars(seed, 4 * n_bars if is_finer else n_bars, flat=flat, gaps=gaps, jump=jump)
     if is_finer:
-        bars = make_coarse(bars, seed)
+        bars = make_coarse(open_apart(bars, seed) if seed % 2 else bars, seed)
         n_bars = len(bars)
     start = int(rng.integers(0, n_bars // 2))
     windows = [Window.whole(bars), Window(0, start, int(rng.integers(start + 2, n_bars + 1)))]

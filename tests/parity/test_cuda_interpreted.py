@@ -16,7 +16,7 @@ from tests.support.comparisons import run_interpreted
 @pytest.mark.parametrize(
     ("parts", "said", "compared"),
     [
-        (("seller_exhaustion", "mean_reversion", "paper"), "every bit equal", 2),
+        (("seller_exhaustion", "mean_reversion", "paper", "finer"), "every bit equal", 3),
         (("stretches",), "trades in stretches", 1),
         (("waves",), "every figure equal", 1),
     ],

@@ -15,7 +15,7 @@ from engine.replay.parity import compare_ledgers
 from tests.parity.test_language import population
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.comparisons import needs_gpu, run_interpreted
-from tests.support.finer import make_coarse
+from tests.support.finer import make_coarse, open_apart
 from tests.support.order_cases import CASES
 from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_exits, drawn_orders, drawn_strategy
@@ -65,7 +65,7 @@ def test_a_gpu_equals_the_cpu_whatever_is_said(draw, seed, is_finer):
     strategy = draw(seed)
     series = [make_bars(seed, 3000, gaps=0.01), make_bars(seed + 1, 65, tick=0.5)]
     if is_finer:
-        series[0] = make_coarse(make_bars(seed, 9000, gaps=0.01, jump=0.05), seed)
+        series[0] = make_coarse(open_apart(make_bars(seed, 9000, gaps=0.01), seed), seed)
     windows = [Window.whole(series[0]), Window(0, 50, 1900), Window.whole(series[1], 1)]
     charges = draw_order_costs(seed, strategy)
     genomes = population(strategy, 200, seed)

@@ -1,7 +1,6 @@
 """Bars that are read by finer ones: both engines, each way of reading, and the finer run itself."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,15 +11,13 @@ from engine import devices
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.devices import choose_device
-from engine.errors import DeviceError
 from engine.fast_case import find_fast_case
 from strategy import STRATEGIES
 from strategy import words as w
 from strategy.rows import as_it_reads
 from tests.parity.test_language import both, population
 from tests.support.backends import BACKEND_PARAMETERS
-from tests.support.finer import HOUR_NS, make_coarse
+from tests.support.finer import HOUR_NS, make_coarse, open_apart
 from tests.support.random_strategies import drawn_orders, drawn_strategy
 from tests.support.references import compiled_reference
 from tests.support.worlds import draw_order_costs, make_bars
@@ -29,7 +26,7 @@ from tests.support.worlds import draw_order_costs, make_bars
 @pytest.mark.parametrize("seed", range(16))
 def test_drawn_orders_on_finer_bars(seed):
     """Ledgers, sums and counts; some bars are not made up of their finer ones."""
-    quarters = make_bars(seed, 1200, gaps=0.01 * (seed % 2), jump=0.05)
+    quarters = open_apart(make_bars(seed, 1200, gaps=0.01 * (seed % 2), jump=0.05), seed)
     bars = [make_coarse(quarters, seed), make_coarse(make_bars(seed + 1, 360, tick=0.5))]
     windows = [Window.whole(bars[0]), Window(0, 40, 200), Window.whole(bars[1], 1)]
     strategy = drawn_orders(seed)
@@ -58,6 +55,9 @@ def test_reading_every_bar_by_finer_ones_changes_nothing(monkeypatch):
         windows = [Window.whole(bars[0])]
         assert both(strategy, bars, windows, genomes, charges, as_it_reads) == "", seed
 
+
+EXITS = w.strategy("Left by a condition.", long=w.close > w.open, exit_long=w.close < w.open,
+                   stop=w.share(0.01))  # fmt: skip
 
 SAID_ALIKE = {
     "market": {},
@@ -112,19 +112,15 @@ def test_finer_bars_that_are_the_bars_change_nothing_but_what_is_read():
 
 
 def test_devices_of_finer_bars(monkeypatch):
-    """A GPU walks them; where nobody names a device it does so for strategies with orders alone."""
+    """A GPU where one is named; where none is, not for those that it would walk for them alone."""
     monkeypatch.setattr(devices, "why_absent", lambda device: "")
     monkeypatch.setattr(devices, "count_gpus", lambda: 1)
-    monkeypatch.setattr(devices, "_maker", lambda place, *chosen: SimpleNamespace(place=place))
-    hours, plain = make_coarse(make_bars(3, 400)), STRATEGIES["seller_exhaustion"]
-    windows, walk = [Window.whole(hours)], "engine.cuda.language:CudaLanguageMaker"
-    for strategy, label in ((drawn_orders(7), "cuda:0"), (plain, "cpu")):
-        assert choose_device(strategy, "auto", series=[hours]).label == label
-        assert choose_device(strategy, "cuda", series=[hours]).maker.place == walk
-    fast = choose_device(plain, "cuda", series=[replace(hours, finer=None)])
-    assert fast.maker.place != walk
-    with pytest.raises(DeviceError, match="chosen for series without finer bars"):
-        Engine(plain, [hours], windows, device=fast)
+    monkeypatch.setattr(devices, "_maker", lambda *place: None)
+    hours, fast = make_coarse(make_bars(3, 400)), STRATEGIES["seller_exhaustion"]
+    for strategy, label in ((drawn_orders(7), "cuda:0"), (fast, "cuda:0"), (EXITS, "cpu")):
+        for device, expected in (("auto", label), ("cuda", "cuda:0")):
+            assert devices.choose_device(strategy, device, series=[hours]).label == expected
+    assert devices.choose_device(EXITS, "auto", series=[replace(hours, finer=None)]).label != "cpu"
 
 
 def test_a_window_of_the_past_knows_the_same():

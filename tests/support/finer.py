@@ -24,3 +24,9 @@ def make_coarse(bars, seed=None, timeframe_ns=HOUR_NS):
     some = len(finer) // 10
     kept = FinerBars(finer.timestamp[some:], changed[:, some:], finer.timeframe_ns)
     return replace(hours, finer=kept)
+
+
+def open_apart(bars, seed):
+    """Bars of which every third opens at its low or high, apart from the close before."""
+    drawn = np.random.Generator(np.random.PCG64(seed)).integers(6, size=len(bars))
+    return replace(bars, open=np.choose(np.minimum(drawn, 2), [bars.low, bars.high, bars.open]))

@@ -35,7 +35,9 @@ from engine.runtime.machine import available_cores
 from optimizer.evidence.splits import combinatorial
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullJob, NullSetup
+from strategy import words as w
 from strategy.errors import GeneError
+from tests.support.finer import make_coarse, open_apart
 from tests.support.interpreter import repeat_nothing
 from tests.support.judging import make_task
 from tests.support.markets import (
@@ -68,6 +70,16 @@ class Interpreted(CudaBackend):
     def __init__(self, *arguments, **options):
         """Take what the engine gives, on the host."""
         super().__init__(*arguments, torch_device="cpu", **options)
+
+
+NEAR = w.strategy(
+    "Stops and targets so near that many trades hang on the order of what happened in a bar.",
+    long=w.close > w.sma(w.close, w.length("n", 3, 2, 6)),
+    stop=w.beyond_bar(w.gene("far", 0.1, 0.01, 0.5) * w.atr(3)),
+    target=w.r_multiple(w.gene("reward", 0.5, 0.1, 2)),
+    max_hold=w.length("hold", 4, 1, 8),
+    name="near",
+)
 
 
 @contextlib.contextmanager
@@ -111,8 +123,12 @@ def one_at_a_time():
 
 
 def compare_stretches(spec):
-    """What does not fit memory, evaluated over two stretches of bars, in the same bits."""
-    series = [make_bars(5, 1100, jump=0.1, flat=0.02), make_bars(6, 131, jump=0.3, tick=0.5)]
+    """What does not fit memory, evaluated over two stretches of bars, in the same bits.
+
+    Bars of the first series are read by finer ones.
+    """
+    hours = make_coarse(open_apart(make_bars(5, 4400, jump=0.1, flat=0.02), 5), 5)
+    series = [hours, make_bars(6, 131, jump=0.3, tick=0.5)]
     windows = [Window.whole(series[0]), Window(1, 20, 120)]
     # Room for 6 rows of two blocks of bars each: with 7 to 12 a stretch is one block.
     genomes = loosen_genomes(spec, random_genomes(spec, 2, seed=4))
@@ -245,6 +261,27 @@ def compare_shipped(spec, entry_delay):
     print(f"{spec.name}: {trades:.0f} trades, every bit equal")
 
 
+def compare_finer():
+    """Bars that are read by finer ones, beside a series that has none, also of pairs."""
+    quarters = make_bars(4, 400, jump=0.1, flat=0.05, gaps=0.05, tick=0.5)
+    series = [make_bars(6, 60, jump=0.1), make_coarse(open_apart(quarters, 4), 4)]
+    windows = [Window.whole(series[0]), Window.whole(series[1], 1), Window(1, 20, 90)]
+    charged = Costs(7.0, 3.0, min_risk=0.003, entry_delay=1)
+    genomes = random_genomes(NEAR, 4, seed=1)
+    reference = Reference(NEAR, series, windows, charged)
+    device = Engine(NEAR, series, windows, charged, device="cuda")
+    assert_same_trades(reference, device, genomes)
+    sums = device.evaluate(genomes)
+    coarse = [series[0], replace(series[1], finer=None)]
+    whole = Engine(NEAR, coarse, windows, charged, device="cpu").evaluate(genomes)
+    for name in ("exits_stop_gap", "exits_stop", "exits_target", "coarse"):
+        one, other = (of[:, :, ACCUMULATOR_INDEX[name]].sum() for of in (sums, whole))
+        assert one != other, f"finer bars change nothing of {name}"
+    pairs = np.array([(3, 1), (0, 2), (2, 0)])
+    assert_same_bits(sums[pairs[:, 0], pairs[:, 1]], device.evaluate_pairs(genomes, pairs), "pairs")
+    print(f"finer: {sums[:, :, 0].sum():.0f} trades, every bit equal")
+
+
 def compare_waves():
     """Searches in step, of one window and of several as one account."""
     spec = SHORT_SPECS["seller_exhaustion"]
@@ -289,6 +326,7 @@ def interpret():
 
 PARTS = {
     "paper": compare_ruin_on_paper,
+    "finer": compare_finer,
     "waves": compare_waves,
     "stretches": lambda: compare_stretches(SHORT_SPECS["seller_exhaustion"]),
     **{

@@ -22,7 +22,7 @@ from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
 from strategy import words as w
-from tests.support.finer import make_coarse
+from tests.support.finer import make_coarse, open_apart
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_orders
@@ -61,7 +61,7 @@ def draw_world(seed, bars=110, *, is_finer=False):
     """
     length, jump = (4 * bars, 0.05) if is_finer else (bars, 0.02)
     first = make_bars(seed, length, gaps=0.02, flat=0.05, jump=jump, tick=(0.01, 0.5)[seed % 2])
-    series = [make_coarse(first, seed) if is_finer else first,
+    series = [make_coarse(open_apart(first, seed), seed) if is_finer else first,
               make_bars(seed + 1, 6 * bars // 11, tick=0.25)]  # fmt: skip
     late = [] if seed % 4 else [Window(0, 50, 105)]
     return series, [Window.whole(series[0]), *late, Window.whole(series[1], 1)]

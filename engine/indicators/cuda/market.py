@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from data.bars import Bars, Window
+from data.bars import Bars, Window, has_finer
 from engine.backend import Floats, Ints
 from engine.errors import DeviceError
 from engine.indicators.coders import Coder, coder_maps
@@ -64,11 +64,13 @@ class DeviceMarket:
         prices: [B, 4] open, high, low, close.
         pyramid: [LEVELS, 2 B] int32; for each level l, groups of four lows and four highs of blocks
             of 4**l bars, the upper halves of their float64.
+        finer, finer_of: Finer bars of all series, as `lay_out_finer` gives them.
+        has_finer: Whether there are some.
         coder_numbers: Coder to its number.
         maps: [coders, 2, B] where code 1 begins, and codes per unit.
 
     Raises:
-        DeviceError: When the bars of all series together are too many.
+        DeviceError: When the bars of all series together are too many, or their finer bars.
     """
 
     def __init__(self, series: Sequence[Bars], coders: set[Coder], device: torch.device) -> None:
@@ -91,6 +93,9 @@ class DeviceMarket:
         lows = self._join_columns([bars.low for bars in series], np.inf)
         highs = self._join_columns([bars.high for bars in series], -np.inf)
         self.pyramid = build_pyramid(lows, highs)
+        finer, finer_of = lay_out_finer(series, self.starts.tolist(), self.n_bars)
+        self.has_finer = has_finer(series)
+        self.finer, self.finer_of = self.to_device(finer), self.to_device(finer_of)
         self.coder_numbers = {coder: number for number, coder in enumerate(coders)}
         self.maps = self._build_maps(all_sources)
         self._opened: Ints | None = None
@@ -153,8 +158,7 @@ class SeriesPrices(NamedTuple):
     market: torch.Tensor  # [B, 4] open, high, low, close; B is T padded to whole blocks
     pyramid: torch.Tensor  # [LEVELS, 2 B] as in `DeviceMarket`
     finer: torch.Tensor  # [K, 4] the same of finer bars; [1, 4] without any
-    # [T, 2] int32 first of the finer bars of each bar, and one past its last; [1, 2] without any.
-    finer_of: torch.Tensor
+    finer_of: torch.Tensor  # [T, 2] int32 as `lay_out_finer` gives it; [1, 2] without any
 
     @property
     def n_padded(self) -> int:
@@ -168,23 +172,45 @@ def upload_prices(bars: Bars, device: torch.device) -> SeriesPrices:
     Raises:
         DeviceError: When its bars, or its finer bars, are too many.
     """
-    most = max(len(bars), 0 if bars.finer is None else len(bars.finer))
-    if most >= MOST_BARS:
-        raise DeviceError(f"{most:,} bars are too many for one device")
-    finer, finer_of = np.zeros((1, 4)), np.zeros((1, 2), np.int32)
-    if bars.finer is not None:
-        finer = np.ascontiguousarray(bars.finer.prices.T)
-        finer_of = np.ascontiguousarray(bars.finer_spans.T, np.int32)
+    if len(bars) >= MOST_BARS:
+        raise DeviceError(f"{len(bars):,} bars are too many for one device")
+    finer, finer_of = lay_out_finer([bars], [0], len(bars))
     columns = (bars.open, 1.0), (bars.high, -np.inf), (bars.low, np.inf), (bars.close, 1.0)
     opened, high, low, close = (to_device(_filled_up(*column), device) for column in columns)
     market, pyramid = torch.stack((opened, high, low, close), 1), build_pyramid(low, high)
     return SeriesPrices(market, pyramid, to_device(finer, device), to_device(finer_of, device))
 
 
-def count_price_bytes(bars: Bars) -> int:
-    """Bytes that the prices of a series take on a device, those of its finer bars with them."""
-    finer = 0 if bars.finer is None else 4 * 8 * len(bars.finer) + 2 * 4 * len(bars)
-    return round_up_bars(len(bars)) * PRICE_BYTES + finer
+def lay_out_finer(
+    series: Sequence[Bars], starts: Sequence[int], n_bars: int
+) -> tuple[Floats, npt.NDArray[np.int32]]:
+    """Finer bars of series that begin at bars of an axis of so many, [K, 4] and [n_bars, 2].
+
+    Open, high, low and close of each; of each bar of the axis the first of those that make it up,
+    and how many do: -1 where the finer bars of its series do not, 0 where it has none.
+
+    Raises:
+        DeviceError: When they are too many.
+    """
+    prices = [bars.finer.prices.T for bars in series if bars.finer is not None]
+    if not prices:
+        return np.zeros((1, 4)), np.zeros((1, 2), np.int32)
+    finer, finer_of, begin = np.concatenate(prices), np.zeros((n_bars, 2), np.int32), 0
+    if len(finer) >= MOST_BARS:
+        raise DeviceError(f"{len(finer):,} finer bars are too many for one device")
+    for start, bars in zip(starts, series, strict=True):
+        if bars.finer is not None:
+            first, end = bars.finer_spans
+            some = finer_of[start : start + len(bars)]
+            some[:, 0], some[:, 1] = begin + first, np.where(end > first, end - first, -1)
+            begin += len(bars.finer)
+    return finer, finer_of
+
+
+def count_finer_bytes(series: Sequence[Bars], n_bars: int) -> int:
+    """Bytes that finer bars of series take on a device, on an axis of so many bars."""
+    counts = [len(bars.finer) for bars in series if bars.finer is not None]
+    return 4 * 8 * sum(counts) + 2 * 4 * n_bars if counts else 0
 
 
 def round_up_bars(n_bars: int) -> int:

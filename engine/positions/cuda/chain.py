@@ -1,8 +1,8 @@
-"""Stage 4, chain: one position at a time, then the fold.
+"""Stage 4, chain, behind `take`: prices of trades, and the fold.
 
-Only what must go in order does: first, in whole numbers, which signals find the account flat; then
-sums and equity, one rounding an operation, a lane for each. Prices, counts, peaks and quotients are
-formed for many trades side by side; a maximum and a count are the same in any order.
+Only what must go in order does: sums and equity, one rounding an operation, a lane for each.
+Prices, counts, peaks and quotients are formed for many trades side by side; a maximum and a count
+are the same in any order.
 """
 
 import triton
@@ -21,98 +21,10 @@ BARS_IN_MARKET = tl.constexpr(ACCUMULATOR_INDEX["bars_in_market"])
 REJECTED = tl.constexpr(ACCUMULATOR_INDEX["rejected"])
 LOSS_R2 = tl.constexpr(ACCUMULATOR_INDEX["loss_r2"])
 FIRST_REASON = tl.constexpr(ACCUMULATOR_INDEX["exits_stop_gap"])
+COARSE = tl.constexpr(ACCUMULATOR_INDEX["coarse"])
 
-
-@triton.jit
-def columns(x):
-    """The four columns of x [L, 4]."""
-    even, odd = tl.split(tl.reshape(x, (x.shape[0], 2, 2)))
-    first, third = tl.split(even)
-    second, fourth = tl.split(odd)
-    return first, second, third, fourth
-
-
-@triton.jit
-def quad(p_list, begin, count):
-    """Four entries of each lane's list, [L, 4], or -1 behind its end."""
-    o_k = tl.arange(0, 4)[None, :]
-    return tl.load(p_list[:, None] + begin + o_k, mask=(begin < count)[:, None], other=-1)
-
-
-@triton.jit
-def step(p_trade, flat_from, n_flat, n_trades, bar, place):
-    """Take one signal if the account is flat; returns what has changed.
-
-    A rejected signal ends where it begins: it is written down too, but the next one takes its line.
-    """
-    is_flat = bar >= flat_from
-    trade = (bar.to(tl.int64) << 32) | place.to(tl.int64)
-    tl.store(p_trade + n_trades, trade, mask=is_flat)
-    n_flat += is_flat.to(tl.int32)
-    n_trades += (is_flat & (place > bar)).to(tl.int32)
-    return tl.where(is_flat, place, flat_from), n_flat, n_trades
-
-
-@triton.jit
-def four_steps(p_trade, flat_from, n_flat, n_trades, bars, places):
-    """Take four signals in their order; returns what has changed."""
-    b0, b1, b2, b3 = columns(bars)
-    e0, e1, e2, e3 = columns(places)
-    flat_from, n_flat, n_trades = step(p_trade, flat_from, n_flat, n_trades, b0, e0)
-    flat_from, n_flat, n_trades = step(p_trade, flat_from, n_flat, n_trades, b1, e1)
-    flat_from, n_flat, n_trades = step(p_trade, flat_from, n_flat, n_trades, b2, e2)
-    return step(p_trade, flat_from, n_flat, n_trades, b3, e3)
-
-
-@triton.jit(do_not_specialize=["n_windows"])
-def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_list, p_trades, p_rejected, p_flat,
-                n_windows, capacity, CARRIES: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
-    """Which signals become trades; grid (blocks of pairs), a lane a pair.
-
-    p_bars, p_exits: [P, W, capacity] signals, ending in -1 up to a whole sixteen, and their exits.
-    p_trade_list: [P, W, capacity] receives the trades, signal bar in the upper half and exit bar in
-    the lower. p_trades, p_rejected: [P, W] receive how many. p_flat: [P, W], if CARRIES, the bar
-    from which on each account is flat, before and then after these signals.
-    """
-    o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
-    m_pair = o_pair < tl.load(p_size) * n_windows
-    count = tl.load(p_counts + o_pair, mask=m_pair, other=0)
-    p_bar = p_bars + o_pair * capacity
-    p_exit = p_exits + o_pair * capacity
-    p_trade = p_trade_list + o_pair * capacity
-    flat_from = tl.zeros([LANES], tl.int32)
-    if CARRIES:
-        flat_from = tl.load(p_flat + o_pair, mask=m_pair, other=0)
-    n_flat = tl.zeros([LANES], tl.int32)
-    n_trades = tl.zeros([LANES], tl.int32)
-    # What is loaded does not depend on what is decided: the next signals are always in flight.
-    b0 = quad(p_bar, 0, count)
-    e0 = quad(p_exit, 0, count)
-    b1 = quad(p_bar, 4, count)
-    e1 = quad(p_exit, 4, count)
-    b2 = quad(p_bar, 8, count)
-    e2 = quad(p_exit, 8, count)
-    b3 = quad(p_bar, 12, count)
-    e3 = quad(p_exit, 12, count)
-    for begin in range(0, tl.max(count, 0), 16):
-        next_b0 = quad(p_bar, begin + 16, count)
-        next_e0 = quad(p_exit, begin + 16, count)
-        next_b1 = quad(p_bar, begin + 20, count)
-        next_e1 = quad(p_exit, begin + 20, count)
-        next_b2 = quad(p_bar, begin + 24, count)
-        next_e2 = quad(p_exit, begin + 24, count)
-        next_b3 = quad(p_bar, begin + 28, count)
-        next_e3 = quad(p_exit, begin + 28, count)
-        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b0, e0)
-        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b1, e1)
-        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b2, e2)
-        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b3, e3)
-        b0, b1, b2, b3 = next_b0, next_b1, next_b2, next_b3
-        e0, e1, e2, e3 = next_e0, next_e1, next_e2, next_e3
-    tl.store(p_trades + o_pair, n_trades, mask=m_pair)
-    tl.store(p_rejected + o_pair, n_flat - n_trades, mask=m_pair)
-    if CARRIES:
-        tl.store(p_flat + o_pair, flat_from, mask=m_pair)
+LATE_GAP = tl.constexpr(8)
+"""In place of the reason of a gap that is not at the open of a whole bar."""
 
 
 @triton.jit
@@ -124,18 +36,43 @@ def add_count(p_count, count, CARRIES: tl.constexpr):
     tl.store(p_count, number)
 
 
+@triton.jit
+def read_finer_bars(p_finer, first, count, stop, target, opened, highest, lowest):
+    """Open, high and low of the first of finer bars that touches stop or target of a long.
+
+    Of those of a whole bar where it is made up of none; and whether it is not the bar's first.
+    """
+    seeks = count > 0
+    is_late = count < count
+    k = tl.zeros([], tl.int32)
+    while tl.max(seeks.to(tl.int32), 0) > 0:
+        p_bar = p_finer + (first + k).to(tl.int64) * 4
+        high = tl.load(p_bar + 1, mask=seeks, other=0.0)
+        low = tl.load(p_bar + 2, mask=seeks, other=0.0)
+        is_touched = seeks & ((low <= stop) | (high >= target))
+        opened = tl.where(is_touched, tl.load(p_bar, mask=is_touched, other=0.0), opened)
+        highest, lowest = tl.where(is_touched, high, highest), tl.where(is_touched, low, lowest)
+        is_late = tl.where(is_touched, count * 0 + k > 0, is_late)
+        seeks = seeks & (is_touched == 0) & (k + 1 < count)
+        k += 1
+    return opened, highest, lowest, is_late
+
+
 @triton.jit(do_not_specialize=["n_windows"])
-def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades, p_rejected,
-                 p_trade_list, p_r, p_prices, p_reasons, p_out, n_windows, capacity,
-                 first_bar, row_stride, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr,
-                 STOP_ROW: tl.constexpr, STOP_MULT: tl.constexpr, REWARD: tl.constexpr,
-                 MAX_HOLD: tl.constexpr, DELAY: tl.constexpr, KEEPS_PRICES: tl.constexpr,
-                 CARRIES: tl.constexpr, N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+def price_kernel(p_size, p_market, p_finer, p_finer_of, p_rows, p_genomes, p_slots, p_costs,
+                 p_trades, p_rejected, p_coarse, p_trade_list, p_r, p_prices, p_reasons, p_out,
+                 n_windows, capacity, first_bar, row_stride, N_COLUMNS: tl.constexpr,
+                 N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr, STOP_MULT: tl.constexpr,
+                 REWARD: tl.constexpr, MAX_HOLD: tl.constexpr, DELAY: tl.constexpr,
+                 KEEPS_PRICES: tl.constexpr, CARRIES: tl.constexpr, FINER: tl.constexpr,
+                 N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """Price, reason and R of each trade, and the counts; grid (pairs).
 
     p_r: [P, W, capacity] receives R, and zeros up to a whole eight. p_prices:
     [P, W, capacity, 4] receives entry, stop, target and exit, and p_reasons places in `REASONS`,
-    if wanted. p_out: [P, W, A] receives the counts, on top of those that are there if CARRIES.
+    or LATE_GAP, if wanted. p_out: [P, W, A] receives the counts, on top of those that are there if
+    CARRIES. p_finer, p_finer_of: as `engine.indicators.cuda.market.lay_out_finer` gives them, read
+    if FINER; p_coarse: as `take_kernel` leaves it.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     i_p = i_pair // n_windows
@@ -154,6 +91,7 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
     n_stop = tl.zeros([BLOCK], tl.int32)
     n_target = tl.zeros([BLOCK], tl.int32)
     n_time = tl.zeros([BLOCK], tl.int32)
+    n_coarse = tl.zeros([BLOCK], tl.int32)
     for begin in range(0, n_trades, BLOCK):
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < n_trades
@@ -173,8 +111,21 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
         highest = tl.load(p_exit + 1, mask=inside, other=0.0)
         lowest = tl.load(p_exit + 2, mask=inside, other=0.0)
         closed = tl.load(p_exit + 3, mask=inside, other=0.0)
+        if FINER:
+            p_of = p_finer_of + exit_bar.to(tl.int64) * 2
+            is_touched = inside & ((lowest <= stop) | (highest >= target))
+            n_finer = tl.load(p_of + 1, mask=is_touched, other=0)
+            is_further = exit_bar > t + 1 + DELAY
+            n_coarse += ((n_finer < 0) & is_further).to(tl.int32)
+            first = tl.load(p_of, mask=n_finer > 0, other=0)
+            opened, highest, lowest, is_late = read_finer_bars(
+                p_finer, first, n_finer, stop, target, opened, highest, lowest
+            )
         is_stop = lowest <= stop
         is_gap = opened <= stop
+        is_at_open = is_gap
+        if FINER:
+            is_at_open = is_gap & (is_late == 0)
         is_target = (is_stop == 0) & (highest >= target)
         is_time = exit_bar == t + DELAY + hold
         price = tl.where(
@@ -185,7 +136,7 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
         tl.store(p_r + o_list, r, mask=o_k < (n_trades + 7) // 8 * 8)
         is_only_time = (is_stop == 0) & (is_target == 0) & is_time
         wins += (r > 0.0).to(tl.int32)
-        held += tl.where(inside, exit_bar - t - DELAY - is_gap.to(tl.int32), 0).to(tl.int64)
+        held += tl.where(inside, exit_bar - t - DELAY - is_at_open.to(tl.int32), 0).to(tl.int64)
         n_gap += (inside & is_gap).to(tl.int32)
         n_stop += (inside & is_stop & (is_gap == 0)).to(tl.int32)
         n_target += (inside & is_target).to(tl.int32)
@@ -193,6 +144,8 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
         if KEEPS_PRICES:
             reason = tl.where(is_gap, 0, tl.where(is_stop, 1, tl.where(is_target, 2, tl.where(
                 is_time, 3, 4))))  # fmt: skip
+            if FINER:
+                reason = tl.where(is_gap & is_late, LATE_GAP, reason)
             tl.store(p_reasons + o_list, reason.to(tl.int8), mask=inside)
             tl.store(p_prices + o_list * 4, entry, mask=inside)
             tl.store(p_prices + o_list * 4 + 1, stop, mask=inside)
@@ -205,6 +158,8 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
     add_count(p_pair + WINS, tl.sum(wins, 0), CARRIES)
     add_count(p_pair + BARS_IN_MARKET, tl.sum(held, 0), CARRIES)
     add_count(p_pair + REJECTED, tl.load(p_rejected + i_pair), CARRIES)
+    if FINER:
+        add_count(p_pair + COARSE, tl.load(p_coarse + i_pair) + tl.sum(n_coarse, 0), CARRIES)
     add_count(p_pair + FIRST_REASON, gaps, CARRIES)
     add_count(p_pair + FIRST_REASON + 1, stops, CARRIES)
     add_count(p_pair + FIRST_REASON + 2, targets, CARRIES)

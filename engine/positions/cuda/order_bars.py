@@ -41,9 +41,8 @@ def load_bar(p_bar, j, is_first, is_last):
 
 @triton.jit
 def count_finer(p_finer_of, j):
-    """The first of the finer bars of a bar, and how many it is made up of."""
-    first = tl.load(p_finer_of + 2 * j)
-    return first, tl.load(p_finer_of + 2 * j + 1) - first
+    """The first of the finer bars of a bar, and how many make it up; -1 where they do not."""
+    return tl.load(p_finer_of + 2 * j), tl.load(p_finer_of + 2 * j + 1)
 
 
 @triton.jit

@@ -91,16 +91,17 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
     """Walk every pair through its window; grid (blocks of LANES individuals, windows).
 
     p_market: [B, 4] prices. p_finer: [K, 4] those of finer bars; p_finer_of: [T, 2] the first of
-    each bar, and one past its last; both are read if FINER. p_code to p_rows, p_slots [P, n_rows],
-    p_genomes [P, n_genes], p_numbers [P, n_numbers], p_carried, p_carried_of [P, 5], p_charges: as
-    `LaneInputs`. p_longs, p_shorts, p_leaves, p_cancels: [n, n_words] conditions; p_entries,
-    p_exits [P, 2], p_cancel_of [P] which of them, -1 for none. p_bars: [P, 3] longest hold, delay,
-    and first bar that may signal. p_sessions: [q, n_bars] by entry bar twice the bar at which the
-    clock ends a position, plus 1 at its open; p_session_of: [P] which, or -1. p_days: [n_bars]
-    number of each bar's session, if DAYS. p_windows: [W, 2] start and end. p_levels, p_leg_bars: as
-    `Scratch`. p_reasons: [reasons, W, P] int32 of zeros, receives trades by their reasons. p_out:
-    [A, W, P] receives all other accumulators. p_whole, p_figures: as `LaneLists`, of [W, P] pairs;
-    lists that are too short are filled as far as they go. even_leg: target after which stops move.
+    those that make each bar up, and how many do, -1 where they do not; both are read if FINER.
+    p_code to p_rows, p_slots [P, n_rows], p_genomes [P, n_genes], p_numbers [P, n_numbers],
+    p_carried, p_carried_of [P, 5], p_charges: as `LaneInputs`. p_longs, p_shorts, p_leaves,
+    p_cancels: [n, n_words] conditions; p_entries, p_exits [P, 2], p_cancel_of [P] which of them, -1
+    for none. p_bars: [P, 3] longest hold, delay, and first bar that may signal. p_sessions: [q,
+    n_bars] by entry bar twice the bar at which the clock ends a position, plus 1 at its open;
+    p_session_of: [P] which, or -1. p_days: [n_bars] number of each bar's session, if DAYS.
+    p_windows: [W, 2] start and end. p_levels, p_leg_bars: as `Scratch`. p_reasons: [reasons, W, P]
+    int32 of zeros, receives trades by their reasons. p_out: [A, W, P] receives all other
+    accumulators. p_whole, p_figures: as `LaneLists`, of [W, P] pairs; lists that are too short are
+    filled as far as they go. even_leg: target after which stops move.
     """
     o_lane = tl.program_id(0) * LANES + tl.arange(0, LANES)
     m = o_lane < n_members
@@ -204,7 +205,7 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
                 how_long, how_short = longs.how, shorts.how
                 is_touched = touches_bar(at, longs, shorts, bar, m)
                 # What the whole bar does not touch none of its finer ones does.
-                coarse += (is_touched & (n_finer == 0)).to(tl.int32)
+                coarse += (is_touched & (n_finer < 0)).to(tl.int32)
                 is_parted = (tl.max(is_touched.to(tl.int32), 0) > 0) & (n_finer > 0)
                 n_parts = tl.where(is_parted, n_finer, 1)
                 for i in range(n_parts):

@@ -5,7 +5,8 @@ import triton.language as tl
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.positions.cuda.both_sides import SESSION, SESSION_OPEN, SIGNAL, STOP_GAP
-from engine.positions.cuda.chain import add_all, columns, duo, grow_all, quad
+from engine.positions.cuda.chain import add_all, duo, grow_all
+from engine.positions.cuda.take import columns, quad
 
 WINS = tl.constexpr(ACCUMULATOR_INDEX["wins"])
 BARS_IN_MARKET = tl.constexpr(ACCUMULATOR_INDEX["bars_in_market"])

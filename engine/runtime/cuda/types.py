@@ -18,6 +18,7 @@ class Lists(NamedTuple):
     words: torch.Tensor  # [pairs, capacity] int32, scratch of the signals
     trades: torch.Tensor  # [pairs] int32, how many there are
     rejected: torch.Tensor  # [pairs] int32
+    coarse: torch.Tensor  # [pairs] int32, bars of entries that no finer bars make up
     r: torch.Tensor  # [pairs, capacity] float64, R of each trade
     sums: torch.Tensor  # [pairs, capacity] float64, sum of R after each trade
     equity: torch.Tensor  # [pairs, capacity] float64, equity after each trade
@@ -25,7 +26,7 @@ class Lists(NamedTuple):
     @staticmethod
     def bytes_of_pair(capacity: int) -> int:
         """Bytes that one pair takes."""
-        return 12 + capacity * (3 * 4 + 4 * 8)
+        return 16 + capacity * (3 * 4 + 4 * 8)
 
     @classmethod
     def empty(cls, pairs: int, capacity: int, device: torch.device) -> "Lists":
@@ -40,7 +41,8 @@ class Lists(NamedTuple):
         trades = torch.empty((pairs, capacity), dtype=torch.int64, device=device)
         return cls(
             whole(pairs), whole(pairs, capacity), whole(pairs, capacity), trades,
-            whole(pairs, capacity), whole(pairs), whole(pairs), real(), real(), real(),
+            whole(pairs, capacity), whole(pairs), whole(pairs), whole(pairs), real(), real(),
+            real(),
         )  # fmt: skip
 
 
@@ -60,7 +62,8 @@ class TradePrices(NamedTuple):
     """What ledgers need beside R."""
 
     prices: torch.Tensor  # [pairs, capacity, 4] float64, entry, stop, target, exit
-    reasons: torch.Tensor  # [pairs, capacity] int8, places in `REASONS`
+    # [pairs, capacity] int8, places in `REASONS`, or `engine.positions.cuda.chain.LATE_GAP`.
+    reasons: torch.Tensor
 
     @staticmethod
     def bytes_of_pair(capacity: int) -> int:

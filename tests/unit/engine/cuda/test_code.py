@@ -13,7 +13,15 @@ from engine.conditions.cuda import candidates, kernels, signals
 from engine.conditions.cuda.expression_vm import TURNED
 from engine.cuda import validate
 from engine.indicators.cuda import rows, trend_layers, trend_sides
-from engine.positions.cuda import admission, both_sides, bracket_exits, chain, order_walk, trades
+from engine.positions.cuda import (
+    admission,
+    both_sides,
+    bracket_exits,
+    chain,
+    order_walk,
+    take,
+    trades,
+)
 from engine.runtime.compiling.compile_timer import compile_seconds
 from engine.runtime.compiling.launch import OPTIONS
 from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compile_kernel
@@ -29,6 +37,7 @@ MODULES = (
     order_walk,
     rows,
     signals,
+    take,
     trades,
     trend_layers,
     trend_sides,
@@ -147,14 +156,15 @@ KERNELS = {
         BRACKET | {"MEETS_OWN": True, "SIGNALS": 32, "BLOCKS": 4},
     ),
     "take": (
-        chain.take_kernel,
-        [I32] * 4 + [I64] + [I32] * 3 + ["i32", "i32"],
-        {"CARRIES": True, "LANES": 32},
+        take.take_kernel,
+        [I32] * 5 + [I64] + [I32] * 4 + ["i32", "i32"],
+        {"DELAY": 0, "CARRIES": True, "FINER": True, "LANES": 32},
     ),
     "price": (
         chain.price_kernel,
-        [I32, F64, F64, F64, I32, F64, I32, I32, I64, F64, F64, I8, F64] + ["i32"] * 4,
-        BRACKET | {"KEEPS_PRICES": True, "CARRIES": True, "N_OUT": 19, "BLOCK": 64},
+        [I32, F64, F64, I32, F64, F64, I32, F64, I32, I32, I32, I64, F64, F64, I8, F64]
+        + ["i32"] * 4,
+        BRACKET | {"KEEPS_PRICES": True, "CARRIES": True, "FINER": True, "N_OUT": 19, "BLOCK": 64},
     ),
     "fold": (
         chain.fold_kernel,
