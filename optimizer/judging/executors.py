@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from engine.batch import Engine
-from engine.devices import choose_backend
+from engine.devices import choose_backend, choose_device
 from engine.runtime.free_memory import free_host_bytes
 from engine.runtime.gpus import can_share_gpus
 from engine.runtime.machine import available_cores
@@ -68,8 +68,9 @@ class ThisMachine:
     """This process, or one a core, which come from a pool and go back to it.
 
     What is done first is taken. On a GPU one engine evaluates for all searches: for parts of the
-    bars that of the run, for null markets one of a wave. On cores this process searches one after
-    the other where there is little to do, or its engine has the rows already.
+    bars that of the run, for null markets one of a wave, also where the run's own search was so
+    short that ``"auto"`` left it to the cores. On cores this process searches one after the other
+    where there is little to do, or its engine has the rows already.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -97,10 +98,10 @@ class ThisMachine:
                 return found
         elif (
             engine is not None
-            and engine.device != "cpu"
             and GPU_START_S + jobs * setup.seconds_on_gpu(threads) < beside_s
+            and (device := find_gpu(setup.task, engine.device)) is not None
         ):
-            return share_device(setup, jobs, engine.device, self._pool)
+            return share_device(setup, jobs, device, self._pool)
         elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
             # One after the other, on all cores: before processes are there it is done.
             cores = 1
@@ -122,6 +123,21 @@ class ThisMachine:
         if PROCESS_S + jobs * setup.seconds_on_gpu(count + 1) < beside_s:
             return AskingWorkers(setup, count, size, self._pool)
         return None
+
+
+def find_gpu(task: Task, used: str) -> str | None:
+    """GPU on which null searches of a run may be evaluated; None without one.
+
+    Args:
+        task: Of the run; with the device ``"auto"`` any GPU of this machine may be used.
+        used: Device of the run's own search, whose GPU comes first.
+    """
+    if used != "cpu":
+        return used
+    if task.config.device != "auto":
+        return None
+    chosen = choose_device(task.spec, "auto", None, task.costs, task.markets.series)
+    return None if chosen.label == "cpu" else chosen.label
 
 
 def size_wave(setup: FoldSetup | StepSetup, engine: Engine) -> int:

@@ -25,7 +25,7 @@ from optimizer.evidence.splits import (
 from optimizer.evidence.trials import TrialsRecord, count_effective_trials
 from optimizer.evidence.verdict import Verdict
 from optimizer.judging.checkpoint import Checkpoint, Watch
-from optimizer.judging.executors import Executors, ThisMachine
+from optimizer.judging.executors import Executors, ThisMachine, find_gpu
 from optimizer.judging.folds import (
     FoldPick,
     FoldSetup,
@@ -189,8 +189,9 @@ class _Judge:
         look_ahead_s = estimate_causality_seconds(map(len, checked), len(self._front))
         evaluated, windows = self._result.evaluated, self._result.data.windows
         trials_s = 0.0 if self._found.trials else estimate_trials_seconds(windows, evaluated)
+        device = find_gpu(task, self._device) or "cpu"
         null_s = estimate_null_seconds(
-            task.workload(), evaluated, self._result.generation, cores, self._device
+            task.workload(), evaluated, self._result.generation, cores, device
         )
         return null_s + look_ahead_s + trials_s
 

@@ -6,6 +6,7 @@ import pytest
 
 from engine import workload
 from engine.batch import Engine
+from engine.devices import Device
 from optimizer.judging import executors
 from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.executors import (
@@ -45,17 +46,34 @@ class On(Engine):
         (1e5, 1e3, "cpu"),
     ],
 )
-def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, core_rate, call_s, device):
-    """On the one that the run was searched on; else on all cores."""
+@pytest.mark.parametrize("used", ["cuda:0,1", "cpu"])
+def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, used, core_rate, call_s, device):
+    """On the one that the run was searched on, or that was too far for its one search."""
+    monkeypatch.setattr(
+        executors, "choose_device", lambda *asked: Device("cuda:0,1", "a GPU was found", None)
+    )
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr("optimizer.judging.verdict.GPU_STEP_S", call_s)
     monkeypatch.setattr(executors, "measure_room", lambda task: (10 * CONTEXT_BYTES, 20, 100))
     task = make_task(BARS, threads=2, device="auto")
     with Pool() as pool:
         setup = NullSetup(task, "none")
-        executor = ThisMachine(pool).executor(setup, 50, engine=On(task, "cuda:0,1"))
+        executor = ThisMachine(pool).executor(setup, 50, engine=On(task, used))
     assert isinstance(executor, Workers if device == "cpu" else AskingWorkers)
     assert executor._setup.task.config.device == device
+
+
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+def test_without_a_gpu_or_a_wish_for_one_cores_search(monkeypatch, device):
+    """However long they take."""
+    monkeypatch.setattr(workload, "CORE_RATE", 1e3)
+    monkeypatch.setattr(
+        "engine.devices.why_absent", lambda name: "there is none" if name == "cuda" else ""
+    )
+    task = make_task(BARS, threads=2, device=device)
+    with Pool() as pool:
+        executor = ThisMachine(pool).executor(NullSetup(task, "none"), 50, engine=On(task, "cpu"))
+    assert isinstance(executor, Workers)
 
 
 @pytest.mark.parametrize(
