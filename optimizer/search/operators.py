@@ -120,9 +120,9 @@ def cross_simulated_binary(
         both: Whether both children of a pair are wanted, else the first alone.
 
     Returns:
-        [P, G] or [P / 2, G] children inside their bounds, whole genes rounded. Genes on which a pair agrees stay
-        as they are; where a pair that is crossed differs in a gene without order, each child has
-        either parent's, as likely. Constraints are not repaired.
+        [P, G] or [P / 2, G] children inside their bounds, whole genes rounded. Genes on which a
+        pair agrees stay as they are; where a pair that is crossed differs in a gene without order,
+        each child has either parent's, as likely. Constraints are not repaired.
 
     Raises:
         ConfigError: When `eta` is not legal.
