@@ -58,7 +58,8 @@ class Backend(ABC):
     Attributes:
         name: Of the backend.
         threads: Cores that it uses.
-        meets_own: Whether individuals may meet windows of their own, see `begin_own`.
+        meets_own: Whether individuals may meet windows of their own, and several windows are
+            folded as one account on the device, see `begin_own`.
     """
 
     name: str
@@ -94,13 +95,16 @@ class Backend(ABC):
         genomes: Floats,
         slots: Slots | None,
         windows: Sequence[Window],
-        own: Slots,
+        own: Slots | None,
         out: Floats,
+        account: Floats | None = None,
     ) -> Callable[[], bool] | None:
         """Start to evaluate individuals that meet windows of their own, where `meets_own`.
 
-        `own` [P, W] are numbers among `windows`; out is [P, W, A]. Without slots rows are looked up
-        as in `try_begin`, and what is returned means the same; with them it waits and is true.
+        `own` [P, W] are numbers among `windows`; None where all meet all. Out is [P, W, A];
+        `account` [P, A], if wanted, receives those of an individual's windows as one account.
+        Without slots rows are looked up as in `try_begin`, and what is returned means the same;
+        with them it waits and is true.
         """
         raise EngineError(f"on {self.name} all individuals meet the same windows")
 
@@ -137,17 +141,6 @@ class Backend(ABC):
 
         `times` say when the bars of each series open.
         """
-
-    def list_own_results(
-        self,
-        genomes: Floats,
-        slots: Slots,
-        windows: Sequence[Window],
-        own: Slots,
-        times: Sequence[Ints],
-    ) -> tuple[Floats, Results]:
-        """The same of individuals that meet windows of their own, as in `begin_own`."""
-        raise EngineError(f"on {self.name} all individuals meet the same windows")
 
     @abstractmethod
     def rows(self, slot: int, series: int) -> Floats:

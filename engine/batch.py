@@ -170,7 +170,10 @@ class Engine:
 
     @property
     def meets_own(self) -> bool:
-        """Whether individuals may meet windows of their own, all at once."""
+        """Whether individuals may meet windows of their own, all at once.
+
+        A device where they may folds several windows as one account itself.
+        """
         return self._backend.meets_own
 
     def evaluate(self, genomes: Floats) -> Floats:
@@ -229,26 +232,24 @@ class Engine:
         """The same accumulators, and those of all windows as one account [P, A].
 
         All trades are folded once, in the order in which their exit bars open; of those that open
-        together the first series comes first. One window is its own account. Where individuals
-        meet windows of their own, `own` as of `evaluate_own`, all of these stand in one order.
+        together the first series comes first. One window is its own account. Individuals may meet
+        windows of their own, `own` as of `evaluate_own`.
         """
         genomes = require_genomes(self.spec, genomes)
-        met = self.windows if own is None else [self.windows[number] for number in own[0].tolist()]
-        if len(met) == 1:
+        n_windows = len(self.windows) if own is None else own.shape[1]
+        if n_windows == 1:
             alone = self.evaluate(genomes) if own is None else self.evaluate_own(genomes, own)
             return alone, alone[:, 0]
         if self.spec.account is not None:
             return self._evaluate_money(genomes)
-        out = np.empty((len(genomes), len(met), len(ACCUMULATORS)))
+        if self.meets_own:
+            return self._sender.evaluate_account(genomes, self.windows, own)
+        out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
         account = np.empty((len(genomes), len(ACCUMULATORS)))
-        step = min(max(1, ACCOUNT_PAIRS // len(met)), self._chunk or ACCOUNT_PAIRS)
-        order = order_windows(met)
+        step = min(max(1, ACCOUNT_PAIRS // n_windows), self._chunk or ACCOUNT_PAIRS)
+        order = order_windows(self.windows)
         for part in iter_parts(len(genomes), step):
-            out[part], results = (
-                self.list_results(genomes[part])
-                if own is None
-                else self._list_results(genomes[part], own[part])
-            )
+            out[part], results = self.list_results(genomes[part])
             account[part] = fold_account(
                 out[part], results, order, self.costs.risk_fraction, self._merging
             )
@@ -262,37 +263,25 @@ class Engine:
 
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
         """Accumulators [P, W, A], and the results of the trades that they count."""
-        return self._list_results(genomes, None)
-
-    def _list_results(self, genomes: Floats, own: Slots | None) -> tuple[Floats, Results]:
-        """The same; `own` as of `evaluate_own`."""
         members = self._slots.require_legal(require_genomes(self.spec, genomes))
         times = [bars.timestamp for bars in self.series]
         slots = self._slots.find(members)
         if slots is None:
             slots = self._slots.try_fill(members)
         if slots is not None:
-            return self._list_in_slots(members, slots, own, times)
+            return self._backend.list_results(members, slots, self.windows, times)
         # Their rows do not fit the bank together.
-        window_numbers = np.arange(len(self.windows) if own is None else own.shape[1])
+        window_numbers = np.arange(len(self.windows))
         out = np.empty((len(members), len(window_numbers), len(ACCUMULATORS)))
 
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
             for some, plan in plan_chunks(self._case, members, self._bank.capacity, self._chunk):
-                own_of_some = None if own is None else own[some]
-                out[some], results = self._list_in_slots(
-                    members[some], self._slots.fill(plan), own_of_some, times
+                out[some], results = self._backend.list_results(
+                    members[some], self._slots.fill(plan), self.windows, times
                 )
                 yield some, window_numbers, results
 
         return out, join_results(of_chunks(), len(members), len(window_numbers))
-
-    def _list_in_slots(
-        self, genomes: Floats, slots: Slots, own: Slots | None, times: Sequence[Ints]
-    ) -> tuple[Floats, Results]:
-        if own is None:
-            return self._backend.list_results(genomes, slots, self.windows, times)
-        return self._backend.list_own_results(genomes, slots, self.windows, own, times)
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
         """All trades of one individual [G]: a ledger a window, [W].

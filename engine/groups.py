@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.accounts.results import order_windows
 from engine.batch import Engine
 from engine.out_of_core import ApartEngine
 from strategy.genes import Floats
@@ -44,22 +43,20 @@ def evaluate_groups(engine: Engine, groups: Sequence[Group]) -> list[tuple[Float
 def _evaluate_together(
     engine: Engine, groups: Sequence[Group]
 ) -> list[tuple[Floats, Floats | None]]:
-    """The same, all at once that have as many windows, whose trades are folded in one order."""
-    alike: dict[tuple[int, bytes | None], list[int]] = {}
+    """The same, all at once that have as many windows."""
+    alike: dict[tuple[int, bool], list[int]] = {}
     for number, group in enumerate(groups):
-        windows = [engine.windows[window] for window in group.windows]
-        order = order_windows(windows).tobytes() if group.is_account else None
-        alike.setdefault((len(windows), order), []).append(number)
+        alike.setdefault((len(group.windows), bool(group.is_account)), []).append(number)
     answers: list[tuple[Floats, Floats | None]] = [(np.empty(0), None)] * len(groups)
-    for (_, order), numbers in alike.items():
+    for (_, is_account), numbers in alike.items():
         sizes = [len(groups[number].genomes) for number in numbers]
         genomes = np.concatenate([groups[number].genomes for number in numbers])
         own = np.array([groups[number].windows for number in numbers], np.int32).repeat(sizes, 0)
         account = None
-        if order is None:
-            accumulators = engine.evaluate_own(genomes, own)
-        else:
+        if is_account:
             accumulators, account = engine.evaluate_account(genomes, own)
+        else:
+            accumulators = engine.evaluate_own(genomes, own)
         begin = 0
         for number, size in zip(numbers, sizes, strict=True):
             part = slice(begin, begin + size)

@@ -33,11 +33,13 @@ class Sent(NamedTuple):
     windows: Sequence[Window]
     own: Slots | None  # [P, W] numbers of the windows that each meets; None where all meet all
     out: Floats  # [P, W, A]
+    account: Floats | None  # [P, A] of all windows as one account, if wanted
 
     def of(self, part: slice) -> "Sent":
         """Some of the individuals."""
         own = None if self.own is None else self.own[part]
-        return Sent(self.genomes[part], self.windows, own, self.out[part])
+        account = None if self.account is None else self.account[part]
+        return Sent(self.genomes[part], self.windows, own, self.out[part], account)
 
 
 class Sender:
@@ -70,11 +72,24 @@ class Sender:
         Raises:
             GenomeError: When a genome is not legal.
         """
-        n_windows = len(windows) if own is None else own.shape[1]
-        out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
+        return self._begin(_make_room(genomes, windows, own))
+
+    def evaluate_account(
+        self, genomes: Floats, windows: Sequence[Window], own: Slots | None = None
+    ) -> tuple[Floats, Floats]:
+        """The same accumulators, and [P, A] of all windows as one account, folded by the device.
+
+        Raises:
+            GenomeError: When a genome is not legal.
+        """
+        account = np.empty((len(genomes), len(ACCUMULATORS)))
+        sent = _make_room(genomes, windows, own)._replace(account=account)
+        return self._begin(sent)(), account
+
+    def _begin(self, sent: Sent) -> Wait:
+        individuals, n_windows = sent.out.shape[:2]
         step = self._chunk or max(1, min(PART_INDIVIDUALS, PART_PAIRS // n_windows))
-        parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
-        sent = Sent(genomes, windows, own, out)
+        parts = [slice(begin, begin + step) for begin in range(0, individuals, step)]
         waits: list[Callable[[], bool]] = []
         for part in parts:
             wait = self._begun_part(sent, part)
@@ -120,9 +135,9 @@ class Sender:
 
     def _start(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
         """Start to evaluate; None where the device does not look up rows that are not told."""
-        genomes, windows, own, out = sent
-        if own is not None:
-            return self._backend.begin_own(genomes, slots, windows, own, out)
+        genomes, windows, own, out, account = sent
+        if own is not None or account is not None:
+            return self._backend.begin_own(genomes, slots, windows, own, out, account)
         if slots is None:
             return self._backend.try_begin(genomes, windows, out)
         wait = self._backend.begin(genomes, slots, windows, out)
@@ -135,16 +150,25 @@ class Sender:
 
     def _evaluate_chunks(self, sent: Sent) -> Floats:
         """Evaluate a population whose rows do not fit the bank together."""
-        genomes, windows, own, out = sent
-        if own is None and self._try_evaluate_tiles(genomes, windows, out):
+        genomes, windows, own, out, account = sent
+        is_plain = own is None and account is None
+        if is_plain and self._try_evaluate_tiles(genomes, windows, out):
             return out
         for members, plan in plan_chunks(self._case, genomes, self._bank.capacity, self._chunk):
-            of_members = None if own is None else own[members]
-            some = Sent(genomes[members], windows, of_members, np.empty_like(out[members]))
+            # Arrays of their own: members are not side by side.
+            some = Sent(
+                genomes[members],
+                windows,
+                None if own is None else own[members],
+                out[members],
+                None if account is None else account[members],
+            )
             wait = self._start(some, self._slots.fill(plan))
             assert wait is not None
             wait()
             out[members] = some.out
+            if account is not None:
+                account[members] = some.account
         return out
 
     def _try_evaluate_tiles(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> bool:
@@ -164,3 +188,10 @@ class Sender:
         self._bank.clear()
         out[plan.order] = in_order
         return True
+
+
+def _make_room(genomes: Floats, windows: Sequence[Window], own: Slots | None) -> Sent:
+    """What is to be sent, and room for its accumulators."""
+    n_windows = len(windows) if own is None else own.shape[1]
+    out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
+    return Sent(genomes, windows, own, out, None)

@@ -176,13 +176,14 @@ class CudaBackend(Backend):
         genomes: Floats,
         slots: Slots | None,
         windows: Sequence[Window],
-        own: Slots,
+        own: Slots | None,
         out: Floats,
+        account: Floats | None = None,
     ) -> Callable[[], bool] | None:
-        """The same with windows that each individual has for itself."""
+        """The same with windows that each has for itself, or that are one account."""
         if slots is None and not self._admission.pays(len(genomes)):
             return None
-        return self._launch(genomes, slots, windows, own, out)
+        return self._launch(genomes, slots, windows, own, out, account)
 
     def _launch(
         self,
@@ -191,9 +192,10 @@ class CudaBackend(Backend):
         windows: Sequence[Window],
         own: Slots | None,
         out: Floats,
+        account: Floats | None = None,
     ) -> Callable[[], bool]:
         """Launch all chunks; what is returned waits, and is true if none was refused."""
-        tickets = self._dispatch.launch(genomes, slots, windows, own, out)
+        tickets = self._dispatch.launch(genomes, slots, windows, own, out, account)
 
         @device_errors
         def wait() -> bool:
@@ -253,42 +255,18 @@ class CudaBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
-        return self._list_results(genomes, slots, windows, None, times)
-
-    @device_errors
-    def list_own_results(
-        self,
-        genomes: Floats,
-        slots: Slots,
-        windows: Sequence[Window],
-        own: Slots,
-        times: Sequence[Ints],
-    ) -> tuple[Floats, Results]:
-        """The same with windows that each individual has for itself."""
-        return self._list_results(genomes, slots, windows, own, times)
-
-    def _list_results(
-        self,
-        genomes: Floats,
-        slots: Slots,
-        windows: Sequence[Window],
-        own: Slots | None,
-        times: Sequence[Ints],
-    ) -> tuple[Floats, Results]:
-        n_windows = len(windows) if own is None else own.shape[1]
-        out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
-        members, window_numbers = np.arange(len(genomes)), np.arange(n_windows)
-        opened = self._market.lay_out_times(times)
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        members, window_numbers = np.arange(len(genomes)), np.arange(len(windows))
+        opened = self._market.opened_ns
 
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
-            chunks = self._dispatch.iter_listed_chunks(genomes, slots, windows, own)
-            for part, work, _ in chunks:
+            for part, work, _ in self._dispatch.iter_listed_chunks(genomes, slots, windows):
                 some = out[part]
                 some[...] = to_host(work.results[: some.size]).reshape(some.shape)
                 yield members[part], window_numbers, _extract_results(work.lists, some, opened)
 
         with on_device(self._device):
-            return out, join_results(of_chunks(), len(genomes), n_windows)
+            return out, join_results(of_chunks(), *out.shape[:2])
 
     @device_errors
     def rows(self, slot: int, series: int) -> Floats:

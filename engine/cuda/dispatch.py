@@ -81,8 +81,9 @@ class Dispatch:
         windows: Sequence[Window],
         own: Slots | None,
         out: Floats,
+        account: Floats | None = None,
     ) -> list[Ticket]:
-        """Launch individuals chunk by chunk; `own` as in `Backend.begin_own`."""
+        """Launch individuals chunk by chunk; `own` and `account` as in `Backend.begin_own`."""
         self._take_windows(windows)
         tickets: list[Ticket] = []
         begin = 0
@@ -91,7 +92,8 @@ class Dispatch:
             slots_of_part, own_of_part = (
                 None if of_all is None else of_all[part] for of_all in (slots, own)
             )
-            ticket = Ticket(genomes[part], slots_of_part, own_of_part, out[part])
+            account_of_part = None if account is None else account[part]
+            ticket = Ticket(genomes[part], slots_of_part, own_of_part, out[part], account_of_part)
             if self._try_send(ticket):
                 tickets.append(ticket)
                 begin += len(ticket.genomes)
@@ -105,7 +107,9 @@ class Dispatch:
                     lane.finish()
             if ticket.is_short:
                 self._grow(ticket.most)
-                again = self.launch(ticket.genomes, ticket.slots, windows, ticket.own, ticket.out)
+                again = self.launch(
+                    ticket.genomes, ticket.slots, windows, ticket.own, ticket.out, ticket.account
+                )
                 self.finish_tickets(again, windows)
                 ticket.is_refused = any(part.is_refused for part in again)
 
@@ -127,11 +131,12 @@ class Dispatch:
     def _send(self, ticket: Ticket) -> Lane:
         """Lay a chunk out in the next lane and launch it."""
         is_told, meet_own = ticket.slots is not None, ticket.own is not None
+        is_account = ticket.account is not None
         # Those who ask together are others each time.
         room = (bucket_coarsely if meet_own else bucket)(len(ticket.genomes))
         lane = next(self._turns)
         lane.finish()
-        key = (room, is_told, meet_own)
+        key = (room, is_told, meet_own, is_account)
         if not lane.is_captured(key):
             self._settle()
         work = self._workspace(lane, room, ticket.out.shape[1])
@@ -147,7 +152,9 @@ class Dispatch:
             if not is_told:
                 self._admission.run(work, self._candidates, room)
             self._stages.run(work, windows, self._candidates, room)
-            work.download(room)
+            if is_account:
+                self._stages.fold_accounts(work, windows, room)
+            work.download(room, with_accounts=is_account)
 
         lane.send(ticket, key, launch_stages)
         return lane
@@ -223,7 +230,6 @@ class Dispatch:
         genomes: Floats,
         slots: Slots,
         windows: Sequence[Window],
-        own: Slots | None = None,
         *,
         keeps_prices: bool = False,
     ) -> Iterator[tuple[slice, Workspace, TradePrices | None]]:
@@ -232,8 +238,7 @@ class Dispatch:
         Yields which individuals a chunk has, their lists, and what ledgers need beside these, where
         that is kept. The next chunk overwrites both.
         """
-        table, begin = self._market.windows(windows), 0
-        n_windows = len(windows) if own is None else own.shape[1]
+        met, n_windows, begin = MetWindows(self._market.windows(windows)), len(windows), 0
         while begin < len(genomes):
             each = Workspace.bytes_of_individual(n_windows, self._capacity)
             if keeps_prices:
@@ -244,10 +249,7 @@ class Dispatch:
             work, kept = self._room_for_lists(len(members), n_windows, keeps_prices)
             self._lay_out(work, members, slots[part])
             work.lay_out(members)
-            if own is not None:
-                work.lay_out_own(own[part])
-            work.upload(len(members), with_slots=True, with_own=own is not None)
-            met = MetWindows(table, None if own is None else work.own)
+            work.upload(len(members), with_slots=True)
             self._stages.run(work, met, self._candidates, len(members), kept)
             most = int(to_host(work.counts[0]))
             if most > work.capacity:

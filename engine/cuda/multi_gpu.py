@@ -74,17 +74,19 @@ class SeveralGpus(Backend):
         genomes: Floats,
         slots: Slots | None,
         windows: Sequence[Window],
-        own: Slots,
+        own: Slots | None,
         out: Floats,
+        account: Floats | None = None,
     ) -> Callable[[], bool] | None:
-        """The same with windows that each individual has for itself."""
+        """The same with windows that each has for itself, or that are one account."""
         return self._join_waits(
             part.begin_own(
                 genomes[begin:end],
                 None if slots is None else slots[begin:end],
                 windows,
-                own[begin:end],
+                None if own is None else own[begin:end],
                 out[begin:end],
+                None if account is None else account[begin:end],
             )
             for part, begin, end in self._shares(*out.shape[:2])
         )
@@ -150,29 +152,6 @@ class SeveralGpus(Backend):
         listing = [
             self._pool.submit(
                 part.list_results, genomes[begin:end], slots[begin:end], windows, times
-            )
-            for part, begin, end in shares
-        ]
-        return _join_shares(shares, [done.result() for done in listing])
-
-    def list_own_results(
-        self,
-        genomes: Floats,
-        slots: Slots,
-        windows: Sequence[Window],
-        own: Slots,
-        times: Sequence[Ints],
-    ) -> tuple[Floats, Results]:
-        """The same with windows that each individual has for itself."""
-        shares = self._shares(*own.shape)
-        listing = [
-            self._pool.submit(
-                part.list_own_results,
-                genomes[begin:end],
-                slots[begin:end],
-                windows,
-                own[begin:end],
-                times,
             )
             for part, begin, end in shares
         ]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from engine.accounts.cuda.merging import count_kernel, merge_kernel, time_kernel
 from engine.accounts.ledger import ACCUMULATORS
 from engine.conditions.cuda.candidate_lists import CandidateLists, Packing
 from engine.conditions.cuda.signals import signal_kernel
@@ -26,6 +27,9 @@ LANES = 32
 
 FOLDED = 8
 """Pairs whose trades a warp folds together, four sums each."""
+
+COUNTED_WINDOWS = 16
+"""Windows whose counts a program adds at a time."""
 
 PROGRAMS = 65_536
 """Programs that keep a large device busy while each looks for exits of few signals."""
@@ -193,6 +197,31 @@ class Stages:
         launch(drawdown_kernel, (pairs,), work.asked, lists.trades, lists.sums, lists.equity,
                work.results, work.n_windows, work.capacity, warps=warps,
                CARRIES=self.stretch.is_part, N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
+
+    def fold_accounts(self, work: Workspace, windows: MetWindows, individuals: int) -> None:
+        """Launch what folds all windows of an individual as one account; arguments as in `run`.
+
+        Lists of windows are read for the last time: what the stages keep in them makes room.
+        """
+        lists, pairs = work.lists, individuals * work.n_windows
+        asked, n_windows, capacity = work.asked, work.n_windows, work.capacity
+        warps, n_out = choose_warps(pairs, self._market.longest), len(ACCUMULATORS)
+        times, merged = lists.sums.view(torch.int64), lists.equity
+        trades, accounts, whole = work.account_trades, work.accounts, n_windows * capacity
+        launch(time_kernel, (pairs,), asked, lists.trades, lists.trade_list, self._market.opened,
+               times, n_windows, capacity, warps=warps, BLOCK=64 * warps)  # fmt: skip
+        launch(merge_kernel, (pairs,), asked, lists.trades, times, lists.r, windows.table,
+               windows.numbers, merged, n_windows, capacity, warps=warps,
+               MEETS_OWN=windows.own is not None, BLOCK=64 * warps)  # fmt: skip
+        launch(count_kernel, (individuals,), asked, work.results, merged, trades, accounts,
+               n_windows, capacity, warps=4, N_OUT=n_out,
+               COLUMNS=1 << (n_out - 1).bit_length(), WINDOWS=COUNTED_WINDOWS)  # fmt: skip
+        sums, equity = lists.sums, lists.r
+        launch(fold_kernel, (-(-individuals // FOLDED), 2), asked, trades, merged, sums, equity,
+               self._costs, accounts, 1, whole, warps=1, CARRIES=False, N_OUT=n_out,
+               PAIRS=FOLDED)  # fmt: skip
+        launch(drawdown_kernel, (individuals,), asked, trades, sums, equity, accounts, 1, whole,
+               warps=4, CARRIES=False, N_OUT=n_out, BLOCK=64 * 4)  # fmt: skip
 
 
 def choose_warps(pairs: int, longest: int) -> int:

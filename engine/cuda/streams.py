@@ -22,6 +22,7 @@ class Ticket:
         slots: [P, R]; None where the device looks them up.
         own: [P, W] numbers of the windows that each meets; None where all meet all.
         out: [P, W, A] receives the accumulators.
+        account: [P, A] receives those of all windows as one account, if wanted.
 
     Attributes:
         is_refused: After the device is done, whether an individual was not legal, or a row or
@@ -32,9 +33,15 @@ class Ticket:
     """
 
     def __init__(
-        self, genomes: Floats, slots: Slots | None, own: Slots | None, out: Floats
+        self,
+        genomes: Floats,
+        slots: Slots | None,
+        own: Slots | None,
+        out: Floats,
+        account: Floats | None = None,
     ) -> None:
-        self.genomes, self.slots, self.own, self.out = genomes, slots, own, out
+        self.genomes, self.slots, self.own = genomes, slots, own
+        self.out, self.account = out, account
         self.is_refused = False
         self.most = 0
         self.capacity = 0
@@ -84,7 +91,7 @@ class Lane:
         if self._stream is not None:
             wait_for_work(self._stream)
         assert self.work is not None
-        ticket.most, ticket.is_refused = self.work.read(ticket.out)
+        ticket.most, ticket.is_refused = self.work.read(ticket.out, ticket.account)
 
     def is_captured(self, key: tuple[int, ...]) -> bool:
         """Whether launches of that name are replayed, so that nothing of them waits."""

@@ -37,6 +37,8 @@ class Workspace:
         own: [P, W] int32 on the device, numbers of windows that each individual meets, where these
             are its own.
         results: [P * W * A] float64 on the device.
+        accounts: [P * A] float64 on the device, behind the results, of several windows as one.
+        account_trades: [P] int32 on the device, how many trades those have.
         flat_from: [P * W] int32 on the device, the bar from which on an account is flat; used where
             one stretch of bars follows another.
         counts: [4] int32 on the device, downloaded with the results: the largest count of signals
@@ -56,7 +58,9 @@ class Workspace:
         self.individuals, self.n_windows, self.capacity = individuals, n_windows, capacity
         pairs = individuals * n_windows
         self._inputs, self._host_inputs = _twins(HEAD + individuals * n_genes, device)
-        self._outputs, self._host_outputs = _twins(HEAD + pairs * len(ACCUMULATORS), device)
+        n_results = pairs * len(ACCUMULATORS)
+        outputs = HEAD + individuals * _count_outputs(n_windows)
+        self._outputs, self._host_outputs = _twins(outputs, device)
         shape = (individuals, n_rows + 1)
         self.table = torch.zeros(shape, dtype=torch.int32, device=device)
         self._host_table = torch.zeros(shape, dtype=torch.int32, pin_memory=_is_pinned(device))
@@ -67,20 +71,23 @@ class Workspace:
         self.asked = self._inputs[:HEAD].view(torch.int32)
         self.genomes = self._inputs[HEAD:].view(individuals, n_genes)
         self.counts = self._outputs[:HEAD].view(torch.int32)
-        self.results = self._outputs[HEAD:]
+        self.results = self._outputs[HEAD : HEAD + n_results]
+        self.accounts = self._outputs[HEAD + n_results :]
+        self.account_trades = torch.zeros(individuals, dtype=torch.int32, device=device)
         self.flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
         self.lists = Lists.empty(pairs, capacity, device)
         self._asked_view = _numpy(self._host_inputs[:HEAD].view(torch.int32))
         self._genomes_view = _numpy(self._host_inputs[HEAD:].view(individuals, n_genes))
         self._table_view, self._own_view = _numpy(self._host_table), _numpy(self._host_own)
         self._told_view = _numpy(self._host_outputs[:HEAD].view(torch.int32))
-        self._results_view = _numpy(self._host_outputs[HEAD:])
+        self._results_view = _numpy(self._host_outputs[HEAD : HEAD + n_results])
+        self._accounts_view = _numpy(self._host_outputs[HEAD + n_results :])
         self._launch = 0
 
     @staticmethod
     def bytes_of_individual(n_windows: int, capacity: int) -> int:
         """Bytes that one individual takes, nearly all in its lists."""
-        return n_windows * (Lists.bytes_of_pair(capacity) + 8 * len(ACCUMULATORS))
+        return n_windows * Lists.bytes_of_pair(capacity) + 8 * _count_outputs(n_windows)
 
     def fits(self, individuals: int, n_windows: int, capacity: int) -> bool:
         """Whether there is room for so many individuals, with windows and lists as asked."""
@@ -120,13 +127,17 @@ class Workspace:
         if with_own:
             self.own[:individuals].copy_(self._host_own[:individuals], non_blocking=True)
 
-    def download(self, individuals: int) -> None:
+    def download(self, individuals: int, *, with_accounts: bool = False) -> None:
         """Bring results to the host, behind whatever runs on the device."""
         n = HEAD + individuals * self.n_windows * len(ACCUMULATORS)
         self._host_outputs[:n].copy_(self._outputs[:n], non_blocking=True)
+        if with_accounts:
+            begin = self._outputs.numel() - self.accounts.numel()
+            part = slice(begin, begin + individuals * len(ACCUMULATORS))
+            self._host_outputs[part].copy_(self._outputs[part], non_blocking=True)
 
-    def read(self, out: Floats) -> tuple[int, bool]:
-        """Copy accumulators as last downloaded into out [P, W, A].
+    def read(self, out: Floats, account: Floats | None = None) -> tuple[int, bool]:
+        """Copy accumulators as last downloaded into out [P, W, A], and into account [P, A].
 
         Returns the largest count of signals that was too long for a list, else 0; and whether the
         device refused the individuals, so that what was copied means nothing.
@@ -135,7 +146,14 @@ class Workspace:
         is_refused = refused == self._launch
         if not is_refused:
             _copy(self._results_view[: out.size].reshape(out.shape), out)
+            if account is not None:
+                _copy(self._accounts_view[: account.size].reshape(account.shape), account)
         return most, is_refused
+
+
+def _count_outputs(n_windows: int) -> int:
+    """Numbers that come back of one individual: of each window, and of several as one account."""
+    return (n_windows + (n_windows > 1)) * len(ACCUMULATORS)
 
 
 def _copy(numbers: Floats, out: Floats) -> None:

@@ -282,6 +282,52 @@ def compare_finer():
     print(f"finer: {sums[:, :, 0].sum():.0f} trades, every bit equal")
 
 
+def compare_accounts(spec):
+    """Several windows as one account, folded by the device, whatever is evaluated together."""
+    bars = make_bars(5, 420, jump=0.1)
+    # The same bars twice, so that trades of different strands end together.
+    series = [bars, make_bars(6, 300, flat=0.1), bars]
+    windows = [
+        Window(2, 200, 420), Window(0, 0, 200), Window(1, 50, 300), Window(0, 200, 201),
+        Window(0, 201, 420), Window(2, 0, 200),
+    ]  # fmt: skip
+    charged = Costs(risk_fraction=0.9)
+    genomes = random_genomes(spec, 4, seed=1)
+    genomes[:3] = loosen_genomes(spec, genomes[:3])
+    host = Engine(spec, series, windows, charged, device="cpu")
+    device = Engine(spec, series, windows, charged, device="cuda")
+    expected = host.evaluate_account(genomes)
+    equity = expected[1][:, ACCUMULATOR_INDEX["equity"]]
+    assert (equity == 0.0).any(), equity
+    assert (equity > 0.0).any(), equity
+
+    def compare(engine, what):
+        for one, other in zip(expected, engine.evaluate_account(genomes), strict=True):
+            assert_same_bits(one, other, what)
+
+    first = dispatch.first_capacity(max(window.end - window.start for window in windows))
+    compare(device, "one account")
+    assert device._backend._dispatch._capacity > first, "no list was too short"
+    with watch_launches() as launches:
+        compare(device, "one account, looked up on the device")
+    assert launches == [False], launches
+    with out_of_memory(times=1) as seen:
+        compare(device, "one account, in parts")
+    assert seen == [4], seen
+    small = Engine(spec, series, windows, charged, device="cuda", memory_bytes=200_000)
+    assert small._slots.try_fill(genomes) is None, "memory holds everything"
+    compare(small, "one account, some rows at a time")
+    own = np.array([(4, 1, 2), (0, 5, 5), (3, 2, 0), (2, 4, 0)], np.int32)
+    accumulators, account = device.evaluate_account(genomes, own)
+    for p, numbers in enumerate(own.tolist()):
+        alone = host.on([windows[number] for number in numbers])
+        product, joint = alone.evaluate_account(genomes[p : p + 1])
+        assert_same_bits(product[0], accumulators[p], "windows of their own")
+        assert_same_bits(joint[0], account[p], "windows of their own, as one account")
+    trades = expected[1][:, ACCUMULATOR_INDEX["trades"]]
+    print(f"{spec.name}: accounts of {trades.tolist()} trades")
+
+
 def compare_waves():
     """Searches in step, of one window and of several as one account."""
     spec = SHORT_SPECS["seller_exhaustion"]
@@ -327,6 +373,7 @@ def interpret():
 PARTS = {
     "paper": compare_ruin_on_paper,
     "finer": compare_finer,
+    "accounts": lambda: compare_accounts(SHORT_SPECS["seller_exhaustion"]),
     "waves": compare_waves,
     "stretches": lambda: compare_stretches(SHORT_SPECS["seller_exhaustion"]),
     **{

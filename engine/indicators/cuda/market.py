@@ -29,8 +29,8 @@ MOST_BARS = 2**28
 PRICE_BYTES = 4 * 8 + 4 * 2 * 4
 """Of a bar: prices, and the pyramid's four levels."""
 
-BYTES_OF_A_BAR = 7 * 8 + PRICE_BYTES + 2 * 2 * 8
-"""Columns, prices and their pyramid, and the maps of two coders."""
+BYTES_OF_A_BAR = 7 * 8 + PRICE_BYTES + 2 * 2 * 8 + 8
+"""Columns, prices and their pyramid, the maps of two coders, and times."""
 
 LEVELS = 4
 """Of the pyramid: extremes of 1, 4, 16 and 64 bars."""
@@ -68,6 +68,7 @@ class DeviceMarket:
         has_finer: Whether there are some.
         coder_numbers: Coder to its number.
         maps: [coders, 2, B] where code 1 begins, and codes per unit.
+        opened_ns: [B] when bars open, on the host, and `opened` the same as a tensor.
 
     Raises:
         DeviceError: When the bars of all series together are too many, or their finer bars.
@@ -98,7 +99,10 @@ class DeviceMarket:
         self.finer, self.finer_of = self.to_device(finer), self.to_device(finer_of)
         self.coder_numbers = {coder: number for number, coder in enumerate(coders)}
         self.maps = self._build_maps(all_sources)
-        self._opened: Ints | None = None
+        self.opened_ns = np.zeros(self.n_bars, np.int64)
+        for start, end, bars in zip(self.starts, self.ends, series, strict=True):
+            self.opened_ns[start:end] = bars.timestamp
+        self.opened = self.to_device(self.opened_ns)
 
     @property
     def whole(self) -> Stretch:
@@ -117,14 +121,6 @@ class DeviceMarket:
             for start in (int(self.starts[window.series]),)
         ]
         return self.to_device(np.array(table, np.int32))
-
-    def lay_out_times(self, times: Sequence[Ints]) -> Ints:
-        """When the bars of all series open, [B] on the axis; `times` are those of each series."""
-        if self._opened is None:
-            self._opened = np.zeros(self.n_bars, np.int64)
-            for start, end, opened in zip(self.starts, self.ends, times, strict=True):
-                self._opened[start:end] = opened
-        return self._opened
 
     def _join_columns(self, columns: list[Floats], filler: float) -> torch.Tensor:
         joined = np.full(self.n_bars, filler)

@@ -27,6 +27,8 @@ from optimizer.run.markets import load_markets
 from strategy import STRATEGIES
 from strategy.rows import as_it_reads
 from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.comparisons import needs_gpu
+from tests.support.parity import assert_same_bits
 from tests.support.references import FORMS, fold_plain
 from tests.support.worlds import make_bars, random_genomes
 
@@ -174,6 +176,25 @@ def test_every_way_to_evaluate_gives_one_account(name):
     listed = collect_results(ledgers, [SERIES[window.series].timestamp for window in WINDOWS])
     merged = fold_account(found, listed, order_windows(WINDOWS), CHARGED.risk_fraction, ALONE)
     assert account.tobytes() == merged.tobytes()
+
+
+@needs_gpu
+def test_a_gpu_folds_the_same_account():
+    """All windows or each individual's own, in any order, together or in chunks."""
+    genomes = genomes_of(SPEC, 1500)
+    host = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
+    expected = host.evaluate_account(genomes)
+    for options in ({}, {"chunk": 64}):
+        device = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cuda", **options)
+        for _ in range(3):  # launched, captured, replayed
+            for one, other in zip(expected, device.evaluate_account(genomes), strict=True):
+                assert_same_bits(one, other, f"{options}")
+        assert_same_bits(expected[1][::-1], device.evaluate_account(genomes[::-1])[1], "reversed")
+        own = np.array([(4, 1, 2), (0, 5, 5), (3, 2, 0)], np.int32).repeat(500, 0)
+        _, account = device.evaluate_account(genomes, own)
+        for numbers, some in zip(own[::500].tolist(), np.split(np.arange(1500), 3), strict=True):
+            alone = host.on([WINDOWS[number] for number in numbers])
+            assert_same_bits(alone.evaluate_account(genomes[some])[1], account[some], "own")
 
 
 def test_one_window_is_its_own_account():

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
+from engine.accounts.cuda import merging
 from engine.accounts.ledger import EXIT_PLACES
 from engine.conditions.cuda import candidates, kernels, signals
 from engine.conditions.cuda.expression_vm import TURNED
@@ -32,6 +33,7 @@ MODULES = (
     candidates,
     chain,
     kernels,
+    merging,
     bracket_exits,
     both_sides,
     order_walk,
@@ -175,6 +177,21 @@ KERNELS = {
         chain.drawdown_kernel,
         [I32, I32, F64, F64, F64, "i32", "i32"],
         {"CARRIES": True, "N_OUT": 19, "BLOCK": 64},
+    ),
+    "times": (
+        merging.time_kernel,
+        [I32, I32, I64, I64, I64, "i32", "i32"],
+        {"BLOCK": 64},
+    ),
+    "merge": (
+        merging.merge_kernel,
+        [I32, I32, I64, F64, I32, I32, F64, "i32", "i32"],
+        {"MEETS_OWN": True, "BLOCK": 64},
+    ),
+    "counts": (
+        merging.count_kernel,
+        [I32, F64, F64, I32, F64, "i32", "i32"],
+        {"N_OUT": 19, "COLUMNS": 32, "WINDOWS": 16},
     ),
     **{
         f"window_{form}": (

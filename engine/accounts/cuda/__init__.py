@@ -1,0 +1,1 @@
+"""Accounts by CUDA kernels."""
