@@ -29,7 +29,7 @@ class Portfolio(NamedTuple):
         return self.worth
 
     @classmethod
-    def from_order_func(cls, close, next_order, *, init_cash, **_):
+    def from_order_func(cls, close, next_order, *arguments, init_cash, **_):
         """Ask for the orders of each bar until there is none, and fill each in full."""
         cash, position, records = np.array([init_cash]), np.zeros(1), []
         for i in range(len(close)):
@@ -37,7 +37,7 @@ class Portfolio(NamedTuple):
                 context = SimpleNamespace(
                     i=i, call_idx=call, last_cash=cash, last_position=position
                 )
-                column, order = next_order(context)
+                column, order = next_order(context, *arguments)
                 if column < 0:
                     break
                 paid = order.size * order.price

@@ -209,17 +209,7 @@ def test_backtesting_py_fills_orders_as_the_run(name, market):
     assert (by_entry_bar | by_close | is_straddle).all()
 
 
-@pytest.fixture(params=["stand-in", "vectorbt"])
-def _library(request, monkeypatch):
-    """vectorbt, or what stands in for it where it is not installed."""
-    if request.param == "vectorbt":
-        pytest.importorskip("vectorbt", reason="the library is not installed")
-    else:
-        for name, module in build_modules().items():
-            monkeypatch.setitem(sys.modules, name, module)
-
-
-@pytest.mark.usefixtures("_library")
+@pytest.mark.usefixtures("vectorbt_library")
 @pytest.mark.parametrize("name", SAID_IN_FULL)
 def test_vectorbt_trades_orders_as_the_run(name, market):
     """Every trade and every target in every bit, and what its account comes to.

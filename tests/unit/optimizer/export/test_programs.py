@@ -86,12 +86,13 @@ def test_backtesting_py_trades_as_the_run(strategy, market):
     assert bars.open[theirs["exit_bar"]].tolist() == theirs["exit"].tolist()
 
 
-@pytest.mark.slow
-def test_vectorbt_trades_as_the_run(market):
+@pytest.mark.usefixtures("vectorbt_library")
+@pytest.mark.parametrize("strategy", ["DONCHIAN_TRAIL", "OPENING_RANGE"])
+def test_vectorbt_trades_as_the_run(strategy, market):
     """Every trade, in every bit."""
-    pytest.importorskip("vectorbt", reason="the library is not installed")
-    *_, is_same = compared(asked("DONCHIAN_TRAIL", market), market, "vectorbt")
+    ledger, _, is_same = compared(asked(strategy, market), market, "vectorbt")
     assert is_same.all()
+    assert len(ledger) > 50
 
 
 def test_code_of_a_person_is_not_exported(market):

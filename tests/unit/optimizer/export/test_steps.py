@@ -39,6 +39,10 @@ FOUND = (
 """Genes of each search that differ from their defaults; of the third nobody."""
 
 
+WHOLE = ["signal_bar", "entry_bar", "exit_bar", "side"]
+PRICES = ["entry", "stop", "target", "exit", "r"]
+
+
 def make_schedule(market, found=FOUND, **parts):
     """A task, its stitched ledger, and the rows of its schedule."""
     spec = w.strategy("Breaks out.", name="steps", **{**PARTS, **parts})
@@ -93,25 +97,36 @@ def test_backtesting_py_trades_a_schedule_as_the_run(market):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Timestamp.utcnow", "ignore:DatetimeIndex.dayofweek")
-@pytest.mark.parametrize("platform", ["nautilus_trader", "vectorbt"])
-def test_others_trade_a_schedule_as_the_run(platform, gapped):
-    """Every trade; nautilus_trader at prices of nine digits."""
-    pytest.importorskip(platform, reason="the library is not installed")
-    task, stitched, rows = make_schedule(gapped)
-    ours, names = list_trades(stitched), execute(task, rows, platform)
-    _, theirs = names["backtest"](names["read_bars"](str(gapped)))
-    whole = ["signal_bar", "entry_bar", "exit_bar", "side"]
+@pytest.mark.filterwarnings("ignore:Timestamp.utcnow")
+def test_nautilus_trader_trades_a_schedule_as_the_run(gapped):
+    """Every trade, at prices of nine digits."""
+    pytest.importorskip("nautilus_trader", reason="the library is not installed")
+    ours, theirs = trade_schedule(gapped, "nautilus_trader")
     # An open beyond the target is asked for before the stop there.
     is_other = (ours["reason"] == "stop") & (theirs["reason"] == "target")
-    assert is_other.sum() <= (len(ours) // 20 if platform == "nautilus_trader" else 0)
+    assert is_other.sum() <= len(ours) // 20
     same, other = ours[~is_other], theirs[~is_other]
-    assert (same[whole].to_numpy() == other[whole].to_numpy()).all()
-    prices = ["entry", "stop", "target", "exit", "r"]
+    assert (same[WHOLE].to_numpy() == other[WHOLE].to_numpy()).all()
     np.testing.assert_allclose(
-        other[prices].to_numpy(float), same[prices].to_numpy(float), rtol=0, atol=1e-6
+        other[PRICES].to_numpy(float), same[PRICES].to_numpy(float), rtol=0, atol=1e-6
     )
+
+
+@pytest.mark.usefixtures("vectorbt_library")
+def test_vectorbt_trades_a_schedule_as_the_run(gapped):
+    """Every trade, in every bit."""
+    ours, theirs = trade_schedule(gapped, "vectorbt")
+    columns = [*WHOLE, *PRICES, "reason"]
+    assert ours[columns].to_numpy().tolist() == theirs[columns].to_numpy().tolist()
+
+
+def trade_schedule(path, platform):
+    """Trades of a schedule and those of its program."""
+    task, stitched, rows = make_schedule(path)
+    ours, names = list_trades(stitched), execute(task, rows, platform)
+    _, theirs = names["backtest"](names["read_bars"](str(path)))
     assert len(ours) > 30
+    return ours, theirs
 
 
 @pytest.mark.slow
