@@ -13,9 +13,6 @@ DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 LONGEST_NAME = 256
 
-COMPUTE_MODE = 20
-"""The driver's number of what tells who may use a device: 0 is any process, at any time."""
-
 HAND_OVER_S = 0.0005
 """Between threads while a device starts."""
 
@@ -45,20 +42,6 @@ def count_gpus() -> int:
     if driver is None or driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
         return 0
     return count.value
-
-
-def can_share_gpus(numbers: Sequence[int]) -> bool:
-    """Whether several processes may use GPUs at once, which an administrator can forbid."""
-    driver = _driver()
-    if driver is None or driver.cuInit(0):
-        return False
-    modes = []
-    for number in numbers:
-        handle, mode = ctypes.c_int(0), ctypes.c_int(0)
-        failed = driver.cuDeviceGet(ctypes.byref(handle), number)
-        failed = failed or driver.cuDeviceGetAttribute(ctypes.byref(mode), COMPUTE_MODE, handle)
-        modes.append(-1 if failed else mode.value)
-    return not any(modes)
 
 
 def start_gpus(numbers: Sequence[int]) -> None:

@@ -1,17 +1,20 @@
 """Executors of whole searches: the cores of this machine, or others that a caller gives."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from data import Window
 from engine.batch import Engine
-from engine.devices import choose_backend, choose_device
+from engine.devices import choose_device
+from engine.fast_case import find_fast_case
+from engine.memory_plan import most_rows
 from engine.runtime.free_memory import free_host_bytes
-from engine.runtime.gpus import can_share_gpus
 from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
 from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.folds import FoldSetup
-from optimizer.judging.null import NullSetup
+from optimizer.judging.null import NullJob, NullSearch, NullSetup
 from optimizer.judging.schedule import NullScheduleSetup, StepSetup
 from optimizer.judging.verdict import ROWS_OF_ONE
 from optimizer.judging.workers import Executor, Pool, Workers
@@ -22,13 +25,6 @@ SearchSetup = NullSetup | FoldSetup | StepSetup | NullScheduleSetup
 
 PROCESS_S = 0.5
 """Until a process is ready for its first search, on a free core."""
-
-GPU_PROCESSES = 4
-"""That share a GPU, each with an engine of its own."""
-
-CONTEXT_BYTES = 2**30
-"""Of a GPU that a process takes beside its rows, for CUDA itself and kernels."""
-
 
 MOST_PAIRS = 2**20
 """Of individuals and windows that searches of a wave ask for at once: 256 MB of accumulators."""
@@ -154,36 +150,29 @@ def size_wave(setup: FoldSetup | StepSetup, engine: Engine) -> int:
 
 def share_device(
     setup: NullSetup | NullScheduleSetup, jobs: int, device: str, pool: Pool
-) -> Executor:
-    """Executor of null searches that share a device.
+) -> AskingWorkers[NullJob, NullSearch]:
+    """Executor of null searches and null schedules that share a device.
 
-    One engine of this process evaluates for as many searches in step as memory has room for, which
-    all cores but one breed and choose. Null schedules have processes with an engine each.
+    One engine of this process evaluates for as many markets in step as memory has room for, which
+    all cores but one breed and choose.
     """
     config = setup.task.config.model_copy(update={"device": device})
     task = replace(setup.task, config=config)
-    room, fit, of_one = measure_room(task)
-    cores = config.threads or available_cores()
-    count, size = max(1, min(cores - 1, jobs)), max(1, min(fit, jobs))
+    searched: Sequence[Sequence[Window]] = [task.markets.windows]
     if isinstance(setup, NullScheduleSetup):
-        count, size = min(GPU_PROCESSES, jobs, room // (of_one + CONTEXT_BYTES)), 1
-        if count < 2 or not can_share(device):
-            count = 1
-        cores, room = max(cores // count, 1), room // count
+        searched = setup.on_run.windows
+    room, fit = measure_room(task, len(searched))
+    pairs = config.population * sum(map(len, searched))
+    size = max(1, min(fit, jobs, MOST_PAIRS // pairs))
+    cores = config.threads or available_cores()
     settings = {"threads": cores, "memory": room}
     task = replace(task, config=config.model_copy(update=settings))
-    if isinstance(setup, NullSetup):
-        return AskingWorkers(replace(setup, task=task), min(count, size), size, pool)
-    return Workers(replace(setup, task=task), count, pool)
+    count = max(1, min(cores - 1, size))
+    return AskingWorkers(replace(setup, task=task), count, size, pool)
 
 
-def can_share(device: str) -> bool:
-    """Whether several processes may use a device of the engine at once."""
-    return can_share_gpus(choose_backend(device).devices)
-
-
-def measure_room(task: Task) -> tuple[int, int, int]:
-    """Bytes that searches may take on the task's device, how many fit, and the bytes of one.
+def measure_room(task: Task, searches: int = 1) -> tuple[int, int]:
+    """Bytes that markets may take on the task's device, and how many fit, each searched so often.
 
     Those that fit have their rows there beside the lists of an engine: rows that have no place are
     made again and again.
@@ -191,7 +180,8 @@ def measure_room(task: Task) -> tuple[int, int, int]:
     series, maker = task.markets.searched, task.device().maker
     allowed = task.config.memory or int(maker.free_share * maker.free_bytes())
     # Those of a strategy that is no fast case come and go with a population.
-    n_rows = int(task.workload().row_bars / sum(map(len, series)))
+    n_rows = searches * int(task.workload().row_bars / sum(map(len, series)))
+    n_rows = min(n_rows, most_rows(find_fast_case(task.spec, task.costs)))
     n_rows = n_rows or ROWS_OF_ONE * task.config.population
     of_one = sum(maker.series_bytes([bars]) + n_rows * maker.slot_bytes([bars]) for bars in series)
-    return allowed, maker.room(allowed, 0).rows // of_one, of_one
+    return allowed, maker.room(allowed, 0).rows // of_one

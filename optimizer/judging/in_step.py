@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, ClassVar, Generic, TypeVar
 
 from data import Window, parts
@@ -11,7 +12,7 @@ from engine.batch import Engine
 from engine.workload import Workload
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_asking_seconds
 from optimizer.run.problem import Answer, Asking, EngineProblem, Question
-from optimizer.run.search import answer_together, ask_elsewhere, pose_problem
+from optimizer.run.search import answer_together, ask_elsewhere, replace_engine
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_in_step
@@ -20,10 +21,13 @@ Job = TypeVar("Job", bound=Hashable)
 Result = TypeVar("Result")
 
 Ask = Callable[[Mapping[Any, Question]], Sequence[Answer]]
-"""Has another process answer what searches ask, by job."""
+"""Has another process answer what searches ask, without judgements."""
+
+AnswerAll = Callable[[Mapping[Any, Question]], Sequence[Answer]]
+"""Answers what searches ask, in the order of the questions, with judgements."""
 
 WindowNumbers = Mapping[Any, Sequence[int]]
-"""Numbers of an engine's windows that each search meets, by job."""
+"""Numbers of an engine's windows that each search meets, by what its questions are named by."""
 
 
 class InStepSetup(ABC, Generic[Job, Result]):
@@ -37,11 +41,13 @@ class InStepSetup(ABC, Generic[Job, Result]):
     def make_engine(
         self, jobs: Sequence[Job], tasks: Sequence[Task]
     ) -> tuple[Engine, WindowNumbers]:
-        """Engine of jobs, whose tasks are given, and the windows that each meets."""
+        """Engine of jobs, whose tasks are given, and the windows that each search meets."""
 
     @abstractmethod
-    def search(self, job: Job, task: Task, problem: EngineProblem) -> Asking[Result]:
-        """Search for one job; its caller evaluates."""
+    def search_together(
+        self, tasks: Mapping[Job, Task], engine: Engine, answer: AnswerAll
+    ) -> Iterator[tuple[Job, Result]]:
+        """Search for jobs together, whose questions are answered; `engine` knows the strategy."""
 
     def run(self, job: Job) -> Result:
         """Search for one job."""
@@ -55,17 +61,39 @@ class InStepSetup(ABC, Generic[Job, Result]):
 
         `ask` evaluates elsewhere what they ask; an engine of this process does so without it.
         """
-        tasks = [self.build_task(job) for job in jobs]
+        tasks = {job: self.build_task(job) for job in jobs}
         if ask is None:
-            engine, windows = self.make_engine(jobs, tasks)
-            answer = partial(answer_together, engine, windows)
-            problems = [task.problem(engine) for task in tasks]
-        else:
-            answer = partial(ask_elsewhere, ask)
-            problems = [pose_problem(task) for task in tasks]
+            engine, windows = self.make_engine(jobs, [*tasks.values()])
+            return self.search_together(tasks, engine, partial(answer_together, engine, windows))
+        elsewhere = replace_engine(tasks[jobs[0]])
+        return self.search_together(tasks, elsewhere, partial(ask_elsewhere, ask))
+
+
+def bring_windows(
+    engine: Engine, windows: Mapping[Any, Sequence[Window]]
+) -> tuple[Engine, WindowNumbers]:
+    """An engine for the windows of several searches, and the numbers of those of each."""
+    every = [*chain.from_iterable(windows.values())]
+    numbers, begin = {}, 0
+    for name, of_search in windows.items():
+        numbers[name] = range(begin, begin + len(of_search))
+        begin += len(of_search)
+    return engine.on(every) if every else engine, numbers
+
+
+class OneSearchSetup(InStepSetup[Job, Result]):
+    """Setup whose jobs are one search each."""
+
+    @abstractmethod
+    def search(self, job: Job, task: Task, problem: EngineProblem) -> Asking[Result]:
+        """Search for one job; its caller evaluates."""
+
+    def search_together(
+        self, tasks: Mapping[Job, Task], engine: Engine, answer: AnswerAll
+    ) -> Iterator[tuple[Job, Result]]:
+        """As of `InStepSetup`."""
         searches = {
-            job: self.search(job, task, problem)
-            for job, task, problem in zip(jobs, tasks, problems, strict=True)
+            job: self.search(job, task, task.problem(engine)) for job, task in tasks.items()
         }
         return run_in_step(searches, answer)
 
@@ -83,7 +111,7 @@ class Waves(Generic[Job, Result]):
         return list(self.setup.run_in_step(jobs, ask))
 
 
-class OnWindows(InStepSetup[int, Result]):
+class OnWindows(OneSearchSetup[int, Result]):
     """Setup of searches on parts of one task's bars, by number; one engine serves all of them.
 
     Attributes:
@@ -117,12 +145,7 @@ class OnWindows(InStepSetup[int, Result]):
     ) -> tuple[Engine, WindowNumbers]:
         """The engine, for the windows of all jobs."""
         engine = self.engine or self.task.engine()
-        numbers: dict[int, range] = {}
-        every: list[Window] = []
-        for job in jobs:
-            numbers[job] = range(len(every), len(every) + len(self.windows[job]))
-            every += self.windows[job]
-        return engine.on(every) if every else engine, numbers
+        return bring_windows(engine, {job: self.windows[job] for job in jobs})
 
     @property
     def keeps_rows(self) -> bool:
@@ -135,15 +158,15 @@ class OnWindows(InStepSetup[int, Result]):
 
     def seconds(self, threads: int) -> float:
         """Seconds that one search takes on so many cores, about; with an engine, on it."""
-        work, individuals = self._estimate_work()
+        work, individuals = self.estimate_work()
         return INDIVIDUAL_S * individuals + work._replace(threads=threads).cpu_s
 
     def seconds_on_gpu(self, cores: int) -> float:
         """Seconds that each takes, about, where all of so many cores but one ask its engine."""
-        work, individuals = self._estimate_work()
+        work, individuals = self.estimate_work()
         return estimate_asking_seconds(work, individuals, self.task.config.generations, cores)
 
-    def _estimate_work(self) -> tuple[Workload, int]:
+    def estimate_work(self) -> tuple[Workload, int]:
         """Work of the longest search, rows that the engine keeps left out, and its individuals."""
         work, n_bars = self.task.workload(), self.task.markets.n_bars
         longest = max(sum(map(len, windows)) for windows in self.windows)

@@ -183,13 +183,13 @@ class _Judge:
     def _estimate_seconds(self) -> float:
         """Seconds that null searches take, about, and the parts that are not made yet."""
         task, cores = self._task, self._task.config.threads or available_cores()
+        device = find_gpu(task, self._device) or "cpu"
         if self._plan.every is not None:
-            return estimate_schedule_seconds(task, self._plan, cores)
+            return estimate_schedule_seconds(task, self._plan, cores, device)
         checked = task.markets.windows if self._found.causal is None else ()
         look_ahead_s = estimate_causality_seconds(map(len, checked), len(self._front))
         evaluated, windows = self._result.evaluated, self._result.data.windows
         trials_s = 0.0 if self._found.trials else estimate_trials_seconds(windows, evaluated)
-        device = find_gpu(task, self._device) or "cpu"
         null_s = estimate_null_seconds(
             task.workload(), evaluated, self._result.generation, cores, device
         )

@@ -14,7 +14,7 @@ from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, Tally, tally
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
-from optimizer.judging.in_step import InStepSetup, WindowNumbers
+from optimizer.judging.in_step import OneSearchSetup, WindowNumbers
 from optimizer.judging.pick import ask_pick
 from optimizer.judging.verdict import INDIVIDUAL_S, estimate_asking_seconds
 from optimizer.judging.workers import Executor
@@ -80,7 +80,7 @@ class OnNullMarkets:
 
 
 @dataclass(frozen=True)
-class NullSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
+class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
     """Setup that null searches of one run have in common."""
 
     # With the seed of the run and the generations that it reached; without what is held out.

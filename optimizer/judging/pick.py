@@ -61,9 +61,8 @@ def select_pick(engine: Engine, genomes: Floats, member: int | None = None) -> P
 
 def ask_pick(windows: Sequence[Window], genomes: Floats) -> Asking[Pick]:
     """The pick of a front; its caller evaluates in windows [W]."""
-    accumulators, account, _ = yield Question(genomes, len(windows) > 1)
-    alone = accumulators[:, 0] if account is None else account
-    return build_pick(windows, genomes, accumulators, alone)
+    answered = yield Question(genomes, len(windows) > 1)
+    return build_pick(windows, genomes, answered.accumulators, answered.joint)
 
 
 def build_pick(

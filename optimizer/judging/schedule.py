@@ -1,6 +1,6 @@
 """The schedule of a run: its search repeated at each date, and the same on null markets."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import ClassVar, Literal
@@ -14,17 +14,23 @@ from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.strength import compute_strength, find_strongest
 from optimizer.goals.objectives import parse_objectives
 from optimizer.judging.checkpoint import Numbered
-from optimizer.judging.in_step import OnWindows
+from optimizer.judging.in_step import (
+    AnswerAll,
+    InStepSetup,
+    OnWindows,
+    WindowNumbers,
+    bring_windows,
+)
 from optimizer.judging.null import NullJob, NullSearch, OnNullMarkets
 from optimizer.judging.pick import build_pick, compute_strengths
-from optimizer.judging.verdict import estimate_gpu_seconds
+from optimizer.judging.verdict import estimate_asking_seconds
 from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, answer
-from optimizer.run.search import on_other_bars, search_again
+from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
 from optimizer.schedule.dates import Schedule, Step, plan_steps
 from optimizer.schedule.stitched import Stitched, stitch
 from optimizer.search.generation import Floats
-from optimizer.search.in_step import run_alone
+from optimizer.search.in_step import run_alone, run_in_step
 
 PickBy = Literal["strength", "near", "keep"]
 """Rule that picks a member: the strongest, the one of the strongest neighbours, or the one before
@@ -87,13 +93,12 @@ class StepSetup(OnWindows[StepPick]):
         genomes = outcome.front.genomes
         if not len(genomes):
             return StepPick(job, None, None)
-        accumulators, account, _ = yield Question(genomes, len(windows) > 1)
-        alone = accumulators[:, 0] if account is None else account
+        answered = yield Question(genomes, len(windows) > 1)
         member = None
         if self.pick_by == "near":
-            strengths = compute_strengths(alone)
+            strengths = compute_strengths(answered.joint)
             member = yield from _find_nearest(task, problem.engine, genomes, strengths)
-        pick = build_pick(windows, genomes, accumulators, alone, member)
+        pick = build_pick(windows, genomes, answered.accumulators, answered.joint, member)
         return StepPick(job, tuple(pick.genome.tolist()), encode_figure(pick.strength))
 
     def repeat(self, number: int) -> tuple[float, ...] | None:
@@ -105,10 +110,10 @@ class StepSetup(OnWindows[StepPick]):
         search = self.search(number, task, task.problem(engine))
         return run_alone(search, partial(answer, engine)).genome
 
-    def evaluate_strength(self, number: int, genome: Floats, engine: Engine) -> float:
+    def measure_strength(self, number: int, genome: Floats) -> float:
         """Strength of an individual [G] in the training of a step; NaN where undefined."""
-        on_training = engine.on(self.windows[number])
-        _, account = on_training.evaluate_account(genome[None])
+        engine = (self.engine or self.task.engine()).on(self.windows[number])
+        _, account = engine.evaluate_account(genome[None])
         return float(compute_strengths(account)[0])
 
 
@@ -128,7 +133,7 @@ def _find_nearest(
 
 
 @dataclass(frozen=True)
-class NullScheduleSetup(OnNullMarkets):
+class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
     """Setup that null schedules of one run have in common."""
 
     task: Task
@@ -137,13 +142,66 @@ class NullScheduleSetup(OnNullMarkets):
     keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
     warm_start: Floats | None = None  # [N, G] genomes that the run began with
 
-    def run(self, job: NullJob) -> NullSearch:
-        """The schedule on one market."""
-        task = self.build_task(job)
-        setup = StepSetup(task, self.schedule, self.pick_by, self.warm_start, task.engine())
-        by_number = dict(setup.run_in_step(range(len(setup.steps))))
-        picks = choose_picks(setup, [by_number[number] for number in range(len(by_number))])
-        stitched = stitch_picks(task, setup.steps, picks)
+    @cached_property
+    def on_run(self) -> StepSetup:
+        """The schedule on the bars of the run."""
+        return self._on_task(self.task)
+
+    def make_engine(
+        self, jobs: Sequence[NullJob], tasks: Sequence[Task]
+    ) -> tuple[Engine, WindowNumbers]:
+        """One engine of all markets, for the windows of all their steps."""
+        engine, of_markets = engine_apart(tasks)
+        windows = {}
+        for job, task, of_market in zip(jobs, tasks, of_markets, strict=True):
+            first = engine.windows[of_market[0]].series - task.markets.windows[0].series
+            for step, of_step in enumerate(self._on_task(task).windows):
+                windows[job, step] = [replace(w, series=first + w.series) for w in of_step]
+        return bring_windows(engine, windows)
+
+    def search_together(
+        self, tasks: Mapping[NullJob, Task], engine: Engine, answer: AnswerAll
+    ) -> Iterator[tuple[NullJob, NullSearch]]:
+        """All steps of all markets in step; each schedule as its last step ends."""
+        setups = {job: self._on_task(task) for job, task in tasks.items()}
+        searches = {}
+        for job, setup in setups.items():
+            for step in range(len(setup.steps)):
+                task = setup.build_task(step)
+                searches[job, step] = setup.search(step, task, task.problem(engine))
+        found: dict[NullJob, dict[int, StepPick]] = {job: {} for job in tasks}
+        for (job, step), pick in run_in_step(searches, answer):
+            found[job][step] = pick
+            if len(found[job]) == len(setups[job].steps):
+                yield job, self._stitch(job, setups[job], found.pop(job), answer)
+
+    def seconds(self, threads: int) -> float:
+        """Seconds that one schedule takes on so many cores, about."""
+        return len(self.on_run.steps) * self.on_run.seconds(threads)
+
+    def seconds_on_gpu(self, threads: int) -> float:
+        """Seconds that each schedule takes, about, where so many cores ask a GPU."""
+        (work, individuals), steps = self.on_run.estimate_work(), len(self.on_run.steps)
+        # Its rows are made once for all steps.
+        work = work._replace(individual_bars=steps * work.individual_bars, calls=steps * work.calls)
+        generations = self.task.config.generations
+        return estimate_asking_seconds(work, steps * individuals, generations, threads)
+
+    def _on_task(self, task: Task) -> StepSetup:
+        return StepSetup(task, self.schedule, self.pick_by, self.warm_start)
+
+    def _stitch(
+        self, job: NullJob, setup: StepSetup, found: Mapping[int, StepPick], answer: AnswerAll
+    ) -> NullSearch:
+        """Outcome of a schedule whose steps have found their picks."""
+
+        def measure(step: int, genome: Floats) -> float:
+            question = Question(genome[None], len(setup.windows[step]) > 1)
+            (answered,) = answer({(job, step): question})
+            return float(compute_strengths(answered.joint)[0])
+
+        picks = choose_picks(setup, [found[step] for step in range(len(found))], measure)
+        stitched = stitch_picks(setup.task, setup.steps, picks)
         strength = compute_strength([ledger.r for ledger in stitched.ledgers])
         return NullSearch(
             job.kind,
@@ -153,33 +211,29 @@ class NullScheduleSetup(OnNullMarkets):
             sum(map(len, stitched.ledgers)),
         )
 
-    def seconds(self, threads: int) -> float:
-        """Seconds that one schedule takes on so many cores, about."""
-        setup = StepSetup(self.task, self.schedule)
-        return len(setup.steps) * setup.seconds(threads)
 
-    def seconds_on_gpu(self, threads: int) -> float:
-        """Seconds that each takes, about, where processes share a GPU; cores do not matter."""
-        steps = len(StepSetup(self.task, self.schedule).steps)
-        return steps * estimate_gpu_seconds(self.task.workload(), self.task.config.generations)
-
-
-def choose_picks(setup: StepSetup, found: Sequence[StepPick]) -> tuple[StepPick, ...]:
+def choose_picks(
+    setup: StepSetup,
+    found: Sequence[StepPick],
+    measure: Callable[[int, Floats], float] | None = None,
+) -> tuple[StepPick, ...]:
     """Pick of each step by the rule, from what its search found.
 
     By ``keep`` the pick before stays while its strength in the new training is at least half of
-    the greatest, where that is above 0.
+    the greatest, where that is above 0. `measure` as `StepSetup.measure_strength`, which is taken
+    without it.
     """
     if setup.pick_by != "keep":
         return tuple(found)
-    engine = setup.engine or setup.task.engine()
+    if measure is None:
+        measure = replace(setup, engine=setup.engine or setup.task.engine()).measure_strength
     picks: list[StepPick] = []
     for strongest in found:
         before = picks[-1] if picks else None
         picks.append(strongest)
         if before is None or before.genome is None or not setup.windows[strongest.number]:
             continue
-        kept = setup.evaluate_strength(strongest.number, np.array(before.genome), engine)
+        kept = measure(strongest.number, np.array(before.genome))
         greatest = strongest.strength
         if greatest is not None and greatest > 0 and kept >= STAYS_FROM * greatest:
             picks[-1] = replace(before, number=strongest.number, strength=kept)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from engine.batch import Engine
+from engine.workload import GPU_START_S
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import StoreError
 from optimizer.evidence.figures import Figure
@@ -129,11 +130,19 @@ def read_rule(recorded: ScheduleRecord) -> PickBy:
     raise StoreError(f"this version knows no rule '{recorded.pick_by}' of schedules")
 
 
-def estimate_schedule_seconds(task: Task, settings: EvidenceSettings, cores: int) -> float:
-    """Seconds that both kinds of null schedules take, about, if none is stopped."""
-    schedule = parse_schedule(str(settings.every), str(settings.train), 0)
-    searches = 2 * len(KINDS) * 100
-    return searches * NullScheduleSetup(task, schedule).seconds(1) / cores
+def estimate_schedule_seconds(
+    task: Task, settings: EvidenceSettings, cores: int, device: str
+) -> float:
+    """Seconds that both kinds of null schedules take, about, if none is stopped.
+
+    As `optimizer.judging.verdict.estimate_null_seconds`.
+    """
+    setup = NullScheduleSetup(task, parse_schedule(str(settings.every), str(settings.train), 0))
+    schedules = 2 * len(KINDS) * 100
+    on_cores_s = schedules * setup.seconds(1) / cores
+    if device == "cpu":
+        return on_cores_s
+    return min(on_cores_s, GPU_START_S + schedules * setup.seconds_on_gpu(cores))
 
 
 def _search_steps(

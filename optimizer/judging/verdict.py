@@ -36,13 +36,9 @@ INDIVIDUAL_S = 1.8e-6
 """Seconds of a search for an individual beside its evaluation: 7.4 for 1,000 generations of 4,096
 on the host of an H200, which evaluated them in 0.4."""
 
-GPU_CALL_S = 0.002
-"""Seconds of a generation on a GPU that processes share, beside bars and rows: 460 of 512 a second
-on the sample, on an H200, by four or eight processes."""
-
 GPU_STEP_S = 0.00015
-"""The same where one engine evaluates for all: 398 null searches of 512 x 100 on the sample took
-28 s on an H100 and 16 cores of its host."""
+"""Seconds of a generation on a GPU whose engine evaluates for all, beside bars and rows: 398 null
+searches of 512 x 100 on the sample took 28 s on an H100 and 16 cores of its host."""
 
 PAIR_S, DAY_S, RESAMPLED_DAY_S = 6.5e-5, 5.5e-11, 1.6e-10
 """Of statistics over all trials: for each pair of trial and window, for a day and each pair of
@@ -205,11 +201,6 @@ def estimate_asking_seconds(
     """Seconds that each null search takes, about, where all cores but one ask a GPU."""
     beside_s = INDIVIDUAL_S * individuals / max(cores - 1, 1)
     return work.gpu_s + GPU_STEP_S * generations + beside_s
-
-
-def estimate_gpu_seconds(work: Workload, generations: int) -> float:
-    """Seconds that each search of a schedule takes, about, where processes share a GPU."""
-    return work.gpu_s + GPU_CALL_S * generations
 
 
 def estimate_trials_seconds(windows: Sequence[WindowDescription], evaluated: int) -> float:

@@ -131,6 +131,11 @@ class Answer(NamedTuple):
     account: Floats | None  # [P, A] of all windows as one account, where it is wanted
     judged: JudgedGenomes | None = None  # where it is wanted
 
+    @property
+    def joint(self) -> Floats:
+        """Accumulators [P, A] of all windows as one account; one window is its own."""
+        return self.accumulators[:, 0] if self.account is None else self.account
+
 
 Result = TypeVar("Result")
 

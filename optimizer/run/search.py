@@ -149,9 +149,9 @@ class Elsewhere:
     spec: Strategy
 
 
-def pose_problem(task: Task) -> EngineProblem:
-    """Problem of a task whose questions another process answers."""
-    return task.problem(cast(Engine, Elsewhere(task.spec)))
+def replace_engine(task: Task) -> Engine:
+    """Stand-in of the engine of another process, which answers what a task's search asks."""
+    return cast(Engine, Elsewhere(task.spec))
 
 
 def ask_elsewhere(

@@ -35,6 +35,8 @@ from engine.runtime.machine import available_cores
 from optimizer.evidence.splits import combinatorial
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullJob, NullSetup
+from optimizer.judging.schedule import NullScheduleSetup
+from optimizer.schedule.dates import parse_schedule
 from strategy import words as w
 from strategy.errors import GeneError
 from tests.support.finer import make_coarse, open_apart
@@ -348,7 +350,10 @@ def compare_waves():
     found = dict(replace(folds, engine=on_device.engine()).run_in_step(range(2)))
     assert found == {number: folds.run(number) for number in range(2)}
     assert found[0].genome != found[1].genome
-    print("null searches in waves, and folds: every figure equal")
+    schedules = NullScheduleSetup(task, parse_schedule("1d", "1d", 0), "keep", "none")
+    found = dict(replace(schedules, task=on_device).run_in_step(jobs[:2]))
+    assert found == {job: schedules.run(job) for job in jobs[:2]}
+    print("null searches in waves, folds and schedules: every figure equal")
 
 
 def interpret():

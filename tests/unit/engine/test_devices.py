@@ -12,9 +12,9 @@ from engine.runtime import gpus
 class Driver:
     """Answers as a driver with so many devices does, or fails."""
 
-    def __init__(self, count, error=0, modes=()):
+    def __init__(self, count, error=0):
         """Remember what to answer."""
-        self.count, self.error, self.modes = count, error, modes
+        self.count, self.error = count, error
         self.retained = []
 
     def cuInit(self, flags):  # noqa: N802
@@ -30,13 +30,6 @@ class Driver:
         """Write a device's handle."""
         ctypes.cast(handle, ctypes.POINTER(ctypes.c_int))[0] = number
         return int(number >= self.count)
-
-    def cuDeviceGetAttribute(self, value, attribute, handle):  # noqa: N802
-        """Write who may use a device."""
-        assert attribute == gpus.COMPUTE_MODE
-        mode = self.modes[handle.value] if self.modes else 0
-        ctypes.cast(value, ctypes.POINTER(ctypes.c_int))[0] = mode
-        return 0
 
     def cuDevicePrimaryCtxRetain(self, context, handle):  # noqa: N802
         """Remember whose context was made."""
@@ -85,25 +78,6 @@ def test_gpus_are_counted_and_named(machine):
     machine(Driver(3))
     assert gpus.count_gpus() == 3
     assert gpus.describe_gpus() == "NVIDIA H0, NVIDIA H1, GPU 2, used"
-
-
-@pytest.mark.parametrize(
-    ("driver", "numbers", "is_shared"),
-    [
-        (Driver(2), (0, 1), True),
-        # One is kept for one process at a time, one for nobody.
-        (Driver(3, modes=(0, 3, 2)), (0,), True),
-        (Driver(3, modes=(0, 3, 2)), (0, 1), False),
-        (Driver(3, modes=(0, 3, 2)), (2,), False),
-        (Driver(1), (5,), False),
-        (Driver(1, error=3), (0,), False),
-        (None, (0,), False),
-    ],
-)
-def test_processes_share_gpus_where_they_may(machine, driver, numbers, is_shared):
-    """Where each of them takes any process; not where the driver says nothing."""
-    machine(driver)
-    assert gpus.can_share_gpus(numbers) is is_shared
 
 
 @pytest.mark.parametrize(

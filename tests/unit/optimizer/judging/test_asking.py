@@ -16,7 +16,7 @@ from optimizer.judging import asking
 from optimizer.judging.asking import AskingWorkers, Evaluating
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullJob, NullSetup
-from optimizer.judging.schedule import StepSetup
+from optimizer.judging.schedule import NullScheduleSetup, StepSetup
 from optimizer.judging.workers import Pool
 from optimizer.schedule.dates import parse_schedule
 from tests.support.null_tasks import TASKS
@@ -66,6 +66,19 @@ def test_folds_and_steps_ask_the_engine_of_the_run(name, monkeypatch):
     assert pickle.loads(pickle.dumps(served)).engine is None
     with Pool() as pool:
         assert dict(AskingWorkers(served, 2, 3, pool).results(jobs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [("shipped", "keep"), ("near", "near"), ("words", "strength")]
+)
+def test_null_schedules_find_what_each_finds_alone(name, rule):
+    """In waves of two markets, by two processes."""
+    setup = NullScheduleSetup(TASKS[name](), parse_schedule("6d", "24d", 0), rule, "none")
+    jobs = [*JOBS[:3], JOBS[5]]
+    expected = {job: setup.run(job) for job in jobs}
+    assert sum(search.trades for search in expected.values()) > 0
+    with Pool() as pool:
+        assert dict(AskingWorkers(setup, 2, 2, pool).results(jobs)) == expected
 
 
 def test_one_process_searches_itself():

@@ -10,8 +10,6 @@ from engine.devices import Device
 from optimizer.judging import executors
 from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.executors import (
-    CONTEXT_BYTES,
-    GPU_PROCESSES,
     ThisMachine,
     measure_room,
     share_device,
@@ -54,7 +52,7 @@ def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, used, core_rate, ca
     )
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr("optimizer.judging.verdict.GPU_STEP_S", call_s)
-    monkeypatch.setattr(executors, "measure_room", lambda task: (10 * CONTEXT_BYTES, 20, 100))
+    monkeypatch.setattr(executors, "measure_room", lambda task, searches: (10**10, 20))
     task = make_task(BARS, threads=2, device="auto")
     with Pool() as pool:
         setup = NullSetup(task, "none")
@@ -90,7 +88,7 @@ def test_without_a_gpu_or_a_wish_for_one_cores_search(monkeypatch, device):
 def test_a_wave_is_what_memory_has_room_for(monkeypatch, threads, markets, jobs, count, size):
     """One core is left for the engine, and nobody is without a market."""
     monkeypatch.setattr(
-        executors, "measure_room", lambda task: (int(markets * 10**6), int(markets), 10**6)
+        executors, "measure_room", lambda task, searches: (int(markets * 10**6), int(markets))
     )
     setup = NullSetup(make_task(BARS, threads=threads), "none")
     with Pool() as pool:
@@ -99,29 +97,21 @@ def test_a_wave_is_what_memory_has_room_for(monkeypatch, threads, markets, jobs,
     assert executor._setup.task.config.memory == int(markets * 10**6)
 
 
-@pytest.mark.parametrize(
-    ("contexts", "is_shared", "count"),
-    [
-        # What fits with all that CUDA itself takes; with little room this process searches.
-        (0.5, True, 1),
-        (1.5, True, 1),
-        (2.5, True, 2),
-        (99, True, GPU_PROCESSES),
-        # An administrator lets one process at a time use it.
-        (99, False, 1),
-    ],
-)
-def test_no_more_schedules_share_a_gpu_than_it_holds(monkeypatch, contexts, is_shared, count):
-    """Each has room for its rows, and the device lets them."""
-    room = int(contexts * CONTEXT_BYTES)
-    monkeypatch.setattr(executors, "measure_room", lambda task: (room, 99, 100))
-    monkeypatch.setattr(executors, "can_share", lambda device: is_shared)
-    task = make_task(BARS, threads=2)
+def test_few_schedules_of_many_individuals_are_a_wave(monkeypatch):
+    """All their steps are searched together, and what an engine answers has to fit the host."""
+    asked = []
+
+    def measure(task, searches):
+        asked.append(searches)
+        return 10**9, 99
+
+    monkeypatch.setattr(executors, "measure_room", measure)
+    setup = NullScheduleSetup(make_task(BARS, threads=8), parse_schedule("10d", "20d", 0))
+    steps = len(setup.on_run.steps)
+    monkeypatch.setattr(executors, "MOST_PAIRS", 3 * steps * 16)
     with Pool() as pool:
-        setup = NullScheduleSetup(task, parse_schedule("10d", "20d", 0))
         executor = share_device(setup, 50, "cpu", pool)
-    assert executor._count == count
-    assert executor._setup.task.config.memory == room // count
+    assert (executor._count, executor._size, asked) == (3, 3, [steps])
 
 
 def test_a_search_takes_its_series_and_its_rows():
@@ -131,7 +121,10 @@ def test_a_search_takes_its_series_and_its_rows():
     maker = task.device("cpu").maker
     of_one = maker.series_bytes([BARS]) + n_rows * maker.slot_bytes([BARS])
     assert n_rows > 0
-    assert measure_room(task) == (10**9, 10**9 // of_one, of_one)
+    assert measure_room(task) == (10**9, 10**9 // of_one)
+    # Searches of one market share rows, of which there are no more than bounds allow.
+    assert 1 < measure_room(task, 100)[1] < measure_room(task)[1]
+    assert measure_room(task, 1000) == measure_room(task, 100)
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "cuda:0"])

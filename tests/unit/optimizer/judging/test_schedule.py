@@ -117,7 +117,7 @@ def test_the_pick_before_stays_while_it_is_half_as_strong(setup, found):
     for before, pick, strongest in zip(kept, kept[1:], found[1:], strict=False):
         if before.genome is None or strongest.genome is None:
             continue
-        again = setup.evaluate_strength(pick.number, np.array(before.genome), setup.engine)
+        again = setup.measure_strength(pick.number, np.array(before.genome))
         stays = strongest.strength > 0 and again >= 0.5 * strongest.strength
         assert pick.genome == (before.genome if stays else strongest.genome)
         assert pick.number == strongest.number
