@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.accounts.cuda.merging import count_kernel, merge_kernel, time_kernel
+from engine.accounts.cuda.merging import count_kernel, key_kernel, merge_kernel
 from engine.accounts.ledger import ACCUMULATORS
 from engine.conditions.cuda.candidate_lists import CandidateLists, Packing
 from engine.conditions.cuda.signals import signal_kernel
@@ -206,17 +206,23 @@ class Stages:
         lists, pairs = work.lists, individuals * work.n_windows
         asked, n_windows, capacity = work.asked, work.n_windows, work.capacity
         warps, n_out = choose_warps(pairs, self._market.longest), len(ACCUMULATORS)
-        times, merged = lists.sums.view(torch.int64), lists.equity
         trades, accounts, whole = work.account_trades, work.accounts, n_windows * capacity
-        launch(time_kernel, (pairs,), asked, lists.trades, lists.trade_list, self._market.opened,
-               times, n_windows, capacity, warps=warps, BLOCK=64 * warps)  # fmt: skip
-        launch(merge_kernel, (pairs,), asked, lists.trades, times, lists.r, windows.table,
-               windows.numbers, merged, n_windows, capacity, warps=warps,
-               MEETS_OWN=windows.own is not None, BLOCK=64 * warps)  # fmt: skip
+        # Each level of merging reads one of these and writes the other.
+        there = lists.trades, lists.sums.view(torch.int64), lists.r
+        spare = lists.counts, lists.trade_list, lists.equity
+        launch(key_kernel, (pairs,), asked, lists.trades, lists.trade_list,
+               self._market.opening_ranks, windows.table, windows.numbers, there[1], n_windows,
+               capacity, warps=warps, MEETS_OWN=windows.own is not None,
+               BLOCK=64 * warps)  # fmt: skip
+        group = 1
+        while group < n_windows:
+            launch(merge_kernel, (pairs,), asked, *there, *spare, n_windows, capacity, group,
+                   warps=warps, BLOCK=64 * warps)  # fmt: skip
+            there, spare, group = spare, there, 2 * group
+        merged, equity, sums = there[2], spare[2], lists.sums
         launch(count_kernel, (individuals,), asked, work.results, merged, trades, accounts,
                n_windows, capacity, warps=4, N_OUT=n_out,
                COLUMNS=1 << (n_out - 1).bit_length(), WINDOWS=COUNTED_WINDOWS)  # fmt: skip
-        sums, equity = lists.sums, lists.r
         launch(fold_kernel, (-(-individuals // FOLDED), 2), asked, trades, merged, sums, equity,
                self._costs, accounts, 1, whole, warps=1, CARRIES=False, N_OUT=n_out,
                PAIRS=FOLDED)  # fmt: skip

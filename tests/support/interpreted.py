@@ -287,8 +287,8 @@ def compare_finer():
 def compare_accounts(spec):
     """Several windows as one account, folded by the device, whatever is evaluated together."""
     bars = make_bars(5, 420, jump=0.1)
-    # The same bars twice, so that trades of different strands end together.
-    series = [bars, make_bars(6, 300, flat=0.1), bars]
+    # Nearly the same bars twice: trades of different strands end together, and not alike.
+    series = [bars, make_bars(6, 300, flat=0.1), replace(bars, low=bars.low * 0.999)]
     windows = [
         Window(2, 200, 420), Window(0, 0, 200), Window(1, 50, 300), Window(0, 200, 201),
         Window(0, 201, 420), Window(2, 0, 200),

@@ -1,7 +1,8 @@
-"""Trades of several windows as one account: each is put in its place in the order of their exits.
+"""Trades of several windows as one account: put in the order of their exits, pair by pair of lists.
 
-Nothing here is a sum of numbers that are not whole: where a trade stands is how many trades of all
-windows change the account before it. Merged lists are then folded as those of one window are.
+Nothing here is a sum of numbers that are not whole: where a trade stands in two lists together is
+where it stands in its own and how many of the other change the account before it. The one list that
+is left is then folded as that of a window is.
 """
 
 import triton
@@ -13,87 +14,95 @@ TRADES = tl.constexpr(ACCUMULATOR_INDEX["trades"])
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def time_kernel(p_size, p_trades, p_trade_list, p_opened, p_times, n_windows, capacity,
-                BLOCK: tl.constexpr):  # fmt: skip
-    """When the exit bar of each trade opens; grid (pairs).
+def key_kernel(p_size, p_trades, p_trade_list, p_ranks, p_windows, p_met, p_keys, n_windows,
+               capacity, MEETS_OWN: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """Keys by which trades change an account; grid (pairs).
 
-    p_trade_list: [P, W, capacity] exit bars in the lower half. p_opened: [B] int64 when bars open,
-    ns. p_times: [P, W, capacity] int64 receives the exits' times.
+    p_trade_list: [P, W, capacity] exit bars in the lower half. p_ranks: [B] int64 in the upper half
+    ranks of the times at which bars open. p_windows: [N, 3] as of `signal_kernel`, and p_met.
+    p_keys: [P, W, capacity] int64 receives keys: the exit's rank, and below it the window's first
+    bar on the axis on which series follow one another.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     if i_pair // n_windows >= tl.load(p_size):
         return
+    i_window = i_pair % n_windows
+    if MEETS_OWN:
+        i_window = tl.load(p_met + i_pair).to(tl.int64)
+    start = tl.load(p_windows + i_window * 3 + 1).to(tl.int64)
     n_trades = tl.load(p_trades + i_pair)
     for begin in range(0, n_trades, BLOCK):
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < n_trades
         o_list = i_pair * capacity + o_k
         exit_bar = tl.load(p_trade_list + o_list, mask=inside, other=0) & 0x7FFFFFFF
-        opened = tl.load(p_opened + exit_bar, mask=inside, other=0)
-        tl.store(p_times + o_list, opened, mask=inside)
+        rank = tl.load(p_ranks + exit_bar, mask=inside, other=0)
+        tl.store(p_keys + o_list, rank | start, mask=inside)
 
 
 @triton.jit
-def find_start(p_windows, p_met, i_pair, n_windows, MEETS_OWN: tl.constexpr):
-    """First bar of a pair's window on the common axis, where series follow one another."""
-    i_window = i_pair % n_windows
-    if MEETS_OWN:
-        i_window = tl.load(p_met + i_pair).to(tl.int64)
-    return tl.load(p_windows + i_window * 3 + 1)
+def count_earlier(p_keys, begin, count, longest, bounds, inside):
+    """How many keys of ascending lists are below bounds, by halving.
 
-
-@triton.jit
-def count_earlier(p_list, count, bounds, inside):
-    """How many times of a list, which ascends, are below each of some bounds; by halving."""
-    low = tl.zeros_like(bounds).to(tl.int32)
-    high = low + count
-    left = count
+    Each lane has a list, which begins at `begin` and has `count` entries, `longest` at most.
+    """
+    low = tl.zeros_like(count)
+    high = count
+    left = longest
     while left > 0:
         middle = (low + high) >> 1
         is_open = inside & (low < high)
-        time = tl.load(p_list + middle, mask=is_open, other=0)
-        is_below = is_open & (time < bounds)
-        is_above = is_open & (time >= bounds)
+        key = tl.load(p_keys + begin + middle, mask=is_open, other=0)
+        is_below = is_open & (key < bounds)
+        is_above = is_open & (key >= bounds)
         low = tl.where(is_below, middle + 1, low)
         high = tl.where(is_above, middle, high)
         left = left >> 1
     return low
 
 
-@triton.jit(do_not_specialize=["n_windows"])
-def merge_kernel(p_size, p_trades, p_times, p_r, p_windows, p_met, p_merged, n_windows, capacity,
-                 MEETS_OWN: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
-    """Put R of each trade in its place in the account; grid (pairs).
+@triton.jit(do_not_specialize=["n_windows", "group"])
+def merge_kernel(p_size, p_counts, p_keys, p_r, p_next_counts, p_next_keys, p_next_r, n_windows,
+                 capacity, group, BLOCK: tl.constexpr):  # fmt: skip
+    """Merge each two neighbours of an individual's lists; grid (pairs).
 
-    p_times: [P, W, capacity] int64 as of `time_kernel`. p_windows: [N, 3] as of `signal_kernel`,
-    and p_met. p_merged: [P, W * capacity] receives R of all trades of an individual, in the order
-    of exits; of those that end together in that of series and of windows of a series.
+    Each list holds the trades of `group` windows and lies where that of the first of them began, in
+    which p_counts: [P, W] has its length. p_keys, p_r: [P, W, capacity] keys and R of trades. What
+    comes next, where lists hold twice as many windows, is received likewise. All programs of the
+    two lists' windows share the work.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     i_p = i_pair // n_windows
     if i_p >= tl.load(p_size):
         return
-    i_first = i_p * n_windows
-    start = find_start(p_windows, p_met, i_pair, n_windows, MEETS_OWN)
-    n_trades = tl.load(p_trades + i_pair)
-    p_account = p_merged + i_first * capacity
-    for begin in range(0, n_trades, BLOCK):
+    window = (i_pair % n_windows).to(tl.int32)
+    first = window // (2 * group) * (2 * group)
+    second = first + group
+    i_first = i_p * n_windows + first
+    n_first = tl.load(p_counts + i_first)
+    n_second = tl.load(p_counts + i_first + group, mask=second < n_windows, other=0)
+    count = n_first + n_second
+    if window == first:
+        tl.store(p_next_counts + i_first, count)
+    o_first = i_first * capacity
+    begin = (window - first) * BLOCK
+    while begin < count:
         o_k = begin + tl.arange(0, BLOCK)
-        inside = o_k < n_trades
-        o_list = i_pair * capacity + o_k
-        time = tl.load(p_times + o_list, mask=inside, other=0)
+        inside = o_k < count
+        is_second = o_k >= n_first
+        place = tl.where(is_second, o_k - n_first, o_k)
+        o_list = o_first + place + tl.where(is_second, group * capacity, 0)
+        key = tl.load(p_keys + o_list, mask=inside, other=0)
         r = tl.load(p_r + o_list, mask=inside, other=0.0)
-        place = o_k
-        for w in range(n_windows):
-            i_other = i_first + w
-            other_start = find_start(p_windows, p_met, i_other, n_windows, MEETS_OWN)
-            is_first = (other_start < start) | ((other_start == start) & (i_other < i_pair))
-            count = tl.load(p_trades + i_other)
-            # Its own trades before it are counted already.
-            count = tl.where(i_other == i_pair, 0, count)
-            bounds = time + is_first.to(tl.int64)
-            place += count_earlier(p_times + i_other * capacity, count, bounds, inside)
-        tl.store(p_account + place, r, mask=inside)
+        # Of equal keys, which only a window that is met twice has, the first list's come first.
+        bounds = key + is_second.to(tl.int64)
+        o_other = tl.where(is_second, 0, group * capacity)
+        n_other = tl.where(is_second, n_first, n_second)
+        longest = tl.maximum(n_first, n_second)
+        place += count_earlier(p_keys + o_first, o_other, n_other, longest, bounds, inside)
+        tl.store(p_next_keys + o_first + place, key, mask=inside)
+        tl.store(p_next_r + o_first + place, r, mask=inside)
+        begin += tl.minimum(2 * group, n_windows - first) * BLOCK
 
 
 @triton.jit(do_not_specialize=["n_windows"])

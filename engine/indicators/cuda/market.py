@@ -68,7 +68,8 @@ class DeviceMarket:
         has_finer: Whether there are some.
         coder_numbers: Coder to its number.
         maps: [coders, 2, B] where code 1 begins, and codes per unit.
-        opened_ns: [B] when bars open, on the host, and `opened` the same as a tensor.
+        opened_ns: [B] when bars open; on the host.
+        opening_ranks: [B] int64, in the upper halves ranks of these times, of equal ones the same.
 
     Raises:
         DeviceError: When the bars of all series together are too many, or their finer bars.
@@ -102,7 +103,8 @@ class DeviceMarket:
         self.opened_ns = np.zeros(self.n_bars, np.int64)
         for start, end, bars in zip(self.starts, self.ends, series, strict=True):
             self.opened_ns[start:end] = bars.timestamp
-        self.opened = self.to_device(self.opened_ns)
+        _, ranks = torch.unique(self.to_device(self.opened_ns), return_inverse=True)
+        self.opening_ranks = ranks << 32
 
     @property
     def whole(self) -> Stretch:

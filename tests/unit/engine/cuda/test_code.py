@@ -178,15 +178,15 @@ KERNELS = {
         [I32, I32, F64, F64, F64, "i32", "i32"],
         {"CARRIES": True, "N_OUT": 19, "BLOCK": 64},
     ),
-    "times": (
-        merging.time_kernel,
-        [I32, I32, I64, I64, I64, "i32", "i32"],
-        {"BLOCK": 64},
+    "keys": (
+        merging.key_kernel,
+        [I32, I32, I64, I64, I32, I32, I64, "i32", "i32"],
+        {"MEETS_OWN": True, "BLOCK": 64},
     ),
     "merge": (
         merging.merge_kernel,
-        [I32, I32, I64, F64, I32, I32, F64, "i32", "i32"],
-        {"MEETS_OWN": True, "BLOCK": 64},
+        [I32, I32, I64, F64, I32, I64, F64, "i32", "i32", "i32"],
+        {"BLOCK": 64},
     ),
     "counts": (
         merging.count_kernel,
