@@ -1,5 +1,8 @@
 """A population split over devices, with CPU backends in the devices' place."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")
@@ -104,3 +107,24 @@ def test_other_strategies_are_split_too():
     assert_same_accounts(alone, several, genomes)
     for expected, actual in zip(alone.trades(genomes[0]), several.trades(genomes[0]), strict=True):
         assert_same_bits(expected.r, actual.r, "ledger")
+
+
+@pytest.mark.parametrize("has_own", [True, False], ids=["own windows", "all windows"])
+def test_accounts_come_back_in_the_order_of_individuals(has_own):
+    """Each device folds those of its share, with the windows that these meet."""
+
+    def begin_own(genomes, slots, windows, own, out, account):
+        out[...] = genomes[:, :1, None] if own is None else own[:, :, None]
+        account[...] = genomes
+        return lambda: slots is not None
+
+    part = SimpleNamespace(threads=1, meets_own=True, begin_own=begin_own)
+    several = SeveralGpus([part] * 3, fewest=1)
+    assert several.meets_own
+    genomes, out, account = np.arange(7.0)[:, None], np.zeros((7, 2, 1)), np.zeros((7, 1))
+    own = np.arange(14).reshape(7, 2) if has_own else None
+    told = (genomes, np.zeros((7, 1), np.int32), WINDOWS, own, out, account)
+    assert several.begin_own(*told)()
+    assert account.tolist() == genomes.tolist()
+    assert out[:, 1, 0].tolist() == (own[:, 1].tolist() if has_own else genomes[:, 0].tolist())
+    assert not several.begin_own(genomes, None, *told[2:])()
