@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
-from data.bars import Bars, has_finer
+from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.accounts.limits import why_on_cpu
 from engine.backend import BackendMaker
@@ -136,9 +136,7 @@ def choose_device(
 ) -> Device:
     """The device that a strategy runs on; arguments and errors as in `choose_backend`.
 
-    ``"auto"`` takes the CPU where an account has limits that no GPU keeps, and where finer bars are
-    read for a strategy that has no orders and is no fast case: a GPU walks every bar then, and CPU
-    cores look at those of exits.
+    ``"auto"`` takes the CPU where an account has limits that no GPU keeps.
     """
     is_limited = costs is not None and costs.has_limits
     reason = why_on_cpu(spec, costs, series) if costs and is_limited else ""
@@ -147,17 +145,13 @@ def choose_device(
             f"device '{device}' keeps no limits of an account (--max-positions, --max-leverage) "
             f"{reason}: use cpu"
         )
-    is_fast = find_fast_case(spec, costs).is_covered
-    is_walked = spec.has_orders or (costs is not None and costs.fee_unit > 0.0)
     if device == "auto" and reason:
         choice = Choice("cpu", f"limits of an account {reason} are kept on CPU cores")
-    elif device == "auto" and has_finer(series) and not (is_fast or is_walked):
-        choice = Choice("cpu", "without orders CPU cores read finer bars of exits alone")
     else:
         choice = choose_backend(device, workload)
     if is_limited:
         maker = _maker(OF_LIMITS[choice.name], choice.name, choice.devices)
-    elif is_fast:
+    elif find_fast_case(spec, costs).is_covered:
         maker = load_backend(choice.name, choice.devices)
     else:
         maker = _maker(OF_FORMULAS[choice.name], choice.name, choice.devices)

@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from engine.accounts.ledger import ACCUMULATORS, EXIT_PLACES, Ledger
+from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES, Ledger
 from engine.accounts.results import Results, arrange_results
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.dispatch import first_capacity, longer, round_up_capacity
 from engine.cuda.stages import FOLDED, LANES, choose_warps
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.both_sides import (
+    LATE_GAP,
     SESSION,
     SESSION_OPEN,
     SIGNAL,
@@ -26,7 +27,7 @@ from engine.positions.cuda.trades import choose_kernel, settle_kernel, tally_ker
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import to_device, to_host
 
-N_OUT = len(ACCUMULATORS)
+N_OUT, COARSE = len(ACCUMULATORS), ACCUMULATOR_INDEX["coarse"]
 
 SIGNALS = 32
 """Stretches of a list of signals whose positions a warp looks for together."""
@@ -49,8 +50,8 @@ KEPT_PRICES = 5
 AT_OPEN = [one.value for one in (SIGNAL, STOP_GAP, SESSION_OPEN)]
 """How a position is left at an open."""
 
-LIST_BYTES = 4 * 3 + 8 * 4
-"""Of one signal: what it is, how it would end, which are taken, and four numbers."""
+LIST_BYTES = 4 * 3 + 8 * 4 + 1
+"""Of one signal: what it is, how it would end, which are taken, four numbers, and a note."""
 
 ASKED_BYTES = 8 * 2
 """Of one signal that asks an account for room: its leverage, and that of others."""
@@ -110,6 +111,8 @@ class SignalLists(NamedTuple):
     prices: torch.Tensor
     leverages: torch.Tensor
     gross: torch.Tensor
+    notes: torch.Tensor  # int8, of signals on finer bars; [1] without any
+    coarse: torch.Tensor  # [pairs]
 
 
 class SeriesAccounts:
@@ -144,9 +147,11 @@ class SeriesAccounts:
     ) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each individual [P]; arguments as in `fold`."""
         ledgers: list[tuple[Ledger, ...]] = []
-        for bars, _, lists in self._iter_results(asked, each, windows, keeps=True):
+        for bars, results, lists in self._iter_results(asked, each, windows, keeps=True):
             delays = to_host(bars[:, 1]).repeat(len(windows))
             trades, *numbers = collect_trades(lists, delays)
+            coarse = to_host(results[:, COARSE]).astype(np.int64)
+            numbers += [np.zeros_like(coarse), np.zeros_like(coarse), coarse]
             ledgers += trades.cut(
                 *(numbers_of_pairs.reshape(-1, len(windows)) for numbers_of_pairs in numbers)
             )
@@ -184,7 +189,7 @@ class SeriesAccounts:
             lists = self.make_room(len(some.bars) * len(windows), self._capacity, keeps=keeps)
             self._mark(asked, some, there, lists)
             self._leave(asked, some, there, lists, keeps=keeps, asks_all=False)
-            self._choose(lists)
+            self._choose(some, len(windows), lists)
             # What only orders and money count stays 0.
             results = torch.zeros(
                 (len(lists.marks), N_OUT), dtype=torch.float64, device=self._device
@@ -242,20 +247,23 @@ class SeriesAccounts:
         pairs, capacity = lists.marks.shape
         most = max(1, capacity // (SIGNALS * STRETCH))
         blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
-        launch(leave_kernel, (pairs * blocks,), self._prices.market, self._prices.pyramid,
-               self._charges, asked.code, asked.constants, asked.reads, asked.forms, asked.rows,
-               each.slots, each.genomes, each.numbers, each.bars, asked.leaves, each.exits,
-               asked.following, asked.sessions, each.session_of, windows, lists.counts, lists.marks,
-               lists.leaves, lists.signal_r, lists.prices, lists.leverages, len(windows), capacity,
-               self._prices.n_padded, asked.rows.shape[1], asked.leaves.shape[1],
+        launch(leave_kernel, (pairs * blocks,), self._prices.market, self._prices.finer,
+               self._prices.finer_of, self._prices.pyramid, self._charges, asked.code,
+               asked.constants, asked.reads, asked.forms, asked.rows, each.slots, each.genomes,
+               each.numbers, each.bars, asked.leaves, each.exits, asked.following, asked.sessions,
+               each.session_of, windows, lists.counts, lists.marks, lists.leaves, lists.signal_r,
+               lists.prices, lists.leverages, lists.notes, len(windows),
+               capacity, self._prices.n_padded, asked.rows.shape[1], asked.leaves.shape[1],
                each.genomes.shape[1], each.slots.shape[1], warps=1, MOVES=asked.moves,
-               KEEPS=keeps, ALL=asks_all, SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
+               KEEPS=keeps, ALL=asks_all, FINER=self._prices.has_finer, SIGNALS=SIGNALS,
+               BLOCKS=blocks)  # fmt: skip
 
-    def _choose(self, lists: SignalLists) -> None:
+    def _choose(self, each: IndividualInputs, n_windows: int, lists: SignalLists) -> None:
         """Take signals one position at a time."""
         pairs, capacity = lists.marks.shape
         launch(choose_kernel, (-(-pairs // LANES),), lists.counts, lists.marks, lists.leaves,
-               lists.places, lists.trades, lists.rejected, pairs, capacity, warps=1,
+               lists.notes, each.bars, lists.places, lists.trades, lists.rejected, lists.coarse,
+               pairs, n_windows, capacity, warps=1, FINER=self._prices.has_finer,
                LANES=LANES)  # fmt: skip
 
     def fold_trades(
@@ -264,10 +272,10 @@ class SeriesAccounts:
         """Fold the trades that were chosen into accumulators [pairs, A]."""
         pairs, capacity = lists.marks.shape
         warps = choose_warps(pairs, self._prices.n_padded)
-        launch(tally_kernel, (pairs,), lists.trades, lists.rejected, lists.places, lists.marks,
-               lists.leaves, lists.signal_r, each.bars, lists.r, lists.short_r, out, n_windows,
-               capacity, warps=warps, EXITS=EXIT_PLACES, N_OUT=N_OUT,
-               BLOCK=TALLIED * warps)  # fmt: skip
+        launch(tally_kernel, (pairs,), lists.trades, lists.rejected, lists.coarse, lists.places,
+               lists.marks, lists.leaves, lists.notes, lists.signal_r, each.bars, lists.r,
+               lists.short_r, out, n_windows, capacity, warps=warps, EXITS=EXIT_PLACES,
+               FINER=self._prices.has_finer, N_OUT=N_OUT, BLOCK=TALLIED * warps)  # fmt: skip
         # R of signals is read by then; the sums of R take its place.
         sums = lists.signal_r
         launch(settle_kernel, (-(-pairs // FOLDED), 3), lists.trades, lists.r, lists.short_r, sums,
@@ -282,7 +290,7 @@ class SeriesAccounts:
         self, pairs: int, capacity: int, *, keeps: bool, asks_all: bool = False
     ) -> SignalLists:
         """Lists of so many pairs; nothing in them is read before it is written."""
-        counts, trades, rejected = (self._empty(torch.int32, pairs) for _ in range(3))
+        counts, trades, rejected, coarse = (self._empty(torch.int32, pairs) for _ in range(4))
         marks, leaves, places = (self._empty(torch.int32, pairs, capacity) for _ in range(3))
         signal_r, r, short_r, equity = (
             self._empty(torch.float64, pairs, capacity) for _ in range(4)
@@ -290,9 +298,10 @@ class SeriesAccounts:
         prices = self._empty(torch.float64, *((pairs, capacity, KEPT_PRICES) if keeps else (1,)))
         of_asking = (pairs, capacity) if asks_all else (1,)
         leverages, gross = (self._empty(torch.float64, *of_asking) for _ in range(2))
+        notes = self._empty(torch.int8, *((pairs, capacity) if self._prices.has_finer else (1,)))
         return SignalLists(
             counts, marks, leaves, places, trades, rejected, signal_r, r, short_r, equity, prices,
-            leverages, gross,
+            leverages, gross, notes, coarse,
         )  # fmt: skip
 
     def _empty(self, kind: torch.dtype, *shape: int) -> torch.Tensor:
@@ -341,6 +350,9 @@ def collect_trades(lists: SignalLists, delays: Ints) -> tuple[Ledger, Ints, Ints
     entry_bar = signal_bar + 1 + delays.repeat(counts)
     exit_bar, how = (leaves >> 3).astype(np.int64), leaves & 7
     is_open = np.isin(how, AT_OPEN)
+    if lists.notes.ndim == 2:
+        (notes,), _ = take_trades(lists, counts, (lists.notes,))
+        is_open &= notes & LATE_GAP.value == 0
     reason = np.where(how == SESSION_OPEN.value, SESSION.value, how)
     trades = Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave,

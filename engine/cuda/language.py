@@ -116,7 +116,6 @@ class WindowGroup(NamedTuple):
 class CudaLanguageBackend(Backend):
     """Evaluates populations of any strategy on one GPU.
 
-    Series that carry finer bars are walked bar by bar, as those of strategies with orders are.
     A thread of its own launches and waits, so that several GPUs work at once.
 
     Args:
@@ -306,7 +305,7 @@ class CudaLanguageBackend(Backend):
         shared = (spec, bars, making, room, costs.entry_delay, self._device, self._comparing,
                   self._uploads)  # fmt: skip
         prices = upload_prices(bars, self._device)
-        if spec.has_orders or costs.fee_unit > 0.0 or bars.finer is not None:
+        if spec.has_orders or costs.fee_unit > 0.0:
             inputs = OrderInputs(*shared, risk_fraction=costs.risk_fraction)
             return OneSeries(inputs, OrderAccounts(
                 spec, costs, inputs, prices, self._work_bytes, self._device

@@ -108,7 +108,7 @@ class OrderAccounts:
             "HAS_TICK": find_step(spec.market, "tick").numerator > 0.0,
             "CARRIES": spec.funding is not None or spec.borrow is not None,
             "SIZE": self._size,
-            "FINER": inputs.has_finer,
+            "FINER": prices.has_finer,
         }
 
     def fold(self, batch: OrderBatch, each: OrderIndividuals, windows: Ints) -> Iterator[Floats]:

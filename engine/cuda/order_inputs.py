@@ -106,11 +106,6 @@ class OrderInputs(SeriesInputs):
             days = local_time(bars.timestamp, spec.session.offset) // DAY_NS
         self._days = self._there(days)
 
-    @property
-    def has_finer(self) -> bool:
-        """Whether bars of the series are read by finer ones."""
-        return self._bars.finer is not None
-
     def most_individuals(self, work_bytes: int) -> int:
         """Individuals whose conditions, and rows of their own, fit so much memory together."""
         varying = [

@@ -7,7 +7,6 @@ import pytest
 
 from data import load_bars, resample
 from data.bars import Window
-from engine import devices
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
@@ -55,9 +54,6 @@ def test_reading_every_bar_by_finer_ones_changes_nothing(monkeypatch):
         windows = [Window.whole(bars[0])]
         assert both(strategy, bars, windows, genomes, charges, as_it_reads) == "", seed
 
-
-EXITS = w.strategy("Left by a condition.", long=w.close > w.open, exit_long=w.close < w.open,
-                   stop=w.share(0.01))  # fmt: skip
 
 SAID_ALIKE = {
     "market": {},
@@ -109,18 +105,6 @@ def test_finer_bars_that_are_the_bars_change_nothing_but_what_is_read():
     assert second[:, :, place].all()
     assert not first[:, :, place].any()
     np.testing.assert_array_equal(np.delete(first, place, 2), np.delete(second, place, 2))
-
-
-def test_devices_of_finer_bars(monkeypatch):
-    """A GPU where one is named; where none is, not for those that it would walk for them alone."""
-    monkeypatch.setattr(devices, "why_absent", lambda device: "")
-    monkeypatch.setattr(devices, "count_gpus", lambda: 1)
-    monkeypatch.setattr(devices, "_maker", lambda *place: None)
-    hours, fast = make_coarse(make_bars(3, 400)), STRATEGIES["seller_exhaustion"]
-    for strategy, label in ((drawn_orders(7), "cuda:0"), (fast, "cuda:0"), (EXITS, "cpu")):
-        for device, expected in (("auto", label), ("cuda", "cuda:0")):
-            assert devices.choose_device(strategy, device, series=[hours]).label == expected
-    assert devices.choose_device(EXITS, "auto", series=[replace(hours, finer=None)]).label != "cpu"
 
 
 def test_a_window_of_the_past_knows_the_same():

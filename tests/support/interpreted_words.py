@@ -37,6 +37,7 @@ from strategy.files import build_strategies
 from strategy.gene import Gene
 from strategy.genes import GenomeLayout
 from tests.support.aligned import MOODY, moody_bars
+from tests.support.finer import make_coarse, open_apart
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_accounts, assert_same_bits
 from tests.support.positions import asks, build_population, by_cpu, jumping
@@ -348,8 +349,49 @@ def compare_aligned():
     print(f"aligned: {trades:.0f} trades, every bit equal")
 
 
+NEAR = {
+    "long": words.close > words.open,
+    "short": words.close < words.open,
+    "stop": words.from_entry(words.gene("far", 0.5, 0.2, 1.5) * words.rma(words.true_range, 3)),
+}
+"""Stops so near that many trades hang on the order of what happened in a bar."""
+
+RESTING = {
+    "exit_long": words.close < words.open,
+    "exit_short": words.close > words.open,
+    "target": words.r_multiple(1.2),
+    "max_hold": 3,
+}
+
+MOVING = {
+    "target": words.r_multiple(2),
+    "trail": words.trail(words.from_entry(2 * words.rma(words.true_range, 3)), 1),
+    "break_even": 0.7,
+}
+"""Held so long that some lanes wait for an exit while others end."""
+
+
+def compare_finer():
+    """Bars that are read by finer ones, where stops rest and where they move."""
+    quarters = open_apart(make_bars(2, 200, gaps=0.02, flat=0.05, jump=0.05), 2)
+    series = [make_coarse(quarters, 2), make_bars(4, 40, tick=0.25)]
+    windows, trades = [Window.whole(series[0]), Window.whole(series[1], 1)], 0
+    whole = [replace(series[0], finer=None), series[1]]
+    for delay, moves in enumerate((RESTING, MOVING)):
+        strategy = words.strategy("Near.", name="near", **NEAR, **moves)
+        genomes, charges = population(strategy, 3, seed=2), Costs(entry_delay=delay)
+        sums = assert_same_everywhere(strategy, genomes, series, windows, charges)
+        coarse = Engine(strategy, whole, windows, charges, device="cpu").evaluate(genomes)
+        for name in ("exits_stop_gap", "exits_stop", "coarse"):
+            place = ACCUMULATOR_INDEX[name]
+            assert sums[:, 0, place].sum() != coarse[:, 0, place].sum(), f"{name} is the same"
+        trades += sums[:, :, 0].sum()
+    print(f"finer: {trades:.0f} trades, every bit equal")
+
+
 PARTS = {
     "aligned": compare_aligned,
+    "finer": compare_finer,
     "positions": compare_positions,
     "forms": compare_forms,
     "drawn": compare_drawn,

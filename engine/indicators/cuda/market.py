@@ -157,6 +157,7 @@ class SeriesPrices(NamedTuple):
     pyramid: torch.Tensor  # [LEVELS, 2 B] as in `DeviceMarket`
     finer: torch.Tensor  # [K, 4] the same of finer bars; [1, 4] without any
     finer_of: torch.Tensor  # [T, 2] int32 as `lay_out_finer` gives it; [1, 2] without any
+    has_finer: bool
 
     @property
     def n_padded(self) -> int:
@@ -176,7 +177,8 @@ def upload_prices(bars: Bars, device: torch.device) -> SeriesPrices:
     columns = (bars.open, 1.0), (bars.high, -np.inf), (bars.low, np.inf), (bars.close, 1.0)
     opened, high, low, close = (to_device(_filled_up(*column), device) for column in columns)
     market, pyramid = torch.stack((opened, high, low, close), 1), build_pyramid(low, high)
-    return SeriesPrices(market, pyramid, to_device(finer, device), to_device(finer_of, device))
+    there = to_device(finer, device), to_device(finer_of, device)
+    return SeriesPrices(market, pyramid, *there, bars.finer is not None)
 
 
 def lay_out_finer(

@@ -14,7 +14,7 @@ import triton.language as tl
 from engine.accounts.ledger import REASONS
 from engine.conditions.cuda.kernels import evaluate_formula, lowest_bits
 from engine.positions import exit_spec
-from engine.positions.cuda.bracket_exits import NEVER, first_touch, moving_exit
+from engine.positions.cuda.bracket_exits import NEVER, first_touch, moving_exit, read_finer_bars
 
 BEYOND_BAR = tl.constexpr(exit_spec.BEYOND_BAR)
 FROM_ENTRY = tl.constexpr(exit_spec.FROM_ENTRY)
@@ -38,6 +38,10 @@ NOT_THERE = tl.constexpr(0x3FFFFFFF)
 
 REJECTED = tl.constexpr(-1)
 """In place of an exit: the signal opens no position."""
+
+LATE_GAP, COARSE_ENTRY, COARSE_EXIT = map(tl.constexpr, (1, 2, 4))
+"""Notes of signals on finer bars: the gap is not at its bar's open; bars that are touched at the
+entry and at the exit are not made up of finer ones."""
 
 NOT_ASKED = tl.constexpr(-2)
 """In place of an exit that was not looked for."""
@@ -235,12 +239,12 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p_forms, p_rows,
-                 p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits, p_following, p_sessions,
-                 p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r, p_prices, p_leverages,
-                 n_windows, capacity, n_bars, row_stride, n_words, n_genes, n_rows,
-                 MOVES: tl.constexpr, KEEPS: tl.constexpr, ALL: tl.constexpr,
-                 SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
+def leave_kernel(p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_code, p_constants, p_reads,
+                 p_forms, p_rows, p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits,
+                 p_following, p_sessions, p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r,
+                 p_prices, p_leverages, p_notes, n_windows, capacity, n_bars, row_stride, n_words,
+                 n_genes, n_rows, MOVES: tl.constexpr, KEEPS: tl.constexpr, ALL: tl.constexpr,
+                 FINER: tl.constexpr, SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
     """Exit and R of the signals that lanes take; grid (pairs times BLOCKS), SIGNALS lanes each.
 
     p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs of a side, smallest risk,
@@ -254,7 +258,9 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
     the reason or SESSION_OPEN, or REJECTED. p_r: the same shape, receives R. p_prices:
     [P, W, capacity, 5] if KEEPS receives entry, stop, target, exit and last stop. MOVES: whether
     anybody's stop moves. ALL: whether every signal is asked for, whatever came before it;
-    p_leverages: [P, W, capacity] then receives what each position is worth over the account.
+    p_leverages: [P, W, capacity] then receives what each position is worth over the account. FINER:
+    whether p_finer and p_finer_of, of `engine.indicators.cuda.market.lay_out_finer`, are read;
+    p_notes: [P, W, capacity] then receives sums of LATE_GAP and the like.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p, i_w = i_pair // n_windows, i_pair % n_windows
@@ -333,6 +339,22 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
         opens = tl.load(p_bar, mask=is_taken_over, other=1.0)
         worst = tl.load(p_bar + tl.where(is_short, 1, 2), mask=is_taken_over, other=1.0)
         closes = tl.load(p_bar + 3, mask=is_taken_over, other=1.0)
+        if FINER:
+            other = tl.load(p_bar + tl.where(is_short, 2, 1), mask=is_taken_over, other=1.0)
+            highest, lowest = tl.where(is_short, worst, other), tl.where(is_short, other, worst)
+            lower = tl.where(is_short, target, last_stop)
+            upper = tl.where(is_short, last_stop, target)
+            is_touched = is_taken_over & ((lowest <= lower) | (highest >= upper))
+            p_of = p_finer_of + bar.to(tl.int64) * 2
+            n_finer = tl.load(p_of + 1, mask=is_touched, other=0)
+            n_entry = tl.load(p_finer_of + first.to(tl.int64) * 2 + 1, mask=is_over, other=0)
+            note = tl.where(n_finer < 0, COARSE_EXIT, 0) + tl.where(n_entry < 0, COARSE_ENTRY, 0)
+            n_finer = tl.where(is_hit, n_finer, 0)
+            first_finer = tl.load(p_of, mask=n_finer > 0, other=0)
+            opens, highest, lowest, is_late = read_finer_bars(
+                p_finer, first_finer, n_finer, lower, upper, opens, highest, lowest
+            )
+            worst = tl.where(is_short, highest, lowest)
         is_stop = is_hit & tl.where(is_short, worst >= last_stop, worst <= last_stop)
         is_gap = is_stop & tl.where(is_short, opens >= last_stop, opens <= last_stop)
         price = tl.where(is_hit, target, tl.where(leaves_open, opens, closes))
@@ -344,6 +366,9 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
         r = (gross - per_side * (entry + price)) / tl.where(is_taken, risk, 1.0)
         o_list = i_pair * capacity + i
         tl.store(p_r + o_list, r, mask=is_over)
+        if FINER:
+            note += tl.where(is_gap & is_late, LATE_GAP, 0)
+            tl.store(p_notes + o_list, note.to(tl.int8), mask=is_over)
         if KEEPS:
             p_kept = p_prices + o_list * 5
             tl.store(p_kept, entry, mask=is_over)

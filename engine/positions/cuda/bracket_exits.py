@@ -78,6 +78,28 @@ def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
 
 
 @triton.jit
+def read_finer_bars(p_finer, first, count, lower, upper, opened, highest, lowest):
+    """Open, high and low of the first of finer bars that reaches down to lower or up to upper.
+
+    Of those of a whole bar where it is made up of none; and whether it is not the bar's first.
+    """
+    seeks = count > 0
+    is_late = count < count
+    k = tl.zeros([], tl.int32)
+    while tl.max(seeks.to(tl.int32), 0) > 0:
+        p_bar = p_finer + (first + k).to(tl.int64) * 4
+        high = tl.load(p_bar + 1, mask=seeks, other=0.0)
+        low = tl.load(p_bar + 2, mask=seeks, other=0.0)
+        is_touched = seeks & ((low <= lower) | (high >= upper))
+        opened = tl.where(is_touched, tl.load(p_bar, mask=is_touched, other=0.0), opened)
+        highest, lowest = tl.where(is_touched, high, highest), tl.where(is_touched, low, lowest)
+        is_late = tl.where(is_touched, count * 0 + k > 0, is_late)
+        seeks = seeks & (is_touched == 0) & (k + 1 < count)
+        k += 1
+    return opened, highest, lowest, is_late
+
+
+@triton.jit
 def walk_bar(stop, best, found, waits, j, last, close_bar, high, low, is_short, entry, target, form,
              share, reach, follow_gain, even_gain):  # fmt: skip
     """One bar of positions whose stop moves at its close; returns what has changed."""

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.positions.cuda.bracket_exits import read_finer_bars
 
 WINS = tl.constexpr(ACCUMULATOR_INDEX["wins"])
 SUM_R = tl.constexpr(ACCUMULATOR_INDEX["sum_r"])
@@ -34,28 +35,6 @@ def add_count(p_count, count, CARRIES: tl.constexpr):
     if CARRIES:
         number = tl.load(p_count) + number
     tl.store(p_count, number)
-
-
-@triton.jit
-def read_finer_bars(p_finer, first, count, stop, target, opened, highest, lowest):
-    """Open, high and low of the first of finer bars that touches stop or target of a long.
-
-    Of those of a whole bar where it is made up of none; and whether it is not the bar's first.
-    """
-    seeks = count > 0
-    is_late = count < count
-    k = tl.zeros([], tl.int32)
-    while tl.max(seeks.to(tl.int32), 0) > 0:
-        p_bar = p_finer + (first + k).to(tl.int64) * 4
-        high = tl.load(p_bar + 1, mask=seeks, other=0.0)
-        low = tl.load(p_bar + 2, mask=seeks, other=0.0)
-        is_touched = seeks & ((low <= stop) | (high >= target))
-        opened = tl.where(is_touched, tl.load(p_bar, mask=is_touched, other=0.0), opened)
-        highest, lowest = tl.where(is_touched, high, highest), tl.where(is_touched, low, lowest)
-        is_late = tl.where(is_touched, count * 0 + k > 0, is_late)
-        seeks = seeks & (is_touched == 0) & (k + 1 < count)
-        k += 1
-    return opened, highest, lowest, is_late
 
 
 @triton.jit(do_not_specialize=["n_windows"])

@@ -4,20 +4,30 @@ import triton
 import triton.language as tl
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.positions.cuda.both_sides import SESSION, SESSION_OPEN, SIGNAL, STOP_GAP
+from engine.positions.cuda.both_sides import (
+    COARSE_ENTRY,
+    COARSE_EXIT,
+    LATE_GAP,
+    SESSION,
+    SESSION_OPEN,
+    SIGNAL,
+    STOP_GAP,
+)
 from engine.positions.cuda.chain import add_all, duo, grow_all
 from engine.positions.cuda.take import columns, quad
 
 WINS = tl.constexpr(ACCUMULATOR_INDEX["wins"])
 BARS_IN_MARKET = tl.constexpr(ACCUMULATOR_INDEX["bars_in_market"])
 REJECTED = tl.constexpr(ACCUMULATOR_INDEX["rejected"])
+COARSE = tl.constexpr(ACCUMULATOR_INDEX["coarse"])
 SHORTS = tl.constexpr(ACCUMULATOR_INDEX["shorts"])
 WINS_SHORT = tl.constexpr(ACCUMULATOR_INDEX["wins_short"])
 SUM_R_SHORT = tl.constexpr(ACCUMULATOR_INDEX["sum_r_short"])
 
 
 @triton.jit
-def choose(p_trade, flat_long, flat_short, n_flat, n_trades, place, mark, leave):
+def choose(p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
+           place, mark, leave, FINER: tl.constexpr):  # fmt: skip
     """Take one signal if its side finds the account flat; returns what has changed."""
     is_short = (mark & 1) == 1
     is_flat = (mark >> 1) >= tl.where(is_short, flat_short, flat_long)
@@ -30,34 +40,51 @@ def choose(p_trade, flat_long, flat_short, n_flat, n_trades, place, mark, leave)
     flat_short = tl.where(is_taken, exit_bar - tl.where(is_short, 0, earlier), flat_short)
     n_flat += is_flat.to(tl.int32)
     n_trades += is_taken.to(tl.int32)
-    return flat_long, flat_short, n_flat, n_trades
+    if FINER:
+        # Bars that are touched and not made up of finer ones, each once.
+        note = tl.load(p_note + place, mask=mark >= 0, other=0).to(tl.int32)
+        entry_bar = (mark >> 1) + 1 + delay
+        is_coarse = is_flat & ((note & COARSE_ENTRY) != 0) & (entry_bar > counted)
+        counted = tl.where(is_coarse, entry_bar, counted)
+        n_coarse += is_coarse.to(tl.int32)
+        is_coarse = is_taken & ((note & COARSE_EXIT) != 0) & (exit_bar > counted)
+        counted = tl.where(is_coarse, exit_bar, counted)
+        n_coarse += is_coarse.to(tl.int32)
+    return flat_long, flat_short, n_flat, n_trades, n_coarse, counted
 
 
 @triton.jit
-def choose_four(p_trade, flat_long, flat_short, n_flat, n_trades, place, marks, leaves):
+def choose_four(p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
+                place, marks, leaves, FINER: tl.constexpr):  # fmt: skip
     """Take four signals in their order; returns what has changed."""
     m0, m1, m2, m3 = columns(marks)
     l0, l1, l2, l3 = columns(leaves)
-    flat_long, flat_short, n_flat, n_trades = choose(
-        p_trade, flat_long, flat_short, n_flat, n_trades, place, m0, l0
-    )
-    flat_long, flat_short, n_flat, n_trades = choose(
-        p_trade, flat_long, flat_short, n_flat, n_trades, place + 1, m1, l1
-    )
-    flat_long, flat_short, n_flat, n_trades = choose(
-        p_trade, flat_long, flat_short, n_flat, n_trades, place + 2, m2, l2
-    )
-    return choose(p_trade, flat_long, flat_short, n_flat, n_trades, place + 3, m3, l3)
+    flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose(
+        p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
+        place, m0, l0, FINER
+    )  # fmt: skip
+    flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose(
+        p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
+        place + 1, m1, l1, FINER
+    )  # fmt: skip
+    flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose(
+        p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
+        place + 2, m2, l2, FINER
+    )  # fmt: skip
+    return choose(p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted,
+                  delay, place + 3, m3, l3, FINER)  # fmt: skip
 
 
 @triton.jit
-def choose_kernel(p_counts, p_marks, p_leaves, p_trade_list, p_trades, p_rejected, n_pairs,
-                  capacity, LANES: tl.constexpr):  # fmt: skip
+def choose_kernel(p_counts, p_marks, p_leaves, p_notes, p_bars, p_trade_list, p_trades, p_rejected,
+                  p_coarse, n_pairs, n_windows, capacity, FINER: tl.constexpr,
+                  LANES: tl.constexpr):  # fmt: skip
     """Which signals become trades; grid (blocks of pairs), a lane a pair.
 
     p_marks, p_leaves: [P, W, capacity] as `mark_kernel` and `leave_kernel` leave them.
     p_trade_list: [P, W, capacity] receives the places of the signals that are taken. p_trades,
-    p_rejected: [P, W] receive how many.
+    p_rejected: [P, W] receive how many. If FINER, p_coarse: [P, W] receives how many bars are
+    touched that are not made up of finer ones; p_notes, p_bars: as `leave_kernel` has them.
     """
     o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     m_pair = o_pair < n_pairs
@@ -69,6 +96,11 @@ def choose_kernel(p_counts, p_marks, p_leaves, p_trade_list, p_trades, p_rejecte
     flat_short = tl.zeros([LANES], tl.int32)
     n_flat = tl.zeros([LANES], tl.int32)
     n_trades = tl.zeros([LANES], tl.int32)
+    n_coarse = tl.zeros([LANES], tl.int32)
+    counted, delay, p_note = n_coarse - 1, n_coarse, p_notes
+    if FINER:
+        delay = tl.load(p_bars + o_pair // n_windows * 3 + 1, mask=m_pair, other=0)
+        p_note = p_notes + o_pair * capacity
     # What is loaded does not depend on what is decided: the next signals are always in flight.
     m0 = quad(p_mark, 0, count)
     l0 = quad(p_leave, 0, count)
@@ -87,33 +119,40 @@ def choose_kernel(p_counts, p_marks, p_leaves, p_trade_list, p_trades, p_rejecte
         next_l2 = quad(p_leave, begin + 24, count)
         next_m3 = quad(p_mark, begin + 28, count)
         next_l3 = quad(p_leave, begin + 28, count)
-        flat_long, flat_short, n_flat, n_trades = choose_four(
-            p_trade, flat_long, flat_short, n_flat, n_trades, begin, m0, l0
-        )
-        flat_long, flat_short, n_flat, n_trades = choose_four(
-            p_trade, flat_long, flat_short, n_flat, n_trades, begin + 4, m1, l1
-        )
-        flat_long, flat_short, n_flat, n_trades = choose_four(
-            p_trade, flat_long, flat_short, n_flat, n_trades, begin + 8, m2, l2
-        )
-        flat_long, flat_short, n_flat, n_trades = choose_four(
-            p_trade, flat_long, flat_short, n_flat, n_trades, begin + 12, m3, l3
-        )
+        flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose_four(
+            p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
+            begin, m0, l0, FINER
+        )  # fmt: skip
+        flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose_four(
+            p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
+            begin + 4, m1, l1, FINER
+        )  # fmt: skip
+        flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose_four(
+            p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
+            begin + 8, m2, l2, FINER
+        )  # fmt: skip
+        flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose_four(
+            p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
+            begin + 12, m3, l3, FINER
+        )  # fmt: skip
         m0, m1, m2, m3 = next_m0, next_m1, next_m2, next_m3
         l0, l1, l2, l3 = next_l0, next_l1, next_l2, next_l3
     tl.store(p_trades + o_pair, n_trades, mask=m_pair)
     tl.store(p_rejected + o_pair, n_flat - n_trades, mask=m_pair)
+    if FINER:
+        tl.store(p_coarse + o_pair, n_coarse, mask=m_pair)
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def tally_kernel(p_trades, p_rejected, p_trade_list, p_marks, p_leaves, p_all_r, p_bars, p_r,
-                 p_short_r, p_out, n_windows, capacity, EXITS: tl.constexpr,
-                 N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+def tally_kernel(p_trades, p_rejected, p_coarse, p_trade_list, p_marks, p_leaves, p_notes, p_all_r,
+                 p_bars, p_r, p_short_r, p_out, n_windows, capacity, EXITS: tl.constexpr,
+                 FINER: tl.constexpr, N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """R of each trade, and the counts; grid (pairs).
 
     p_all_r: [P, W, capacity] R of each signal, were it taken. p_bars: [P, 3] as in `mark_kernel`.
     p_r, p_short_r: [P, W, capacity] receive R of each trade, and 0 in place of a long's, with zeros
     up to a whole eight. p_out: [P, W, A] receives the counts, each reason's in its place of EXITS.
+    p_coarse, p_notes: as `choose_kernel` has them, read if FINER.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     delay = tl.load(p_bars + i_pair // n_windows * 3 + 1)
@@ -142,6 +181,9 @@ def tally_kernel(p_trades, p_rejected, p_trade_list, p_marks, p_leaves, p_all_r,
         short_wins += (short_r > 0.0).to(tl.int32)
         how = leave & 7
         is_open = (how == SIGNAL) | (how == STOP_GAP) | (how == SESSION_OPEN)
+        if FINER:
+            note = tl.load(p_notes + o_signal, mask=inside, other=0).to(tl.int32)
+            is_open = is_open & ((note & LATE_GAP) == 0)
         bars = (leave >> 3) - (mark >> 1) - delay - is_open.to(tl.int32)
         held += tl.where(inside, bars, 0).to(tl.int64)
         reason = tl.where(how == SESSION_OPEN, SESSION, how)[:, None]
@@ -153,6 +195,8 @@ def tally_kernel(p_trades, p_rejected, p_trade_list, p_marks, p_leaves, p_all_r,
     tl.store(p_pair + REJECTED, tl.load(p_rejected + i_pair).to(tl.float64))
     tl.store(p_pair + SHORTS, tl.sum(shorts, 0).to(tl.float64))
     tl.store(p_pair + WINS_SHORT, tl.sum(short_wins, 0).to(tl.float64))
+    if FINER:
+        tl.store(p_pair + COARSE, tl.load(p_coarse + i_pair).to(tl.float64))
     counts = tl.sum(reasons, 0)
     for k in tl.static_range(len(EXITS)):
         count = tl.sum(tl.where(tl.arange(0, 8) == k, counts, 0), 0)

@@ -280,11 +280,13 @@ KERNELS = {
     **{
         name: (
             both_sides.leave_kernel,
-            [F64, I32, F64, I32, F64, I32, I32, F64, I32, F64, F64, I32, I64]
+            [F64, F64, I32, I32, F64, I32, F64, I32, I32, F64, I32, F64, F64, I32, I64]
             + [I32] * 8
             + [F64] * 3
+            + [I8]
             + ["i32"] * 7,
-            {"MOVES": moves, "KEEPS": keeps, "ALL": is_all, "SIGNALS": 32, "BLOCKS": 4},
+            {"MOVES": moves, "KEEPS": keeps, "ALL": is_all, "FINER": not keeps}
+            | {"SIGNALS": 32, "BLOCKS": 4},
         )
         for name, moves, keeps, is_all in (
             ("leave", False, True, False),
@@ -302,13 +304,13 @@ KERNELS = {
     },
     "choose": (
         trades.choose_kernel,
-        [I32] * 6 + ["i32", "i32"],
-        {"LANES": 32},
+        [I32] * 3 + [I8] + [I32] * 5 + ["i32"] * 3,
+        {"FINER": True, "LANES": 32},
     ),
     "tally": (
         trades.tally_kernel,
-        [I32] * 5 + [F64, I32, F64, F64, F64] + ["i32", "i32"],
-        {"EXITS": EXIT_PLACES, "N_OUT": 24, "BLOCK": 64},
+        [I32] * 6 + [I8, F64, I32, F64, F64, F64] + ["i32", "i32"],
+        {"EXITS": EXIT_PLACES, "FINER": True, "N_OUT": 24, "BLOCK": 64},
     ),
     "settle": (
         trades.settle_kernel,
