@@ -74,7 +74,7 @@ def compare_answers(seed):
         max_leverage=float(rng.choice([0.6, 2.0, 9.0])),
     )
     ranks = [rng.choice(RANKS, len(bars)) for bars in series] if seed % 2 else None
-    of_series = SeriesAccounts(SimpleNamespace(), np.zeros(3), 0, HOST)
+    of_series = SeriesAccounts(SimpleNamespace(has_finer=False), np.zeros(3), 0, HOST)
     joint = LimitedAccounts([of_series], series, costs, ranks, 0, HOST)
     joint._capacity = CAPACITY
     parts, lists, out = joint._make_parts(N_MEMBERS, windows, keeps=True)
