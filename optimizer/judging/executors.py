@@ -115,8 +115,12 @@ class ThisMachine:
         if setup.engine.device == "cpu":
             return Workers(setup, 1) if jobs * setup.seconds(threads) < beside_s else None
         size = min(size_wave(setup, setup.engine), jobs)
-        count = max(1, min(threads - 1, size))
-        if PROCESS_S + jobs * setup.seconds_on_gpu(count + 1) < beside_s:
+        several = max(1, min(threads - 1, size))
+        # With one all are searched in step here, before processes are there.
+        seconds = {several: PROCESS_S + jobs * setup.seconds_on_gpu(several + 1)}
+        seconds[1] = jobs * setup.seconds_on_gpu(2)
+        count = min(seconds, key=lambda count: seconds[count])
+        if seconds[count] < beside_s:
             return AskingWorkers(setup, count, size, self._pool)
         return None
 

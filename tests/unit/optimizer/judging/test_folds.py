@@ -147,9 +147,10 @@ class On(Engine):
 @pytest.mark.parametrize(
     ("device", "core_rate", "gpu_rate", "own_s", "way"),
     [
-        ("cuda:0", 1e3, 1e12, 0.0, "asking"),
+        ("cuda:0", 1e3, 1e12, 1e-2, "asking"),
+        ("cuda:0", 1e3, 1e12, 0.0, "in step"),
         ("cuda:0", 1e12, 1e3, 0.0, "beside"),
-        # Two processes breed and choose for three folds, or three.
+        # Three processes breed and choose for three folds, or two.
         ("cuda:0", 1e12, 1e12, 1.0, "beside"),
         # To begin processes takes longer than little work.
         ("cpu", 1e12, 1e12, 0.0, "here"),
@@ -160,7 +161,7 @@ class On(Engine):
 def test_folds_are_made_where_they_are_done_first(
     task, folds, monkeypatch, device, core_rate, gpu_rate, own_s, way
 ):
-    """By the engine that is at work, which processes ask or which searches, or by processes."""
+    """By the engine at work, whom processes ask or this process, or by processes beside it."""
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr(workload, "GPU_RATE", gpu_rate)
     monkeypatch.setattr("optimizer.judging.in_step.INDIVIDUAL_S", own_s)
@@ -170,8 +171,8 @@ def test_folds_are_made_where_they_are_done_first(
     with Pool() as pool:
         place = ThisMachine(pool)
         executor = place.executor(setup, 3, engine=engine)
-        assert isinstance(executor, AskingWorkers) == (way == "asking")
-        assert bool(executor.alone) == (way == "here")
+        assert isinstance(executor, AskingWorkers) == (way in ("asking", "in step"))
+        assert bool(executor.alone) == (way in ("in step", "here"))
         assert not place.executor(setup, 3).alone
 
 
