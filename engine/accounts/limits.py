@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data.bars import Bars, has_finer
+from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.errors import EngineError
 from strategy.errors import StrategyError
@@ -59,8 +59,6 @@ def why_on_cpu(strategy: Strategy, costs: Costs, series: Sequence[Bars] = ()) ->
     """Where CPU cores alone keep limits; empty where a GPU keeps them too."""
     if strategy.has_orders or costs.fee_unit > 0.0:
         return "over ladders, pauses, money of a strategy's own or fees for each unit"
-    if has_finer(series):
-        return "over bars that are read by finer ones"
     if any((np.diff(bars.timestamp) < bars.timeframe_ns).any() for bars in series):
         return "over bars that open before the last one has closed"
     return ""

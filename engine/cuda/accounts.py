@@ -170,7 +170,8 @@ class SeriesAccounts:
 
     def signals(self, asked: BatchInputs, each: IndividualInputs, window: Ints) -> Slots:
         """Signal bars [S] of one individual in one window [2], of either side."""
-        lists = self.make_room(1, round_up_capacity(int(window[1] - window[0])), keeps=False)
+        capacity = round_up_capacity(int(window[1] - window[0]))
+        lists = self.make_room(1, capacity, keeps=False, has_finer=False)
         self._mark(asked, each, self._windows_there(window[None]), lists)
         marks: Slots = to_host(lists.marks[0, : int(to_host(lists.counts)[0])])
         return marks >> 1
@@ -186,7 +187,8 @@ class SeriesAccounts:
             pair_bytes = self._capacity * (LIST_BYTES + 8 * KEPT_PRICES * keeps) + 8 * N_OUT
             step = max(1, self._work_bytes // (pair_bytes * len(windows)))
             some = each.part(slice(begin, begin + step))
-            lists = self.make_room(len(some.bars) * len(windows), self._capacity, keeps=keeps)
+            pairs, has_finer = len(some.bars) * len(windows), self._prices.has_finer
+            lists = self.make_room(pairs, self._capacity, keeps=keeps, has_finer=has_finer)
             self._mark(asked, some, there, lists)
             self._leave(asked, some, there, lists, keeps=keeps, asks_all=False)
             self._choose(some, len(windows), lists)
@@ -287,7 +289,7 @@ class SeriesAccounts:
                BLOCK=TALLIED * warps)  # fmt: skip
 
     def make_room(
-        self, pairs: int, capacity: int, *, keeps: bool, asks_all: bool = False
+        self, pairs: int, capacity: int, *, keeps: bool, has_finer: bool, asks_all: bool = False
     ) -> SignalLists:
         """Lists of so many pairs; nothing in them is read before it is written."""
         counts, trades, rejected, coarse = (self._empty(torch.int32, pairs) for _ in range(4))
@@ -298,7 +300,7 @@ class SeriesAccounts:
         prices = self._empty(torch.float64, *((pairs, capacity, KEPT_PRICES) if keeps else (1,)))
         of_asking = (pairs, capacity) if asks_all else (1,)
         leverages, gross = (self._empty(torch.float64, *of_asking) for _ in range(2))
-        notes = self._empty(torch.int8, *((pairs, capacity) if self._prices.has_finer else (1,)))
+        notes = self._empty(torch.int8, *((pairs, capacity) if has_finer else (1,)))
         return SignalLists(
             counts, marks, leaves, places, trades, rejected, signal_r, r, short_r, equity, prices,
             leverages, gross, notes, coarse,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import torch
 
-from data.bars import Bars, Window
+from data.bars import Bars, Window, has_finer
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, Ledger
 from engine.accounts.limits import build_limits, check_limits, parse_rank, why_on_cpu
@@ -15,6 +15,7 @@ from engine.accounts.results import Results, arrange_results, join_results, spli
 from engine.backend import Floats, Ints
 from engine.cuda.accounts import (
     ASKED_BYTES,
+    COARSE,
     KEPT_PRICES,
     LIST_BYTES,
     N_OUT,
@@ -107,6 +108,7 @@ class LimitedAccounts:
     ) -> None:
         self._accounts, self._work_bytes, self._device = accounts, work_bytes, device
         limits = build_limits(costs)
+        self._has_finer = has_finer(series)
         self._most = min(limits.max_positions, len(series))
         self._limit = to_device(np.array([limits.max_leverage]), device)
         self._times = to_device(np.concatenate([bars.timestamp for bars in series]), device)
@@ -135,9 +137,12 @@ class LimitedAccounts:
                 trades, *numbers = collect_trades(part.lists, to_host(bars[:, 1]).repeat(shape[1]))
                 gross = take_listed(part.lists.gross, part.lists.trades)[:, None]
                 counts, rejected = (number.reshape(shape) for number in numbers)
-                skipped = to_host(part.out[:, SKIPPED]).astype(np.int64).reshape(shape)
+                coarse, skipped = (
+                    to_host(part.out[:, place]).astype(np.int64).reshape(shape)
+                    for place in (COARSE, SKIPPED)
+                )
                 nothing = np.zeros_like(skipped)
-                totals = rejected, nothing, nothing, nothing, skipped
+                totals = rejected, nothing, nothing, coarse, skipped
                 cut = replace(trades, gross=gross).cut(counts, *totals)
                 for listed, some in zip(ledgers_of, cut, strict=True):
                     listed += some
@@ -205,8 +210,11 @@ class LimitedAccounts:
         """Room for so many individuals: of each series, and all of it."""
         room = -(-size // FOUR) * FOUR
         pairs = room * len(windows)
-        lists = self._accounts[0].make_room(pairs, self._capacity, keeps=keeps, asks_all=True)
+        lists = self._accounts[0].make_room(
+            pairs, self._capacity, keeps=keeps, has_finer=self._has_finer, asks_all=True
+        )
         lists.counts.zero_()
+        lists.notes.zero_()
         out = torch.zeros((pairs, N_OUT), dtype=torch.float64, device=self._device)
         parts, first = [], 0
         for series in np.unique(windows[:, 0]).tolist():
@@ -243,9 +251,10 @@ class LimitedAccounts:
         width = max(2, 1 << (len(strands) - 1).bit_length())
         each = max(1, LANES // width)
         launch(admit_kernel, (-(-members // each),), lists.counts, lists.marks, lists.leaves,
-               lists.leverages, bars, self._times, self._ranks, self._limit, *tables, lists.places,
-               lists.gross, lists.trades, lists.rejected, out, members, len(strands), self._most,
-               self._capacity, warps=1, RANKED=self._is_ranked, KEEPS=keeps, N_OUT=N_OUT,
+               lists.leverages, lists.notes, bars, self._times, self._ranks, self._limit, *tables,
+               lists.places, lists.gross, lists.trades, lists.rejected, lists.coarse, out, members,
+               len(strands), self._most, self._capacity, warps=1, RANKED=self._is_ranked,
+               KEEPS=keeps, FINER=self._has_finer, N_OUT=N_OUT,
                MEMBERS=each, STRANDS=width)  # fmt: skip
 
 

@@ -54,13 +54,14 @@ def test_a_gpu_keeps_limits_of_drawn_accounts():
     """Whatever strategies without ladders and money say; the reference too."""
     sums = np.zeros(len(ACCUMULATOR_INDEX))
     for seed in range(80):
-        strategy, genomes, *world = draw_plain_account(seed, 40)
+        strategy, genomes, *world = draw_plain_account(seed, 40, is_finer=seed % 4 == 3)
         sums += assert_same_engines(strategy, *world, genomes)
         if seed < 10:
             series, windows, costs = world
             assert both(strategy, series, windows, genomes[:2], costs, device="cuda") == ""
     for name in ("trades", "skipped", "rejected", "shorts", "exits_signal", "exits_session"):
         assert sums[ACCUMULATOR_INDEX[name]] > 1000, name
+    assert sums[ACCUMULATOR_INDEX["coarse"]] > 0
 
 
 @needs_gpu

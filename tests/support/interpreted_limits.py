@@ -32,7 +32,9 @@ HOST = torch.device("cpu")
 
 SIGNAL, REVERSE, SESSION = (REASONS.index(name) for name in ("signal", "reverse", "session"))
 
-SKIPPED, MAX_LEVERAGE = (ACCUMULATOR_INDEX[name] for name in ("skipped", "max_leverage"))
+SKIPPED, MAX_LEVERAGE, COARSE = (
+    ACCUMULATOR_INDEX[name] for name in ("skipped", "max_leverage", "coarse")
+)
 
 LEAVES = (*range(SESSION + 1), REVERSE, NO_TRADE)
 """How a position ends; in place of a reversal, which there is none of, by the clock at an open."""
@@ -74,7 +76,7 @@ def compare_answers(seed):
         max_leverage=float(rng.choice([0.6, 2.0, 9.0])),
     )
     ranks = [rng.choice(RANKS, len(bars)) for bars in series] if seed % 2 else None
-    of_series = SeriesAccounts(SimpleNamespace(has_finer=False), np.zeros(3), 0, HOST)
+    of_series = SeriesAccounts(SimpleNamespace(), np.zeros(3), 0, HOST)
     joint = LimitedAccounts([of_series], series, costs, ranks, 0, HOST)
     joint._capacity = CAPACITY
     parts, lists, out = joint._make_parts(N_MEMBERS, windows, keeps=True)
@@ -132,9 +134,9 @@ def compare_member(parts, strands, member, costs):
     return int(answers.taken.sum())
 
 
-def compare_account(seed):
+def compare_account(seed, *, is_finer):
     """A drawn account as a whole: accumulators, ledgers, results; gives the sums."""
-    strategy, genomes, *world = draw_plain_account(seed)
+    strategy, genomes, *world = draw_plain_account(seed, is_finer=is_finer)
     host, device = (Engine(strategy, *world, device=chosen) for chosen in ("cpu", LIMITED))
     assert_same_accounts(host, device, genomes)
     for left, right in zip(host.ledgers(genomes), device.ledgers(genomes), strict=True):
@@ -152,8 +154,8 @@ def main():
     assert min(taken) > 0
     print(f"answers: {sum(taken)} signals taken, every bit equal")
     for seed in map(int, sys.argv[2:] or ("3",)):
-        sums = compare_account(seed)
-        assert sys.argv[2:] or min(sums[[0, SKIPPED, MAX_LEVERAGE]]) > 0
+        sums = sum(compare_account(seed, is_finer=is_finer) for is_finer in (False, True))
+        assert sys.argv[2:] or min(sums[[0, SKIPPED, MAX_LEVERAGE, COARSE]]) > 0
         print(f"account {seed}: {sums[0]:.0f} trades, every bit equal", flush=True)
 
 

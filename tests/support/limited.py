@@ -79,9 +79,9 @@ def draw_account(seed, count=2, *, is_finer=False):
     return strategy, population(strategy, count, seed), series, windows, costs
 
 
-def draw_plain_account(seed, count=2):
+def draw_plain_account(seed, count=2, *, is_finer=False):
     """The same of a strategy without ladders and money, whose limits a GPU keeps too."""
-    strategy, genomes, series, windows, costs = draw_account(4 * seed, count)
+    strategy, genomes, series, windows, costs = draw_account(4 * seed, count, is_finer=is_finer)
     return strategy, genomes, series, windows, replace(costs, fee_unit=0.0)
 
 

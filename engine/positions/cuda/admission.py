@@ -10,7 +10,15 @@ import triton
 import triton.language as tl
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.positions.cuda.both_sides import NOT_THERE, REJECTED, SIGNAL, next_flat
+from engine.positions.cuda.both_sides import (
+    COARSE_ENTRY,
+    COARSE_EXIT,
+    NOT_THERE,
+    REJECTED,
+    SIGNAL,
+    next_flat,
+)
+from engine.positions.cuda.trades import count_coarse
 
 SKIPPED = tl.constexpr(ACCUMULATOR_INDEX["skipped"])
 MAX_LEVERAGE = tl.constexpr(ACCUMULATOR_INDEX["max_leverage"])
@@ -22,10 +30,11 @@ NONE_OPEN = tl.constexpr(-1)
 
 
 @triton.jit(do_not_specialize=["n_members", "n_strands", "max_positions"])
-def admit_kernel(p_counts, p_marks, p_leaves, p_leverages, p_bars, p_times, p_ranks, p_limit,
-                 p_strands, p_windows, p_places, p_gross, p_trades, p_rejected, p_out, n_members,
-                 n_strands, max_positions, capacity, RANKED: tl.constexpr, KEEPS: tl.constexpr,
-                 N_OUT: tl.constexpr, MEMBERS: tl.constexpr, STRANDS: tl.constexpr):  # fmt: skip
+def admit_kernel(p_counts, p_marks, p_leaves, p_leverages, p_notes, p_bars, p_times, p_ranks,
+                 p_limit, p_strands, p_windows, p_places, p_gross, p_trades, p_rejected, p_coarse,
+                 p_out, n_members, n_strands, max_positions, capacity, RANKED: tl.constexpr,
+                 KEEPS: tl.constexpr, FINER: tl.constexpr, N_OUT: tl.constexpr,
+                 MEMBERS: tl.constexpr, STRANDS: tl.constexpr):  # fmt: skip
     """Admit signals of all strands in their turn, or not; grid (blocks of MEMBERS individuals).
 
     p_counts, p_marks, p_leaves: [pairs], [pairs, capacity] as `mark_kernel` and `leave_kernel`
@@ -37,7 +46,8 @@ def admit_kernel(p_counts, p_marks, p_leaves, p_leverages, p_bars, p_times, p_ra
     individual, and pairs from one individual to the next. p_places: [pairs, capacity] receives
     which signals are taken, p_trades, p_rejected: [pairs] how many, p_out: [pairs, A] how many are
     skipped and the greatest leverage. p_gross: [pairs, capacity] if KEEPS receives what other
-    strands have open at each trade.
+    strands have open at each trade. p_notes: [pairs, capacity] as `leave_kernel` leaves them, and
+    p_coarse: [pairs], as `choose_kernel` has it, if FINER.
     """
     N: tl.constexpr = MEMBERS * STRANDS
     lane = tl.arange(0, N)
@@ -55,6 +65,7 @@ def admit_kernel(p_counts, p_marks, p_leaves, p_leverages, p_bars, p_times, p_ra
     nothing = tl.zeros([N], tl.int32)
     i, flat_long, flat_short, count = nothing, nothing, nothing, nothing
     n_trades, n_rejected, n_skipped = nothing, nothing, nothing
+    note, n_coarse, counted = nothing, nothing, nothing - 1
     most = tl.zeros([N], tl.float64)
     o_pair = tl.zeros([N], tl.int64)
     # The signal with which it asks.
@@ -98,11 +109,23 @@ def admit_kernel(p_counts, p_marks, p_leaves, p_leverages, p_bars, p_times, p_ra
                 rank = tl.where(is_found, tl.load(p_rank + bar, mask=is_found, other=0.0), rank)
             is_rejected = is_here & (new_leave < 0)
             n_rejected += is_rejected.to(tl.int32)
+            if FINER:
+                new_note = tl.load(p_notes + o_list, mask=is_here, other=0).to(tl.int32)
+                note = tl.where(is_found, new_note, note)
+                listed_mark = tl.load(p_marks + o_list, mask=is_rejected, other=0)
+                n_coarse, counted = count_coarse(
+                    n_coarse, counted, (listed_mark >> 1) + 1 + delay,
+                    is_rejected & ((new_note & COARSE_ENTRY) != 0)
+                )  # fmt: skip
             i = tl.where(is_rejected, i + 1, i)
             # A window ends, and the next one begins flat.
             is_over = seeks & (i >= count)
             tl.store(p_trades + o_pair, n_trades, mask=is_over)
             tl.store(p_rejected + o_pair, n_rejected, mask=is_over)
+            if FINER:
+                tl.store(p_coarse + o_pair, n_coarse, mask=is_over)
+                n_coarse = tl.where(is_over, 0, n_coarse)
+                counted = tl.where(is_over, -1, counted)
             p_pair = p_out + o_pair * N_OUT
             tl.store(p_pair + SKIPPED, n_skipped.to(tl.float64), mask=is_over)
             tl.store(p_pair + MAX_LEVERAGE, most, mask=is_over)
@@ -161,6 +184,13 @@ def admit_kernel(p_counts, p_marks, p_leaves, p_leverages, p_bars, p_times, p_ra
         most = tl.where(takes & (totals > most), totals, most)
         n_trades += takes.to(tl.int32)
         n_skipped += (is_answered & (takes == 0)).to(tl.int32)
+        if FINER:
+            n_coarse, counted = count_coarse(
+                n_coarse, counted, (mark >> 1) + 1 + delay, takes & ((note & COARSE_ENTRY) != 0)
+            )
+            n_coarse, counted = count_coarse(
+                n_coarse, counted, leave >> 3, takes & ((note & COARSE_EXIT) != 0)
+            )
         # Left at an open, as was known a bar before: the other side may signal there.
         earlier = ((leave & 7) == SIGNAL).to(tl.int32)
         is_short = (mark & 1) == 1

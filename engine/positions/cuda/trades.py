@@ -26,6 +26,13 @@ SUM_R_SHORT = tl.constexpr(ACCUMULATOR_INDEX["sum_r_short"])
 
 
 @triton.jit
+def count_coarse(n_coarse, counted, bar, m):
+    """Bars that are touched and not made up of finer ones, each once, and the last of them."""
+    is_coarse = m & (bar > counted)
+    return n_coarse + is_coarse.to(tl.int32), tl.where(is_coarse, bar, counted)
+
+
+@triton.jit
 def choose(p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
            place, mark, leave, FINER: tl.constexpr):  # fmt: skip
     """Take one signal if its side finds the account flat; returns what has changed."""
@@ -41,15 +48,12 @@ def choose(p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, c
     n_flat += is_flat.to(tl.int32)
     n_trades += is_taken.to(tl.int32)
     if FINER:
-        # Bars that are touched and not made up of finer ones, each once.
         note = tl.load(p_note + place, mask=mark >= 0, other=0).to(tl.int32)
         entry_bar = (mark >> 1) + 1 + delay
-        is_coarse = is_flat & ((note & COARSE_ENTRY) != 0) & (entry_bar > counted)
-        counted = tl.where(is_coarse, entry_bar, counted)
-        n_coarse += is_coarse.to(tl.int32)
-        is_coarse = is_taken & ((note & COARSE_EXIT) != 0) & (exit_bar > counted)
-        counted = tl.where(is_coarse, exit_bar, counted)
-        n_coarse += is_coarse.to(tl.int32)
+        is_coarse = is_flat & ((note & COARSE_ENTRY) != 0)
+        n_coarse, counted = count_coarse(n_coarse, counted, entry_bar, is_coarse)
+        is_coarse = is_taken & ((note & COARSE_EXIT) != 0)
+        n_coarse, counted = count_coarse(n_coarse, counted, exit_bar, is_coarse)
     return flat_long, flat_short, n_flat, n_trades, n_coarse, counted
 
 

@@ -323,12 +323,10 @@ def test_devices_that_keep_no_limits_are_refused(monkeypatch):
         assert chosen.maker.place == ("engine.cuda.limited:CudaLimitedMaker", "cuda", (0,))
     paused = w.strategy("One.", long=w.close > w.open, stop=w.share(0.05), cooldown=2)
     close = replace(bars, timeframe_ns=2 * bars.timeframe_ns)
-    finer = make_coarse(make_bars(1, 100))
     for reason, asked in {
         "ladders": (paused, costs, [bars]),
         "fees for each unit": (SPEC, replace(costs, fee_unit=0.1), [bars]),
         "open before": (SPEC, costs, [bars, close]),
-        "read by finer": (SPEC, costs, [bars, finer]),
     }.items():
         strategy, charges, series = asked
         chosen = choose_device(strategy, "auto", costs=charges, series=series)

@@ -297,8 +297,11 @@ KERNELS = {
     **{
         name: (
             admission.admit_kernel,
-            [I32] * 3 + [F64, I32, I64, F64, F64, I64, I64, I32, F64, I32, I32, F64] + ["i32"] * 4,
-            {"RANKED": ranked, "KEEPS": ranked, "N_OUT": 32, "MEMBERS": each, "STRANDS": width},
+            [I32] * 3
+            + [F64, I8, I32, I64, F64, F64, I64, I64, I32, F64, I32, I32, I32, F64]
+            + ["i32"] * 4,
+            {"RANKED": ranked, "KEEPS": ranked, "FINER": not ranked, "N_OUT": 32}
+            | {"MEMBERS": each, "STRANDS": width},
         )
         for name, ranked, each, width in (("admit", False, 16, 2), ("admit, ranked", True, 1, 64))
     },
