@@ -1,6 +1,7 @@
 """How fast null searches are made: by processes on the cores, and by one engine on a GPU.
 
     python -m tests.bench.null_searches [--population 512] [--generations 100] [--seconds 15]
+    python -m tests.bench.null_searches --folds [--strategy adaptive_trend] [--cpcv 8,2]
 
 First the search alone, its evaluations recorded: a generation of 1, 8 and 32 searches that advance
 together. Then null searches of seller exhaustion on the sample, each way for so many seconds and
@@ -8,6 +9,9 @@ until its first searches have ended; without a GPU on the cores alone. A search 
 whichever way it was made, else nothing is printed. A way's rate is that after its first searches,
 which wait for processes, devices and kernels to start. With the ways that are left at their default
 all takes less than four minutes on a host with a GPU.
+
+With `--folds` six folds instead, or combinatorial splits, each way to the end: by processes on the
+cores, and after a search on the GPU by its engine, which processes ask or this process in step.
 """
 
 import argparse
@@ -22,11 +26,15 @@ from engine.batch import Engine
 from engine.runtime.gpus import why_no_cuda
 from engine.runtime.machine import available_cores, describe_processor
 from optimizer.config.run_config import resolve_config
+from optimizer.evidence.splits import combinatorial, default_purge, walk_forward
+from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.executors import share_device
+from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullJob, NullSearch, NullSetup
 from optimizer.judging.workers import Executor, Pool, Workers
 from optimizer.run import search as run_search
 from optimizer.run.problem import Answer, Question, answer, judge_together
+from optimizer.run.search import search as search_task
 from optimizer.run.search import search_again
 from optimizer.run.task import Task, prepare
 from optimizer.search.in_step import run_in_step
@@ -148,6 +156,43 @@ def iter_rows(task: Task, seconds: float) -> Iterator[Row]:
         yield time_in_this_process("on the GPU, one process", executor, seconds, found)
 
 
+def time_folds(task: Task, cpcv: str | None) -> Iterator[tuple[str, float]]:
+    """Seconds of all folds, or of combinatorial splits, each way; all pick the same."""
+    series, windows, purge = task.markets.series, task.markets.uncut, default_purge(task.spec)
+    splits = walk_forward(series, windows, folds=6, train_groups=3, purge=purge)
+    if cpcv is not None:
+        count, tests = map(int, cpcv.split(","))
+        splits = combinatorial(series, windows, count=count, tests=tests, purge=purge)
+    jobs, cores = range(len(splits)), available_cores()
+    count = min(cores, len(splits))
+    settings = {"threads": max(cores // count, 1), "device": "cpu"}
+    alone = replace(task, config=task.config.model_copy(update=settings))
+    ways: dict[str, Callable[[Pool], Executor]] = {
+        f"{count} processes on the cores": lambda pool: Workers(
+            FoldSetup(alone, splits), count, pool
+        )
+    }
+    if not why_no_cuda():
+        engine = task.engine("cuda")
+        search_task(task, engine)
+        setup = FoldSetup(task, splits, engine=engine)
+        asking = max(1, min(cores - 1, len(splits)))
+        ways[f"{asking} processes that ask the GPU"] = lambda pool: AskingWorkers(
+            setup, asking, len(splits), pool
+        )
+        ways["in step on the GPU"] = lambda pool: AskingWorkers(setup, 1, len(splits), pool)
+    picks = None
+    for way, choose in ways.items():
+        for turn in ("", ", again"):
+            with Pool() as pool:
+                began = time.perf_counter()
+                found = dict(choose(pool).results(jobs))
+                yield way + turn, time.perf_counter() - began
+            picks = picks or found
+            if found != picks:
+                raise SystemExit(f"{way}: folds picked something else than they did another way")
+
+
 def print_rows(rows: Sequence[Row]) -> None:
     """One line a way."""
     head = ("null searches", "first s", "made", "after s", "a second", "398 in s", "engine ms",
@@ -167,10 +212,18 @@ def main() -> None:
     parser.add_argument("--population", type=int, default=512)
     parser.add_argument("--generations", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=15.0)
+    parser.add_argument("--strategy", default="seller_exhaustion")
+    parser.add_argument("--folds", action="store_true")
+    parser.add_argument("--cpcv")
     asked = parser.parse_args()
     sizes = {"population": asked.population, "generations": asked.generations}
-    task = prepare(resolve_config(None, {**sizes, "device": "cpu"}))
+    settings = {**sizes, "device": "cpu", "strategy": asked.strategy}
+    task = prepare(resolve_config(None, settings))
     print(f"{describe_processor()}; {asked.population} x {asked.generations}")
+    if asked.folds or asked.cpcv:
+        for way, seconds in time_folds(task, asked.cpcv):
+            print(f"{way:<45}{seconds:>9.2f} s")
+        return
     engine = task.engine()
     answers = record_answers(task, engine)
     for count in TOGETHER:
