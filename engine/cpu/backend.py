@@ -23,6 +23,7 @@ from engine.indicators.sources import compute_sources
 from engine.positions.cpu.block_minmax import build_finer
 from engine.positions.cpu.listing import Work, extract_results, fold_alone, list_totals, list_trades
 from engine.positions.encode import encode_exits
+from engine.runtime.cpu.row_memory import take_row_memory
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed, Market, Slots
 from engine.runtime.free_memory import free_host_bytes
@@ -206,7 +207,10 @@ def checked_threads(threads: int | None) -> int:
 
 def _allocate_market(bars: Bars, warm_ups: Ints) -> Market:
     # Memory is taken page by page as rows are written, not here.
-    rows = np.empty((len(warm_ups), len(bars)))
-    codes = np.empty(rows.shape, np.uint8)
+    shape = len(warm_ups), len(bars)
+    count = shape[0] * shape[1]
+    memory = take_row_memory(9 * count)
+    rows = memory[: 8 * count].view(np.float64).reshape(shape)
+    codes = memory[8 * count :].reshape(shape)
     columns = bars.open, bars.high, bars.low, bars.close
     return Market(*columns, rows, codes, warm_ups, *build_finer(bars))

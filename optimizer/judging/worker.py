@@ -15,6 +15,8 @@ import sys
 import threading
 from typing import IO, Any
 
+from engine.runtime.cpu.row_memory import keep_row_memory
+
 
 def main() -> None:
     """Serve until stdin ends."""
@@ -23,6 +25,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # Whatever prints must not end up between the answers.
     os.dup2(2, 1)
+    # It makes one engine after the other.
+    keep_row_memory()
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, messages), daemon=True).start()
     setup: Any = None

@@ -1,0 +1,51 @@
+"""Memory of rows, which engines of one process leave to each other.
+
+A system clears every page that it gives. For a search of few generations that takes about as long
+as computing the rows that are written there.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Memory = npt.NDArray[np.uint8]
+
+_KEPT: list[Memory] = []
+
+_IS_KEPT = False
+
+
+def keep_row_memory() -> None:
+    """Have engines of this process leave the memory of their rows to later ones.
+
+    As much as one engine takes stays with the process: for those that make one after the other.
+    """
+    global _IS_KEPT
+    _IS_KEPT = True
+
+
+def take_row_memory(n_bytes: int) -> Memory:
+    """Memory [n_bytes] that nobody else reads or writes; it holds whatever was there."""
+    if not _IS_KEPT:
+        return np.empty(n_bytes, np.uint8)
+    # An engine that is gone has no view of its rows any more.
+    unread = [k for k, count in enumerate(_count_references(_KEPT)) if count <= _UNREAD]
+    for k in unread:
+        if _KEPT[k].nbytes == n_bytes:
+            return _KEPT[k]
+    # The old goes before the new comes.
+    for k in reversed(unread):
+        del _KEPT[k]
+    _KEPT.append(np.empty(n_bytes, np.uint8))
+    return _KEPT[-1]
+
+
+def _count_references(memories: Sequence[Memory]) -> list[int]:
+    """References to each, of views too."""
+    return [sys.getrefcount(memory) for memory in memories]
+
+
+(_UNREAD,) = _count_references([np.empty(1, np.uint8)])
+"""References to memory that nobody has a view of."""

@@ -1,0 +1,67 @@
+"""Memory that engines leave to each other: nobody's rows are written over, and no bit changes."""
+
+import numpy as np
+import pytest
+
+from data import Window
+from engine.batch import Engine
+from engine.runtime.cpu import row_memory
+from tests.support.parity import assert_same_bits
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch):
+    """Memory that this process keeps, for one test."""
+    memories = []
+    monkeypatch.setattr(row_memory, "_KEPT", memories)
+    monkeypatch.setattr(row_memory, "_IS_KEPT", False)
+    return memories
+
+
+def test_nothing_is_kept_unless_a_process_asks_for_it(kept):
+    """A program of a person gives its memory back."""
+    assert row_memory.take_row_memory(7).nbytes == 7
+    assert kept == []
+
+
+def test_what_is_read_is_left_alone():
+    """Also where only a part of a part of it is still there."""
+    row_memory.keep_row_memory()
+    part = row_memory.take_row_memory(800).view(np.float64).reshape(10, 10)[3]
+    other = row_memory.take_row_memory(800)
+    assert not np.shares_memory(part, other)
+    address = other.ctypes.data
+    del other
+    again = row_memory.take_row_memory(800)
+    assert again.ctypes.data == address
+    assert not np.shares_memory(part, again)
+
+
+def test_no_more_is_kept_than_was_taken_last(kept):
+    """Memory of another size goes before the new comes."""
+    row_memory.keep_row_memory()
+    for size in (100, 200, 300):
+        row_memory.take_row_memory(size)
+        assert [memory.nbytes for memory in kept] == [size]
+
+
+def test_an_engine_on_old_memory_finds_the_same(kept):
+    """On two series, whatever stands there."""
+    series = [make_bars(3, 500), make_bars(4, 300)]
+    windows = [Window.whole(series[0]), Window.whole(series[1], 1)]
+    genomes = random_genomes(SPEC, 20, seed=1)
+
+    def evaluate():
+        engine = Engine(SPEC, series, windows, device="cpu", memory_bytes=2**24)
+        return engine.evaluate(genomes)
+
+    expected = evaluate()
+    row_memory.keep_row_memory()
+    for _ in range(3):
+        assert_same_bits(expected, evaluate(), "accumulators")
+        assert len(kept) == 2
+        for number in range(2):
+            kept[number][:] = 255
