@@ -16,7 +16,7 @@ from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
 from optimizer.judging.in_step import OneSearchSetup, WindowNumbers
 from optimizer.judging.pick import ask_pick
-from optimizer.judging.verdict import INDIVIDUAL_S, estimate_asking_seconds
+from optimizer.judging.verdict import GENERATION_S, INDIVIDUAL_S, estimate_asking_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Asking, EngineProblem
@@ -98,7 +98,8 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
     def seconds(self, threads: int) -> float:
         """Seconds that one search takes on so many cores, about."""
         work, n_bars = self.task.workload()._replace(threads=threads), self.task.markets.n_bars
-        return INDIVIDUAL_S * work.individual_bars / n_bars + work.cpu_s
+        own_s = INDIVIDUAL_S * work.individual_bars / n_bars
+        return own_s + GENERATION_S * self.task.config.generations + work.cpu_s
 
     def seconds_on_gpu(self, threads: int) -> float:
         """Seconds that each search takes, about, where so many cores ask a GPU."""

@@ -36,6 +36,9 @@ INDIVIDUAL_S = 1.8e-6
 """Seconds of a search for an individual beside its evaluation: 7.4 for 1,000 generations of 4,096
 on the host of an H200, which evaluated them in 0.4."""
 
+GENERATION_S = 0.0015
+"""The same for a generation on a core, however few individuals it has."""
+
 GPU_STEP_S = 0.00015
 """Seconds of a generation on a GPU whose engine evaluates for all, beside bars and rows: 398 null
 searches of 512 x 100 on the sample took 28 s on an H100 and 16 cores of its host."""
