@@ -127,6 +127,28 @@ class Device(NamedTuple):
     maker: BackendMaker  # makes backends on it
 
 
+def choose_strategy_backend(
+    spec: Strategy,
+    device: str,
+    workload: Workload | None = None,
+    costs: Costs | None = None,
+    series: Sequence[Bars] = (),
+) -> Choice:
+    """The backend that a strategy runs on, not yet loaded; as `choose_backend`.
+
+    ``"auto"`` takes the CPU where an account has limits that no GPU keeps.
+    """
+    reason = why_on_cpu(spec, costs, series) if costs and costs.has_limits else ""
+    if reason and device not in ("auto", "cpu"):
+        raise DeviceError(
+            f"device '{device}' keeps no limits of an account (--max-positions, --max-leverage) "
+            f"{reason}: use cpu"
+        )
+    if device == "auto" and reason:
+        return Choice("cpu", f"limits of an account {reason} are kept on CPU cores")
+    return choose_backend(device, workload)
+
+
 def choose_device(
     spec: Strategy,
     device: str,
@@ -134,22 +156,9 @@ def choose_device(
     costs: Costs | None = None,
     series: Sequence[Bars] = (),
 ) -> Device:
-    """The device that a strategy runs on; arguments and errors as in `choose_backend`.
-
-    ``"auto"`` takes the CPU where an account has limits that no GPU keeps.
-    """
-    is_limited = costs is not None and costs.has_limits
-    reason = why_on_cpu(spec, costs, series) if costs and is_limited else ""
-    if reason and device not in ("auto", "cpu"):
-        raise DeviceError(
-            f"device '{device}' keeps no limits of an account (--max-positions, --max-leverage) "
-            f"{reason}: use cpu"
-        )
-    if device == "auto" and reason:
-        choice = Choice("cpu", f"limits of an account {reason} are kept on CPU cores")
-    else:
-        choice = choose_backend(device, workload)
-    if is_limited:
+    """The device that a strategy runs on; arguments and errors of `choose_strategy_backend`."""
+    choice = choose_strategy_backend(spec, device, workload, costs, series)
+    if costs is not None and costs.has_limits:
         maker = _maker(OF_LIMITS[choice.name], choice.name, choice.devices)
     elif find_fast_case(spec, costs).is_covered:
         maker = load_backend(choice.name, choice.devices)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from data import Window
 from engine.batch import Engine
-from engine.devices import choose_device
+from engine.devices import choose_strategy_backend
 from engine.fast_case import find_fast_case
 from engine.memory_plan import most_rows
 from engine.runtime.free_memory import free_host_bytes
@@ -136,8 +136,9 @@ def find_gpu(task: Task, used: str) -> str | None:
         return used
     if task.config.device != "auto":
         return None
-    chosen = choose_device(task.spec, "auto", None, task.costs, task.markets.series)
-    return None if chosen.label == "cpu" else chosen.label
+    series = task.markets.series
+    choice = choose_strategy_backend(task.spec, "auto", costs=task.costs, series=series)
+    return None if choice.name == "cpu" else choice.label
 
 
 def size_wave(setup: FoldSetup | StepSetup, engine: Engine) -> int:

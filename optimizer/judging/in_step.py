@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from data import Window, parts
 from engine.batch import Engine
 from engine.workload import Workload
-from optimizer.judging.verdict import GENERATION_S, INDIVIDUAL_S, estimate_asking_seconds
+from optimizer.judging.verdict import estimate_asking_seconds, estimate_core_seconds
 from optimizer.run.problem import Answer, Asking, EngineProblem, Question
 from optimizer.run.search import answer_together, ask_elsewhere, replace_engine
 from optimizer.run.task import Task
@@ -159,8 +159,8 @@ class OnWindows(OneSearchSetup[int, Result]):
     def seconds(self, threads: int) -> float:
         """Seconds that one search takes on so many cores, about; with an engine, on it."""
         work, individuals = self.estimate_work()
-        own_s = INDIVIDUAL_S * individuals + GENERATION_S * self.task.config.generations
-        return own_s + work._replace(threads=threads).cpu_s
+        work = work._replace(threads=threads)
+        return estimate_core_seconds(work, individuals, self.task.config.generations)
 
     def seconds_on_gpu(self, cores: int) -> float:
         """Seconds that each takes, about, where all of so many cores but one ask its engine."""

@@ -16,7 +16,7 @@ from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
 from optimizer.judging.in_step import OneSearchSetup, WindowNumbers
 from optimizer.judging.pick import ask_pick
-from optimizer.judging.verdict import GENERATION_S, INDIVIDUAL_S, estimate_asking_seconds
+from optimizer.judging.verdict import estimate_asking_seconds, estimate_core_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Asking, EngineProblem
@@ -97,15 +97,18 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
 
     def seconds(self, threads: int) -> float:
         """Seconds that one search takes on so many cores, about."""
-        work, n_bars = self.task.workload()._replace(threads=threads), self.task.markets.n_bars
-        own_s = INDIVIDUAL_S * work.individual_bars / n_bars
-        return own_s + GENERATION_S * self.task.config.generations + work.cpu_s
+        work = self.task.workload()._replace(threads=threads)
+        generations = self.task.config.generations
+        return estimate_core_seconds(work, self._count_individuals(), generations)
 
     def seconds_on_gpu(self, threads: int) -> float:
         """Seconds that each search takes, about, where so many cores ask a GPU."""
         work, generations = self.task.workload(), self.task.config.generations
-        individuals = int(work.individual_bars / self.task.markets.n_bars)
-        return estimate_asking_seconds(work, individuals, generations, threads)
+        return estimate_asking_seconds(work, self._count_individuals(), generations, threads)
+
+    def _count_individuals(self) -> int:
+        """Individuals that one search evaluates."""
+        return int(self.task.workload().individual_bars / self.task.markets.n_bars)
 
     def search(self, job: NullJob, task: Task, problem: EngineProblem) -> Asking[NullSearch]:
         """Search one market; its caller evaluates."""

@@ -198,6 +198,11 @@ def estimate_null_seconds(
     return min(on_cores_s, GPU_START_S + searches * on_gpu_s)
 
 
+def estimate_core_seconds(work: Workload, individuals: int, generations: int) -> float:
+    """Seconds that one search takes, about, on the cores that its work says."""
+    return INDIVIDUAL_S * individuals + GENERATION_S * generations + work.cpu_s
+
+
 def estimate_asking_seconds(
     work: Workload, individuals: int, generations: int, cores: int
 ) -> float:

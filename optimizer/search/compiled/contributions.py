@@ -64,15 +64,12 @@ class Front:
         self._columns = np.array(objectives.T, order="C")
         # By x and by z; `drop` writes to it.
         self._orders = rising_orders(self._columns[::2].copy())
-        self._members, self._best = (
-            np.empty((3, count), dtype=np.int64),
-            np.empty(3, dtype=np.int64),
-        )
+        self._members = np.empty((3, count), dtype=np.int64)
+        self._best = np.empty(3, dtype=np.int64)
         self._members[0] = np.arange(count)
         nodes = np.empty((2, NODE * (count + 2)), dtype=np.int64)
         self._values, self._links = nodes[0], nodes[1].view(np.uint64)
-        self._names = np.empty(((count + 1) >> WORD_BITS) + 1, dtype=np.int64)
-        self._words = np.empty((len(self._names) >> WORD_BITS) + 1, dtype=np.int64)
+        self._names, self._words = allocate_names(count)
         self._volumes = np.empty(count, dtype=np.int64)
 
     @property
@@ -98,6 +95,12 @@ class Front:
         bound = np.partition(volumes, n_leaving - 1)[n_leaving - 1]
         drop(volumes, bound, n_leaving, self._columns, self._orders, self._members)
         self._count -= n_leaving
+
+
+def allocate_names(count: int) -> tuple[Cells, Cells]:
+    """An empty set of names from 0 to one past a count; see `find_below`."""
+    names = np.zeros(((count + 1) >> WORD_BITS) + 1, dtype=np.int64)
+    return names, np.zeros((len(names) >> WORD_BITS) + 1, dtype=np.int64)
 
 
 @compiled_part

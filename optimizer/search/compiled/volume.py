@@ -13,9 +13,9 @@ import numpy as np
 
 from engine.runtime.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.contributions import (
-    WORD_BITS,
     Cells,
     add_name,
+    allocate_names,
     drop_name,
     find_below,
 )
@@ -32,8 +32,7 @@ def compute_volume(columns: Floats) -> float:
         columns: [3, F], each below `REFERENCE` and finite.
     """
     count = columns.shape[1]
-    names = np.zeros(((count + 1) >> WORD_BITS) + 1, dtype=np.int64)
-    words = np.zeros((len(names) >> WORD_BITS) + 1, dtype=np.int64)
+    names, words = allocate_names(count)
     corners, north = np.empty((2, count + 2)), np.empty(count + 2, dtype=np.int64)
     columns = np.ascontiguousarray(columns)
     orders, seats = rising_orders(columns[1:]), np.empty(count, dtype=np.int64)

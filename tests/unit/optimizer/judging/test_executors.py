@@ -6,7 +6,7 @@ import pytest
 
 from engine import workload
 from engine.batch import Engine
-from engine.devices import Device
+from engine.devices import Choice
 from optimizer.judging import executors
 from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.executors import (
@@ -48,7 +48,9 @@ class On(Engine):
 def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, used, core_rate, call_s, device):
     """On the one that the run was searched on, or that was too far for its one search."""
     monkeypatch.setattr(
-        executors, "choose_device", lambda *asked: Device("cuda:0,1", "a GPU was found", None)
+        executors,
+        "choose_strategy_backend",
+        lambda *asked, **more: Choice("cuda", "a GPU was found", (0, 1)),
     )
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr("optimizer.judging.verdict.GPU_STEP_S", call_s)
@@ -147,7 +149,7 @@ def test_on_cores_they_are_made_where_they_are_done_first(
     """In this process, one after the other, or by processes beside each other."""
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr(workload, "CORE_ROW_RATE", 1e15)
-    monkeypatch.setattr("optimizer.judging.null.INDIVIDUAL_S", own_s)
+    monkeypatch.setattr("optimizer.judging.verdict.INDIVIDUAL_S", own_s)
     # A GPU is no help: generations wait for it.
     monkeypatch.setattr("optimizer.judging.verdict.GPU_STEP_S", 1e6)
     task = make_task(BARS)

@@ -164,7 +164,6 @@ def test_folds_are_made_where_they_are_done_first(
     """By the engine at work, whom processes ask or this process, or by processes beside it."""
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr(workload, "GPU_RATE", gpu_rate)
-    monkeypatch.setattr("optimizer.judging.in_step.INDIVIDUAL_S", own_s)
     monkeypatch.setattr("optimizer.judging.verdict.INDIVIDUAL_S", own_s)
     several = replace(task, config=task.config.model_copy(update={"threads": 3}))
     setup, engine = FoldSetup(several, folds[0]), On(task, device)
