@@ -182,7 +182,8 @@ def touch_level(world: World, place: int, t: int) -> float:
     if world.parts[place, FORM, ORDER_PART] == MARKET:
         return 0.0
     level = order_price(world, place, t)
-    if world.parts[place, FORM, ORDER_PART] == LIMIT_ORDER:
+    # Where there is no price, none lies beyond it.
+    if world.parts[place, FORM, ORDER_PART] == LIMIT_ORDER and level > 0.0:
         level = level - find_sign(place) * world.parts[place, NUMBER, BEYOND]
     return level
 
@@ -203,10 +204,11 @@ def touch_order(world: World, place: int, level: float, bar: BarPart) -> int:
 def fill_price(world: World, place: int, t: int, how: int, bar: BarPart) -> float:
     """The price at which a bar fills the order of a signal at bar t that it touches."""
     price = bar.open if how == AT_OPEN else order_price(world, place, t)
-    # A limit is filled at its level or better.
-    if world.parts[place, FORM, ORDER_PART] == LIMIT_ORDER:
+    slipped = slip_price(world, place, price, bar.number, place == 0)
+    # A limit is filled at its level or better, once it is known by how much its exit may slip.
+    if world.parts[place, FORM, ORDER_PART] == LIMIT_ORDER and not math.isnan(slipped):
         return price
-    return slip_price(world, place, price, bar.number, place == 0)
+    return slipped
 
 
 def find_first_touched(world: World, book: Book, bar: BarPart) -> int:

@@ -225,7 +225,8 @@ def stand_order(
     price = read_formula(asks, p, ORDER_PART, side, t, stack)
     price = on_tick(rules, price, is_met_from_below(asks, side))
     figures[PRICES + side] = figures[LEVELS + side] = price
-    if asks.forms[ORDER_PART, side] == LIMIT_ORDER:
+    # Where there is no price, none lies beyond it.
+    if asks.forms[ORDER_PART, side] == LIMIT_ORDER and price > 0.0:
         beyond = load_value(asks.further, 2 * p + side, BEYOND)
         figures[LEVELS + side] = price - beyond if side == 0 else price + beyond
 
@@ -265,10 +266,11 @@ def fill_price(
 ) -> float:
     """The price at which a bar fills a side's order."""
     price: float = opened if how == AT_OPEN else figures[PRICES + side]
-    # A limit is filled at its level or better.
-    if asks.forms[ORDER_PART, side] == LIMIT_ORDER:
+    slipped = slip_price(asks, rules, p, side, price, j, side == 0)
+    # A limit is filled at its level or better, once it is known by how much its exit may slip.
+    if asks.forms[ORDER_PART, side] == LIMIT_ORDER and not np.isnan(slipped):
         return price
-    return slip_price(asks, rules, p, side, price, j, side == 0)
+    return slipped
 
 
 @compiled_uncounted

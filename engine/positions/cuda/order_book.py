@@ -102,7 +102,9 @@ def stand_order(inputs, orders, terms, is_signal, j, today, last_cancel, m, PLAC
             level = on_tick(inputs, level, is_up, HAS_TICK)
             price = tl.where(is_new, level, price)
             if ORDER == LIMIT_ORDER:
-                level = level - terms.beyond if PLACE == 0 else level + terms.beyond
+                # Where there is no price, none lies beyond it.
+                beyond = tl.where(level > 0.0, terms.beyond, 0.0)
+                level = level - beyond if PLACE == 0 else level + beyond
             needed = tl.where(is_new, level, needed)
         stands = m & (standing != NO_ORDER)
         ends = standing + 1 + terms.delay + terms.expires

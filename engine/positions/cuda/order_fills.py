@@ -290,8 +290,8 @@ def fill_orders(inputs, scratch, bars, bar, place, t, how, price, m, LONG_ORDER:
     order = tl.where(place == 1, SHORT_ORDER, LONG_ORDER)
     entry = tl.where(how == AT_OPEN, bar.open, price)
     slipped = slip_price(inputs, entry, place, place == 0, bar.j, m, SLIPS, HAS_TICK)
-    # A limit is filled at its level or better.
-    entry = tl.where(order == LIMIT_ORDER, entry, slipped)
+    # A limit is filled at its level or better, once it is known by how much its exit may slip.
+    entry = tl.where((order == LIMIT_ORDER) & (slipped == slipped), entry, slipped)
     # A stop of a long sells worse on the tick, a target better.
     stop = on_tick(inputs, find_first_stop(inputs, bars, place, t, entry, m), place == 1, HAS_TICK)
     risk = sign * (entry - stop)

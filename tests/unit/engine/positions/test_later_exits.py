@@ -84,6 +84,21 @@ def test_a_stop_with_a_cooldown_ends_orders_that_would_stand_on(cooldown, trades
     assert [trade[1:3] for trade in found[1:]] == [(2, 4)][: trades - 1]
 
 
+UNKNOWN_FIRST = {
+    "entry": w.limit_at(w.close), "slippage": w.price(w.close / (w.volume - 2)),
+}  # fmt: skip
+NO_PRICE = {"entry": w.limit_at(w.close - 101, through=2), "market": w.market(tick="1")}
+
+
+@pytest.mark.parametrize(
+    ("asks", "parts", "trades"),
+    [(LONG, UNKNOWN_FIRST, [(1, 2, 3, 4, "end", 100.0)]), (SHORT, NO_PRICE, [])],
+)
+def test_a_limit_is_not_filled_by_what_is_not_known(asks, parts, trades):
+    """How far its exit would slip is unknown at bar 0; no price is met from what lies beyond it."""
+    assert trades_of((asks, QUIET, asks, QUIET, QUIET), plan(**parts)) == trades
+
+
 NUMBERED = (
     LONG,
     (*QUIET[:4], 11.0),
