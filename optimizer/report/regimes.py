@@ -20,6 +20,8 @@ REGIME_BARS = 100
 
 TRENDS, VOLATILITIES = ("falling", "sideways", "rising"), ("calm", "middling", "wild")
 
+CELLS = pd.MultiIndex.from_product([TRENDS, VOLATILITIES], names=["trend", "volatility"])
+
 UNKNOWN = -1
 """Regime of a bar that has fewer bars before it."""
 
@@ -35,17 +37,16 @@ class Regimes:
 
         Those on held-out bars are left out: what is shown beside each other was searched together.
         """
-        regime = np.array(
-            [self.series[s][bar] for s, bar in zip(trades.series, trades.signal_bar, strict=True)],
-            np.int64,
-        )
+        regime = np.empty(len(trades.r), np.int64)
+        for number, regimes in enumerate(self.series):
+            is_there = trades.series == number
+            regime[is_there] = regimes[trades.signal_bar[is_there]]
         is_known = (regime != UNKNOWN) & ~trades.is_held_out
-        cells = len(TRENDS) * len(VOLATILITIES)
+        cells = len(CELLS)
         count = np.bincount(regime[is_known], minlength=cells)
         sum_r = np.bincount(regime[is_known], weights=trades.r[is_known], minlength=cells)
         mean_r = np.divide(sum_r, count, out=np.full(cells, np.nan), where=count > 0)
-        index = pd.MultiIndex.from_product([TRENDS, VOLATILITIES], names=["trend", "volatility"])
-        return pd.DataFrame({"trades": count, "mean_r": mean_r, "sum_r": sum_r}, index=index)
+        return pd.DataFrame({"trades": count, "mean_r": mean_r, "sum_r": sum_r}, index=CELLS)
 
 
 def find_regimes(series: tuple[Bars, ...], ranges: tuple[Window, ...]) -> Regimes:
