@@ -265,10 +265,9 @@ def _render_footer(run: Tables) -> str:
 def to_plain(value: object, place: Callable[[Array], object]) -> object:
     """The value as JSON, with what `place` makes of an array where there is one."""
     # Most of a page are texts and numbers of Python's own.
-    kind = type(value)
-    if kind is str or kind is int:
+    if type(value) is str or type(value) is int:
         return value
-    if kind is float:
+    if type(value) is float:
         return value if math.isfinite(value) else None
     if isinstance(value, np.ndarray):
         return place(value)
