@@ -1,9 +1,10 @@
 """Triton's interpreter without what it repeats: what it computes and checks is the same.
 
 It looks through all of Triton's language whenever a kernel begins or calls a function, to put its
-own operations there; makes a table of NumPy's types whenever it asks for one, and the shape of each
-tensor anew; and computes each sum of small integers a second time, as tensors, to see whether it
-overflows. That is three quarters of its time.
+own operations there; makes a table of NumPy's types whenever it asks for one, and the shape and the
+type of each tensor anew; asks operands of one type what type both could take, and makes a tensor of
+each number beside one; and computes each sum of small integers a second time, as tensors, to see
+whether it overflows. That is nearly all of its time.
 """
 
 import math
@@ -20,15 +21,30 @@ KNOWN = ("3.7.", "3.8.", "3.9.")
 
 OPERATIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 
+PLAIN = {"int1", "int8", "int32", "int64", "fp64"}
+"""Types that two operands keep which both have them."""
+
+INTEGERS = {"int32", "int64"}
+"""Types of what is added to an address, which both keep theirs."""
+
 
 def repeat_nothing():
     """Have the interpreter of this process be quick, where it is a known one."""
     if not triton.__version__.startswith(KNOWN):
         return
     interpreter._patch_lang = _patching_once(interpreter._patch_lang)
+    interpreter._patch_attr = _patch_attribute
     interpreter._get_np_dtype = _keeping_types(interpreter._get_np_dtype)
+    interpreter._validate_np_data_size = _fits
     TritonSemantic.broadcast_impl_value = _broadcasting(TritonSemantic.broadcast_impl_value)
+    TritonSemantic.binary_op_type_checking_impl = _pairing(
+        TritonSemantic.binary_op_type_checking_impl
+    )
+    TritonSemantic.cast = _casting(TritonSemantic.cast)
     TritonSemantic.binary_op_sanitize_overflow_impl = _refuse_overflow
+    core._unwrap_if_constexpr = _unwrapping(core._unwrap_if_constexpr)
+    core.block_type.__init__ = _beginning_block(core.block_type.__init__)
+    core.block_type.with_element_ty = _change_element
     core.tensor.__init__ = _begin_tensor
 
 
@@ -46,6 +62,17 @@ def _patching_once(patch):
     return patch_once
 
 
+def _patch_attribute(place, name, member, builder, scope):
+    """Put an operation in, without its own way of asking for what is given here."""
+    operation, semantic = getattr(member, "__wrapped__", member), interpreter.interpreter_semantic
+
+    def operate(*operands, **options):
+        options["_semantic"] = semantic
+        return operation(*operands, **options)
+
+    scope.set_attr(place, name, operate)
+
+
 def _keeping_types(look_up):
     """Look each type up once."""
     types = {}
@@ -59,10 +86,21 @@ def _keeping_types(look_up):
     return type_of
 
 
+def _fits(data, kind):
+    """Whether numbers are no wider than their type, as the interpreter asks of each result."""
+    try:
+        return data.itemsize <= kind.widest
+    except AttributeError:
+        kind.widest = math.inf if kind.is_ptr() else max(kind.primitive_bitwidth // 8, 1)
+        return data.itemsize <= kind.widest
+
+
 def _broadcasting(broadcast):
     """Leave operands alone that have one shape already."""
 
     def broadcast_unlike(self, left, right):
+        if left.shape is right.shape:
+            return left, right
         is_block = left.type.is_block()
         if is_block == right.type.is_block() and (
             not is_block or left.type.shape.values == right.type.shape.values
@@ -71,6 +109,44 @@ def _broadcasting(broadcast):
         return broadcast(self, left, right)
 
     return broadcast_unlike
+
+
+def _pairing(pair):
+    """Pair tensors of one type without asking which, and each with a number as once before."""
+    numbers = {}
+
+    def pair_unlike(self, left, right, *rules, **more):
+        if type(left) is not core.tensor:
+            return pair(self, left, right, *rules, **more)
+        if type(right) is core.tensor:
+            is_offset = (
+                left.dtype.is_ptr() and rules[:1] == (True,) and right.dtype.name in INTEGERS
+            )
+            if is_offset or (right.dtype is left.dtype and left.dtype.name in PLAIN):
+                return self.broadcast_impl_value(left, right)
+            return pair(self, left, right, *rules, **more)
+        if left.dtype.name not in PLAIN:
+            return pair(self, left, right, *rules, **more)
+        # By its text, for 0.0 and -0.0 are equal.
+        key = left.type.name, repr(right), rules, tuple(more.items())
+        if key not in numbers:
+            first, second = pair(self, left, right, *rules, **more)
+            if first is not left:
+                return first, second
+            second.handle.data.flags.writeable = False
+            numbers[key] = second
+        return left, numbers[key]
+
+    return pair_unlike
+
+
+def _casting(cast):
+    """Leave operands alone that have the type already."""
+
+    def cast_unlike(self, operand, kind, *rounding):
+        return operand if operand.dtype is kind else cast(self, operand, kind, *rounding)
+
+    return cast_unlike
 
 
 def _refuse_overflow(self, left, right, operation):
@@ -85,10 +161,50 @@ def _refuse_overflow(self, left, right, operation):
     assert result.max() <= highest, f"{kind} overflows by {operation.__name__}"
 
 
+def _unwrapping(unwrap):
+    """Take most operands for what they are."""
+    bare = {core.tensor, core.dtype, core.block_type, int, float, bool, type(None)}
+
+    def unwrap_others(value):
+        kind = type(value)
+        if kind in bare:
+            return value
+        return value.value if kind is core.constexpr else unwrap(value)
+
+    return unwrap_others
+
+
+def _beginning_block(begin):
+    """Begin each type of blocks once: all of one shape and one kind of numbers are the same."""
+    kept = {}
+
+    def begin_block(self, element_ty, shape):
+        # What is kept holds its kind, so that no other one has the same id.
+        key = id(element_ty), *map(core._unwrap_if_constexpr, shape)
+        if key not in kept:
+            begin(self, element_ty, shape)
+            kept[key], self.likes = self.__dict__, {}
+        self.__dict__ = kept[key]
+
+    return begin_block
+
+
+def _change_element(self, kind):
+    """A type of blocks of the same shape, made once."""
+    made = self.likes.get(id(kind))
+    if made is None:
+        made = self.likes[id(kind)] = core.block_type(kind, self.shape)
+    return made
+
+
 def _begin_tensor(self, handle, type):
-    """As the interpreter begins one; tensors of one shape share it."""
-    self.handle, self.type, self.dtype = handle, type, type.scalar
-    self.numel, self.shape = _shape(tuple(type.shape.values) if type.is_block() else ())
+    """As the interpreter begins one; tensors of one type share its shape."""
+    self.handle, self.type = handle, type
+    try:
+        self.dtype, self.numel, self.shape = type.laid
+    except AttributeError:
+        sizes = tuple(type.shape.values) if type.is_block() else ()
+        type.laid = self.dtype, self.numel, self.shape = type.scalar, *_shape(sizes)
 
 
 @cache
