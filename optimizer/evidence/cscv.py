@@ -7,6 +7,7 @@ It decides nothing: on noise alone the share lies anywhere from 0.1 to 0.8.
 
 import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
@@ -25,8 +26,11 @@ FIGURES = ("pbo", "loss", "slope", "intercept", "median_logit")
 TOGETHER = 4096
 """Trials whose totals are added together, as many as fit a core's own cache."""
 
-AT_ONCE = 32
-"""Splits whose ratios are held at a time."""
+AT_ONCE = 16
+"""Splits whose ratios a thread holds at a time."""
+
+MOST_THREADS = 8
+"""More find no more memory to read from at once."""
 
 NOISE_RANGE = {(32, 10): (0.25, 0.75), (96, 40): (0.13, 0.81)}
 """Population and generations of a search, and where 5 to 95 % of PBO lie on markets of noise."""
@@ -66,13 +70,14 @@ class _BestOfHalf(NamedTuple):
     rank: float
 
 
-def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats) -> CscvRecord:
+def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats, threads: int = 1) -> CscvRecord:
     """Split blocks into halves in every way, and judge the best of each half in the other.
 
     Args:
         trades: [N, S] of each trial in each block; S even, at most 16.
         sum_r: [N, S].
         sum_r2: [N, S].
+        threads: Which share the splits.
 
     Returns:
         Undefined throughout for fewer than two trials.
@@ -91,18 +96,26 @@ def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats) -> CscvRecord:
     seen: list[_BestOfHalf] = [_BestOfHalf(0.0, 0.0, 0.0)] * splits
     chunks = [slice(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
     totals = [_stack_totals(trades[chunk], sum_r[chunk], sum_r2[chunk]) for chunk in chunks]
-    ratios = np.empty((2, AT_ONCE, count))
-    for first in range(0, splits // 2, AT_ONCE):
-        ones = range(first, min(first + AT_ONCE, splits // 2))
-        for chunk, total in zip(chunks, totals, strict=True):
-            _compute_ratios(total, [choices[i] for i in ones], ratios[0, :, chunk])
-            # The complement of the first choice is the last one, and so on inwards.
-            _compute_ratios(total, [choices[-1 - i] for i in ones], ratios[1, :, chunk])
-        for i, ratios_here, ratios_there in zip(ones, *ratios, strict=False):
-            seen[i], seen[-1 - i] = (
-                _judge_best(ratios_here, ratios_there),
-                _judge_best(ratios_there, ratios_here),
-            )
+
+    def judge_splits(some: range) -> None:
+        """Judge some splits and their complements."""
+        ratios = np.empty((2, AT_ONCE, count))
+        for ones in (some[at : at + AT_ONCE] for at in range(0, len(some), AT_ONCE)):
+            for chunk, total in zip(chunks, totals, strict=True):
+                _compute_ratios(total, [choices[i] for i in ones], ratios[0, :, chunk])
+                # The complement of the first choice is the last one, and so on inwards.
+                _compute_ratios(total, [choices[-1 - i] for i in ones], ratios[1, :, chunk])
+            for i, ratios_here, ratios_there in zip(ones, *ratios, strict=False):
+                seen[i], seen[-1 - i] = (
+                    _judge_best(ratios_here, ratios_there),
+                    _judge_best(ratios_there, ratios_here),
+                )
+
+    shares = min(threads, MOST_THREADS)
+    borders = [splits // 2 * share // shares for share in range(shares + 1)]
+    with ThreadPoolExecutor(shares) as pool:
+        # Whatever one of them raises is raised here.
+        list(pool.map(judge_splits, map(range, borders, borders[1:])))
     return CscvRecord(blocks, **encode_figures(**_summarise_splits(seen, count)))
 
 

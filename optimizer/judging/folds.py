@@ -1,10 +1,10 @@
 """Searching again on a part of the bars, and judging what it picks on the part after it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from optimizer.evidence.returns import compute_efficiency, daily_returns, list_d
 from optimizer.evidence.robust import measure_drift
 from optimizer.evidence.splits import Split, list_paths, scale_min_trades
 from optimizer.evidence.strength import compute_strength, strength
-from optimizer.judging.checkpoint import Checkpoint, Numbered
+from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
 from optimizer.judging.in_step import OnWindows, WindowNumbers
 from optimizer.judging.pick import ask_pick
 from optimizer.judging.workers import Executor
@@ -77,17 +77,23 @@ class FoldSetup(OnWindows[FoldPick]):
         return FoldPick(job, tuple(pick.genome.tolist()))
 
 
-def search_folds(
-    workers: Executor, count: int, checkpoint: Checkpoint[FoldPick], watch: Callable[[int], None]
-) -> list[FoldPick]:
-    """The picks of all splits; what is not known yet is searched, and kept as it ends."""
-    watch(len(checkpoint.known))
-    jobs = [number for number in range(count) if number not in checkpoint.known]
-    with closing(workers.results(jobs)) as ended:
-        for _, pick in ended:
-            checkpoint.add(pick)
-            watch(len(checkpoint.known))
-    return [checkpoint.known[number] for number in range(count)]
+class SplitSearches(NamedTuple):
+    """Searches of splits, picks of some of which may be known, and what makes the others."""
+
+    splits: tuple[Split, ...]
+    kept: Checkpoint[FoldPick]
+    workers: Executor
+
+    def search(self, watch: Watch, part: str) -> list[FoldPick]:
+        """The picks of all splits; each that is searched is kept as it ends."""
+        count, known = len(self.splits), self.kept.known
+        watch(part, len(known), count, "")
+        jobs = [number for number in range(count) if number not in known]
+        with closing(self.workers.results(jobs)) as ended:
+            for _, pick in ended:
+                self.kept.add(pick)
+                watch(part, len(known), count, "")
+        return [known[number] for number in range(count)]
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,9 @@ from optimizer.judging.executors import Executors, ThisMachine, find_gpu
 from optimizer.judging.folds import (
     FoldPick,
     FoldSetup,
+    SplitSearches,
     build_folds_record,
     build_paths_record,
-    search_folds,
 )
 from optimizer.judging.holdout import build_held_out_record, check_open, count_searches
 from optimizer.judging.judgement import (
@@ -206,6 +206,8 @@ class _Judge:
         looks = check_open(self._whole, self._store, self._result, pick) if plan.is_open else None
         is_named = plan.pick is not None
         parts: dict[str, Any] = {"pick": build_pick_record(self._task, pick, is_named=is_named)}
+        # Processes of the folds start while statistics are made.
+        folds = self._plan_folds(walks, engine) if walks else None
         if plan.blocks:
             parts |= self._evaluate_trials(engine, pick)
         if self._found.robust is None:
@@ -219,8 +221,8 @@ class _Judge:
                 self._front,
                 lambda done, planned: self._watch("look-ahead", done, planned, ""),
             )
-        if walks:
-            parts["folds"] = self._evaluate_walk_forward(walks, engine)
+        if folds is not None:
+            parts["folds"] = self._evaluate_walk_forward(folds)
         if plan.groups is not None:
             parts["cpcv"] = self._evaluate_cpcv(combinations, engine, *plan.groups)
         if steps is not None:
@@ -344,29 +346,29 @@ class _Judge:
         shortest = min(bars.timeframe_ns for bars in self._task.markets.series)
         return default_embargo(self._task.spec, shortest)
 
-    def _evaluate_walk_forward(self, splits: tuple[Split, ...], engine: Engine) -> FoldsRecord:
+    def _plan_folds(self, splits: tuple[Split, ...], engine: Engine) -> SplitSearches:
         plan = self._plan
-        kind = "anchored" if plan.anchored else "rolling"
-        name = f"fold/{kind}-{plan.folds}-{plan.train_groups}-{self._purge}"
-        picks = self._search_folds(name, splits, engine, "folds")
-        return build_folds_record(self._task, splits, picks, kind, (plan.train_groups, self._purge))
+        name = f"fold/{plan.fold_kind}-{plan.folds}-{plan.train_groups}-{self._purge}"
+        return self._plan_searches(name, splits, engine)
+
+    def _evaluate_walk_forward(self, searches: SplitSearches) -> FoldsRecord:
+        plan, picks = self._plan, searches.search(self._watch, "folds")
+        cut = plan.train_groups, self._purge
+        return build_folds_record(self._task, searches.splits, picks, plan.fold_kind, cut)
 
     def _evaluate_cpcv(
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
     ) -> PathsRecord:
         name = f"cpcv/{count}-{tests}-{self._purge}-{self._embargo}"
-        picks = self._search_folds(name, splits, engine, "combinatorial splits")
+        searches = self._plan_searches(name, splits, engine)
+        picks = searches.search(self._watch, "combinatorial splits")
         return build_paths_record(self._task, splits, picks, count, tests)
 
-    def _search_folds(
-        self, name: str, splits: tuple[Split, ...], engine: Engine, part: str
-    ) -> list[FoldPick]:
-        kept, planned = Checkpoint(self._store, name, FoldPick), len(splits)
-        setup = FoldSetup(self._again, splits, self._warm_start)
-        workers = self._executors.executor(setup, planned - len(kept.known), engine=engine)
-        return search_folds(
-            workers, planned, kept, lambda done: self._watch(part, done, planned, "")
-        )
+    def _plan_searches(self, name: str, splits: tuple[Split, ...], engine: Engine) -> SplitSearches:
+        kept = Checkpoint(self._store, name, FoldPick)
+        setup, jobs = FoldSetup(self._again, splits, self._warm_start), len(splits)
+        workers = self._executors.executor(setup, jobs - len(kept.known), engine=engine)
+        return SplitSearches(splits, kept, workers)
 
     def _evaluate_null(self, engine: Engine) -> NullRecord:
         """Null searches on shuffled bars, and on mirrored ones where those do not say luck.
@@ -384,13 +386,11 @@ class _Judge:
         workers = self._executors.executor(
             replace(setup, keep=keep), planned, first=first, engine=engine
         )
-        limits = planned, plan.stop_after
+        limits, of_run = (planned, plan.stop_after), (self._task, self._result, value)
         kinds: dict[str, NullKind] = {}
         for kind, kept in made.items():
             tally, searches = run_null_searches(workers, kind, value, limits, kept, self._watch)
-            kinds[kind] = build_null_kind(
-                self._task, self._result, value, tally, searches, plan.stop_after
-            )
+            kinds[kind] = build_null_kind(*of_run, tally, searches, plan.stop_after)
             if tally.p > MOST_P:
                 break
         return NullRecord(planned, keep, **kinds, stop_after=plan.stop_after)

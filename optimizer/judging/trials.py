@@ -93,11 +93,11 @@ def build_cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> Cscv
     windows = [window for split in splits for window in split.test]
     of_block = [number for number, split in enumerate(splits) for _ in split.test]
     genomes = judged.genomes[choose_trials(len(judged.genomes), MOST_IN_BLOCKS)]
-    totals = np.zeros((3, len(genomes), blocks))
+    trades, sum_r, sum_r2 = totals = np.zeros((3, len(genomes), blocks))
     for part, sums in _sum_windows(engine.on(windows), genomes):
         for index, block in enumerate(of_block):
             totals[:, part, block] += sums[:, index].T
-    return compare_halves(*totals)
+    return compare_halves(trades, sum_r, sum_r2, engine.threads)
 
 
 def build_stability_record(

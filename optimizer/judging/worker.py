@@ -7,6 +7,7 @@ so is the answer.
 It talks with its parent process alone, and ends with it.
 """
 
+import importlib
 import os
 import pickle
 import queue
@@ -16,6 +17,9 @@ import threading
 from typing import IO, Any
 
 from engine.runtime.cpu.row_memory import keep_row_memory
+
+SETUPS = "optimizer.judging.executors"
+"""Imports what setups are made of."""
 
 
 def main() -> None:
@@ -28,6 +32,8 @@ def main() -> None:
     # It makes one engine after the other.
     keep_row_memory()
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    # A process may wait for its first setup: what that imports is there when it comes.
+    importlib.import_module(SETUPS)
     threading.Thread(target=_listen, args=(sys.stdin.buffer, messages), daemon=True).start()
     setup: Any = None
 

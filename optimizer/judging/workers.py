@@ -73,15 +73,13 @@ class Pool:
             _reap(process)
         self._idle.clear()
 
-    def take(self, count: int) -> list["subprocess.Popen[bytes]"]:
-        """So many processes at most: those that wait, and new ones."""
-        alive = [process for process in self._idle if process.poll() is None]
-        self._idle = alive[count:]
+    def start(self, count: int) -> None:
+        """Have at least so many processes waiting, if the system starts them."""
+        self._idle = [process for process in self._idle if process.poll() is None]
         environment = child_environment(**ONE_THREAD)
-        taken = alive[:count]
         # Fewer do the same, where the system starts no more of them.
         with suppress(BlockingIOError):
-            while len(taken) < count:
+            while len(self._idle) < count:
                 process = subprocess.Popen(
                     [sys.executable, *PROGRAM],
                     stdin=subprocess.PIPE,
@@ -89,7 +87,12 @@ class Pool:
                     pipesize=PIPE_BYTES,
                     env=environment,
                 )
-                taken.append(process)
+                self._idle.append(process)
+
+    def take(self, count: int) -> list["subprocess.Popen[bytes]"]:
+        """So many processes at most: those that wait, and new ones."""
+        self.start(count)
+        taken, self._idle = self._idle[:count], self._idle[count:]
         return taken
 
     def give_back(self, process: "subprocess.Popen[bytes]") -> None:
@@ -129,6 +132,9 @@ class Workers:
             self.alone = f"other processes cannot be given this strategy ({error})"
         if b"__main__" in self._pickled:
             self.alone = "other processes do not know what this program itself defines"
+        if not self.alone and pool is not None:
+            # They are ready sooner than their first jobs are.
+            pool.start(count)
 
     def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
         """Each job with what came of it, as they are done; closing it ends what was begun.

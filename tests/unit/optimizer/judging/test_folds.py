@@ -17,9 +17,9 @@ from optimizer.judging.executors import MOST_PAIRS, ThisMachine, size_wave
 from optimizer.judging.folds import (
     FoldPick,
     FoldSetup,
+    SplitSearches,
     build_folds_record,
     build_paths_record,
-    search_folds,
 )
 from optimizer.judging.sentences import weigh_evidence
 from optimizer.judging.verdict import list_untested
@@ -298,8 +298,9 @@ def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_pat
         store.flush()
         kept, seen = Checkpoint(store, "fold/x", FoldPick), []
         workers = Workers(FoldSetup(task, splits), 2)
-        assert search_folds(workers, 3, kept, seen.append) == picks
-        assert seen == [1, 2, 3]
+        searches = SplitSearches(splits, kept, workers)
+        assert searches.search(lambda *told: seen.append(told), "folds") == picks
+        assert seen == [("folds", done, 3, "") for done in (1, 2, 3)]
         store.flush()
         again = Checkpoint(store, "fold/x", FoldPick)
         assert again.known == dict(enumerate(picks))
