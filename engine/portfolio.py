@@ -12,6 +12,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.limiting import take_account
 from engine.accounts.ledger import Ledger
 from engine.accounts.limits import build_limits
+from engine.accounts.marks import ClosingTerms
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
 from engine.accounts.reference import compute_accumulators, fold_results, merge_ledgers, size_trades
 from engine.accounts.stake import plain_stake
@@ -20,6 +21,7 @@ from engine.cpu.limited import LimitedBackend
 from engine.errors import EngineError
 from engine.reference import Reference
 from engine.reference_account import take_account as take_by_reference
+from engine.reference_terms import list_terms
 from engine.runtime.compiling.forms import CompiledForm
 from strategy.genes import Floats
 from strategy.model import Strategy
@@ -132,15 +134,18 @@ class Portfolio:
         names: list[str] = []
         weights: list[float] = []
         charges: list[Costs] = []
+        terms: list[ClosingTerms | None] = []
         for number, one in enumerate(self.components):
             first = len(series)
             windows += [replace(each, series=first + each.series) for each in one.windows]
             names += [f"{number}:{each.series}" for each in one.windows]
             weights += [one.weight] * len(one.windows)
             charges += [one.costs] * len(one.windows)
+            reference = Reference(one.spec, one.series, [], one.costs, form=CompiledForm())
+            terms += list_terms(reference, one.genome, one.windows)
             series += one.series
         joined = tuple(series), tuple(windows), tuple(names)
-        return Account(*joined, self._costs, tuple(weights), tuple(charges))
+        return Account(*joined, self._costs, tuple(weights), tuple(charges), tuple(terms))
 
     def alone(self, number: int) -> "Portfolio":
         """One component as a portfolio of its own, at its weight and with the same limits."""

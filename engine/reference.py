@@ -332,6 +332,10 @@ class Reference:
         local = local_time(bars.timestamp, session.offset)
         return build_clock(bars.timeframe_ns, local, int(resolve_value(session.minute, genes)))
 
+    def find_sides(self, genome: Floats, series: int) -> tuple[SidePlan, SidePlan]:
+        """What longs of an individual [G] do in a series, and what shorts do."""
+        return self._sides(self.spec.layout.decode(genome), series)
+
     def _sides(self, genes: Genes, series: int) -> tuple[SidePlan, SidePlan]:
         """What longs do, and what shorts do."""
         return self._plan(0, genes, series), self._plan(1, genes, series)

@@ -3,7 +3,7 @@
 All trades of all windows are folded once, by when their exit bars open, markets in their order.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -12,10 +12,14 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
+from engine.accounts import marks
 from engine.accounts.costs import Costs
 from engine.accounts.derived import LEAST_VARIATION
 from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.marks import ClosingTerms
 from engine.accounts.metrics import measure_span, pool_spans
+from engine.accounts.reference import Sized, find_leverage, size_trades
+from engine.accounts.stake import Stake
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -86,6 +90,10 @@ class Account:
     # cost, where strategies of several costs make one account.
     weights: tuple[float, ...] = ()
     charges: tuple[Costs, ...] = ()
+    # [W] what the trades of each window pay beside that and where they leave, if anything. And how
+    # trades are sized from cash; None where one R is a share of equity.
+    terms: tuple[ClosingTerms | None, ...] = ()
+    stake: Stake | None = None
 
     @cached_property
     def strands(self) -> Ints:
@@ -135,7 +143,10 @@ class Account:
         }
         order = np.lexsort((columns["strand"], columns["exit_ns"]))
         columns = {name: column[order] for name, column in columns.items()}
-        return Folded(**columns, equity=compound(columns["r"], self.costs.risk_fraction))
+        if self.stake is None:
+            return Folded(**columns, equity=compound(columns["r"], self.costs.risk_fraction))
+        equity, _, leverage = marks.grow_account(marks.join_trades(ledgers, order), self.stake)
+        return Folded(**columns | {"leverage": leverage}, equity=equity)
 
     def measure(self, ledgers: Sequence[Ledger]) -> tuple[dict[str, float], dict[str, str]]:
         """Numbers of `ACCOUNT_METRICS` by name, and why the others are undefined.
@@ -143,10 +154,9 @@ class Account:
         - best_r, worst_r; mean_trade: what a trade gains of its position's worth, on the mean.
         - losing_streak: most trades in a row with r <= 0.
         - median_leverage, max_leverage: worth of a position over the account at its entry, in
-          max_leverage with all that other markets have open then; each of `risk_fraction * entry /
-          risk`.
-        - max_drawdown_marked: deepest fall at closes of bars, equity then being times `1 +
-          risk_fraction * r` of each open position as if it were closed there, costs included.
+          max_leverage with all that other markets have open then.
+        - max_drawdown_marked: deepest fall at closes of bars, with each open position as if it
+          were closed there, costs included.
         - under_water_days: calendar days from the first to the last of the longest run of days
           whose ends lie below the highest one before.
         - sharpe_daily, sortino_daily, ulcer: of the ends of days with bars, a year of as many days
@@ -201,9 +211,16 @@ class Account:
             return float(_gross(folded).max())
         # An account with limits has noted it, in the order in which they asked.
         return max(
-            float((ledger.gross[:, 0] + self._list(place, ledger).leverage).max(initial=0.0))
+            float((ledger.gross[:, 0] + self._list_asked(place, ledger)).max(initial=0.0))
             for place, ledger in enumerate(ledgers)
         )
+
+    def _list_asked(self, place: int, ledger: Ledger) -> Floats:
+        """Leverage of each trade as limits look at it, [K]."""
+        if self.stake is None:
+            return self._list(place, ledger).leverage
+        trades, stake = size_trades(ledger), self.stake
+        return np.array([find_leverage(trades, stake, k) for k in range(len(ledger))])
 
     def _daily(self, folded: Folded) -> tuple[dict[str, float], dict[str, str]]:
         """Ratios and falls of the account at the ends of days."""
@@ -250,37 +267,42 @@ class Account:
         Returns:
             Times [T], ascending, nanoseconds UTC, some of them more than once; and equity [T].
         """
-        marks = [
-            _concatenate(self._marks(w, ledgers[w]) for w in np.flatnonzero(is_of_strand).tolist())
+        strands = [
+            marks.join_marks(
+                self._marks(w, ledgers[w]) for w in np.flatnonzero(is_of_strand).tolist()
+            )
             for is_of_strand in self.strands == np.arange(self.n_strands)[:, None]
         ]
-        times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in marks)])
+        times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)])
         times.sort(kind="stable")
         count = np.searchsorted(folded.closed_ns, times, side="right")
         value = np.concatenate([[1.0], folded.equity])[count]
-        for closes, ends, factor in marks:
+        for closes, ends, trades in strands:
             newest = np.searchsorted(closes, times, side="right") - 1
             is_open = newest >= 0
             is_open[is_open] = times[is_open] < ends[newest[is_open]]
-            value[is_open] *= factor[newest[is_open]]
+            value[is_open] = self._close_open(trades, newest[is_open], value[is_open])
         return times, value
 
-    def _marks(self, place: int, ledger: Ledger) -> tuple[Ints, Ints, Floats]:
-        """Closes at which there is a position in a window, when it ends, what it makes by then."""
+    def _close_open(self, trades: Sized, chosen: Ints, equity: Floats) -> Floats:
+        """Equity with some trades [N] closed beside what it was before [N]."""
+        if self.stake is None:
+            return equity * np.maximum(1.0 + self.costs.risk_fraction * trades.r[chosen], 0.0)
+        return marks.add_gains(marks.choose_trades(trades, chosen), self.stake, equity)
+
+    def _marks(self, place: int, ledger: Ledger) -> tuple[Ints, Ints, Sized]:
+        """Closes at which there is a position in a window, when it ends, it closed at each."""
         bars = self.series[self.windows[place].series]
         held = ledger.exit_bar - ledger.entry_bar
         trade = np.repeat(np.arange(len(ledger)), held)
         begins = held.cumsum() - held
         bar = np.arange(len(trade)) - begins[trade] + ledger.entry_bar[trade]
-        side, risk = side_and_risk(ledger)
-        close, entry = bars.close[bar], ledger.entry[trade]
         per_side = (self.charges[place] if self.charges else self.costs).per_side
-        net = side[trade] * (close - entry) - per_side * (entry + close)
-        made = self._weight(place) * (net / risk[trade])
-        factor = 1.0 + self.costs.risk_fraction * made
+        terms = self.terms[place] if self.terms else None
+        closed = marks.close_trades(ledger, trade, bar, bars.close, per_side, terms)
         opened, duration = bars.timestamp, bars.timeframe_ns
         ends = opened[ledger.exit_bar[trade]] + duration
-        return opened[bar] + duration, ends, np.maximum(factor, 0.0)
+        return opened[bar] + duration, ends, closed._replace(r=self._weight(place) * closed.r)
 
     def _list(self, place: int, ledger: Ledger) -> AccountTrades:
         """Trades of one window."""
@@ -363,12 +385,6 @@ def _gross(folded: Folded) -> Floats:
     gone = np.searchsorted(folded.over_ns[ended], entry, side="right")
     gross: Floats = taken - released[gone]
     return gross
-
-
-def _concatenate(parts: Iterable[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
-    """Columns of parts, one behind the other."""
-    closes, ends, factor = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return closes, ends, factor
 
 
 def measure_falls(value: Floats) -> Floats:

@@ -240,7 +240,7 @@ def describe_backtest(
         spans = markets.spans([markets.all_windows[index] for index in indices])
         table = compute_metrics(accumulators[None, indices], spans, account=account(indices)[None])
         over = compute_figures(table, 0, task.goals.over)
-        return with_account(over, build_account(task, indices), ledgers)
+        return with_account(over, build_account(task, indices), ledgers, genome)
 
     held_out = markets.places("held_out")
     return Backtest(

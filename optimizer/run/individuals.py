@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +11,10 @@ from engine.accounts.account import Account
 from engine.accounts.derived import OVERFLOW, UNDEFINED
 from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import METRICS, MetricTable
+from engine.accounts.stake import build_stake
+from engine.reference import Reference
+from engine.reference_terms import list_terms
+from engine.runtime.compiling.forms import CompiledForm
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.run.problem import EngineProblem, Evaluator, measure
 from optimizer.run.task import Task
@@ -51,14 +56,14 @@ def describe_individuals(
     names = shown if len(markets.all_windows) > 1 else ()
     members = []
     for i, (genome, taken) in enumerate(zip(genomes, ledgers, strict=True)):
-        figures = with_account(compute_figures(searched, i, goals.over), account, taken)
+        figures = with_account(compute_figures(searched, i, goals.over), account, taken, genome)
         kept = None
         if held_out is not None:
             values = [None if np.isnan(value) else value for value in reached[i].tolist()]
             by_name = dict(zip(goals.names, values, strict=False))
             kept = replace(compute_figures(held_out, i, goals.over), objectives=by_name)
             if unseen_account is not None:
-                kept = with_account(kept, unseen_account, taken)
+                kept = with_account(kept, unseen_account, taken, genome)
         members.append(
             Member(
                 genes=task.spec.layout.show(genome),
@@ -78,6 +83,22 @@ class WindowsAccount:
 
     account: Account
     indices: tuple[int, ...]  # of these windows among all
+    task: Task
+
+    @cached_property
+    def reference(self) -> Reference:
+        """What knows the rows that trades pay and leave by."""
+        spec, series = self.task.spec, self.account.series
+        return Reference(spec, series, [], self.task.costs, form=CompiledForm())
+
+    def adapt(self, genome: Floats) -> Account:
+        """The account of an individual [G], whose genes say how trades are sized, and pay."""
+        spec, costs, windows = self.task.spec, self.task.costs, self.account.windows
+        terms = list_terms(self.reference, genome, windows)
+        if spec.account is None:
+            return replace(self.account, terms=terms) if any(terms) else self.account
+        stake = build_stake(spec, costs, spec.layout.decode(genome))
+        return replace(self.account, terms=terms, stake=stake)
 
 
 def build_account(task: Task, indices: Sequence[int]) -> WindowsAccount:
@@ -85,12 +106,16 @@ def build_account(task: Task, indices: Sequence[int]) -> WindowsAccount:
     markets = task.markets
     windows = tuple(markets.all_windows[index] for index in indices)
     names = tuple(markets.symbols[index] for index in indices)
-    return WindowsAccount(Account(markets.series, windows, names, task.costs), tuple(indices))
+    account = Account(markets.series, windows, names, task.costs)
+    return WindowsAccount(account, tuple(indices), task)
 
 
-def with_account(figures: Figures, account: WindowsAccount, ledgers: Sequence[Ledger]) -> Figures:
-    """Figures beside those of an account; `ledgers` are of all windows [W]."""
-    values, why = account.account.measure([ledgers[index] for index in account.indices])
+def with_account(
+    figures: Figures, account: WindowsAccount, ledgers: Sequence[Ledger], genome: Floats
+) -> Figures:
+    """Figures beside those of an account; `ledgers` of all windows [W] are of a genome [G]."""
+    adapted = account.adapt(genome)
+    values, why = adapted.measure([ledgers[index] for index in account.indices])
     metrics, undefined = {**figures.metrics, **values}, {**figures.undefined, **why}
     return replace(
         figures,

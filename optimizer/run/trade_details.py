@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from data.bars import Bars
 from engine.accounts.ledger import Ledger
+from engine.accounts.marks import grow_account
 from engine.accounts.reference import (
     count_partials,
-    find_size,
-    grow_cash,
     merge_ledgers,
     order_exits,
     size_trades,
@@ -207,13 +206,7 @@ def _list_sizes(
         windows = [markets.all_windows[place] for place in places]
         order, exit_order = order_exits(some, windows, markets.series)
         trades = size_trades(merge_ledgers(some, windows, markets.series))
-        after, _ = grow_cash(trades, stake)
-        before = np.concatenate([[stake.cash], after])[: len(after)]
-        units = np.zeros(len(after))
-        for k in np.flatnonzero(before > 0.0).tolist():
-            units[k] = max(find_size(trades, stake, before[k], k), 0.0)
-        held = np.maximum(before, np.finfo(float).tiny)
-        leverage = units * stake.worth * trades.entry / held
+        _, units, leverage = grow_account(trades, stake)
         ends = np.cumsum([len(some[w]) for w in order])[:-1]
         for name, values in (("size", units), ("leverage", leverage)):
             unsorted = np.empty_like(values)

@@ -1,5 +1,7 @@
 """What an account tells beside its accumulators: by hand, and to the last digit on real bars."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,14 @@ from data.bars import Bars, Window
 from engine.accounts.account import ACCOUNT_METRICS, Account, longest_run
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS, Ledger
+from engine.accounts.stake import build_stake
 from engine.batch import Engine
+from engine.reference_terms import find_terms
 from strategy import STRATEGIES
+from tests.support.order_cases import CASES
+from tests.support.random_strategies import drawn_orders
+from tests.support.references import compiled_reference
+from tests.support.worlds import draw_order_costs, make_bars
 
 DAY_NS = 86_400 * 10**9
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0, risk_fraction=0.1)
@@ -181,3 +189,38 @@ def test_check_values_of_real_bars(names, real_folder):
         assert found["max_leverage"] == pytest.approx(5.191793570484141, rel=1e-14)
         assert own.years == 26.299908738307096
         assert own.fold(ledgers).equity[-1] == 0.2814295038399783
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 4))
+def test_a_mark_is_the_account_of_a_window_that_ends_there(seed):
+    """Whatever is traded: legs that were reached, slippage, payments, sizes from cash."""
+    bars, strategy = make_bars(seed, 160, gaps=0.02, jump=0.05), drawn_orders(seed)
+    genome, costs = strategy.layout.defaults, draw_order_costs(seed, strategy)
+    reference = compiled_reference(strategy, [bars], [Window.whole(bars)], costs)
+    stake = None
+    if strategy.account is not None:
+        stake = build_stake(strategy, costs, strategy.layout.decode(genome))
+    own = replace(
+        account(bars, costs=costs), terms=(find_terms(reference, genome, 0),), stake=stake
+    )
+    whole = reference.trades(genome)
+    times, equity = own.mark(whole, own.fold(whole))
+    held = np.flatnonzero(np.isin(bars.timestamp + bars.timeframe_ns, times))
+    for j in held[:: max(1, len(held) // 25)].tolist():
+        cut = compiled_reference(strategy, [bars], [Window(0, 0, j + 1)], costs).trades(genome)
+        at = np.searchsorted(times, bars.timestamp[j] + bars.timeframe_ns, side="right") - 1
+        assert equity[at] == pytest.approx(own.fold(cut).equity[-1], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "leverage"), [("lots", 1.4442279544961536), ("by_volatility", 2.9991627001553542)]
+)
+def test_leverage_of_an_account_that_sizes_trades(name, leverage, real_folder):
+    """Check values of the law of orders, to the last digit."""
+    case = CASES[name]
+    bars = load_bars(f"parquet:{real_folder / case.series}.parquet", LoadOptions(dedupe=True))
+    ledgers = compiled_reference(case.strategy, [bars], [Window.whole(bars)], case.costs).trades(
+        case.strategy.layout.defaults
+    )
+    own = replace(account(bars, costs=case.costs), stake=build_stake(case.strategy, case.costs, {}))
+    assert own.measure(ledgers)[0]["max_leverage"] == leverage
