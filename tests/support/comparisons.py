@@ -1,18 +1,27 @@
 """Programs that compare a device with the host, run under Triton's interpreter or on a GPU."""
 
+import atexit
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from engine.devices import why_absent
+from tests.support.forking import Forking
 
 ROOT = Path(__file__).parents[2]
 
 INTERPRETED = {"TRITON_INTERPRET": "1"}
-"""Chosen when Triton is imported, which is why these are programs."""
+"""Chosen when Triton is imported, which is why these are processes."""
+
+IMPORTED = (
+    "import engine.cuda.limited, optimizer.judging.schedule\n"
+    "import tests.support.interpreter, tests.support.random_strategies"
+)
+"""What interpreted programs share."""
 
 WHY = why_absent("cuda")
 
@@ -24,22 +33,21 @@ def needs_gpu(test):
 
 def run_interpreted(name, *arguments):
     """What ``tests.support.name`` prints, interpreted; fails where it does."""
-    return _run_module(name, "cpu", INTERPRETED, *arguments)
+    code = f"import runpy; runpy.run_module('tests.support.{name}', run_name='__main__')"
+    return _interpreter().run(ROOT, code, "cpu", *arguments)
+
+
+@cache
+def _interpreter():
+    """One process of this one that imports what all of these programs need."""
+    interpreter = Forking(IMPORTED, {**os.environ, **INTERPRETED})
+    atexit.register(interpreter.close)
+    return interpreter
 
 
 def on_gpu(name):
     """What ``tests.support.name`` prints on a GPU; fails where it does."""
-    return _run_module(name, "cuda", {})
-
-
-def _run_module(name, device, variables, *arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", f"tests.support.{name}", device, *arguments],
-        cwd=ROOT,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", f"tests.support.{name}", "cuda"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

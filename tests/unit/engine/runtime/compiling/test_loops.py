@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import engine
 from engine.runtime.compiling.loops import MOST_VERSIONS
+from tests.support.forking import Forking
 
 FILES = {
     "values.py": '''
@@ -194,10 +196,24 @@ def edit(folder, name, before, after):
     file.write_text(text.replace(before, after))
 
 
+COMPILER = """
+import numba
+import engine.runtime.compiling.loops
+# What a first compilation loads.
+numba.njit(lambda x: x + 1.0)(1.0)
+"""
+
+
+def without_cache_dir(**variables):
+    """The environment of a person who keeps loops beside their packages."""
+    return {
+        name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"
+    } | variables
+
+
 def start(folder, code):
     """A fresh process; it knows its folder."""
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    environment.pop("NUMBA_CACHE_DIR", None)
+    environment = without_cache_dir(PYTHONPATH=str(folder))
     # Python's own code of a file is kept by its second and its length, which may be the same here.
     command = [sys.executable, "-B", "-c", code, str(folder)]
     pipe = subprocess.PIPE
@@ -213,13 +229,15 @@ def read(process):
     return json.loads(found)
 
 
-def ask(folder, code=ASK):
-    """What a fresh process finds, and which loops it compiled."""
-    return read(start(folder, code))
+@pytest.fixture(scope="module")
+def ask():
+    """What a program finds in a folder, by default which loops it compiled."""
+    with closing(Forking(COMPILER, without_cache_dir())) as compiler:
+        yield lambda folder, code=ASK: json.loads(compiler.run(folder, code, str(folder)))
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def kept(ask, tmp_path_factory):
     """A package whose loops were compiled by another process."""
     folder = tmp_path_factory.mktemp("kept")
     write_package(folder)
@@ -237,7 +255,7 @@ def copied(kept, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_is_not_reached_compiles_nothing(copied):
+def test_what_is_not_reached_compiles_nothing(ask, copied):
     """Docstrings, comments, lines, and what stands beside the loops."""
     for change in UNREACHED:
         edit(copied, *change)
@@ -246,7 +264,7 @@ def test_what_is_not_reached_compiles_nothing(copied):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", REACHED.values(), ids=REACHED)
-def test_what_is_reached_is_compiled_anew(copied, change):
+def test_what_is_reached_is_compiled_anew(ask, copied, change):
     """Exactly the loops that reach it, by numba's own account."""
     name, before, after, expected, others = change
     edit(copied, name, before, after)
@@ -280,7 +298,7 @@ except NumbaError:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_compiled_holds_nobody_up(tmp_path):
+def test_what_cannot_be_compiled_holds_nobody_up(ask, tmp_path):
     """Another process that asks for it does not wait."""
     write_package(tmp_path)
     (tmp_path / "own" / "fails.py").write_text(
@@ -336,7 +354,7 @@ def tree(tmp_path_factory):
             folder / name,
             ignore=shutil.ignore_patterns("__pycache__"),
         )
-    return folder, ask(folder, KEYS)
+    return folder, read(start(folder, KEYS))
 
 
 @pytest.mark.slow
@@ -347,7 +365,7 @@ def test_other_words_in_all_files_leave_all_keys(tree):
     try:
         for file, text in before.items():
             file.write_text(reworded(text))
-        assert ask(folder, KEYS) == keys
+        assert read(start(folder, KEYS)) == keys
     finally:
         for file, text in before.items():
             file.write_text(text)
@@ -362,7 +380,7 @@ def test_what_is_registered_with_the_compiler_is_reached_by_its_types(tree):
     assert text.count("ir.IRBuilder.fadd") == 1
     file.write_text(text.replace("ir.IRBuilder.fadd", "ir.IRBuilder.fmul"))
     try:
-        found = ask(folder, KEYS)
+        found = read(start(folder, KEYS))
     finally:
         file.write_text(text)
     changed = {name.rsplit(".")[-1] for name in keys if found[name] != keys[name]}
@@ -400,7 +418,7 @@ def kept_files(folder, name):
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_while_it_keeps_a_loop_leaves_nothing(copied):
+def test_a_process_that_is_killed_while_it_keeps_a_loop_leaves_nothing(ask, copied):
     """The next one compiles it, and removes the drafts."""
     before = kept_files(copied, "deep.aside")
     killed = start(copied, KILLED)
@@ -416,7 +434,7 @@ def test_a_process_that_is_killed_while_it_keeps_a_loop_leaves_nothing(copied):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut", "holes", "empty"])
-def test_a_file_that_is_not_whole_is_not_used(copied, damage):
+def test_a_file_that_is_not_whole_is_not_used(ask, copied, damage):
     """As a machine leaves it that lost its power."""
     assert ask(copied, ASIDE) == [2.0, 0]
     for file in kept_files(copied, "deep.aside"):
@@ -428,7 +446,7 @@ def test_a_file_that_is_not_whole_is_not_used(copied, damage):
 
 
 @pytest.mark.slow
-def test_old_versions_of_a_loop_go(copied):
+def test_old_versions_of_a_loop_go(ask, copied):
     """Of each loop the newest stay; other loops stay as they are."""
     assert ask(copied, ASIDE) == [2.0, 0]
     (file,) = kept_files(copied, "deep.aside")
@@ -446,7 +464,7 @@ def test_old_versions_of_a_loop_go(copied):
 
 
 @pytest.mark.slow
-def test_what_was_compiled_with_another_constant_is_not_kept(kept, tmp_path):
+def test_what_was_compiled_with_another_constant_is_not_kept(ask, kept, tmp_path):
     """A loop takes along what it calls as that was compiled, not as it reads by then."""
     shutil.copytree(kept / "own", tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__"))
     assert ask(tmp_path, CHANGED) == 104.0
