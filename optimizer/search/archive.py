@@ -20,7 +20,9 @@ import moocore
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.search.compiled.contributions import CELLS, Front
+from optimizer.search.compiled.compromises import keep_compromises
+from optimizer.search.compiled.contributions import CELLS
+from optimizer.search.compiled.leaving import Front
 from optimizer.search.compiled.volume import compute_volume
 from optimizer.search.generation import Floats, Indices, Population
 from optimizer.search.randomness import stream
@@ -66,17 +68,8 @@ def extend_archive(
     Returns:
         The archive, and which of the newcomers are in it [N].
     """
-    feasible = (newcomers.violations == 0).nonzero()[0]
-    of_feasible = newcomers.objectives.take(feasible, axis=0)
-    objectives = np.concatenate([archive.objectives, of_feasible])
-    best = is_nondominated(objectives).nonzero()[0]
-    if len(best) > keep:
-        front = objectives.take(best, axis=0)
-        best = best[truncate_front(front, keep, ARCHIVE_ROUNDS)]
-    n_before = int(np.searchsorted(best, len(archive)))
-    admitted = feasible[best[n_before:] - len(archive)]
-    kept = np.concatenate([best[:n_before], len(archive) + admitted])
-    return Population.concat(archive, newcomers).take(kept), admitted
+    unknown = np.full(newcomers.objectives.shape[1], np.nan)
+    return update_archive(archive, newcomers, keep, unknown, unknown)[:2]
 
 
 def update_archive(
@@ -95,9 +88,35 @@ def update_archive(
         The archive, which of the newcomers are in it [N], and its hypervolume, 0 where that is not
         known.
     """
-    archive, admitted = extend_archive(archive, newcomers, keep)
-    size = 0.0 if np.isnan(low[0]) else hypervolume(archive.objectives, low, high)
-    return archive, admitted, size
+    both = Population.concat(archive, newcomers)
+    if both.objectives.shape[1] == WHOLE_OBJECTIVES:
+        rounds = ARCHIVE_ROUNDS, REFERENCE
+        best, size = keep_compromises(both.objectives, both.violations, keep, rounds, (low, high))
+    else:
+        best, size = find_compromises(both.objectives, both.violations, keep, low, high)
+    n_before = int(best.searchsorted(len(archive)))
+    return both.take(best), best[n_before:] - len(archive), size
+
+
+def find_compromises(
+    objectives: Floats, violations: Floats, keep: int, low: Floats, high: Floats
+) -> tuple[Indices, float]:
+    """Places [F] of the best compromises, rising, and the hypervolume of these.
+
+    Args:
+        objectives: [P, O], of those kept before and of newcomers.
+        violations: [P], 0 where feasible; others are left out.
+        keep: As in `extend_archive`.
+        low: As in `update_archive`.
+        high: As in `update_archive`.
+    """
+    feasible = (violations == 0).nonzero()[0]
+    of_feasible = objectives.take(feasible, axis=0)
+    best = is_nondominated(of_feasible).nonzero()[0]
+    if len(best) > keep:
+        best = best[truncate_front(of_feasible.take(best, axis=0), keep, ARCHIVE_ROUNDS)]
+    kept = of_feasible.take(best, axis=0)
+    return feasible[best], 0.0 if np.isnan(low[0]) else hypervolume(kept, low, high)
 
 
 def truncate_front(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
@@ -115,19 +134,17 @@ def truncate_front(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indic
     excess = len(kept) - keep
     if excess <= 0:
         return kept
-    step = -(-excess // rounds)
-    leaving = [min(step, excess - gone) for gone in range(0, excess, step)]
     if objectives.shape[1] == WHOLE_OBJECTIVES:
         front = Front(objectives, REFERENCE)
-        for n_leaving in leaving:
-            front.drop_least(n_leaving)
+        front.truncate(keep, rounds)
         return front.rows
-    for n_leaving in leaving:
+    step = -(-excess // rounds)
+    for gone in range(0, excess, step):
         missed = contributions(objectives[kept])
         # Stable on the reversed order: of equals the later one leaves.
         by_loss = len(kept) - 1 - np.argsort(missed[::-1], kind="stable")
         stays = np.ones(len(kept), dtype=np.bool_)
-        stays[by_loss[:n_leaving]] = False
+        stays[by_loss[: min(step, excess - gone)]] = False
         kept = kept[stays]
     return kept
 

@@ -12,13 +12,13 @@ from functools import cache
 from engine.runtime.compiling.loops import is_missing
 from engine.runtime.machine import available_cores
 from optimizer.processes import child_environment
-from optimizer.search.compiled.contributions import drop
+from optimizer.search.compiled.leaving import truncate
 
 
 @cache
 def compile_in_background() -> None:
     """Have another process compile the loops, if none ever did and there is a core for it."""
-    if not is_missing(drop) or available_cores() < 2:
+    if not is_missing(truncate) or available_cores() < 2:
         return
     command = [sys.executable, "-P", "-m", "optimizer.search.first_run"]
     nothing = subprocess.DEVNULL

@@ -13,7 +13,7 @@ from optimizer.search.draws import Draws
 from optimizer.search.generation import OPERATORS, Floats, Indices, Population
 from optimizer.search.memory import Memory
 from optimizer.search.problem import Problem
-from optimizer.search.ranking import Ranking, rank_survivors
+from optimizer.search.ranking import Ranking
 from optimizer.search.state import (
     TRIFLE,
     State,
@@ -24,6 +24,7 @@ from optimizer.search.state import (
     plan_generation,
     update_box,
 )
+from optimizer.search.survival import rank_and_choose
 from optimizer.search.toolbox import make_toolbox
 
 NONE: Indices = np.empty(0, dtype=np.int64)
@@ -50,6 +51,7 @@ class Steps:
         self._problem, self._settings = problem, settings
         self._warm_start = np.empty((0, len(problem.layout))) if warm_start is None else warm_start
         self._toolbox = make_toolbox(problem, settings)
+        self._rule = self._toolbox.survive.func
         is_large = settings.population >= FEWEST_FOR_A_THREAD
         self._thread = ThreadPoolExecutor(1, "search") if is_large else None
         self._draws = Draws(settings.seed)
@@ -125,11 +127,9 @@ class Steps:
         self, pool: tuple[Population, Population], keep: int, enough: int | None
     ) -> tuple[Population, Ranking]:
         """The best of an island, best first, and their ranking; of equals the old come first."""
-        both, toolbox = Population.concat(*pool), self._toolbox
-        ranking: Ranking = toolbox.rank(both.objectives, both.violations, enough)
-        order: Indices = toolbox.survive(both.objectives, both.violations, keep, ranking)
-        kept = rank_survivors(ranking, both.objectives, both.violations, order)
-        return both.take(order), kept
+        both = Population.concat(*pool)
+        order, ranking = rank_and_choose(self._rule, both.objectives, both.violations, keep, enough)
+        return both.take(order), ranking
 
 
 def _parents(state: State, settings: SearchSettings, number: int) -> list[Population]:

@@ -14,9 +14,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optimizer.search.archive import CONTRIBUTION_OBJECTIVES, truncate_front
+from optimizer.search.archive import (
+    CONTRIBUTION_OBJECTIVES,
+    REFERENCE,
+    ROUNDS,
+    WHOLE_OBJECTIVES,
+    truncate_front,
+)
+from optimizer.search.compiled.survivors import choose_survivors
 from optimizer.search.generation import Floats, Indices
-from optimizer.search.ranking import Ranking, rank_individuals, survive
+from optimizer.search.ranking import Ranking, rank_individuals, rank_survivors, survive
 from optimizer.search.reference_points import survive_by_reference
 
 Rule = Callable[[Floats, Floats, int, Ranking | None], Indices]
@@ -68,6 +75,34 @@ def survive_by_hypervolume(
     is_kept[last[truncate_front(objectives[last], room)]] = True
     kept = np.flatnonzero(is_kept)
     return kept[Ranking(ranks[kept], ranking.crowding[kept]).order()]
+
+
+def rank_and_choose(
+    rule: Rule, objectives: Floats, violations: Floats, keep: int, enough: int | None
+) -> tuple[Indices, Ranking]:
+    """Choose who goes on by a rule, and rank these.
+
+    Args:
+        rule: Of survival.
+        objectives: [P, O], as in `rank_individuals`.
+        violations: [P], as in `rank_individuals`.
+        keep: How many survive, at least 1.
+        enough: As in `rank_individuals`.
+
+    Returns:
+        [min(P, keep)] indices, best first, and how `rank_individuals` ranks these.
+
+    Raises:
+        OptimizerError: As in `rank_individuals`.
+    """
+    if rule is survive_by_hypervolume and objectives.shape[1] == WHOLE_OBJECTIVES:
+        rounds = ROUNDS, REFERENCE
+        chosen = choose_survivors(objectives, violations, keep, enough, rounds)
+        if chosen is not None:
+            return chosen[0], Ranking(*chosen[1:])
+    ranking = rank_individuals(objectives, violations, enough)
+    order = rule(objectives, violations, keep, ranking)
+    return order, rank_survivors(ranking, objectives, violations, order)
 
 
 def _copies_last(violations: Floats, ranking: Ranking) -> Indices:

@@ -149,7 +149,7 @@ class _Walk:
         if isinstance(value, Dispatcher):
             compiler = cast(Any, value)._compiler
             parts = (value.py_func, value.targetoptions, compiler.locals, compiler.pipeline_class)
-            return self._add_all("loop", parts)
+            return self._add_all("loop", (*parts, getattr(value, "declared", None)))
         if isinstance(value, _Intrinsic):
             rest = (value._name, value._prefer_literal, value._ctor_kwargs)
             return self._add_all("operation", (*rest, CompilerCode(value._defn)))

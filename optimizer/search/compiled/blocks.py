@@ -18,7 +18,7 @@ Where only the first front is asked for, the table is one number a block, of its
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.loops import compiled_unlocked
+from engine.runtime.compiling.addresses import declare_loop
 from optimizer.search.compiled.fronts import ONE, ZERO, Bools
 from optimizer.search.compiled.sorting import Floats, Places
 
@@ -39,10 +39,9 @@ FURTHEST = np.int32(2**31 - 1)
 NONE_ABOVE, NEXT = np.int32(0), np.int32(1)
 TO_BLOCK, IN_BLOCK = np.uint64(BLOCK_BITS), np.uint64(BLOCK - 1)
 TO_GROUP, IN_GROUP = np.uint64(WIDTH_BITS), np.uint64(WIDTH - 1)
-PLACE, LAST, LEVEL, IS_COPY = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+PLACE, LAST, LEVEL = np.uint64(0), np.uint64(1), np.uint64(2)
 """Columns of an individual: its place in the order of the second objective, the last place
-of an equal there, a number that compares as the third objective does, and whether the individual
-before it in the first order has the same objectives."""
+of an equal there, and a number that compares as the third objective does."""
 
 
 def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | None:
@@ -56,17 +55,19 @@ def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | No
         [P] numbers and [P]; None when there are too many fronts for the table.
     """
     count = columns.shape[1]
-    n_blocks = ((count - 1) >> BLOCK_BITS) + 1
-    known = np.empty((count, 4), dtype=np.int32)
-    levels = np.full((n_blocks, BLOCK), FURTHEST)
-    above = np.zeros((n_blocks, BLOCK), dtype=np.int32)
-    most = max(1, MOST_ENTRIES // (n_blocks * WIDTH))
-    least = np.empty((min(most, -(-count // WIDTH)), n_blocks, WIDTH), dtype=np.int32)
-    ranks = np.empty(count, dtype=np.int64)
-    note_places(columns, orders, known)
-    if not sweep_blocks(orders[0], known, levels, above, least, ranks):
+    ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
+    if not sweep_blocks(columns, orders, count, *allocate_table(count), ranks, is_copy):
         return None
-    return ranks, known[:, IS_COPY] > 0
+    return ranks, is_copy
+
+
+def allocate_table(count: int) -> tuple[Levels, Levels, Levels]:
+    """Scratch of `sweep_blocks` for so many individuals."""
+    n_blocks = (count >> BLOCK_BITS) + 1
+    most = max(1, MOST_ENTRIES // (n_blocks * WIDTH))
+    levels = np.empty((2, n_blocks, BLOCK), dtype=np.int32)
+    least = np.empty((min(most, count // WIDTH + 1), n_blocks, WIDTH), dtype=np.int32)
+    return np.empty((count, 3), dtype=np.int32), levels, least
 
 
 def first_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools]:
@@ -80,38 +81,50 @@ def first_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools]:
         [P], 0 for its members, repeats among them, else 1; and [P].
     """
     count = columns.shape[1]
-    n_blocks = (count >> BLOCK_BITS) + 1
-    positions = np.empty((2, count), dtype=np.int64)
-    levels, least = np.full((n_blocks, BLOCK), np.inf), np.full(n_blocks, np.inf)
     ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
-    sweep_first(columns, orders, positions, levels, least, ranks, is_copy)
+    sweep_first(columns, orders, count, *allocate_seats(count), ranks, is_copy)
     return ranks, is_copy
 
 
-@compiled_unlocked
+def allocate_seats(count: int) -> tuple[Places, Floats, Floats]:
+    """Scratch of `sweep_first` for so many individuals."""
+    n_blocks = (count >> BLOCK_BITS) + 1
+    levels, least = np.empty((n_blocks, BLOCK)), np.empty(n_blocks)
+    return np.empty((2, count), dtype=np.int64), levels, least
+
+
+@declare_loop("i8(f8[:, ::1], i8[:, ::1], i8, i8[:, ::1], f8[:, ::1], f8[::1], i8[::1], b1[::1])")
 def sweep_first(
-    columns: Floats, orders: Places, positions: Places, levels: Floats, least: Floats,
+    columns: Floats, orders: Places, n: int, positions: Places, levels: Floats, least: Floats,
     ranks: Places, is_copy: Bools,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Find the first front; see `first_in_blocks`.
 
     Args:
-        columns: [3, P].
-        orders: [N, P], by the first objectives, at least two.
-        positions: [2, P] scratch, `PLACE` and `LAST` of each individual.
-        levels: [B, BLOCK], third objective of members, by place; infinite at first.
-        least: [B], the least of these before each block; infinite at first.
-        ranks: [P] receives 0 or 1.
-        is_copy: [P] receives whether an earlier individual has the same objectives.
+        columns: [3, C], of which the first P count.
+        orders: [N, C], by the first objectives, at least two.
+        n: P.
+        positions: [2, C] scratch, `PLACE` and `LAST` of each individual.
+        levels: [B, BLOCK] scratch, third objective of members, by place.
+        least: [B] scratch, the least of these before each block.
+        ranks: [C] receives 0 or 1.
+        is_copy: [C] receives whether an earlier individual has the same objectives.
+
+    Returns:
+        Members that differ.
     """
-    n = orders.shape[1]
+    n_blocks = np.uint64((n >> BLOCK_BITS) + 1)
+    for b in range(n_blocks):
+        least[b] = np.inf
+        for k in range(BLOCK):
+            levels[b, k] = np.inf
     last = n - 1
     for i in range(n - 1, -1, -1):
         p = np.uint64(orders[1, i])
         if i + 1 < n and columns[1, p] != columns[1, np.uint64(orders[1, i + 1])]:
             last = i
         positions[PLACE, p], positions[LAST, p] = i, last
-    rank, before = 0, ZERO
+    rank, before, n_members = 0, ZERO, 0
     for i in range(n):
         p = np.uint64(orders[0, i])
         y, z = columns[1, p], columns[2, p]
@@ -130,81 +143,78 @@ def sweep_first(
         rank = 1 if n_above > 0 else 0
         ranks[p] = rank
         if rank == 0:
+            n_members += 1
             position = np.uint64(positions[PLACE, p])
             block = position >> TO_BLOCK
             levels[block, position & IN_BLOCK] = z
             block += ONE
-            while block < np.uint64(least.size) and least[block] > z:
+            while block < n_blocks and least[block] > z:
                 least[block] = z
                 block += ONE
+    return n_members
 
 
-@compiled_unlocked
-def note_places(columns: Floats, orders: Places, known: Levels) -> None:
-    """Note what the sweep needs of each individual.
+@declare_loop(
+    "b1(f8[:, ::1], i8[:, ::1], i8, i4[:, ::1], i4[:, :, ::1], i4[:, :, ::1], i8[::1], b1[::1])"
+)
+def sweep_blocks(
+    columns: Floats, orders: Places, n: int, known: Levels, levels: Levels, least: Levels,
+    ranks: Places, is_copy: Bools,
+) -> bool:  # fmt: skip
+    """Rank individuals; see `rank_in_blocks`.
 
     Args:
-        columns: [3, P].
-        orders: [3, P].
-        known: [P, 4] receives `PLACE`, `LAST`, `LEVEL` and `IS_COPY`.
+        columns: [3, C], of which the first P count.
+        orders: [3, C].
+        n: P.
+        known: [C, 3] scratch, `PLACE`, `LAST` and `LEVEL` of each individual.
+        levels: [2, B, BLOCK] scratch, by place: `LEVEL` of those that came, and one more than
+            their ranks.
+        least: [N, B, WIDTH] scratch, least `LEVEL` of each front up to each block.
+        ranks: [C] receives numbers.
+        is_copy: [C] receives whether an earlier individual has the same objectives.
+
+    Returns:
+        False when there are more fronts than the table holds.
     """
-    n = orders.shape[1]
     last = n - 1
     for i in range(n - 1, -1, -1):
         p = np.uint64(orders[1, i])
         if i + 1 < n and columns[1, p] != columns[1, np.uint64(orders[1, i + 1])]:
             last = i
         known[p, PLACE], known[p, LAST] = i, last
-    level, before = 0, np.uint64(orders[2, 0])
+    number, before = 0, np.uint64(orders[2, 0])
     for i in range(n):
         p = np.uint64(orders[2, i])
-        level += columns[2, p] != columns[2, before]
-        known[p, LEVEL], before = level, p
+        number += columns[2, p] != columns[2, before]
+        known[p, LEVEL], before = number, p
+    n_blocks, n_groups, rank = np.uint64(((n - 1) >> BLOCK_BITS) + 1), ZERO, ZERO
+    for b in range(n_blocks):
+        for k in range(BLOCK):
+            levels[ZERO, b, k], levels[ONE, b, k] = FURTHEST, NONE_ABOVE
     for i in range(n):
         p = np.uint64(orders[0, i])
-        is_copy = i > 0 and columns[0, p] == columns[0, before]
-        is_copy = is_copy and known[p, LAST] == known[before, LAST]
-        known[p, IS_COPY] = is_copy and known[p, LEVEL] == known[before, LEVEL]
-        before = p
-
-
-@compiled_unlocked
-def sweep_blocks(
-    order: Places, known: Levels, levels: Levels, above: Levels, least: Levels, ranks: Places
-) -> bool:
-    """Rank individuals; see `rank_in_blocks`.
-
-    Args:
-        order: [P], lexicographic.
-        known: [P, 4], from `note_places`.
-        levels: [B, BLOCK], third objective of those that came, by place; `FURTHEST` at first.
-        above: [B, BLOCK], one more than their ranks; 0 at first.
-        least: [N, B, WIDTH] scratch, least third objective of each front up to each block.
-        ranks: [P] receives numbers.
-
-    Returns:
-        False when there are more fronts than the table holds.
-    """
-    n_blocks, n_groups, rank = np.uint64(levels.shape[0]), ZERO, ZERO
-    for i in range(order.size):
-        p = np.uint64(order[i])
-        if known[p, IS_COPY]:
+        is_same = i > 0 and columns[0, p] == columns[0, before]
+        is_same = is_same and known[p, LAST] == known[before, LAST]
+        is_same = is_same and known[p, LEVEL] == known[before, LEVEL]
+        is_copy[p], before = is_same, p
+        if is_same:
             ranks[p] = rank
             continue
-        last, level = np.uint64(known[p, LAST]), known[p, LEVEL]
-        block, last_seat = last >> TO_BLOCK, np.int32(last & IN_BLOCK)
+        last_place, level = np.uint64(known[p, LAST]), known[p, LEVEL]
+        block, last_seat = last_place >> TO_BLOCK, np.int32(last_place & IN_BLOCK)
         best = NONE_ABOVE
         for k in range(BLOCK):
-            is_above = levels[block, k] <= level and np.int32(k) <= last_seat
-            other = above[block, k] if is_above else NONE_ABOVE
+            is_above = levels[ZERO, block, k] <= level and np.int32(k) <= last_seat
+            other = levels[ONE, block, k] if is_above else NONE_ABOVE
             best = other if other > best else best
         rank = np.uint64(best)
         # Least values rise from front to front: halving counts fronts with a dominating member.
         if block > ZERO:
-            before, low, high = block - ONE, rank >> TO_GROUP, n_groups
+            above, low, high = block - ONE, rank >> TO_GROUP, n_groups
             while low < high:
                 middle = (low + high) >> ONE
-                if least[middle, before, IN_GROUP] <= level:
+                if least[middle, above, IN_GROUP] <= level:
                     low = middle + ONE
                 else:
                     high = middle
@@ -212,7 +222,7 @@ def sweep_blocks(
             if low < n_groups:
                 n_more = NONE_ABOVE
                 for k in range(WIDTH):
-                    n_more += np.int32(least[low, before, k] <= level)
+                    n_more += np.int32(least[low, above, k] <= level)
                 n_above += np.uint64(n_more)
             rank = n_above if n_above > rank else rank
         ranks[p] = rank
@@ -226,7 +236,7 @@ def sweep_blocks(
             n_groups += ONE
         position = np.uint64(known[p, PLACE])
         block, seat = position >> TO_BLOCK, position & IN_BLOCK
-        levels[block, seat], above[block, seat] = level, np.int32(rank) + NEXT
+        levels[ZERO, block, seat], levels[ONE, block, seat] = level, np.int32(rank) + NEXT
         while block < n_blocks and least[group, block, front] > level:
             least[group, block, front] = level
             block += ONE

@@ -1,4 +1,4 @@
-"""Hypervolume contributions of a front of three objectives, and who leaves a front that is full.
+"""Hypervolume contributions of a front of three objectives.
 
 Objectives become cells of a grid, and a contribution is the number of cells that a member alone
 covers: a whole number, so that any order of sums gives the same one.
@@ -20,9 +20,10 @@ the set of bits are house rules.
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.loops import compiled_inline, compiled_part, compiled_unlocked
+from engine.runtime.compiling.addresses import declare_loop
+from engine.runtime.compiling.loops import compiled_inline, compiled_part
 from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Unsigned
-from optimizer.search.compiled.sorting import Floats, Places, rising_orders
+from optimizer.search.compiled.sorting import Floats, Places
 
 Cells = npt.NDArray[np.int64]
 Name = np.uint64
@@ -48,53 +49,6 @@ what bounds its share."""
 WORD_BITS = 5
 LAST_BIT = (1 << WORD_BITS) - 1
 """A word of a set has 32 bits, so that a float64 holds it and its exponent names the highest."""
-
-
-class Front:
-    """Members of a front of three objectives, of which those that contribute least may leave.
-
-    Args:
-        objectives: [F, 3], F at least 1.
-        reference: Of every objective, in cells.
-    """
-
-    def __init__(self, objectives: Floats, reference: int) -> None:
-        count = len(objectives)
-        self._count, self._reference = count, reference
-        self._columns = np.array(objectives.T, order="C")
-        # By x and by z; `drop` writes to it.
-        self._orders = rising_orders(self._columns[::2].copy())
-        self._members = np.empty((3, count), dtype=np.int64)
-        self._best = np.empty(3, dtype=np.int64)
-        self._members[0] = np.arange(count)
-        nodes = np.empty((2, NODE * (count + 2)), dtype=np.int64)
-        self._values, self._links = nodes[0], nodes[1].view(np.uint64)
-        self._names, self._words = allocate_names(count)
-        self._volumes = np.empty(count, dtype=np.int64)
-
-    @property
-    def rows(self) -> Places:
-        """Rows of the members that are left [N], rising."""
-        return self._members[0, : self._count]
-
-    def contributions(self) -> Cells:
-        """Volumes of the members that are left [N], `MOST` for the first best in an objective."""
-        sweep(
-            self._columns, self._orders, self._count, self._reference, self._values, self._links,
-            self._members, self._best, self._names, self._words, self._volumes,
-        )  # fmt: skip
-        return self._volumes[: self._count]
-
-    def drop_least(self, n_leaving: int) -> None:
-        """Let those leave that contribute least, of equals the later ones.
-
-        Args:
-            n_leaving: How many, from 1 to all but one.
-        """
-        volumes = self.contributions()
-        bound = np.partition(volumes, n_leaving - 1)[n_leaving - 1]
-        drop(volumes, bound, n_leaving, self._columns, self._orders, self._members)
-        self._count -= n_leaving
 
 
 def allocate_names(count: int) -> tuple[Cells, Cells]:
@@ -143,7 +97,10 @@ def drop_name(names: Cells, words: Cells, name: int) -> None:
         words[word >> WORD_BITS] ^= 1 << (word & LAST_BIT)
 
 
-@compiled_unlocked
+@declare_loop(
+    "void(f8[:, ::1], i8[:, ::1], i8, i8, i8[::1], u8[::1], i8[:, ::1], i8[::1], i8[::1], i8[::1], "
+    "i8[::1])"
+)
 def sweep(
     columns: Floats, orders: Places, count: int, reference: int, values: Cells, links: Unsigned,
     members: Places, best: Places, names: Cells, words: Cells, volumes: Cells,
@@ -152,7 +109,7 @@ def sweep(
 
     Args:
         columns: [3, F], of which the first N count.
-        orders: [2, F], members by x and by z, of which the first N count.
+        orders: [3, F], members by x and, in the last row, by z, of which the first N count.
         count: N.
         reference: Of every objective, in cells.
         values: [`NODE` (F + 2)] scratch; of the corners the first one lies in the north, the last
@@ -176,7 +133,7 @@ def sweep(
         values[corner + SHARE] = values[corner + VOLUME] = 0
     names[0] = words[0] = 1
     for i in range(count):
-        name, depth = members[1, orders[1, i]], members[2, orders[1, i]]
+        name, depth = members[1, orders[2, i]], members[2, orders[2, i]]
         p = np.uint64(NODE * name)
         x, y = values[p + X], values[p + Y]
         values[p + VOLUME] = 0
@@ -225,7 +182,7 @@ def enter_cells(
 
     Args:
         columns: [3, F], of which the first N count.
-        orders: [2, F], members by x and by z, of which the first N count.
+        orders: [3, F], of which the first N count.
         count: N.
         reference: Of every objective, in cells.
         values: [`NODE` (F + 2)] receives cells by name, and corners before and after them.
@@ -307,39 +264,3 @@ def hide(values: Cells, links: Unsigned, p: Name, q: Name, depth: int) -> None:
         links[west + RING + EAST] = links[bound + RING + NORTH] = p
         values[q + SHARE] -= lost
         values[q + VOLUME] -= lost * depth
-
-
-@compiled_unlocked
-def drop(
-    volumes: Cells, bound: int, n_leaving: int, columns: Floats, orders: Places, members: Places
-) -> None:
-    """Take out those that contribute least.
-
-    Args:
-        volumes: [N], contributions.
-        bound: Contribution of the last one to leave.
-        n_leaving: How many leave; of those at the bound the later ones.
-        columns: [3, F]; those that stay move to the front, in their order, here and below.
-        orders: [2, F].
-        members: [3, F], of which row 0 is kept and row 1 lost.
-    """
-    n_staying, n_equal = volumes.size - n_leaving, 0
-    for m in range(volumes.size):
-        n_staying -= volumes[m] > bound
-    seat = 0
-    for m in range(volumes.size):
-        volume = volumes[m]
-        stays = volume > bound or (volume == bound and n_equal < n_staying)
-        n_equal += volume == bound
-        members[1, m] = seat if stays else -1
-        if stays:
-            members[0, seat] = members[0, m]
-            for j in range(3):
-                columns[j, seat] = columns[j, m]
-            seat += 1
-    for row in range(2):
-        last = 0
-        for i in range(volumes.size):
-            seat = members[1, orders[row, i]]
-            orders[row, last] = seat
-            last += seat >= 0

@@ -6,7 +6,7 @@ neighbours of a member are the members of its front that were met last and that 
 
 import numpy as np
 
-from engine.runtime.compiling.loops import compiled_unlocked
+from engine.runtime.compiling.addresses import declare_loop
 from optimizer.search.compiled.sorting import Floats, Places
 
 LARGE = 2.0**1000
@@ -33,30 +33,34 @@ def compute_crowding_distances(columns: Floats, orders: Places, ranks: Places) -
     n_fronts = int(ranks.max(initial=-1)) + 1
     distances = np.zeros(len(ranks))
     met = np.empty(n_fronts, dtype=np.int64)
-    add_gaps(columns, orders, ranks, np.empty((4, n_fronts)), met, distances)
+    fronts = np.empty((4, n_fronts))
+    add_gaps(columns, orders, len(ranks), n_fronts, ranks, fronts, met, distances)
     return distances
 
 
-@compiled_unlocked
+@declare_loop("void(f8[:, ::1], i8[:, ::1], i8, i8, i8[::1], f8[:, ::1], i8[::1], f8[::1])")
 def add_gaps(
-    columns: Floats, orders: Places, ranks: Places, fronts: Floats, met: Places, out: Floats
-) -> None:
+    columns: Floats, orders: Places, n: int, n_fronts: int, ranks: Places, fronts: Floats,
+    met: Places, out: Floats,
+) -> None:  # fmt: skip
     """Add what each objective gives to crowding distances; see `compute_crowding_distances`.
 
     Args:
-        columns: [O, P].
-        orders: [O, P].
-        ranks: [P].
-        fronts: [4, F] scratch.
-        met: [F] scratch, the member that was met last, -1 before the first.
-        out: [P], added to.
+        columns: [O, C], of which the first P count.
+        orders: [O, C].
+        n: P.
+        n_fronts: F.
+        ranks: [C].
+        fronts: [4, C] scratch.
+        met: [C] scratch, the member that was met last, -1 before the first.
+        out: [C], added to.
     """
-    n_objectives, n = orders.shape
+    n_objectives = orders.shape[0]
     for j in range(n_objectives):
         scale = 1.0
         if n and (columns[j, orders[j, 0]] < -LARGE or columns[j, orders[j, n - 1]] > LARGE):
             scale = SCALE
-        for f in range(met.size):
+        for f in range(n_fronts):
             met[f] = -1
         # First the ends and extent of each front, then the gaps between neighbours.
         for i in range(n):
@@ -66,7 +70,7 @@ def add_gaps(
                 fronts[LOW, front] = value
                 out[p] += np.inf
             fronts[EXTENT, front], met[front] = value, orders[j, i]
-        for f in range(met.size):
+        for f in range(n_fronts):
             extent = n_objectives * (fronts[EXTENT, f] - fronts[LOW, f])
             fronts[EXTENT, f] = extent if extent > 0 else np.inf
             if met[f] >= 0:

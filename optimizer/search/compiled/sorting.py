@@ -12,7 +12,7 @@ Source: Shell, "A high-speed sorting procedure", 1959; gaps of 5/11 by Gonnet an
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.loops import compiled_unlocked
+from engine.runtime.compiling.addresses import declare_loop
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
@@ -59,26 +59,33 @@ def _argsort_columns(
     n = columns.shape[1]
     words, spare = np.empty((count, n), dtype=np.int64), np.empty(n, dtype=np.uint64)
     n_bits = max(n.bit_length(), least_bits)
-    counts = np.empty((-(-(64 - n_bits) // DIGIT_BITS), N_DIGITS), dtype=np.int64)
-    sort_words(columns, n_bits, words.view(np.uint64), spare, counts)
-    settle_runs(columns, n_compared, n_bits, words)
+    sort_words(columns, n, count, n_bits, words.view(np.uint64), spare, allocate_counts(n_bits))
+    settle_runs(columns, n, count, n_compared, n_bits, words)
     return words
 
 
-@compiled_unlocked
-def sort_words(columns: Floats, n_bits: int, words: Words, spare: Words, counts: Places) -> None:
+def allocate_counts(n_bits: int) -> Places:
+    """Scratch of `sort_words` for places of so many bits."""
+    return np.empty((-(-(64 - n_bits) // DIGIT_BITS), N_DIGITS), dtype=np.int64)
+
+
+@declare_loop("void(f8[:, ::1], i8, i8, i8, u8[:, ::1], u8[::1], i8[:, ::1])")
+def sort_words(
+    columns: Floats, n: int, n_rows: int, n_bits: int, words: Words, spare: Words, counts: Places
+) -> None:
     """Put numbers and their places into words that compare as the numbers do, and sort these.
 
     Args:
-        columns: [O, P], none NaN.
+        columns: [O, C], of which the first P count, none NaN.
+        n: P.
+        n_rows: N, how many objectives are sorted by.
         n_bits: Of a place.
-        words: [N, P] receives the words of the first objectives, sorted.
-        spare: [P] scratch.
+        words: [N, C] receives the words of the first objectives, sorted.
+        spare: [C] scratch.
         counts: [D, `N_DIGITS`] scratch, D the digits above a place.
     """
-    n, n_digits = words.shape[1], counts.shape[0]
-    above = np.uint64(n_bits)
-    for j in range(words.shape[0]):
+    n_digits, above = counts.shape[0], np.uint64(n_bits)
+    for j in range(n_rows):
         for d in range(n_digits):
             for k in range(N_DIGITS):
                 counts[d, k] = 0
@@ -110,22 +117,25 @@ def sort_words(columns: Floats, n_bits: int, words: Words, spare: Words, counts:
             words[j, i] = source[i]
 
 
-@compiled_unlocked
-def settle_runs(columns: Floats, n_compared: int, n_bits: int, words: Places) -> None:
+@declare_loop("void(f8[:, ::1], i8, i8, i8, i8, i8[:, ::1])")
+def settle_runs(
+    columns: Floats, n: int, n_rows: int, n_compared: int, n_bits: int, words: Places
+) -> None:
     """Sort runs of words that differ in their places only, and leave nothing but places.
 
     Individuals are compared by the objective of the order, the one before that and so on down to
     the first, then by those after it, then by place.
 
     Args:
-        columns: [O, P], none NaN.
+        columns: [O, C], of which the first P count, none NaN.
+        n: P.
+        n_rows: N.
         n_compared: How many of the objectives count, in that order; O, or 1 for the order's own.
         n_bits: Of a place.
-        words: [N, P], of each of the first objectives, sorted; receives places.
+        words: [N, C], of each of the first objectives, sorted; receives places.
     """
-    n = words.shape[1]
     mask = (1 << n_bits) - 1
-    for first in range(words.shape[0]):
+    for first in range(n_rows):
         low = 0
         for high in range(1, n + 1):
             if high < n and words[first, high] >> n_bits == words[first, low] >> n_bits:
@@ -153,3 +163,34 @@ def settle_runs(columns: Floats, n_compared: int, n_bits: int, words: Places) ->
             low = high
         for i in range(n):
             words[first, i] &= mask
+
+
+@declare_loop("i8(i8[:, ::1], i8, i8[::1], f8[:, ::1], i8, i8[:, ::1])")
+def thin_orders(
+    orders: Places, n: int, seats: Places, columns: Floats, n_bits: int, words: Places
+) -> int:
+    """Orders of some of those who are ordered, as words that `settle_runs` takes.
+
+    Args:
+        orders: [3, C], of which the first P count.
+        n: P.
+        seats: [C], new places of P individuals, -1 of those who are left out.
+        columns: [3, C] by new place; rises in each order.
+        n_bits: Of a place.
+        words: [3, C] receives words: the number of a run of equals, and the place.
+
+    Returns:
+        How many are left.
+    """
+    last = 0
+    for j in range(3):
+        last, run, before = 0, 0, 0.0
+        for i in range(n):
+            seat = seats[np.uint64(orders[j, i])]
+            is_left = seat >= 0
+            value = columns[j, np.uint64(seat if is_left else 0)]
+            run += is_left and value != before
+            words[j, last] = run << n_bits | seat
+            before = value if is_left else before
+            last += is_left
+    return last

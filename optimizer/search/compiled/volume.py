@@ -11,7 +11,7 @@ dimensions", IEEE Transactions on Evolutionary Computation 22(3), 2018: HV3D+.
 
 import numpy as np
 
-from engine.runtime.compiling.loops import compiled_unlocked
+from engine.runtime.compiling.addresses import declare_loop
 from optimizer.search.compiled.contributions import (
     Cells,
     add_name,
@@ -35,36 +35,41 @@ def compute_volume(columns: Floats) -> float:
     names, words = allocate_names(count)
     corners, north = np.empty((2, count + 2)), np.empty(count + 2, dtype=np.int64)
     columns = np.ascontiguousarray(columns)
-    orders, seats = rising_orders(columns[1:]), np.empty(count, dtype=np.int64)
-    return sweep_volume(columns, orders, seats, corners, north, names, words)
+    seats = np.empty(count, dtype=np.int64)
+    return sweep_volume(columns, rising_orders(columns), count, seats, corners, north, names, words)
 
 
-@compiled_unlocked
+@declare_loop("f8(f8[:, ::1], i8[:, ::1], i8, i8[::1], f8[:, ::1], i8[::1], i8[::1], i8[::1])")
 def sweep_volume(
-    columns: Floats, orders: Places, seats: Places, corners: Floats, north: Places, names: Cells,
-    words: Cells,
+    columns: Floats, orders: Places, n: int, seats: Places, corners: Floats, north: Places,
+    names: Cells, words: Cells,
 ) -> float:  # fmt: skip
     """Measure a front; see `compute_volume`.
 
     Args:
-        columns: [3, F].
-        orders: [2, F], members by y and by z, the earlier of equals first.
-        seats: [F] scratch, names.
-        corners: [2, F + 2] scratch, x and y by name.
-        north: [F + 2] scratch, the next of the staircase by name.
-        names: [S], 0: a set with a bit for each name.
-        words: [M], 0: a bit for each word of `names` that is not 0.
+        columns: [3, C], of which the first F count.
+        orders: [3, C], members by each objective, the earlier of equals first.
+        n: F.
+        seats: [C] scratch, names.
+        corners: [2, C + 2] scratch, x and y by name.
+        north: [C + 2] scratch, the next of the staircase by name.
+        names: [S] scratch, a set with a bit for each name.
+        words: [M] scratch, a bit for each word of `names` that is not 0.
     """
-    last = seats.size + 1
-    for i in range(seats.size):
-        m = orders[0, i]
+    for k in range(names.size):
+        names[k] = 0
+    for k in range(words.size):
+        words[k] = 0
+    last = n + 1
+    for i in range(n):
+        m = orders[1, i]
         seats[m], corners[0, i + 1], corners[1, i + 1] = i + 1, columns[0, m], columns[1, m]
     corners[0, 0], corners[1, 0], north[0] = REFERENCE, -np.inf, last
     corners[0, last], corners[1, last] = -np.inf, REFERENCE
     names[0] = words[0] = 1
     area, volume, height = 0.0, 0.0, 0.0
-    for i in range(seats.size):
-        m = orders[1, i]
+    for i in range(n):
+        m = orders[2, i]
         p = seats[m]
         x, y = corners[0, p], corners[1, p]
         south = find_below(names, words, p)

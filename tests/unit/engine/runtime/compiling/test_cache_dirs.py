@@ -181,7 +181,7 @@ def test_an_engine_works_where_nothing_can_be_kept(tmp_path):
 
 
 @pytest.mark.slow
-def test_kernels_that_are_compiled_at_once_are_whole(tmp_path):
+def test_kernels_that_are_declare_loop_once_are_whole(tmp_path):
     """Processes that compile one kernel at one moment all get it, and leave one copy."""
     pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
     all_at_once(ONE_KERNEL, {"TRITON_CACHE_DIR": str(tmp_path)}, [(), ()])

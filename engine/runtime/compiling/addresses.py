@@ -1,0 +1,69 @@
+"""Loops that others call by address, so that each is compiled once, however many call it.
+
+What a loop calls by name numba optimises and translates once more as a part of it: of loops that
+call each other that is most of the time that compiling takes. A call by address knows no more than
+the types of arguments, which the loop declares.
+
+An address is that of this process, so it comes as an argument: loops on disk hold none.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from numba import types
+from numba.core import cgutils
+from numba.core.sigutils import normalize_signature
+from numba.extending import intrinsic
+
+from engine.runtime.compiling.loops import compiled_unlocked
+
+Loop = TypeVar("Loop", bound=Callable[..., object])
+
+
+def declare_loop(signature: str) -> Callable[[Loop], Loop]:
+    """Compile a loop as `compiled_unlocked` does, and let others call it by address.
+
+    Args:
+        signature: Types of its result and its arguments, in numba's words.
+    """
+
+    def compile_declared(loop: Loop) -> Loop:
+        made = cast(Any, compiled_unlocked(loop))
+        made.declared = signature
+        return cast(Loop, made)
+
+    return compile_declared
+
+
+def find_address(loop: Callable[..., object]) -> int:
+    """Address of a loop that was declared, compiled or loaded for that."""
+    dispatcher = cast(Any, loop)
+    arguments, _ = normalize_signature(dispatcher.declared)  # type: ignore[no-untyped-call]
+    dispatcher.compile(arguments)
+    made = dispatcher.overloads[arguments]
+    address: int = made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
+    return address
+
+
+@intrinsic
+def call_loop(_typing: Any, loop: Any, _address: Any, *_arguments: Any) -> Any:  # noqa: ANN401
+    """Call a loop, which was declared, at its address."""
+    kinds, result = normalize_signature(loop.dispatcher.declared)  # type: ignore[no-untyped-call]
+    given_kinds = types.StarArgTuple(kinds)  # type: ignore[no-untyped-call]
+    signature = result(loop, types.int64, given_kinds)
+
+    def call(context: Any, builder: Any, _: Any, given: Any) -> Any:  # noqa: ANN401
+        convention = context.call_conv
+        place = convention.get_function_type(result, kinds).as_pointer()
+        status, returned = convention.call_function(
+            builder,
+            builder.inttoptr(given[1], place),
+            result,
+            kinds,
+            cgutils.unpack_tuple(builder, given[2]),  # type: ignore[no-untyped-call]
+        )
+        with builder.if_then(status.is_error, likely=False):
+            convention.return_status_propagate(builder, status)
+        return returned
+
+    return signature, call

@@ -1,0 +1,167 @@
+"""Who leaves a front of three objectives that is full: those that contribute least."""
+
+import numpy as np
+
+from engine.runtime.compiling.addresses import call_loop, declare_loop, find_address
+from engine.runtime.compiling.loops import compiled_inline
+from optimizer.search.compiled.contributions import NODE, Cells, allocate_names, sweep
+from optimizer.search.compiled.fronts import Unsigned
+from optimizer.search.compiled.sorting import Floats, Places, rising_orders
+
+
+class Front:
+    """Members of a front of three objectives, of which those that contribute least may leave.
+
+    Args:
+        objectives: [F, 3], F at least 1.
+        reference: Of every objective, in cells.
+    """
+
+    def __init__(self, objectives: Floats, reference: int) -> None:
+        count = len(objectives)
+        self._count, self._reference = count, reference
+        self._columns = np.array(objectives.T, order="C")
+        self._orders = rising_orders(self._columns)
+        self._members = np.empty((3, count), dtype=np.int64)
+        self._best = np.empty(3, dtype=np.int64)
+        self._members[0] = np.arange(count)
+        nodes = np.empty((2, NODE * (count + 2)), dtype=np.int64)
+        self._values, self._links = nodes[0], nodes[1].view(np.uint64)
+        self._names, self._words = allocate_names(count)
+        self._volumes = np.empty(count, dtype=np.int64)
+        self._scratch = (
+            self._values, self._links, self._members, self._best, self._names, self._words,
+            self._volumes,
+        )  # fmt: skip
+
+    @property
+    def rows(self) -> Places:
+        """Rows of the members that are left [N], rising."""
+        return self._members[0, : self._count]
+
+    def contributions(self) -> Cells:
+        """Volumes of the members that are left [N], `MOST` for the first best in an objective."""
+        sweep(self._columns, self._orders, self._count, self._reference, *self._scratch)
+        return self._volumes[: self._count]
+
+    def truncate(self, keep: int, n_rounds: int) -> None:
+        """Let those leave that contribute least, of equals the later ones; see `truncate`."""
+        truncate(
+            find_address(sweep), self._columns, self._orders, self._count, keep, n_rounds,
+            self._reference, *self._scratch,
+        )  # fmt: skip
+        self._count = keep
+
+
+@declare_loop(
+    "void(i8, f8[:, ::1], i8[:, ::1], i8, i8, i8, i8, i8[::1], u8[::1], i8[:, ::1], i8[::1], "
+    "i8[::1], i8[::1], i8[::1])"
+)
+def truncate(
+    sweeping: int, columns: Floats, orders: Places, count: int, keep: int, n_rounds: int,
+    reference: int, values: Cells, links: Unsigned, members: Places, best: Places, names: Cells,
+    words: Cells, volumes: Cells,
+) -> None:  # fmt: skip
+    """Let members leave in rounds.
+
+    Args:
+        sweeping: Address of `sweep`.
+        columns: [3, F], of which the first N count; those that stay move to the front, in their
+            order, here and below.
+        orders: [3, F], of which the second row is left alone.
+        count: N.
+        keep: How many stay, from 1 to N.
+        n_rounds: Rounds at most, at least 1.
+        reference: As of `sweep`, and all below.
+        values: [`NODE` (F + 2)].
+        links: [`NODE` (F + 2)].
+        members: [3, F], of which row 0 receives the first places of those that stay.
+        best: [3].
+        names: [S].
+        words: [M].
+        volumes: [F].
+    """
+    for m in range(count):
+        members[0, m] = m
+    step = -(-(count - keep) // n_rounds)
+    while count > keep:
+        n_leaving = min(step, count - keep)
+        call_loop(
+            sweep, sweeping, columns, orders, count, reference, values, links, members, best, names,
+            words, volumes,
+        )  # fmt: skip
+        bound = find_least(volumes, count, n_leaving, members[1])
+        drop(volumes, count, bound, n_leaving, columns, orders, members)
+        count -= n_leaving
+
+
+@compiled_inline
+def find_least(volumes: Cells, count: int, place: int, left: Places) -> int:
+    """The volume at a place, from 1 on, of so many volumes if they were sorted.
+
+    Args:
+        volumes: [F].
+        count: How many count.
+        place: From 1 to `count`.
+        left: [F] scratch.
+
+    Source: Hoare, "Algorithm 65: find", 1961.
+    """
+    for m in range(count):
+        left[m] = volumes[m]
+    low, high, wanted = 0, count - 1, place - 1
+    while low < high:
+        pivot, i, j = left[(low + high) >> 1], low, high
+        while i <= j:
+            while left[i] < pivot:
+                i += 1
+            while left[j] > pivot:
+                j -= 1
+            if i <= j:
+                left[i], left[j] = left[j], left[i]
+                i, j = i + 1, j - 1
+        # Between both ends all are the pivot.
+        low = i if wanted >= i else low
+        high = j if wanted <= j else high
+        if j < wanted < i:
+            break
+    found: int = left[wanted]
+    return found
+
+
+@compiled_inline
+def drop(
+    volumes: Cells, count: int, bound: int, n_leaving: int, columns: Floats, orders: Places,
+    members: Places,
+) -> None:  # fmt: skip
+    """Take out those that contribute least.
+
+    Args:
+        volumes: [F], contributions, of which the first N count.
+        count: N.
+        bound: Contribution of the last one to leave.
+        n_leaving: How many leave; of those at the bound the later ones.
+        columns: [3, F]; those that stay move to the front, in their order, here and below.
+        orders: [3, F], of which the second row is left alone.
+        members: [3, F], of which row 0 is kept and row 1 lost.
+    """
+    n_staying, n_equal = count - n_leaving, 0
+    for m in range(count):
+        n_staying -= volumes[m] > bound
+    seat = 0
+    for m in range(count):
+        volume = volumes[m]
+        stays = volume > bound or (volume == bound and n_equal < n_staying)
+        n_equal += volume == bound
+        members[1, m] = seat if stays else -1
+        if stays:
+            members[0, seat] = members[0, m]
+            for j in range(3):
+                columns[j, seat] = columns[j, m]
+            seat += 1
+    for row in range(0, 3, 2):
+        last = 0
+        for i in range(count):
+            seat = members[1, orders[row, i]]
+            orders[row, last] = seat
+            last += seat >= 0

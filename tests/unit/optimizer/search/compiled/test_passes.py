@@ -1,0 +1,109 @@
+"""Passes of three objectives choose what the plain definitions of survival and archive choose."""
+
+import numpy as np
+import pytest
+
+from optimizer.errors import OptimizerError
+from optimizer.search.archive import (
+    ARCHIVE_ROUNDS,
+    REFERENCE,
+    ROUNDS,
+    compute_box,
+    find_compromises,
+)
+from optimizer.search.compiled import blocks, workspace
+from optimizer.search.compiled.compromises import keep_compromises
+from optimizer.search.compiled.survivors import choose_survivors
+from optimizer.search.ranking import rank_individuals, rank_survivors
+from optimizer.search.survival import rank_and_choose, survive_by_hypervolume
+from tests.support.looping import each
+
+KINDS = ("random", "rounded", "grid", "sphere", "copies", "huge")
+
+
+def pool(kind, rng, count):
+    """Objectives and violations of individuals, of whom none, some or all are feasible."""
+    objectives = rng.random((count, 3))
+    if kind == "rounded":
+        objectives = np.round(objectives, 1)
+    elif kind == "grid":
+        objectives = rng.integers(-1, 2, (count, 3)) * 1.0
+    elif kind == "sphere":
+        objectives /= np.linalg.norm(objectives, axis=1)[:, None]
+    elif kind == "copies" and count:
+        objectives[rng.integers(0, count, count // 3)] = objectives[0]
+    elif kind == "huge":
+        objectives[:5] *= 1e305
+    is_failed = rng.random(count) < rng.choice([0.0, 0.2, 0.9, 1.0])
+    violations = np.where(is_failed, np.round(rng.random(count), 1) + 0.1, 0.0)
+    objectives[is_failed] = np.nan
+    return objectives, violations
+
+
+def survivors_of(objectives, violations, keep, enough):
+    """Survivors, their ranks and crowding distances by the plain definition."""
+    ranking = rank_individuals(objectives, violations, enough)
+    order = survive_by_hypervolume(objectives, violations, keep, ranking)
+    kept = rank_survivors(ranking, objectives, violations, order)
+    return order, kept.ranks, kept.crowding
+
+
+def said(arrays):
+    """Arrays as bytes."""
+    return [array.tobytes() for array in arrays]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@each("seed", range(100))
+def test_survivors_are_those_of_the_definition(kind, seed):
+    """Who goes on, in which order, how ranked: ties, copies, infeasible ones, any number kept."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    count = 900 if seed == 0 else int(rng.integers(1, 120))
+    objectives, violations = pool(kind, rng, count)
+    keep = int(rng.integers(1, count + 5))
+    for enough in (None, keep):
+        expected = survivors_of(objectives, violations, keep, enough)
+        actual = choose_survivors(objectives, violations, keep, enough, (ROUNDS, REFERENCE))
+        assert said(actual) == said(expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@each("seed", range(100))
+def test_compromises_are_those_of_the_definition(kind, seed):
+    """Who is kept, and the hypervolume in every bit, with and without a box."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    count = 900 if seed == 0 else int(rng.integers(0, 120))
+    objectives, violations = pool(kind, rng, count)
+    feasible = np.flatnonzero(violations == 0)
+    low = high = np.full(3, np.nan)
+    if seed % 3 and feasible.size:
+        low, high = compute_box(objectives[feasible[: int(rng.integers(1, 40))]])
+    keep, rounds = int(rng.integers(1, count + 5)), (ARCHIVE_ROUNDS, REFERENCE)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places, size = find_compromises(objectives, violations, keep, low, high)
+    kept, volume = keep_compromises(objectives, violations, keep, rounds, (low, high))
+    assert kept.tolist() == places.tolist()
+    assert np.float64(volume).tobytes() == np.float64(size).tobytes()
+
+
+def test_more_fronts_than_the_table_holds_are_ranked_by_others(monkeypatch):
+    """The pass says so, and what comes of it is what the plain definition says."""
+    monkeypatch.setattr(blocks, "MOST_ENTRIES", 64)
+    monkeypatch.setattr(workspace, "_KEPT", type("Fresh", (), {"workspace": None})())
+    objectives, violations = np.arange(90.0)[:, None] + np.zeros((90, 3)), np.zeros(90)
+    assert choose_survivors(objectives, violations, 60, None, (ROUNDS, REFERENCE)) is None
+    order, kept = rank_and_choose(survive_by_hypervolume, objectives, violations, 60, None)
+    expected = survivors_of(objectives, violations, 60, None)
+    assert said((order, kept.ranks, kept.crowding)) == said(expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "violation", "words"),
+    [(np.nan, 0.0, "counts as feasible"), (np.inf, 0.0, "counts as"), (1.0, -1.0, "0 or above")],
+)
+def test_individuals_without_a_place_are_refused(value, violation, words):
+    """By the words of the plain definition."""
+    objectives, violations = np.ones((5, 3)), np.zeros(5)
+    objectives[3, 1], violations[3] = value, violation
+    with pytest.raises(OptimizerError, match=words):
+        rank_and_choose(survive_by_hypervolume, objectives, violations, 2, None)
