@@ -21,7 +21,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
 from optimizer.store.payload import OPTIONAL
 
-TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
+TRADES, REJECTED, ORDERS = (ACCUMULATOR_INDEX[name] for name in ("trades", "rejected", "orders"))
 
 EVEN_CUTS = 32
 MOST_MEMBERS = 64
@@ -126,14 +126,16 @@ def compare_bits(left: Floats, right: Floats) -> Flags:
     return same
 
 
-def count_signals_taken(accumulators: Floats) -> Floats:
+def count_signals_taken(accumulators: Floats, *, rests: bool) -> Floats:
     """Signals that found the account flat, traded or rejected, [...] of accumulators [..., A].
 
     Up to the bar before a cut they are the same whatever the bars from the cut on are: whether the
     last one is rejected hangs on the price of its entry, but not whether it was there. This holds
-    for windows that end one bar after the cut and entries that are not delayed.
+    for windows that end one bar after the cut and entries that are not delayed. Where entries rest,
+    the bar after the cut may fill an order or not, and the orders placed are counted.
     """
-    taken: Floats = accumulators[..., [TRADES, REJECTED]].sum(axis=-1)
+    counted = [ORDERS] if rests else [TRADES, REJECTED]
+    taken: Floats = accumulators[..., counted].sum(axis=-1)
     return taken
 
 

@@ -37,6 +37,7 @@ class ScheduleFacts(NamedTuple):
 
     every: str  # from one search to the next
     steps: int
+    mismatches: int = 0  # steps that picked otherwise without later bars
 
 
 @dataclass(frozen=True)
@@ -129,9 +130,10 @@ def _grade_invalid(facts: Facts) -> Verdict | None:
         reasons.append(
             f"{format_count(facts.differences, 'difference')} between trades with and without "
             "later bars"
-            if facts.schedule is None
-            else f"{format_count(facts.differences, 'step')} picked by bars after its date"
         )
+    if facts.schedule is not None and facts.schedule.mismatches:
+        mismatches = format_count(facts.schedule.mismatches, "step")
+        reasons.append(f"{mismatches} picked by bars after its date")
     return Verdict("invalid", f"Do not use this result: {'; '.join(reasons)}.") if reasons else None
 
 
@@ -211,7 +213,7 @@ def _grade_schedule(facts: Facts) -> Verdict | None:
     """A schedule whose stitched trades confirm; nothing around it is tried."""
     if facts.schedule is None or facts.folds is None or facts.shuffled is None:
         return None
-    every, steps = facts.schedule
+    every, steps, _ = facts.schedule
     sentence = (
         f"Searching every {every} held out of sample: {_describe_mean(facts.folds)} in "
         f"{format_count(steps, 'step')}; {describe_tally(facts.shuffled, 'shuffled', facts.noun)}."

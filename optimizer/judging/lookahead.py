@@ -102,7 +102,8 @@ def _find_differences(
         if task.costs.entry_delay
         else engine.on([replace(following, series=window.series) for following in nexts])
     )
-    taken = count_signals_taken(prompt.evaluate(genomes))
+    rests = task.spec.entry is not None
+    taken = count_signals_taken(prompt.evaluate(genomes), rests=rests)
     differ = np.zeros((len(genomes), len(ends)), np.bool_)
     for index, end in enumerate(ends):
         seen, seen_taken = _evaluate_cut(task, bars, window.start, end, genomes)
@@ -129,11 +130,11 @@ def _evaluate_cut(
     following = Window(1, start, min(end + 1, len(bars)))
     windows = [Window(0, start, end), Window(1, start, end), following]
     engine = _build_engine(task, changed, windows, task.costs.entry_delay)
-    seen = engine.evaluate(genomes)
+    seen, rests = engine.evaluate(genomes), task.spec.entry is not None
     if task.costs.entry_delay:
         prompt = engine.with_costs(replace(task.costs, entry_delay=0)).on((following,))
-        return seen, count_signals_taken(prompt.evaluate(genomes))[:, 0]
-    return seen, count_signals_taken(seen)[:, 2]
+        return seen, count_signals_taken(prompt.evaluate(genomes), rests=rests)[:, 0]
+    return seen, count_signals_taken(seen, rests=rests)[:, 2]
 
 
 def _build_engine(

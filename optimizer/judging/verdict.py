@@ -117,7 +117,7 @@ def _build_schedule_facts(
     differences = 0 if judgement.causal is None else judgement.causal.mismatches
     return Facts(
         is_certified=not result.certificate.mismatches,
-        differences=schedule.mismatches or differences,
+        differences=differences,
         members=sum(bool(row.genes) for row in schedule.rows),
         trades=schedule.trades,
         strength=nan_if_none(schedule.strength),
@@ -132,7 +132,9 @@ def _build_schedule_facts(
         searches=judgement.tries,
         is_approximate=judgement.fits > 0,
         is_simulated=result.data.is_simulated,
-        schedule=ScheduleFacts(name_duration(schedule.every), len(schedule.rows)),
+        schedule=ScheduleFacts(
+            name_duration(schedule.every), len(schedule.rows), schedule.mismatches
+        ),
     )
 
 

@@ -128,7 +128,9 @@ def test_signals_taken_are_trades_and_rejections():
     accumulators[1, 2, ACCUMULATORS.index("trades")] = 5
     accumulators[1, 2, ACCUMULATORS.index("rejected")] = 2
     accumulators[0, 1, ACCUMULATORS.index("wins")] = 9
-    assert count_signals_taken(accumulators).tolist() == [[0, 0, 0], [0, 0, 7]]
+    accumulators[1, 0, ACCUMULATORS.index("orders")] = 3
+    assert count_signals_taken(accumulators, rests=False).tolist() == [[0, 0, 0], [0, 0, 7]]
+    assert count_signals_taken(accumulators, rests=True).tolist() == [[0, 0, 0], [3, 0, 0]]
 
 
 def test_the_time_that_cuts_take_grows_with_windows_bars_and_members():

@@ -396,7 +396,12 @@ def test_a_schedule_speaks_of_the_way_of_searching():
 @pytest.mark.parametrize(
     ("changes", "grade", "words"),
     [
-        ({"differences": 2}, "invalid", "2 steps picked by bars after its date"),
+        (
+            {"differences": 2, "schedule": ScheduleFacts("30 days", 24, 1)},
+            "invalid",
+            "2 differences between trades with and without later bars; "
+            "1 step picked by bars after its date",
+        ),
         ({"members": 0}, "too_little", "the front is empty"),
         ({"trades": 12}, "too_little", "12, 30 are needed"),
         (

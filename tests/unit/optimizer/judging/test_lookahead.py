@@ -75,6 +75,33 @@ def test_shipped_strategies_use_no_later_bar(name, delay):
     assert record.trades == int(engine.evaluate(genomes)[:, :, 0].sum()) > 0
 
 
+RESTING = words.strategy(
+    "Waits at the channel's ends, and turns round.",
+    name="resting",
+    long=words.close > words.sma(words.close, words.length("n", 20, 5, 60)),
+    short=words.close < words.sma(words.close, words.length("n", 20, 5, 60)),
+    entry=words.by_side(
+        words.stop_at(words.highest(words.high, 5), 8), words.limit_at(words.close * 1.002, 3)
+    ),
+    reverse=True,
+    stop=words.from_entry(words.gene("k", 2.0, 0.5, 4.0) * words.atr(20)),
+    target=words.r_multiple(2),
+)
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_orders_that_the_next_bar_fills_are_no_look_ahead(ahead):
+    """Whether a bar behind the cut fills one hangs on that bar; whether there is one does not."""
+    spec = RESTING
+    if ahead:
+        seen = {"long": own_row(peeking, ahead) > words.close}
+        spec = replace(spec, long=words.strategy("x", **seen, stop=words.share(0.01)).long)
+    record, _, engine = record_of(spec)
+    genomes = random_genomes(spec, 12, seed=5)
+    assert record.trades == int(engine.evaluate(genomes)[:, :, 0].sum()) > 0
+    assert bool(record.mismatches) == bool(ahead)
+
+
 @pytest.mark.parametrize(
     ("given", "delay"),
     [
