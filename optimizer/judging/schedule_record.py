@@ -8,6 +8,8 @@ import numpy as np
 from data.bars import Window
 from data.checks import Floats, format_time
 from engine.accounts.account import Account
+from engine.accounts.reference import grow_cash, merge_ledgers, order_exits, size_trades
+from engine.accounts.stake import build_stake
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.figures import (
     Figure,
@@ -46,8 +48,9 @@ def build_schedule_record(
     task, schedule, steps = setup.task, setup.schedule, setup.steps
     stitched = stitch_picks(task, steps, picks)
     unseen = measure_out_of_sample(stitched.ledgers, stitched.series, stitched.windows)
-    equity, fall = _measure_account(task, stitched)
-    kept = stitch_picks(task, steps, _keep_first(picks))
+    equity, fall = measure_account(task, stitched, picks)
+    first_picks = _keep_first(picks)
+    kept = stitch_picks(task, steps, first_picks)
     first = measure_out_of_sample(kept.ledgers, kept.series, kept.windows)
     gain, gain_p = _compare_with_first(task, stitched, kept)
     genomes = [None if pick.genome is None else np.array(pick.genome) for pick in picks]
@@ -77,7 +80,7 @@ def build_schedule_record(
         equity=equity,
         max_drawdown=fall,
         over_border=stitched.n_over_border,
-        first_equity=_measure_account(task, kept)[0],
+        first_equity=measure_account(task, kept, first_picks)[0],
         mismatches=mismatches,
         null=null,
         skipped=sum(ledger.skipped for ledger in stitched.ledgers),
@@ -96,13 +99,44 @@ def _keep_first(picks: Sequence[StepPick]) -> list[StepPick]:
     ]
 
 
-def _measure_account(task: Task, stitched: Stitched) -> tuple[float, float]:
-    """Equity at the end of the account of a ledger, and its deepest fall by trades."""
-    names = tuple(task.markets.names[window.series] for window in stitched.windows)
-    account = Account(stitched.series, stitched.windows, names, task.costs)
-    equity = np.concatenate([[1.0], account.fold(stitched.ledgers).equity])
-    peaks = np.maximum.accumulate(equity)
-    return float(equity[-1]), float(((peaks - equity) / peaks).max())
+def measure_account(
+    task: Task, stitched: Stitched, picks: Sequence[StepPick]
+) -> tuple[float, float]:
+    """Equity at the end of the account of a ledger, and its deepest fall by trades.
+
+    Args:
+        task: Of the run.
+        stitched: Trades of all steps.
+        picks: Of each step; where trades are sized from cash, by the genes that entered them.
+    """
+    if task.spec.account is None:
+        names = tuple(task.markets.names[window.series] for window in stitched.windows)
+        account = Account(stitched.series, stitched.windows, names, task.costs)
+        worth = np.concatenate([[1.0], account.fold(stitched.ledgers).equity])
+    else:
+        worth = _grow_money(task, stitched, picks)
+    peaks = np.maximum.accumulate(worth)
+    return float(worth[-1] / worth[0]), float(((peaks - worth) / peaks).max())
+
+
+def _grow_money(task: Task, stitched: Stitched, picks: Sequence[StepPick]) -> Floats:
+    """Cash at first and after each trade, [K + 1], of an account that sizes trades from it."""
+    spec, costs = task.spec, task.costs
+    order, by_exit = order_exits(stitched.ledgers, stitched.windows, stitched.series)
+    merged = merge_ledgers(stitched.ledgers, stitched.windows, stitched.series)
+    steps = np.concatenate([stitched.steps[place] for place in order])[by_exit]
+    stakes = {
+        pick.number: build_stake(spec, costs, spec.layout.decode(np.array(pick.genome)))
+        for pick in picks
+        if pick.genome is not None
+    }
+    # The account begins with the cash of the first step that has a pick.
+    worth = np.full(len(merged) + 1, next(iter(stakes.values())).cash if stakes else 1.0)
+    for k, step in enumerate(steps.tolist()):
+        trade = size_trades(merged.keep(np.arange(len(merged)) == k))
+        after, _ = grow_cash(trade, stakes[step]._replace(cash=worth[k]))
+        worth[k + 1] = after[0]
+    return worth
 
 
 def _compare_with_first(task: Task, stitched: Stitched, kept: Stitched) -> tuple[Figure, Figure]:

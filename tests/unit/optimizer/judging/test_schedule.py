@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from optimizer.errors import ConfigError
 from optimizer.evidence.null import tally
 from optimizer.evidence.splits import Split
@@ -22,15 +23,28 @@ from optimizer.judging.schedule import (
     choose_picks,
     stitch_picks,
 )
+from optimizer.judging.schedule_record import measure_account
 from optimizer.judging.scheduling import name_steps, restore_schedule_record
 from optimizer.run.header import recorded_task
 from optimizer.schedule.dates import parse_schedule
 from optimizer.store import RunStore
 from optimizer.store.result import load_result
-from strategy.words import close, ema, gene, length, r_multiple, share, strategy
+from strategy.words import (
+    account,
+    close,
+    ema,
+    gene,
+    length,
+    market,
+    r_multiple,
+    risk,
+    share,
+    strategy,
+)
 from tests.support.evidence import make_planted_market
 from tests.support.finer import make_coarse
 from tests.support.judging import judge_briefly, make_task, recorded_run
+from tests.support.references import compiled_reference
 from tests.support.worlds import make_bars
 
 TIGHT = strategy(
@@ -42,6 +56,16 @@ TIGHT = strategy(
     name="tight",
 )
 """Many a bar holds both its stop and its target."""
+
+SIZED = strategy(
+    "Rises, with so much of its cash.",
+    long=close > ema(close, length("span", 5, 2, 30)),
+    stop=share(gene("stop", 0.02, 0.005, 0.05)),
+    target=r_multiple(1),
+    market=market(lot="0.1"),
+    account=account(10_000, risk(gene("part", 0.05, 0.01, 0.2)), leverage=2),
+    name="sized",
+)
 
 BARS = make_planted_market(7, 2400, 8)
 SCHEDULE = parse_schedule("14d", "40d", 24)
@@ -247,6 +271,20 @@ def test_a_schedule_that_does_not_fit_is_refused_before_any_search(run):
     """Bars that end before the first date."""
     with pytest.raises(ConfigError, match="leaves no bar to trade"):
         judge_briefly(run, causal=False, every="14d", train="400d")
+
+
+def test_trades_sized_from_cash_make_one_account_of_all_steps():
+    """Equal genes in all steps: its equity and fall are those of one window, in every bit."""
+    task = make_task(BARS, spec=SIZED)
+    setup = StepSetup(task, SCHEDULE, engine=task.engine())
+    genome = task.spec.layout.defaults
+    picks = [StepPick(number, tuple(genome.tolist()), 0.0) for number in range(len(setup.steps))]
+    stitched = stitch_picks(task, setup.steps, picks)
+    reference = compiled_reference(task.spec, stitched.series, stitched.windows, task.costs)
+    (sums,) = reference.accumulators(genome)
+    assert sums[ACCUMULATOR_INDEX["trades"]] > 30
+    expected = [sums[ACCUMULATOR_INDEX[name]].item() for name in ("equity", "max_drawdown")]
+    assert [*measure_account(task, stitched, picks)] == expected
 
 
 def test_an_empty_front_trades_nothing():
