@@ -12,11 +12,10 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.joint_money import fold_joint_money
 from engine.accounts.cpu.merging import fold_account
 from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.accounts.results import Results, join_results, order_windows
+from engine.accounts.results import Results, join_results, order_windows, split_accounts
 from engine.accounts.stake import build_stakes
 from engine.backend import Ints, RowForm, Slots, iter_parts
-from engine.devices import Device, settle_device
-from engine.fast_case import find_fast_case
+from engine.devices import Device, find_device_case, settle_device
 from engine.indicators.plan import RowGroup, plan_chunks, plan_rows
 from engine.indicators.row_cache import RowBank
 from engine.indicators.row_slots import RowSlots
@@ -83,7 +82,7 @@ class Engine:
         self.windows = tuple(windows)
         self.costs = check_keeps_limits(chosen.maker, costs or Costs())
         self.device, self.device_reason, maker = chosen
-        self._case = find_fast_case(spec, self.costs)
+        self._case = find_device_case(spec, self.device, self.costs)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
         self._free_bytes = maker.free_bytes()
@@ -211,7 +210,8 @@ class Engine:
         genomes = require_genomes(self.spec, genomes)
         check_pairs(pairs, len(genomes), len(self.windows))
 
-        if self.meets_own:
+        # Of an account with limits all windows of an individual are asked for together.
+        if self.meets_own and not self.costs.has_limits:
             own = pairs[:, 1:].astype(np.int32)
             wait = self._sender.begin(genomes[pairs[:, 0]], self.windows, own)
             return lambda: wait()[:, 0]
@@ -242,7 +242,7 @@ class Engine:
             return alone, alone[:, 0]
         if self.spec.account is not None:
             return self._evaluate_money(genomes)
-        if self.meets_own:
+        if self.meets_own and (own is not None or not self._has_accounts_apart):
             return self._sender.evaluate_account(genomes, self.windows, own)
         out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
         account = np.empty((len(genomes), len(ACCUMULATORS)))
@@ -254,6 +254,11 @@ class Engine:
                 out[part], results, order, self.costs.risk_fraction, self._merging
             )
         return out, account
+
+    @property
+    def _has_accounts_apart(self) -> bool:
+        """Whether windows with limits are several accounts, whose trades the host adds up."""
+        return self.costs.has_limits and len(split_accounts(self.windows)) > 1
 
     def _evaluate_money(self, genomes: Floats) -> tuple[Floats, Floats]:
         """The same where trades are sized from the account's cash, which the order decides."""

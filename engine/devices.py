@@ -13,7 +13,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.limits import why_on_cpu
 from engine.backend import BackendMaker
 from engine.errors import DeviceError
-from engine.fast_case import find_fast_case
+from engine.fast_case import FastCase, find_fast_case
 from engine.runtime.gpus import count_gpus, start_gpus, why_no_cuda
 from engine.workload import Workload
 from strategy.model import Strategy
@@ -35,6 +35,9 @@ OF_LIMITS: dict[str, str] = {
     "cuda": "engine.cuda.limited:CudaLimitedMaker",
 }
 """The same for accounts with limits, whatever the strategy."""
+
+FAST_LIMITS: dict[str, str] = {"cuda": "engine.cuda:CudaAccountMaker"}
+"""The same for fast cases, where a device's kernels of these keep limits."""
 
 NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
 """Which GPUs, behind the colon of a device's name."""
@@ -158,13 +161,20 @@ def choose_device(
 ) -> Device:
     """The device that a strategy runs on; arguments and errors of `choose_strategy_backend`."""
     choice = choose_strategy_backend(spec, device, workload, costs, series)
+    is_fast = find_device_case(spec, choice.name, costs).is_covered
     if costs is not None and costs.has_limits:
-        maker = _maker(OF_LIMITS[choice.name], choice.name, choice.devices)
-    elif find_fast_case(spec, costs).is_covered:
+        places = FAST_LIMITS if is_fast else OF_LIMITS
+        maker = _maker(places[choice.name], choice.name, choice.devices)
+    elif is_fast:
         maker = load_backend(choice.name, choice.devices)
     else:
         maker = _maker(OF_FORMULAS[choice.name], choice.name, choice.devices)
     return Device(choice.label, choice.reason, maker)
+
+
+def find_device_case(spec: Strategy, device: str, costs: Costs | None = None) -> FastCase:
+    """The fast case of a strategy, where kernels of a device, named or labelled, know all of it."""
+    return find_fast_case(spec, costs, keeps_limits=device.partition(":")[0] in FAST_LIMITS)
 
 
 def settle_device(

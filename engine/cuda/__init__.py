@@ -5,6 +5,6 @@ Every launch goes through one wrapper that turns fused multiply-add off; with it
 """
 
 from engine.cuda.backend import CudaBackend
-from engine.cuda.multi_gpu import CudaMaker, SeveralGpus
+from engine.cuda.multi_gpu import CudaAccountMaker, CudaMaker, SeveralGpus
 
-__all__ = ["CudaBackend", "CudaMaker", "SeveralGpus"]
+__all__ = ["CudaAccountMaker", "CudaBackend", "CudaMaker", "SeveralGpus"]

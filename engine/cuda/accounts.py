@@ -11,7 +11,8 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES,
 from engine.accounts.results import Results, arrange_results
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.dispatch import first_capacity, longer, round_up_capacity
-from engine.cuda.stages import FOLDED, LANES, choose_warps
+from engine.cuda.ordering import choose_warps
+from engine.cuda.stages import FOLDED, LANES
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.both_sides import (
     LATE_GAP,

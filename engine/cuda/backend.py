@@ -8,8 +8,9 @@ import torch
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, REASONS, Ledger
-from engine.accounts.results import Results, arrange_results, join_results
+from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.accounts.limits import build_limits, check_limits, parse_rank, why_on_cpu
+from engine.accounts.results import Results, join_results, split_accounts
 from engine.backend import (
     Backend,
     Floats,
@@ -21,12 +22,16 @@ from engine.backend import (
 )
 from engine.conditions.cuda.candidate_lists import LISTED_BYTES, CandidateLists, choose_packing
 from engine.conditions.encode import encode_entry
+from engine.cuda.answering import DeviceLimits, check_apart, upload_limits
+from engine.cuda.collecting import collect_trades, extract_results
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.slot_lookup import Admission
 from engine.cuda.stages import Rules, Stages
 from engine.cuda.time_tiles import Stretches
+from engine.errors import EngineError
 from engine.fast_case import FastCase
 from engine.indicators.coders import choose_coders
+from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.market import (
     BYTES_OF_A_BAR,
     HIGHEST_CODE,
@@ -36,19 +41,17 @@ from engine.indicators.cuda.market import (
 )
 from engine.indicators.cuda.row_scheduler import DeviceRowFiller, scratch_bytes
 from engine.indicators.plan import list_warm_ups
-from engine.positions.cuda.chain import LATE_GAP
 from engine.positions.encode import encode_exits
 from engine.runtime.cuda.faults import device_errors
-from engine.runtime.cuda.types import Lists, TradePrices
+from engine.runtime.cuda.types import TradePrices
 from engine.runtime.cuda.watchdog import on_device, overwrite, to_device, to_host
 from engine.runtime.machine import available_cores
 
-TRADES, COARSE = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["coarse"]
+RANK_BYTES = 2**30
+"""Most that rows take which say whose signal is taken first, while they are computed."""
 
-STOP_GAP = REASONS.index("stop_gap")
-
-EXIT_BITS = 0x7FFFFFFF
-"""Of an entry of a list of trades, where the bar of the exit stands."""
+WindowsOfAccount = tuple[list[int], Sequence[Window]]
+"""Places of the windows of one account among all, and these."""
 
 LIST_BYTES = 2**33
 """Most room for the lists of the individuals that are evaluated together."""
@@ -104,11 +107,30 @@ class CudaBackend(Backend):
         self._admission = Admission(case, packing, capacity, self._device)
         self._warm_ups_here = np.zeros(capacity, np.int32)
         self._warm_ups = to_device(self._warm_ups_here, self._device)
-        stages = Stages(rules, self._market, *memory, whole, self._warm_ups)
+        limits = self._upload_limits(case, series, costs) if costs.has_limits else None
+        self._has_limits = limits is not None
+        self._accounts: tuple[Sequence[Window], list[WindowsOfAccount]] | None = None
+        stages = Stages(rules, self._market, *memory, whole, self._warm_ups, limits)
         self._dispatch = Dispatch(
             self._market, stages, self._candidates, self._admission, case, work_bytes
         )
         self._stretches = Stretches(rules, self._market, self._filler, memory, work_bytes)
+
+    def _upload_limits(self, case: FastCase, series: Sequence[Bars], costs: Costs) -> DeviceLimits:
+        """Limits of accounts, and rows that say whose signal is taken first.
+
+        Raises:
+            EngineError: When the strategy or the bars have what limits do not cover.
+        """
+        check_limits(case.strategy, costs)
+        reason = why_on_cpu(case.strategy, costs, series)
+        if reason:
+            raise EngineError(f"a GPU keeps no limits of an account {reason}: use --device cpu")
+        rank, ranks = parse_rank(costs), None
+        if rank is not None:
+            ranks = [rows.values(rank, {}) for rows in build_series_rows(series, RANK_BYTES)]
+        bar_ns = [bars.timeframe_ns for bars in series]
+        return upload_limits(self._market, build_limits(costs), bar_ns, ranks, self._delay)
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -195,6 +217,11 @@ class CudaBackend(Backend):
         account: Floats | None = None,
     ) -> Callable[[], bool]:
         """Launch all chunks; what is returned waits, and is true if none was refused."""
+        accounts = self._split(windows) if own is None else []
+        if len(accounts) > 1:
+            return self._launch_accounts(genomes, slots, accounts, out)
+        if own is not None and self._has_limits:
+            self._check_own(windows, own)
         tickets = self._dispatch.launch(genomes, slots, windows, own, out, account)
 
         @device_errors
@@ -204,12 +231,56 @@ class CudaBackend(Backend):
 
         return wait
 
+    def _launch_accounts(
+        self,
+        genomes: Floats,
+        slots: Slots | None,
+        accounts: Sequence[WindowsOfAccount],
+        out: Floats,
+    ) -> Callable[[], bool]:
+        """The same of several accounts with limits, one after another, which are done then."""
+        is_well = True
+        for places, windows in accounts:
+            some = np.empty((len(genomes), len(places), out.shape[2]))
+            tickets = self._dispatch.launch(genomes, slots, windows, None, some)
+            self._dispatch.finish_tickets(tickets, windows)
+            is_well = is_well and not any(ticket.is_refused for ticket in tickets)
+            out[:, places] = some
+        return lambda: is_well
+
+    def _split(self, windows: Sequence[Window]) -> list[WindowsOfAccount]:
+        """Windows of each account with limits; all together without."""
+        if not self._has_limits:
+            return [(list(range(len(windows))), windows)]
+        if self._accounts is None or self._accounts[0] is not windows:
+            split = split_accounts(windows)
+            parts: list[WindowsOfAccount] = [
+                (places, windows if len(split) == 1 else [windows[place] for place in places])
+                for places in split
+            ]
+            for _, some in parts:
+                check_apart(_list_ranges(some))
+            self._accounts = windows, parts
+        return self._accounts[1]
+
+    def _check_own(self, windows: Sequence[Window], own: Slots) -> None:
+        """Refuse windows [P, W] that are not one account with limits of each individual.
+
+        Raises:
+            EngineError: When some overlap, or some are held out and others are not.
+        """
+        check_apart(_list_ranges(windows)[own])
+        _, roles = np.unique([window.role for window in windows], return_inverse=True)
+        if (roles[own] != roles[own[:, :1]]).any():
+            raise EngineError("windows of one account with limits have different roles")
+
     @device_errors
     def evaluate_in_stretches(
         self, rows: StretchedRows, windows: Sequence[Window], out: Floats
     ) -> bool:
         """Evaluate into out [P, W, A] a stretch of bars at a time; all slots are empty then."""
-        if not self._stretches.can_hold(rows):
+        # An account with limits answers signals of all bars.
+        if self._has_limits or not self._stretches.can_hold(rows):
             return False
         self._dispatch.give_back()
         self._admission.clear()
@@ -231,6 +302,18 @@ class CudaBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals; arguments as in `begin`."""
+        accounts = self._split(windows)
+        listed = [self._list_ledgers(genomes, slots, some) for _, some in accounts]
+        if len(accounts) == 1:
+            return listed[0]
+        order = np.argsort(np.concatenate([places for places, _ in accounts])).tolist()
+        joined = [sum(parts, ()) for parts in zip(*listed, strict=True)]
+        return [tuple(ledgers[place] for place in order) for ledgers in joined]
+
+    def _list_ledgers(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> list[tuple[Ledger, ...]]:
+        """The same of windows that are one account where it has limits."""
         starts = self._market.starts[[window.series for window in windows]]
         ledgers: list[tuple[Ledger, ...]] = []
         with on_device(self._device):
@@ -238,12 +321,13 @@ class CudaBackend(Backend):
                 genomes, slots, windows, keeps_prices=True
             ):
                 individuals = part.stop - part.start
-                trades, *numbers = _collect_trades(
+                trades, *numbers = collect_trades(
                     work.lists,
                     work.results,
                     cast(TradePrices, kept),
                     np.tile(starts, individuals),
                     self._delay,
+                    has_limits=self._has_limits,
                 )
                 ledgers += trades.cut(
                     *(numbers_of_pairs.reshape(individuals, -1) for numbers_of_pairs in numbers)
@@ -256,14 +340,16 @@ class CudaBackend(Backend):
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
-        members, window_numbers = np.arange(len(genomes)), np.arange(len(windows))
-        opened = self._market.opened_ns
+        members, opened = np.arange(len(genomes)), self._market.opened_ns
 
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
-            for part, work, _ in self._dispatch.iter_listed_chunks(genomes, slots, windows):
-                some = out[part]
-                some[...] = to_host(work.results[: some.size]).reshape(some.shape)
-                yield members[part], window_numbers, _extract_results(work.lists, some, opened)
+            for places, met in self._split(windows):
+                for part, work, _ in self._dispatch.iter_listed_chunks(genomes, slots, met):
+                    shape = part.stop - part.start, len(places), len(ACCUMULATORS)
+                    some = to_host(work.results[: int(np.prod(shape))]).reshape(shape)
+                    out[part, places] = some
+                    results = extract_results(work.lists, some, opened)
+                    yield members[part], np.array(places), results
 
         with on_device(self._device):
             return out, join_results(of_chunks(), *out.shape[:2])
@@ -276,42 +362,6 @@ class CudaBackend(Backend):
         return row
 
 
-def _take_trades(lists: Lists, counts: Ints, of_pairs: Sequence[torch.Tensor]) -> list[np.ndarray]:
-    """Entries of trades in lists [pairs, capacity], of the first pairs; counts [pairs] of each."""
-    pairs, most = len(counts), int(counts.max(initial=0))
-    is_there = torch.arange(most, device=lists.trades.device) < lists.trades[:pairs, None]
-    return [to_host(tensor[:pairs, :most][is_there]) for tensor in of_pairs]
-
-
-def _extract_results(lists: Lists, accumulators: Floats, opened: Ints) -> Results:
-    """Results of the first pairs, whose accumulators are [P, W, A]; `opened` [B] on their axis."""
-    counts = accumulators[:, :, TRADES].astype(np.int64)
-    bars, r = _take_trades(lists, counts.ravel(), (lists.trade_list, lists.r))
-    return arrange_results(counts, opened[bars & EXIT_BITS], r, np.ones(len(r), np.int8))
-
-
-def _collect_trades(
-    lists: Lists, results: torch.Tensor, kept: TradePrices, starts: Ints, delay: int
-) -> tuple[Ledger, *tuple[Ints, ...]]:
-    """All trades of the first pairs of individual and window, one pair after the other.
-
-    `starts` [pairs]: the first bar of each pair's series; `results` as in `Workspace`. Returned
-    with them are how many each pair has, and the first of `COUNTS`.
-    """
-    pairs = len(starts)
-    counts, rejected = (to_host(tensor[:pairs]) for tensor in (lists.trades, lists.rejected))
-    listed = lists.trade_list, kept.prices, kept.reasons, lists.r
-    bars, prices, reasons, r = _take_trades(lists, counts, listed)
-    coarse = to_host(results[: len(starts) * len(ACCUMULATORS)]).reshape(len(starts), -1)[:, COARSE]
-    first = starts.repeat(counts)
-    signal_bar, exit_bar = (bars >> 32) - first, (bars & EXIT_BITS) - first
-    entry, stop, target, leave = np.ascontiguousarray(prices.T)
-    sides = np.ones(len(bars), np.int8)
-    held = exit_bar - signal_bar - delay - (reasons == STOP_GAP)
-    reasons = np.where(reasons == LATE_GAP.value, STOP_GAP, reasons).astype(np.int8)
-    trades = Ledger(
-        signal_bar, signal_bar + 1 + delay, exit_bar, reasons, entry, stop, target, leave, r, sides,
-        stop, held,
-    )  # fmt: skip
-    nothing = np.zeros_like(rejected)
-    return trades, counts, rejected, nothing, nothing, coarse.astype(np.int64)
+def _list_ranges(windows: Sequence[Window]) -> Ints:
+    """Series, start and end of windows, [W, 3]."""
+    return np.array([(one.series, one.start, one.end) for one in windows], np.int64)

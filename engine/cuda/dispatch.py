@@ -63,6 +63,7 @@ class Dispatch:
         work_bytes: int,
     ) -> None:
         self._market, self._stages = market, stages
+        self._has_limits = stages.limits is not None
         self._candidates, self._admission = candidates, admission
         self._device = market.device
         self._n_genes, self._n_rows = len(case.layout), len(case.rows)
@@ -196,8 +197,9 @@ class Dispatch:
             self._settle()
             lane.give_back()
             work = lane.work = Workspace(
-                individuals, n_windows, self._n_genes, self._n_rows, self._capacity, self._device
-            )
+                individuals, n_windows, self._n_genes, self._n_rows, self._capacity, self._device,
+                has_limits=self._has_limits,
+            )  # fmt: skip
         return work
 
     def _take_windows(self, windows: Sequence[Window]) -> None:
@@ -222,8 +224,11 @@ class Dispatch:
 
     def _chunk_size(self, n_windows: int) -> int:
         """Individuals whose lists fit the room for them."""
-        each = Workspace.bytes_of_individual(n_windows, self._capacity)
+        each = self._bytes_of_individual(n_windows)
         return int(max(1, min(self._work_bytes // N_LANES // each, self._most)))
+
+    def _bytes_of_individual(self, n_windows: int) -> int:
+        return Workspace.bytes_of_individual(n_windows, self._capacity, has_limits=self._has_limits)
 
     def iter_listed_chunks(
         self,
@@ -240,7 +245,7 @@ class Dispatch:
         """
         met, n_windows, begin = MetWindows(self._market.windows(windows)), len(windows), 0
         while begin < len(genomes):
-            each = Workspace.bytes_of_individual(n_windows, self._capacity)
+            each = self._bytes_of_individual(n_windows)
             if keeps_prices:
                 each += n_windows * TradePrices.bytes_of_pair(self._capacity)
             step = max(1, self._work_bytes // LISTED_SHARE // each)
@@ -266,11 +271,14 @@ class Dispatch:
             # The old ones go before the new ones come.
             self._lists = work = kept = None
             sizes = individuals, n_windows, self._n_genes, self._n_rows, self._capacity
-            work = Workspace(*sizes, self._device)
+            work = Workspace(*sizes, self._device, has_limits=self._has_limits)
         if not keeps_prices:
             kept = None
         elif kept is None:
-            kept = TradePrices.empty(work.individuals * n_windows, self._capacity, self._device)
+            pairs = work.individuals * n_windows
+            kept = TradePrices.empty(
+                pairs, self._capacity, self._device, has_limits=self._has_limits
+            )
         self._lists = work, kept
         return self._lists
 

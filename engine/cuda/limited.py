@@ -28,6 +28,7 @@ from engine.cuda.accounts import (
     take_listed,
     take_trades,
 )
+from engine.cuda.answering import check_apart
 from engine.cuda.dispatch import first_capacity, longer, round_up_capacity
 from engine.cuda.language import (
     HOST_BYTES,
@@ -318,17 +319,6 @@ class CudaLimitedBackend(CudaLanguageBackend):
             yield WindowGroup(
                 JointInputs(inputs), self._accounts, np.array(places), ranges, slice(None)
             )
-
-
-def check_apart(windows: Ints) -> None:
-    """Refuse windows [W, 3], series, start and end, of one account that overlap.
-
-    Raises:
-        EngineError: When two do.
-    """
-    series, starts, ends = windows[np.lexsort((windows[:, 1], windows[:, 0]))].T
-    if ((series[1:] == series[:-1]) & (starts[1:] < ends[:-1])).any():
-        raise EngineError("windows of one account with limits overlap: use --device cpu")
 
 
 class CudaLimitedMaker(CudaLanguageMaker):

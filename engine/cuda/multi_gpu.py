@@ -229,3 +229,9 @@ class CudaMaker(GpuMaker):
             for number in self.devices
         ]
         return parts[0] if len(parts) == 1 else SeveralGpus(parts)
+
+
+class CudaAccountMaker(CudaMaker):
+    """Makes the same of accounts with limits."""
+
+    keeps_limits = True

@@ -5,11 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.accounts.cuda.merging import count_kernel, key_kernel, merge_kernel
+from engine.accounts.cuda.merging import arrange_kernel, count_kernel
 from engine.accounts.ledger import ACCUMULATORS
 from engine.conditions.cuda.candidate_lists import CandidateLists, Packing
 from engine.conditions.cuda.signals import signal_kernel
 from engine.conditions.encode import Entry
+from engine.cuda.answering import DeviceLimits, answer_signals
+from engine.cuda.ordering import FEW_PAIRS, ORDERING, choose_warps, order_entries
 from engine.cuda.workspace import Workspace
 from engine.indicators.cuda.market import HIGHEST_CODE, INDEX_BARS, DeviceMarket, Stretch
 from engine.positions.cuda.bracket_exits import exit_kernel
@@ -31,6 +33,9 @@ FOLDED = 8
 COUNTED_WINDOWS = 16
 """Windows whose counts a program adds at a time."""
 
+ACCOUNT_WARPS = 16
+"""Warps that share the falls of an account."""
+
 PROGRAMS = 65_536
 """Programs that keep a large device busy while each looks for exits of few signals."""
 
@@ -39,12 +44,6 @@ BARS_OF_A_BATCH = 2048
 
 SHORT_LIST = 256
 """Up to lists of this length, windows are so short that a warp has enough with one."""
-
-FEW_PAIRS = 1024
-"""Up to so many pairs, a program works through its own in large steps, else in small ones."""
-
-LONG_BARS = 2**17
-"""Series from this length on have so many trades that four warps share a pair's."""
 
 
 class Rules(NamedTuple):
@@ -65,6 +64,7 @@ class Stages:
         codes: [slots, B] uint8.
         stretch: Bars that rows hold.
         warm_ups: [slots] int32, bars before the first that may signal, of each row.
+        limits: Of accounts, if they have some.
     """
 
     def __init__(
@@ -75,7 +75,9 @@ class Stages:
         codes: torch.Tensor,
         stretch: Stretch,
         warm_ups: torch.Tensor,
+        limits: DeviceLimits | None = None,
     ) -> None:
+        self.limits = limits
         entry, exits, packing = rules
         self.stretch, self._warm_ups = stretch, warm_ups
         self._exits, self._market, self._rows, self._codes = exits, market, rows, codes
@@ -113,7 +115,15 @@ class Stages:
     ) -> None:
         """Launch all stages but the signals; arguments as in `run`."""
         self.exits(work, windows, individuals)
-        self.take(work, individuals)
+        if self.limits is None:
+            self.take(work, individuals)
+        else:
+            pairs = individuals * work.n_windows
+            warps = choose_warps(pairs, self._market.longest)
+            answer_signals(
+                self._market, self.limits, work, windows, individuals, prices,
+                delay=self._exits.delay, warps=warps,
+            )  # fmt: skip
         self.price(work, individuals, prices)
         self.fold(work, individuals)
         self.drawdown(work, individuals)
@@ -151,11 +161,12 @@ class Stages:
         launch(exit_kernel, (pairs * blocks,), work.asked, self._market.prices,
                self._market.pyramid, self._rows, work.genomes, work.table, windows.table,
                windows.numbers, self._costs, lists.counts, lists.bars, lists.exits,
-               work.n_windows, work.capacity, self.stretch.first, self.stretch.n_bars,
-               self._market.n_bars, warps=1, N_COLUMNS=work.genomes.shape[1],
+               lists.equity, work.n_windows, work.capacity, self.stretch.first,
+               self.stretch.n_bars, self._market.n_bars, warps=1, N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult,
                REWARD=exits.reward, MAX_HOLD=exits.max_hold, DELAY=exits.delay,
-               MEETS_OWN=windows.own is not None, SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
+               MEETS_OWN=windows.own is not None, LEVERS=self.limits is not None,
+               SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
 
     def take(self, work: Workspace, individuals: int) -> None:
         """Launch the first part of stage 4; arguments as in `run`."""
@@ -169,7 +180,7 @@ class Stages:
     def price(self, work: Workspace, individuals: int, prices: TradePrices | None = None) -> None:
         """Launch the second part of stage 4; arguments as in `run`."""
         exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
-        kept, reasons = prices or (lists.r, lists.counts)
+        kept, reasons = prices[:2] if prices else (lists.r, lists.counts)
         warps = choose_warps(pairs, self._market.longest)
         launch(price_kernel, (pairs,), work.asked, self._market.prices, self._market.finer,
                self._market.finer_of, self._rows, work.genomes, work.table, self._costs,
@@ -203,36 +214,26 @@ class Stages:
 
         Lists of windows are read for the last time: what the stages keep in them makes room.
         """
-        lists, pairs = work.lists, individuals * work.n_windows
+        lists, trades, accounts = work.lists, work.account_trades, work.accounts
         asked, n_windows, capacity = work.asked, work.n_windows, work.capacity
-        warps, n_out = choose_warps(pairs, self._market.longest), len(ACCUMULATORS)
-        trades, accounts, whole = work.account_trades, work.accounts, n_windows * capacity
-        # Each level of merging reads one of these and writes the other.
-        there = lists.trades, lists.sums.view(torch.int64), lists.r
-        spare = lists.counts, lists.trade_list, lists.equity
-        launch(key_kernel, (pairs,), asked, lists.trades, lists.trade_list,
-               self._market.opening_ranks, windows.table, windows.numbers, there[1], n_windows,
-               capacity, warps=warps, MEETS_OWN=windows.own is not None,
-               BLOCK=64 * warps)  # fmt: skip
-        group = 1
-        while group < n_windows:
-            launch(merge_kernel, (pairs,), asked, *there, *spare, n_windows, capacity, group,
-                   warps=warps, BLOCK=64 * warps)  # fmt: skip
-            there, spare, group = spare, there, 2 * group
-        merged, equity, sums = there[2], spare[2], lists.sums
-        launch(count_kernel, (individuals,), asked, work.results, merged, trades, accounts,
-               n_windows, capacity, warps=4, N_OUT=n_out,
-               COLUMNS=1 << (n_out - 1).bit_length(), WINDOWS=COUNTED_WINDOWS)  # fmt: skip
+        n_out, whole = len(ACCUMULATORS), n_windows * capacity
+        ranks = self._market.opening_ranks
+        order_entries(
+            self._market.longest, work, windows, lists.trades, lists.trade_list, ranks, individuals
+        )
+        launch(count_kernel, (individuals,), asked, work.results, trades, accounts, n_windows,
+               warps=4, N_OUT=n_out, COLUMNS=1 << (n_out - 1).bit_length(),
+               WINDOWS=COUNTED_WINDOWS)  # fmt: skip
+        launch(arrange_kernel, (individuals, ORDERING), asked, trades, lists.words, lists.r,
+               lists.equity, n_windows, capacity, warps=4, BLOCK=256,
+               BLOCKS=ORDERING)  # fmt: skip
+        merged, sums, equity = lists.equity, lists.sums, lists.r
         launch(fold_kernel, (-(-individuals // FOLDED), 2), asked, trades, merged, sums, equity,
                self._costs, accounts, 1, whole, warps=1, CARRIES=False, N_OUT=n_out,
                PAIRS=FOLDED)  # fmt: skip
         launch(drawdown_kernel, (individuals,), asked, trades, sums, equity, accounts, 1, whole,
-               warps=4, CARRIES=False, N_OUT=n_out, BLOCK=64 * 4)  # fmt: skip
-
-
-def choose_warps(pairs: int, longest: int) -> int:
-    """Warps that share a pair's trades, in series of up to so many bars."""
-    return 4 if pairs <= FEW_PAIRS or longest >= LONG_BARS else 1
+               warps=ACCOUNT_WARPS, CARRIES=False, N_OUT=n_out,
+               BLOCK=128 * ACCOUNT_WARPS)  # fmt: skip
 
 
 def _order_rows(comparisons: list[list[int]]) -> tuple[int, ...]:

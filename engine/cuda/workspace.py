@@ -8,10 +8,13 @@ import torch
 from engine.accounts.ledger import ACCUMULATORS
 from engine.backend import Floats, Slots
 from engine.conditions.cuda.candidate_lists import CandidateLists
-from engine.runtime.cuda.types import Lists
+from engine.runtime.cuda.types import AskLists, Lists
 
 HEAD = 2
 """Numbers in front of genomes and of results, read as four int32 each."""
+
+SHORTEST_STRETCH, MOST_STRETCHES = 32, 1024
+"""Entries of full lists that pay for a stretch of time, and most of these an account has."""
 
 MANY = 1 << 22
 """From so many numbers on one thread is not enough: 32 MB take 3 ms by one. Fewer are not worth it,
@@ -28,6 +31,7 @@ class Workspace:
         n_rows: R.
         capacity: Entries of a pair's lists, a multiple of 16.
         device: Where tensors lie.
+        has_limits: Whether accounts have limits.
 
     Attributes:
         genomes: [P, G] float64 on the device.
@@ -39,11 +43,15 @@ class Workspace:
         results: [P * W * A] float64 on the device.
         accounts: [P * A] float64 on the device, behind the results, of several windows as one.
         account_trades: [P] int32 on the device, how many trades those have.
+        spans: [P, 4] int64 on the device, into what stretches of time those are cut.
+        edges: [P * W, stretches + 1] int32 on the device, where stretches begin in lists.
+        stretches: Most of an account.
         flat_from: [P * W] int32 on the device, the bar from which on an account is flat; used where
             one stretch of bars follows another.
         counts: [4] int32 on the device, downloaded with the results: the largest count of signals
             that was too long for a list, and the last launch that was refused.
         lists: The pairs' lists.
+        asks: Signals in the order in which accounts with limits answer them.
     """
 
     def __init__(
@@ -54,6 +62,8 @@ class Workspace:
         n_rows: int,
         capacity: int,
         device: torch.device,
+        *,
+        has_limits: bool = False,
     ) -> None:
         self.individuals, self.n_windows, self.capacity = individuals, n_windows, capacity
         pairs = individuals * n_windows
@@ -74,6 +84,11 @@ class Workspace:
         self.results = self._outputs[HEAD : HEAD + n_results]
         self.accounts = self._outputs[HEAD + n_results :]
         self.account_trades = torch.zeros(individuals, dtype=torch.int32, device=device)
+        self.stretches = _count_stretches(n_windows, capacity)
+        self.spans = torch.zeros((individuals, 4), dtype=torch.int64, device=device)
+        n_edges = pairs * (self.stretches + 1) if n_windows > 1 or has_limits else 1
+        self.edges = torch.zeros(n_edges, dtype=torch.int32, device=device)
+        self.asks = AskLists.empty(individuals, pairs * capacity if has_limits else 1, device)
         self.flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
         self.lists = Lists.empty(pairs, capacity, device)
         self._asked_view = _numpy(self._host_inputs[:HEAD].view(torch.int32))
@@ -85,9 +100,12 @@ class Workspace:
         self._launch = 0
 
     @staticmethod
-    def bytes_of_individual(n_windows: int, capacity: int) -> int:
+    def bytes_of_individual(n_windows: int, capacity: int, *, has_limits: bool = False) -> int:
         """Bytes that one individual takes, nearly all in its lists."""
-        return n_windows * Lists.bytes_of_pair(capacity) + 8 * _count_outputs(n_windows)
+        each = Lists.bytes_of_pair(capacity) + 4 * (_count_stretches(n_windows, capacity) + 1)
+        if has_limits:
+            each += AskLists.bytes_of_pair(capacity)
+        return n_windows * each + 8 * _count_outputs(n_windows)
 
     def fits(self, individuals: int, n_windows: int, capacity: int) -> bool:
         """Whether there is room for so many individuals, with windows and lists as asked."""
@@ -154,6 +172,11 @@ class Workspace:
 def _count_outputs(n_windows: int) -> int:
     """Numbers that come back of one individual: of each window, and of several as one account."""
     return (n_windows + (n_windows > 1)) * len(ACCUMULATORS)
+
+
+def _count_stretches(n_windows: int, capacity: int) -> int:
+    """Most stretches of time into which an account is cut, that take little beside its lists."""
+    return max(1, min(n_windows * capacity // SHORTEST_STRETCH, capacity // 2, MOST_STRETCHES))
 
 
 def _copy(numbers: Floats, out: Floats) -> None:

@@ -19,9 +19,10 @@ from tests.support.comparisons import run_interpreted
         (("seller_exhaustion", "mean_reversion", "paper", "finer"), "every bit equal", 3),
         (("stretches",), "trades in stretches", 1),
         (("accounts",), "accounts of", 1),
+        (("limits",), "every bit equal", 1),
         (("waves",), "every figure equal", 1),
     ],
-    ids=["shipped", "stretches", "accounts", "waves"],
+    ids=["shipped", "stretches", "accounts", "limits", "waves"],
 )
 def test_interpreted_kernels_equal_the_reference(parts, said, compared):
     """Rows, signals, trades and accumulators are equal in every bit."""

@@ -11,7 +11,7 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.cuda.limited import check_apart
+from engine.cuda.answering import check_apart
 from engine.errors import EngineError
 from engine.replay.parity import compare_ledgers
 from optimizer.judging.null import NullJob, NullSetup

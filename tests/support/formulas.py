@@ -6,15 +6,12 @@ from engine.batch import Engine
 from engine.fast_case import FastCase
 
 
-def find_no_fast_case(strategy, costs=None, series=()):
+def find_no_fast_case(strategy, costs=None, *, keeps_limits=False):
     """None of a strategy, whatever it costs."""
     return FastCase(strategy)
 
 
 def formula_engine(*arguments, **options):
     """An engine as `Engine` makes it, of a strategy without a fast case."""
-    with (
-        patch("engine.batch.find_fast_case", find_no_fast_case),
-        patch("engine.devices.find_fast_case", find_no_fast_case),
-    ):
+    with patch("engine.devices.find_fast_case", find_no_fast_case):
         return Engine(*arguments, **options)

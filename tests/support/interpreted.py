@@ -22,10 +22,11 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.cuda import CudaBackend, dispatch, slot_lookup
+from engine.cuda import CudaBackend, answering, dispatch, ordering, slot_lookup, stages
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.streams import Lane
 from engine.cuda.time_tiles import Stretches
+from engine.devices import Device
 from engine.fast_case import find_fast_case
 from engine.groups import Group, evaluate_groups
 from engine.indicators.cuda import tables
@@ -40,8 +41,10 @@ from optimizer.schedule.dates import parse_schedule
 from strategy import words as w
 from strategy.errors import GeneError
 from tests.support.finer import make_coarse, open_apart
+from tests.support.interpreted_words import assert_same_ledgers
 from tests.support.interpreter import repeat_nothing
 from tests.support.judging import make_task
+from tests.support.limited import draw_costs, draw_series
 from tests.support.markets import (
     PAPER_SPEC,
     RUIN_COSTS,
@@ -330,6 +333,40 @@ def compare_accounts(spec):
     print(f"{spec.name}: accounts of {trades.tolist()} trades")
 
 
+class InterpretedAccounts(Interpreted):
+    """The same of accounts with limits."""
+
+    keeps_limits = True
+
+
+def compare_limits(seeds=(3, 7)):
+    """Accounts with limits of drawn worlds: sums, ledgers, results; and of windows of their own."""
+    spec, sums = SHORT_SPECS["seller_exhaustion"], 0
+    for seed in seeds:
+        rng = np.random.Generator(np.random.PCG64(seed))
+        series, windows = draw_series(rng, seed, is_finer=seed % 4 == 3)
+        if seed % 3 == 1:
+            windows[0] = replace(windows[0], role="held_out")
+        costs = replace(draw_costs(rng, seed, spec, len(series)), fee_unit=0.0, fee_min=0.0)
+        genomes = random_genomes(spec, 4, seed=seed)
+        genomes[:3] = loosen_genomes(spec, genomes[:3])
+        host = Engine(spec, series, windows, costs, device="cpu")
+        chosen = Device("cuda", "a test", InterpretedAccounts)
+        device = Engine(spec, series, windows, costs, device=chosen)
+        assert_same_accounts(host, device, genomes)
+        for left, right in zip(host.ledgers(genomes), device.ledgers(genomes), strict=True):
+            assert_same_ledgers(left, right, f"seed {seed}")
+        if len({window.role for window in windows}) == 1:
+            own = np.array([rng.permutation(len(windows)) for _ in genomes], np.int32)
+            _, account = device.evaluate_account(genomes, own)
+            assert_same_bits(host.evaluate_account(genomes)[1], account, "windows of their own")
+        sums = sums + host.evaluate(genomes).sum((0, 1))
+    for name in ("trades", "skipped", "max_leverage", "coarse", "rejected"):
+        assert sums[ACCUMULATOR_INDEX[name]] > 0, name
+    trades, skipped = (sums[ACCUMULATOR_INDEX[name]] for name in ("trades", "skipped"))
+    print(f"limits: {trades:.0f} trades and {skipped:.0f} skipped, every bit equal")
+
+
 def compare_waves():
     """Searches in step, of one window and of several as one account."""
     spec = SHORT_SPECS["seller_exhaustion"]
@@ -360,10 +397,12 @@ def interpret():
     """Have the engine's cuda device be the interpreter, which looks up rows for few as well.
 
     Two parts of a population are already evaluated a stretch of bars at a time, launches are made
-    for whole fours of individuals, and blocks of rolling rows are finished by one program each:
-    `device_rows` has several of them share one.
+    for whole fours of individuals, accounts are put in order in short stretches, and blocks of
+    rolling rows are finished by one program each: `device_rows` has several of them share one.
     """
     slot_lookup.FEWEST_ADMITTED = 1
+    ordering.STRETCH, ordering.SIDE, ordering.MERGED_WINDOWS = 16, 8, 4
+    ordering.ORDERING = answering.ORDERING = stages.ORDERING = 2
     tables.BUSY = 0
     engine.sending.PARTS_THAT_PAY = 1
     dispatch.bucket = dispatch.bucket_coarsely = lambda individuals: -(-individuals // 4) * 4
@@ -379,6 +418,7 @@ PARTS = {
     "paper": compare_ruin_on_paper,
     "finer": compare_finer,
     "accounts": lambda: compare_accounts(SHORT_SPECS["seller_exhaustion"]),
+    "limits": compare_limits,
     "waves": compare_waves,
     "stretches": lambda: compare_stretches(SHORT_SPECS["seller_exhaustion"]),
     **{

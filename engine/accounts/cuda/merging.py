@@ -1,8 +1,9 @@
-"""Trades of several windows as one account: put in the order of their exits, pair by pair of lists.
+"""Entries of several lists in one order: where each stands among those of all windows.
 
-Nothing here is a sum of numbers that are not whole: where a trade stands in two lists together is
-where it stands in its own and how many of the other change the account before it. The one list that
-is left is then folded as that of a window is.
+Times of an individual are cut into stretches of about as many entries, and a program puts those of
+a stretch in order: an entry's place is how many of the stretch come before it, behind all of the
+stretches before. Nothing here is a sum of numbers that are not whole. Trades that are put in the
+order of their exits are then folded as those of one window are.
 """
 
 import triton
@@ -11,108 +12,198 @@ import triton.language as tl
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 
 TRADES = tl.constexpr(ACCUMULATOR_INDEX["trades"])
+MAX_LEVERAGE = tl.constexpr(ACCUMULATOR_INDEX["max_leverage"])
+
+LAST_KEY = tl.constexpr(2**63 - 1)
+"""Behind all keys."""
 
 
-@triton.jit(do_not_specialize=["n_windows"])
-def key_kernel(p_size, p_trades, p_trade_list, p_ranks, p_windows, p_met, p_keys, n_windows,
-               capacity, MEETS_OWN: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
-    """Keys by which trades change an account; grid (pairs).
+@triton.jit(do_not_specialize=["n_windows", "most"])
+def span_kernel(p_size, p_counts, p_ranks, p_windows, p_met, p_spans, n_windows, capacity, most,
+                MEETS_OWN: tl.constexpr, WINDOWS: tl.constexpr,
+                STRETCH: tl.constexpr):  # fmt: skip
+    """Into how many stretches of time whose entries are cut; grid (individuals).
 
-    p_trade_list: [P, W, capacity] exit bars in the lower half. p_ranks: [B] int64 in the upper half
-    ranks of the times at which bars open. p_windows: [N, 3] as of `signal_kernel`, and p_met.
-    p_keys: [P, W, capacity] int64 receives keys: the exit's rank, and below it the window's first
-    bar on the axis on which series follow one another.
+    p_counts: [P, W] entries of lists. p_ranks, p_windows, p_met: as of `key_kernel`. p_spans:
+    [P, 4] int64 receives the first rank of an individual's windows, how many there are up to the
+    last, stretches of about STRETCH entries, `most` at most, and how many entries there are.
     """
-    i_pair = tl.program_id(0).to(tl.int64)
-    if i_pair // n_windows >= tl.load(p_size):
+    i_p = tl.program_id(0).to(tl.int64)
+    if i_p >= tl.load(p_size):
         return
-    i_window = i_pair % n_windows
-    if MEETS_OWN:
-        i_window = tl.load(p_met + i_pair).to(tl.int64)
-    start = tl.load(p_windows + i_window * 3 + 1).to(tl.int64)
-    n_trades = tl.load(p_trades + i_pair)
-    for begin in range(0, n_trades, BLOCK):
-        o_k = begin + tl.arange(0, BLOCK)
-        inside = o_k < n_trades
-        o_list = i_pair * capacity + o_k
-        exit_bar = tl.load(p_trade_list + o_list, mask=inside, other=0) & 0x7FFFFFFF
-        rank = tl.load(p_ranks + exit_bar, mask=inside, other=0)
-        tl.store(p_keys + o_list, rank | start, mask=inside)
+    count = tl.zeros([], tl.int64)
+    first = tl.full([], LAST_KEY, tl.int64)
+    last = tl.zeros([], tl.int64)
+    for begin in range(0, n_windows, WINDOWS):
+        o_w = begin + tl.arange(0, WINDOWS)
+        inside = o_w < n_windows
+        i_pair = i_p * n_windows + o_w
+        listed = tl.load(p_counts + i_pair, mask=inside, other=0)
+        count += tl.sum(tl.minimum(listed, capacity).to(tl.int64), 0)
+        i_window = i_pair % n_windows
+        if MEETS_OWN:
+            i_window = tl.load(p_met + i_pair, mask=inside, other=0).to(tl.int64)
+        start = tl.load(p_windows + i_window * 3 + 1, mask=inside, other=0)
+        end = tl.load(p_windows + i_window * 3 + 2, mask=inside, other=1)
+        opens = tl.load(p_ranks + start, mask=inside, other=LAST_KEY) >> 32
+        closes = tl.load(p_ranks + end - 1, mask=inside, other=0) >> 32
+        first = tl.minimum(first, tl.min(opens, 0))
+        last = tl.maximum(last, tl.max(closes, 0))
+    tl.store(p_spans + i_p * 4, first)
+    tl.store(p_spans + i_p * 4 + 1, last - first + 1)
+    tl.store(p_spans + i_p * 4 + 2, tl.minimum(tl.maximum(count // STRETCH, 1), most))
+    tl.store(p_spans + i_p * 4 + 3, count)
 
 
-@triton.jit
-def count_earlier(p_keys, begin, count, longest, bounds, inside):
-    """How many keys of ascending lists are below bounds, by halving.
+@triton.jit(do_not_specialize=["n_windows", "most"])
+def key_kernel(p_size, p_counts, p_list, p_ranks, p_windows, p_met, p_spans, p_keys, p_edges,
+               n_windows, capacity, most, MEETS_OWN: tl.constexpr, WINDOWS: tl.constexpr,
+               BLOCK: tl.constexpr):  # fmt: skip
+    """Keys by which entries are put in order, and where stretches of time begin; grid (pairs).
 
-    Each lane has a list, which begins at `begin` and has `count` entries, `longest` at most.
-    """
-    low = tl.zeros_like(count)
-    high = count
-    left = longest
-    while left > 0:
-        middle = (low + high) >> 1
-        is_open = inside & (low < high)
-        key = tl.load(p_keys + begin + middle, mask=is_open, other=0)
-        is_below = is_open & (key < bounds)
-        is_above = is_open & (key >= bounds)
-        low = tl.where(is_below, middle + 1, low)
-        high = tl.where(is_above, middle, high)
-        left = left >> 1
-    return low
-
-
-@triton.jit(do_not_specialize=["n_windows", "group"])
-def merge_kernel(p_size, p_counts, p_keys, p_r, p_next_counts, p_next_keys, p_next_r, n_windows,
-                 capacity, group, BLOCK: tl.constexpr):  # fmt: skip
-    """Merge each two neighbours of an individual's lists; grid (pairs).
-
-    Each list holds the trades of `group` windows and lies where that of the first of them began, in
-    which p_counts: [P, W] has its length. p_keys, p_r: [P, W, capacity] keys and R of trades. What
-    comes next, where lists hold twice as many windows, is received likewise. All programs of the
-    two lists' windows share the work.
+    p_counts: [P, W], p_list: [P, W, capacity] bars that rise, in the lower 31 bits. p_ranks: [B]
+    int64 in the upper half ranks of bars. p_windows: [N, 3] as of `signal_kernel`, and p_met.
+    p_spans: as `span_kernel` leaves it. p_keys: [P, W, capacity] int64 receives keys: the bar's
+    rank, and below it the window's place among those of its individual, by its first bar on the
+    axis on which series follow one another. p_edges: [P, W, most + 1] receives how many of a list
+    come before each stretch, and how many all are.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     i_p = i_pair // n_windows
     if i_p >= tl.load(p_size):
         return
-    window = (i_pair % n_windows).to(tl.int32)
-    first = window // (2 * group) * (2 * group)
-    second = first + group
-    i_first = i_p * n_windows + first
-    n_first = tl.load(p_counts + i_first)
-    n_second = tl.load(p_counts + i_first + group, mask=second < n_windows, other=0)
-    count = n_first + n_second
-    if window == first:
-        tl.store(p_next_counts + i_first, count)
-    o_first = i_first * capacity
-    begin = (window - first) * BLOCK
-    while begin < count:
+    i_window = i_pair % n_windows
+    if MEETS_OWN:
+        i_window = tl.load(p_met + i_pair).to(tl.int64)
+    start = tl.load(p_windows + i_window * 3 + 1)
+    place = tl.zeros([], tl.int64)
+    for begin in range(0, n_windows, WINDOWS):
+        i_other = i_p * n_windows + begin + tl.arange(0, WINDOWS)
+        inside = i_other < (i_p + 1) * n_windows
+        o_window = i_other % n_windows
+        if MEETS_OWN:
+            o_window = tl.load(p_met + i_other, mask=inside, other=0).to(tl.int64)
+        other = tl.load(p_windows + o_window * 3 + 1, mask=inside, other=0x7FFFFFFF)
+        is_before = (other < start) | ((other == start) & (i_other < i_pair))
+        place += tl.sum((inside & is_before).to(tl.int64), 0)
+    first, length = tl.load(p_spans + i_p * 4), tl.load(p_spans + i_p * 4 + 1)
+    stretches = tl.load(p_spans + i_p * 4 + 2)
+    count = tl.minimum(tl.load(p_counts + i_pair), capacity)
+    p_edge = p_edges + i_pair * (most + 1)
+    for begin in range(0, count + 1, BLOCK):
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < count
-        is_second = o_k >= n_first
-        place = tl.where(is_second, o_k - n_first, o_k)
-        o_list = o_first + place + tl.where(is_second, group * capacity, 0)
-        key = tl.load(p_keys + o_list, mask=inside, other=0)
-        r = tl.load(p_r + o_list, mask=inside, other=0.0)
-        # Of equal keys, which only a window that is met twice has, the first list's come first.
-        bounds = key + is_second.to(tl.int64)
-        o_other = tl.where(is_second, 0, group * capacity)
-        n_other = tl.where(is_second, n_first, n_second)
-        longest = tl.maximum(n_first, n_second)
-        place += count_earlier(p_keys + o_first, o_other, n_other, longest, bounds, inside)
-        tl.store(p_next_keys + o_first + place, key, mask=inside)
-        tl.store(p_next_r + o_first + place, r, mask=inside)
-        begin += tl.minimum(2 * group, n_windows - first) * BLOCK
+        o_list = i_pair * capacity + o_k
+        bar = tl.load(p_list + o_list, mask=inside, other=0) & 0x7FFFFFFF
+        rank = tl.load(p_ranks + bar, mask=inside, other=0)
+        tl.store(p_keys + o_list, rank | place, mask=inside)
+        # Behind the last entry the last stretch ends; before the first one all have none.
+        stretch = tl.minimum(((rank >> 32) - first) * stretches // length, stretches - 1)
+        stretch = tl.where(inside, stretch, stretches)
+        follows = (o_k > 0) & (o_k <= count)
+        bar = tl.load(p_list + o_list - 1, mask=follows, other=0) & 0x7FFFFFFF
+        rank = tl.load(p_ranks + bar, mask=follows, other=0)
+        edge = tl.minimum(((rank >> 32) - first) * stretches // length, stretches - 1)
+        edge = tl.where(follows, edge, -1) + 1
+        begins = (o_k <= count) & (edge <= stretch)
+        while tl.max(begins.to(tl.int32), 0) > 0:
+            tl.store(p_edge + edge, o_k, mask=begins)
+            edge += 1
+            begins = begins & (edge <= stretch)
+
+
+@triton.jit
+def find_entries(p_edge, stretch, o_k, n_windows, capacity, most, WINDOWS: tl.constexpr):
+    """Where the entries of a stretch of time, by number, lie in their individual's lists.
+
+    Returns places too that there are no entries of: those are numbers behind the last.
+    """
+    place = o_k
+    before = tl.zeros([], tl.int32)
+    for begin in range(0, n_windows, WINDOWS):
+        o_w = begin + tl.arange(0, WINDOWS)
+        p_from = p_edge + o_w.to(tl.int64) * (most + 1) + stretch
+        first = tl.load(p_from, mask=o_w < n_windows, other=0)
+        size = tl.load(p_from + 1, mask=o_w < n_windows, other=0) - first
+        begins = before + tl.cumsum(size, 0) - size
+        is_here = (o_k[:, None] >= begins[None, :]) & (o_k[:, None] < (begins + size)[None, :])
+        shift = o_w * capacity + first - begins
+        place += tl.sum(tl.where(is_here, shift[None, :], 0), 1)
+        before += tl.sum(size, 0)
+    return place
+
+
+@triton.jit(do_not_specialize=["n_windows", "most"])
+def order_kernel(p_size, p_spans, p_keys, p_edges, p_order, n_windows, capacity, most,
+                 WINDOWS: tl.constexpr, SIDE: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
+    """Put the entries of all windows in order; grid (individuals, BLOCKS).
+
+    p_spans, p_keys, p_edges: as `key_kernel` has them. p_order: [P, W * capacity] receives where in
+    their individual's lists entries lie, in the order of their keys.
+    """
+    i_p = tl.program_id(0).to(tl.int64)
+    if i_p >= tl.load(p_size):
+        return
+    p_key = p_keys + i_p * n_windows * capacity
+    p_edge = p_edges + i_p * n_windows * (most + 1)
+    o_side = tl.arange(0, SIDE)
+    stretches = tl.load(p_spans + i_p * 4 + 2).to(tl.int32)
+    for stretch in range(tl.program_id(1), stretches, BLOCKS):
+        before, total = tl.zeros([], tl.int32), tl.zeros([], tl.int32)
+        for begin in range(0, n_windows, WINDOWS):
+            o_w = begin + tl.arange(0, WINDOWS)
+            p_from = p_edge + o_w.to(tl.int64) * (most + 1) + stretch
+            first = tl.load(p_from, mask=o_w < n_windows, other=0)
+            total += tl.sum(tl.load(p_from + 1, mask=o_w < n_windows, other=0) - first, 0)
+            before += tl.sum(first, 0)
+        p_place = p_order + i_p * n_windows * capacity + before
+        for begin in range(0, total, SIDE):
+            o_k = begin + o_side
+            inside = o_k < total
+            entry = find_entries(p_edge, stretch, o_k, n_windows, capacity, most, WINDOWS)
+            key = tl.load(p_key + entry, mask=inside, other=LAST_KEY)
+            place = tl.sum((key[None, :] < key[:, None]).to(tl.int32), 1)
+            # Nearly all stretches are looked at as a whole; of those that are longer, the others.
+            for begin_others in range(0, total, SIDE):
+                if begin_others != begin:
+                    o_other = begin_others + o_side
+                    other = find_entries(
+                        p_edge, stretch, o_other, n_windows, capacity, most, WINDOWS
+                    )
+                    others = tl.load(p_key + other, mask=o_other < total, other=LAST_KEY)
+                    place += tl.sum((others[None, :] < key[:, None]).to(tl.int32), 1)
+            tl.store(p_place + place, entry, mask=inside)
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def count_kernel(p_size, p_out, p_merged, p_trades, p_account, n_windows, capacity,
-                 N_OUT: tl.constexpr, COLUMNS: tl.constexpr, WINDOWS: tl.constexpr):  # fmt: skip
+def arrange_kernel(p_size, p_trades, p_order, p_r, p_merged, n_windows, capacity,
+                   BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
+    """R of trades in their order; grid (individuals, BLOCKS).
+
+    p_trades: [P] how many an account has. p_order: as `order_kernel` leaves it. p_r: [P, W,
+    capacity]; p_merged: [P, W * capacity] receives R of trades, and zeros up to a whole eight.
+    """
+    i_p = tl.program_id(0).to(tl.int64)
+    if i_p >= tl.load(p_size):
+        return
+    n_trades = tl.load(p_trades + i_p)
+    o_first = i_p * n_windows * capacity
+    for begin in range(tl.program_id(1) * BLOCK, n_trades, BLOCKS * BLOCK):
+        o_k = begin + tl.arange(0, BLOCK)
+        inside = o_k < n_trades
+        place = tl.load(p_order + o_first + o_k, mask=inside, other=0)
+        r = tl.load(p_r + o_first + place, mask=inside, other=0.0)
+        tl.store(p_merged + o_first + o_k, r, mask=o_k < (n_trades + 7) // 8 * 8)
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def count_kernel(p_size, p_out, p_trades, p_account, n_windows, N_OUT: tl.constexpr,
+                 COLUMNS: tl.constexpr, WINDOWS: tl.constexpr):  # fmt: skip
     """Counts of an account, which add up; grid (individuals).
 
-    p_out: [P, W, A] of windows. p_merged: as `merge_kernel` leaves it, receives zeros up to a whole
-    eight. p_trades: [P] receives how many trades an account has. p_account: [P, A] receives sums
-    over windows; those of numbers that are not whole mean nothing, and folding overwrites them.
+    p_out: [P, W, A] of windows. p_trades: [P] receives how many trades an account has. p_account:
+    [P, A] receives sums over windows, and of leverages the greatest; those of other numbers that
+    are not whole mean nothing, and folding overwrites them.
     """
     i_p = tl.program_id(0).to(tl.int64)
     if i_p >= tl.load(p_size):
@@ -120,15 +211,15 @@ def count_kernel(p_size, p_out, p_merged, p_trades, p_account, n_windows, capaci
     o_a = tl.arange(0, COLUMNS)
     p_first = p_out + i_p * n_windows * N_OUT
     sums = tl.zeros([COLUMNS], tl.float64)
+    most = tl.zeros([COLUMNS], tl.float64)
     for begin in range(0, n_windows, WINDOWS):
         o_w = begin + tl.arange(0, WINDOWS)
         m_out = (o_w < n_windows)[:, None] & (o_a < N_OUT)[None, :]
         o_out = o_w[:, None] * N_OUT + o_a[None, :]
-        sums += tl.sum(tl.load(p_first + o_out, mask=m_out, other=0.0), 0)
+        numbers = tl.load(p_first + o_out, mask=m_out, other=0.0)
+        sums += tl.sum(numbers, 0)
+        most = tl.maximum(most, tl.max(numbers, 0))
+    sums = tl.where(o_a == MAX_LEVERAGE, most, sums)
     tl.store(p_account + i_p * N_OUT + o_a, sums, mask=o_a < N_OUT)
     n_trades = tl.sum(tl.where(o_a == TRADES, sums, 0.0), 0).to(tl.int32)
     tl.store(p_trades + i_p, n_trades)
-    o_end = n_trades + tl.arange(0, 8)
-    p_end = p_merged + i_p * n_windows * capacity
-    zeros = tl.zeros([8], tl.float64)
-    tl.store(p_end + o_end, zeros, mask=o_end < (n_trades + 7) // 8 * 8)

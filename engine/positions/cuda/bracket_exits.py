@@ -166,10 +166,11 @@ def moving_exit(p_market, j, last, close_bar, waits, best, is_short, entry, stop
 
 @triton.jit(do_not_specialize=["n_windows"])
 def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windows, p_met,
-                p_costs, p_counts, p_bars, p_exits, n_windows, capacity, first_bar, row_stride,
-                n_bars, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
-                STOP_MULT: tl.constexpr, REWARD: tl.constexpr, MAX_HOLD: tl.constexpr,
-                DELAY: tl.constexpr, MEETS_OWN: tl.constexpr, SIGNALS: tl.constexpr,
+                p_costs, p_counts, p_bars, p_exits, p_leverages, n_windows, capacity, first_bar,
+                row_stride, n_bars, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr,
+                STOP_ROW: tl.constexpr, STOP_MULT: tl.constexpr, REWARD: tl.constexpr,
+                MAX_HOLD: tl.constexpr, DELAY: tl.constexpr, MEETS_OWN: tl.constexpr,
+                LEVERS: tl.constexpr, SIGNALS: tl.constexpr,
                 BLOCKS: tl.constexpr):  # fmt: skip
     """Exit bars of a pair's signals, SIGNALS at a time; grid (pairs times BLOCKS).
 
@@ -178,7 +179,8 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
     per_side, min_risk, risk_fraction; in memory, because a number that is passed to a kernel
     arrives as float32. p_met: as in `signal_kernel`. DELAY: bars by which an entry is later than
     the bar after its signal. p_exits: [P, W, capacity] receives the exit bar, or the signal's own
-    where the trade would risk too little.
+    where the trade would risk too little. p_leverages: [P, W, capacity] receives its worth over the
+    account, if LEVERS.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p = i_pair // n_windows
@@ -210,3 +212,6 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
         )
         exit_bar = tl.where(is_taken, tl.where(touch == NEVER, last, touch), t)
         tl.store(p_exits + i_pair * capacity + o_s, exit_bar, mask=m_s)
+        if LEVERS:
+            leverage = tl.load(p_costs + 2) * entry / tl.where(is_taken, risk, 1.0)
+            tl.store(p_leverages + i_pair * capacity + o_s, leverage, mask=m_s)

@@ -154,11 +154,22 @@ def duo(p_list, begin, n_trades):
 
 
 @triton.jit
+def eight(p_list, begin, n_trades):
+    """The same of eight trades, two at a time."""
+    return (
+        duo(p_list, begin, n_trades),
+        duo(p_list, begin + 2, n_trades),
+        duo(p_list, begin + 4, n_trades),
+        duo(p_list, begin + 6, n_trades),
+    )
+
+
+@triton.jit
 def term(r, kind):
     """What a trade adds to the sum of a kind: r, r * r, gain, loss."""
-    gain = tl.where(r > 0.0, r, 0.0)
-    loss = tl.where(r > 0.0, 0.0, -r)
-    return tl.where(kind == 0, r, tl.where(kind == 1, r * r, tl.where(kind == 2, gain, loss)))
+    factor = tl.where(kind == 1, r, tl.where(kind == 3, -1.0, 1.0))
+    counts = (kind < 2) | ((r > 0.0) == (kind == 2))
+    return tl.where(counts, r * factor, 0.0)
 
 
 @triton.jit
@@ -170,6 +181,16 @@ def add_two(rs, total, kind, p_sums, begin, m_keep):
     after_1 = after_0 + term(r1, kind)
     tl.store(p_sums[:, None] + begin + o_k, tl.join(after_0, after_1), mask=m_keep[:, None])
     return after_1
+
+
+@triton.jit
+def add_eight(r0, r1, r2, r3, total, kind, p_sums, begin, n_trades):
+    """The same of eight trades, where there are some."""
+    m_keep = (kind == 0) & (begin < n_trades)
+    total = add_two(r0, total, kind, p_sums, begin, m_keep)
+    total = add_two(r1, total, kind, p_sums, begin + 2, m_keep)
+    total = add_two(r2, total, kind, p_sums, begin + 4, m_keep)
+    return add_two(r3, total, kind, p_sums, begin + 6, m_keep)
 
 
 @triton.jit
@@ -196,6 +217,16 @@ def grow_two(rs, equity, loss2, risk_fraction, p_equity, begin, m_keep):
 
 
 @triton.jit
+def grow_eight(r0, r1, r2, r3, equity, loss2, risk_fraction, p_equity, begin, n_trades):
+    """The same of eight trades, where there are some."""
+    m_keep = begin < n_trades
+    equity, loss2 = grow_two(r0, equity, loss2, risk_fraction, p_equity, begin, m_keep)
+    equity, loss2 = grow_two(r1, equity, loss2, risk_fraction, p_equity, begin + 2, m_keep)
+    equity, loss2 = grow_two(r2, equity, loss2, risk_fraction, p_equity, begin + 4, m_keep)
+    return grow_two(r3, equity, loss2, risk_fraction, p_equity, begin + 6, m_keep)
+
+
+@triton.jit
 def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES: tl.constexpr,
             N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
     """The sums of a block of pairs, four lanes a pair."""
@@ -209,19 +240,24 @@ def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES: tl.constex
     total = tl.zeros([PAIRS * 4], tl.float64)
     if CARRIES:
         total = tl.load(p_out + o_pair * N_OUT + SUM_R + kind, mask=m_pair, other=0.0)
-    r0, r1 = duo(p_list, 0, n_trades), duo(p_list, 2, n_trades)
-    r2, r3 = duo(p_list, 4, n_trades), duo(p_list, 6, n_trades)
-    for begin in range(0, tl.max(n_trades, 0), 8):
-        next_0 = duo(p_list, begin + 8, n_trades)
-        next_1 = duo(p_list, begin + 10, n_trades)
-        next_2 = duo(p_list, begin + 12, n_trades)
-        next_3 = duo(p_list, begin + 14, n_trades)
-        m_keep = (kind == 0) & (begin < n_trades)
-        total = add_two(r0, total, kind, p_after, begin, m_keep)
-        total = add_two(r1, total, kind, p_after, begin + 2, m_keep)
-        total = add_two(r2, total, kind, p_after, begin + 4, m_keep)
-        total = add_two(r3, total, kind, p_after, begin + 6, m_keep)
-        r0, r1, r2, r3 = next_0, next_1, next_2, next_3
+    a0, a1, a2, a3 = eight(p_list, 0, n_trades)
+    b0, b1, b2, b3 = eight(p_list, 8, n_trades)
+    c0, c1, c2, c3 = eight(p_list, 16, n_trades)
+    d0, d1, d2, d3 = eight(p_list, 24, n_trades)
+    # Memory answers later than eight trades take: the next thirty-two are always in flight.
+    for begin in range(0, tl.max(n_trades, 0), 32):
+        next_a0, next_a1, next_a2, next_a3 = eight(p_list, begin + 32, n_trades)
+        next_b0, next_b1, next_b2, next_b3 = eight(p_list, begin + 40, n_trades)
+        next_c0, next_c1, next_c2, next_c3 = eight(p_list, begin + 48, n_trades)
+        next_d0, next_d1, next_d2, next_d3 = eight(p_list, begin + 56, n_trades)
+        total = add_eight(a0, a1, a2, a3, total, kind, p_after, begin, n_trades)
+        total = add_eight(b0, b1, b2, b3, total, kind, p_after, begin + 8, n_trades)
+        total = add_eight(c0, c1, c2, c3, total, kind, p_after, begin + 16, n_trades)
+        total = add_eight(d0, d1, d2, d3, total, kind, p_after, begin + 24, n_trades)
+        a0, a1, a2, a3 = next_a0, next_a1, next_a2, next_a3
+        b0, b1, b2, b3 = next_b0, next_b1, next_b2, next_b3
+        c0, c1, c2, c3 = next_c0, next_c1, next_c2, next_c3
+        d0, d1, d2, d3 = next_d0, next_d1, next_d2, next_d3
     tl.store(p_out + o_pair * N_OUT + SUM_R + kind, total, mask=m_pair)
 
 
@@ -240,19 +276,32 @@ def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES
     if CARRIES:
         equity = tl.load(p_out + o_pair * N_OUT + EQUITY, mask=m_pair, other=1.0)
         loss2 = tl.load(p_out + o_pair * N_OUT + LOSS_R2, mask=m_pair, other=0.0)
-    r0, r1 = duo(p_list, 0, n_trades), duo(p_list, 2, n_trades)
-    r2, r3 = duo(p_list, 4, n_trades), duo(p_list, 6, n_trades)
-    for begin in range(0, tl.max(n_trades, 0), 8):
-        next_0 = duo(p_list, begin + 8, n_trades)
-        next_1 = duo(p_list, begin + 10, n_trades)
-        next_2 = duo(p_list, begin + 12, n_trades)
-        next_3 = duo(p_list, begin + 14, n_trades)
-        m_keep = begin < n_trades
-        equity, loss2 = grow_two(r0, equity, loss2, risk_fraction, p_after, begin, m_keep)
-        equity, loss2 = grow_two(r1, equity, loss2, risk_fraction, p_after, begin + 2, m_keep)
-        equity, loss2 = grow_two(r2, equity, loss2, risk_fraction, p_after, begin + 4, m_keep)
-        equity, loss2 = grow_two(r3, equity, loss2, risk_fraction, p_after, begin + 6, m_keep)
-        r0, r1, r2, r3 = next_0, next_1, next_2, next_3
+    a0, a1, a2, a3 = eight(p_list, 0, n_trades)
+    b0, b1, b2, b3 = eight(p_list, 8, n_trades)
+    c0, c1, c2, c3 = eight(p_list, 16, n_trades)
+    d0, d1, d2, d3 = eight(p_list, 24, n_trades)
+    # Memory answers later than eight trades take: the next thirty-two are always in flight.
+    for begin in range(0, tl.max(n_trades, 0), 32):
+        next_a0, next_a1, next_a2, next_a3 = eight(p_list, begin + 32, n_trades)
+        next_b0, next_b1, next_b2, next_b3 = eight(p_list, begin + 40, n_trades)
+        next_c0, next_c1, next_c2, next_c3 = eight(p_list, begin + 48, n_trades)
+        next_d0, next_d1, next_d2, next_d3 = eight(p_list, begin + 56, n_trades)
+        equity, loss2 = grow_eight(
+            a0, a1, a2, a3, equity, loss2, risk_fraction, p_after, begin, n_trades
+        )
+        equity, loss2 = grow_eight(
+            b0, b1, b2, b3, equity, loss2, risk_fraction, p_after, begin + 8, n_trades
+        )
+        equity, loss2 = grow_eight(
+            c0, c1, c2, c3, equity, loss2, risk_fraction, p_after, begin + 16, n_trades
+        )
+        equity, loss2 = grow_eight(
+            d0, d1, d2, d3, equity, loss2, risk_fraction, p_after, begin + 24, n_trades
+        )
+        a0, a1, a2, a3 = next_a0, next_a1, next_a2, next_a3
+        b0, b1, b2, b3 = next_b0, next_b1, next_b2, next_b3
+        c0, c1, c2, c3 = next_c0, next_c1, next_c2, next_c3
+        d0, d1, d2, d3 = next_d0, next_d1, next_d2, next_d3
     tl.store(p_out + o_pair * N_OUT + EQUITY, above_zero(equity), mask=m_pair)
     tl.store(p_out + o_pair * N_OUT + LOSS_R2, loss2, mask=m_pair)
 

@@ -46,6 +46,33 @@ class Lists(NamedTuple):
         )  # fmt: skip
 
 
+class AskLists(NamedTuple):
+    """Signals of individuals that ask accounts with limits for room, in their order."""
+
+    asks: torch.Tensor  # [pairs * capacity] int32, when each asks
+    overs: torch.Tensor  # likewise, from when on its position is over
+    # Likewise, from when on its window is flat again; then which of them are taken.
+    frees: torch.Tensor
+    oldest: torch.Tensor  # likewise, of those that are taken the first that may be open then
+    levers: torch.Tensor  # [pairs * capacity] float64, leverages
+    taken: torch.Tensor  # [P] int32, how many are taken
+
+    @staticmethod
+    def bytes_of_pair(capacity: int) -> int:
+        """Bytes that one pair takes."""
+        return 4 + capacity * (4 * 4 + 8)
+
+    @classmethod
+    def empty(cls, individuals: int, entries: int, device: torch.device) -> "AskLists":
+        """Room for so many; nothing in it is read before it is written."""
+        asks, overs, frees, oldest = (
+            torch.empty(entries, dtype=torch.int32, device=device) for _ in range(4)
+        )
+        levers = torch.empty(entries, dtype=torch.float64, device=device)
+        taken = torch.empty(individuals, dtype=torch.int32, device=device)
+        return cls(asks, overs, frees, oldest, levers, taken)
+
+
 class MetWindows(NamedTuple):
     """Windows that individuals meet: all of them, or each some of its own."""
 
@@ -64,15 +91,19 @@ class TradePrices(NamedTuple):
     prices: torch.Tensor  # [pairs, capacity, 4] float64, entry, stop, target, exit
     # [pairs, capacity] int8, places in `REASONS`, or `engine.positions.cuda.chain.LATE_GAP`.
     reasons: torch.Tensor
+    gross: torch.Tensor  # [pairs, capacity] float64, what others have open; [1] without limits
 
     @staticmethod
     def bytes_of_pair(capacity: int) -> int:
         """Bytes that one pair takes."""
-        return capacity * (4 * 8 + 1)
+        return capacity * (5 * 8 + 1)
 
     @classmethod
-    def empty(cls, pairs: int, capacity: int, device: torch.device) -> "TradePrices":
+    def empty(
+        cls, pairs: int, capacity: int, device: torch.device, *, has_limits: bool
+    ) -> "TradePrices":
         """Room for so many pairs; nothing in it is read before it is written."""
         shape = (pairs, capacity)
         prices = torch.empty((*shape, 4), dtype=torch.float64, device=device)
-        return cls(prices, torch.empty(shape, dtype=torch.int8, device=device))
+        gross = torch.empty(shape if has_limits else (1,), dtype=torch.float64, device=device)
+        return cls(prices, torch.empty(shape, dtype=torch.int8, device=device), gross)

@@ -16,6 +16,7 @@ from engine.cuda import validate
 from engine.indicators.cuda import rows, trend_layers, trend_sides
 from engine.positions.cuda import (
     admission,
+    answers,
     both_sides,
     bracket_exits,
     chain,
@@ -29,6 +30,7 @@ from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compile
 
 MODULES = (
     admission,
+    answers,
     validate,
     candidates,
     chain,
@@ -154,8 +156,37 @@ KERNELS = {
     ),
     "exit": (
         bracket_exits.exit_kernel,
-        [I32, F64, I32, F64, F64] + [I32] * 3 + [F64] + [I32] * 3 + ["i32"] * 5,
-        BRACKET | {"MEETS_OWN": True, "SIGNALS": 32, "BLOCKS": 4},
+        [I32, F64, I32, F64, F64] + [I32] * 3 + [F64] + [I32] * 3 + [F64] + ["i32"] * 5,
+        BRACKET | {"MEETS_OWN": True, "LEVERS": True, "SIGNALS": 32, "BLOCKS": 4},
+    ),
+    "ask": (
+        answers.ask_kernel,
+        [I32, I64, I32, I32, I32, F64, I64] + [I32] * 6 + [F64, F64, "i32", "i32"],
+        {"DELAY": 1, "MEETS_OWN": True, "BLOCK": 256, "BLOCKS": 64},
+    ),
+    **{
+        f"answer, {is_levered}": (
+            answers.answer_kernel,
+            [I32, I64, I32, I32, I32, I32, F64, F64, I32, I32, I32, "i32", "i32", "i32"],
+            {
+                "DELAYED": True,
+                "LEVERED": is_levered,
+                "PACKS": is_levered,
+                "SLOTS": 32,
+                "SIGNALS": 64,
+            },
+        )
+        for is_levered in (False, True)
+    },
+    "gross": (
+        answers.gross_kernel,
+        [I32] * 7 + [F64] * 3 + ["i32", "i32"],
+        {"KEEPS": True, "BLOCK": 32, "BLOCKS": 64},
+    ),
+    "keep": (
+        answers.keep_kernel,
+        [I32] * 4 + [F64, I32, I64, I32, I32, I32, F64, F64, "i32", "i32"],
+        {"DELAY": 1, "FINER": True, "KEEPS": True, "N_OUT": 19, "BLOCK": 64},
     ),
     "take": (
         take.take_kernel,
@@ -178,19 +209,29 @@ KERNELS = {
         [I32, I32, F64, F64, F64, "i32", "i32"],
         {"CARRIES": True, "N_OUT": 19, "BLOCK": 64},
     ),
+    "spans": (
+        merging.span_kernel,
+        [I32, I32, I64, I32, I32, I64, "i32", "i32", "i32"],
+        {"MEETS_OWN": True, "WINDOWS": 32, "STRETCH": 64},
+    ),
     "keys": (
         merging.key_kernel,
-        [I32, I32, I64, I64, I32, I32, I64, "i32", "i32"],
-        {"MEETS_OWN": True, "BLOCK": 64},
+        [I32, I32, I64, I64, I32, I32, I64, I64, I32, "i32", "i32", "i32"],
+        {"MEETS_OWN": True, "WINDOWS": 32, "BLOCK": 64},
     ),
-    "merge": (
-        merging.merge_kernel,
-        [I32, I32, I64, F64, I32, I64, F64, "i32", "i32", "i32"],
-        {"BLOCK": 64},
+    "order": (
+        merging.order_kernel,
+        [I32, I64, I64, I32, I32, "i32", "i32", "i32"],
+        {"WINDOWS": 32, "SIDE": 64, "BLOCKS": 64},
+    ),
+    "arrange": (
+        merging.arrange_kernel,
+        [I32, I32, I32, F64, F64, "i32", "i32"],
+        {"BLOCK": 256, "BLOCKS": 64},
     ),
     "counts": (
         merging.count_kernel,
-        [I32, F64, F64, I32, F64, "i32", "i32"],
+        [I32, F64, I32, F64, "i32"],
         {"N_OUT": 19, "COLUMNS": 32, "WINDOWS": 16},
     ),
     **{

@@ -1,0 +1,303 @@
+"""Which signals an account with limits takes, of all windows of an individual in one order.
+
+What a signal's trade comes to hangs on the signal alone, so that only who is taken is decided
+here. Only that must go in order, and only signals that are taken change anything: a warp looks at
+many signals, finds the first that is flat and has room, and where the account is full goes on at
+the moment at which one of its positions is over. Leverages and counts are formed for many signals
+side by side. Moments are ranks of the times at which bars open: a position is over from the first
+on that is not before the close of its exit bar.
+"""
+
+import triton
+import triton.language as tl
+
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+
+SKIPPED = tl.constexpr(ACCUMULATOR_INDEX["skipped"])
+MAX_LEVERAGE = tl.constexpr(ACCUMULATOR_INDEX["max_leverage"])
+
+NEVER = tl.constexpr(0x7FFFFFFF)
+"""Behind all moments."""
+
+FAR = tl.constexpr(2**17 - 1)
+"""So many moments later, or more."""
+
+NO_TRADE = tl.constexpr(-1)
+"""In place of a moment where a signal risks too little."""
+
+NOT_TAKEN = tl.constexpr(-1.0)
+"""In place of a leverage."""
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def ask_kernel(p_size, p_spans, p_order, p_bars, p_exits, p_leverages, p_opened, p_over, p_windows,
+               p_met, p_asks, p_overs, p_frees, p_levers, p_totals, n_windows, capacity,
+               DELAY: tl.constexpr, MEETS_OWN: tl.constexpr, BLOCK: tl.constexpr,
+               BLOCKS: tl.constexpr):  # fmt: skip
+    """What signals ask, in their order; grid (individuals, BLOCKS).
+
+    p_spans, p_order: as `order_kernel` has them, of signals in the order in which they are
+    answered. p_bars, p_exits, p_leverages: [P, W, capacity] as `exit_kernel` leaves them.
+    p_opened: [B] int64 in the upper half moments at which bars open; p_over: [B] int32 from which
+    on a position that ends in them is over. p_asks, p_overs, p_frees: [P, W * capacity] receive
+    when a signal asks, from when on its position is over, NO_TRADE where it risks too little, and
+    from when on the signals of its window find it flat again. p_levers: [P, W * capacity] receives
+    its leverage. p_totals: [P, W, capacity] receives NOT_TAKEN.
+    """
+    i_p = tl.program_id(0).to(tl.int64)
+    if i_p >= tl.load(p_size):
+        return
+    count = tl.load(p_spans + i_p * 4 + 3).to(tl.int32)
+    o_first = i_p * n_windows * capacity
+    for begin in range(tl.program_id(1) * BLOCK, count, BLOCKS * BLOCK):
+        o_k = begin + tl.arange(0, BLOCK)
+        inside = o_k < count
+        place = tl.load(p_order + o_first + o_k, mask=inside, other=0)
+        window = place // capacity
+        i_window = window.to(tl.int64)
+        if MEETS_OWN:
+            p_number = p_met + i_p * n_windows + window
+            i_window = tl.load(p_number, mask=inside, other=0).to(tl.int64)
+        end = tl.load(p_windows + i_window * 3 + 2, mask=inside, other=0)
+        bar = tl.load(p_bars + o_first + place, mask=inside, other=0)
+        leave = tl.load(p_exits + o_first + place, mask=inside, other=0)
+        ask = tl.load(p_opened + bar + 1 + DELAY, mask=inside, other=0) >> 32
+        over = tl.load(p_over + leave, mask=inside, other=0)
+        follows = leave + 1 + DELAY
+        m_free = inside & (follows < end)
+        free = (tl.load(p_opened + follows, mask=m_free, other=0) >> 32).to(tl.int32)
+        lever = tl.load(p_leverages + o_first + place, mask=inside, other=0.0)
+        tl.store(p_asks + o_first + o_k, ask.to(tl.int32), mask=inside)
+        tl.store(p_overs + o_first + o_k, tl.where(leave > bar, over, NO_TRADE), mask=inside)
+        tl.store(p_frees + o_first + o_k, tl.where(m_free, free, NEVER), mask=inside)
+        tl.store(p_levers + o_first + o_k, lever, mask=inside)
+        nothing = tl.zeros([BLOCK], tl.float64) + NOT_TAKEN
+        tl.store(p_totals + o_first + place, nothing, mask=inside)
+
+
+@triton.jit
+def add_held(turns, held, is_open, SLOTS: tl.constexpr):
+    """The leverages of open positions, added in the order of taking."""
+    total = tl.zeros([], tl.float64)
+    last = tl.full([], -1, tl.int32)
+    left = tl.sum(is_open.to(tl.int32), 0)
+    while left > 0:
+        last = tl.min(tl.where(is_open & (turns > last), turns, NEVER), 0)
+        total += tl.sum(tl.where(is_open & (turns == last), held, 0.0), 0)
+        left -= 1
+    return total
+
+
+@triton.jit(do_not_specialize=["n_windows", "max_positions"])
+def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, p_limit, p_flat,
+                  p_oldest, p_taken, n_windows, capacity, max_positions, DELAYED: tl.constexpr,
+                  LEVERED: tl.constexpr, PACKS: tl.constexpr, SLOTS: tl.constexpr,
+                  SIGNALS: tl.constexpr):  # fmt: skip
+    """Take signals in their order, or not; grid (individuals).
+
+    p_order, p_asks, p_overs, p_frees, p_levers: as `ask_kernel` leaves them; unless DELAYED, a
+    window is flat for its own signals from when on its position is over. p_limit: most leverage of
+    positions together, read if LEVERED; max_positions: most that are open, up to SLOTS. p_flat:
+    [P, W] scratch. p_frees: receives in place of what was read, of each signal that is taken its
+    number in the order, and p_oldest: [P, W * capacity] which of those that were taken before it
+    is the first that may be open. p_taken: [P] receives how many are taken. PACKS: whether lane,
+    window and time of a signal are found by one minimum; SIGNALS are then 64, and windows fewer
+    than 255.
+    """
+    i_p = tl.program_id(0).to(tl.int64)
+    if i_p >= tl.load(p_size):
+        return
+    count = tl.load(p_spans + i_p * 4 + 3).to(tl.int32)
+    o_first = i_p * n_windows * capacity
+    p_strand = p_flat + i_p * n_windows
+    lane, slot = tl.arange(0, SIGNALS), tl.arange(0, SLOTS)
+    for begin in range(0, n_windows, SIGNALS):
+        tl.store(p_strand + begin + lane, tl.zeros([SIGNALS], tl.int32),
+                 mask=begin + lane < n_windows)  # fmt: skip
+    max_leverage = tl.load(p_limit)
+    # Of open positions from when on they are over, and in which turn they were taken.
+    over_at = tl.full([SLOTS], -1, tl.int32)
+    turns = tl.zeros([SLOTS], tl.int32)
+    held = tl.zeros([SLOTS], tl.float64)
+    gross = tl.zeros([], tl.float64)
+    # Nobody who asks before this has room; who asks later has, unless others are taken first.
+    moment = tl.full([], -1, tl.int32)
+    until = tl.full([], NEVER, tl.int32)
+    n_taken = tl.zeros([], tl.int32)
+    for begin in range(0, count, SIGNALS):
+        o_k = begin + lane
+        inside = o_k < count
+        window = tl.load(p_order + o_first + o_k, mask=inside, other=0) // capacity
+        ask = tl.load(p_asks + o_first + o_k, mask=inside, other=-1)
+        over = tl.load(p_overs + o_first + o_k, mask=inside, other=NO_TRADE)
+        free = over
+        if DELAYED:
+            free = tl.load(p_frees + o_first + o_k, mask=inside, other=0)
+        lever = tl.zeros([SIGNALS], tl.float64)
+        if LEVERED:
+            lever = tl.load(p_levers + o_first + o_k, mask=inside, other=0.0)
+        # What other lanes wrote of a strand is there.
+        tl.debug_barrier()
+        flat = tl.load(p_strand + window, mask=inside, other=NEVER)
+        waits = over != NO_TRADE
+        last = tl.max(ask, 0)
+        first = tl.min(tl.where(inside, ask, NEVER), 0)
+        sign = lane
+        if PACKS:
+            sign = (lane << 25) | (window << 17) | tl.minimum(tl.maximum(over - first, 0), FAR)
+        goes_on = last >= moment
+        while goes_on:
+            may = waits & (ask >= moment) & (flat <= ask)
+            is_open = over_at > moment
+            n_open = tl.sum(is_open.to(tl.int32), 0)
+            soonest = tl.min(tl.where(is_open, over_at, NEVER), 0)
+            place = tl.min(tl.where(is_open, SLOTS, slot), 0)
+            oldest = tl.min(tl.where(is_open, turns, n_taken), 0)
+            if LEVERED:
+                may = may & (ask < until) & (gross + lever <= max_leverage)
+                may = may & (n_open < max_positions)
+            found = tl.min(tl.where(may, sign, NEVER), 0)
+            if found < NEVER:
+                chosen = found
+                if PACKS:
+                    chosen = found >> 25
+                    strand = (found >> 17) & 255
+                    after = found & FAR
+                    over_chosen = first + after
+                    if after == FAR:
+                        over_chosen = tl.sum(tl.where(lane == chosen, over, 0), 0)
+                else:
+                    strand = tl.sum(tl.where(lane == chosen, window, 0), 0)
+                    over_chosen = tl.sum(tl.where(lane == chosen, over, 0), 0)
+                is_chosen = lane == chosen
+                free_chosen = over_chosen
+                if DELAYED:
+                    free_chosen = tl.sum(tl.where(is_chosen, free, 0), 0)
+                over_at = tl.where(slot == place, over_chosen, over_at)
+                turns = tl.where(slot == place, n_taken, turns)
+                flat = tl.where(window == strand, free_chosen, flat)
+                waits = waits & (lane > chosen)
+                tl.store(p_strand + window, free, mask=is_chosen)
+                tl.store(p_frees + o_first + n_taken, begin + chosen)
+                tl.store(p_oldest + o_first + n_taken, oldest)
+                n_taken += 1
+                if LEVERED:
+                    added = tl.sum(tl.where(is_chosen, lever, 0.0), 0)
+                    held = tl.where(slot == place, added, held)
+                    gross += added
+                    until = tl.minimum(until, over_chosen)
+                else:
+                    soonest = tl.minimum(soonest, over_chosen)
+                    moment = tl.where(n_open + 1 >= max_positions, soonest, moment)
+                    goes_on = moment <= last
+            elif LEVERED:
+                # Nothing more is taken before the next position is over.
+                goes_on = until <= last
+                if goes_on:
+                    moment = until
+                    is_left = over_at > moment
+                    until = tl.min(tl.where(is_left, over_at, NEVER), 0)
+                    gross = add_held(turns, held, is_left, SLOTS)
+            else:
+                goes_on = last < last
+    tl.store(p_taken + i_p, n_taken)
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def gross_kernel(p_size, p_taken, p_numbers, p_oldest, p_order, p_asks, p_overs, p_levers, p_totals,
+                 p_gross, n_windows, capacity, KEEPS: tl.constexpr, BLOCK: tl.constexpr,
+                 BLOCKS: tl.constexpr):  # fmt: skip
+    """What an account has open at each signal that it takes; grid (individuals, BLOCKS).
+
+    p_taken, p_numbers, p_oldest: as `answer_kernel` leaves them; p_order, p_asks, p_overs,
+    p_levers: as it has them. p_totals, and p_gross if KEEPS: [P, W, capacity] receive leverages
+    with the signal's own and without it, added in the order of taking.
+    """
+    i_p = tl.program_id(0).to(tl.int64)
+    if i_p >= tl.load(p_size):
+        return
+    count = tl.load(p_taken + i_p)
+    o_first = i_p * n_windows * capacity
+    for begin in range(tl.program_id(1) * BLOCK, count, BLOCKS * BLOCK):
+        o_k = begin + tl.arange(0, BLOCK)
+        inside = o_k < count
+        number = tl.load(p_numbers + o_first + o_k, mask=inside, other=0)
+        ask = tl.load(p_asks + o_first + number, mask=inside, other=0)
+        other = tl.load(p_oldest + o_first + o_k, mask=inside, other=0)
+        gross = tl.zeros([BLOCK], tl.float64)
+        goes_on = inside & (other < o_k)
+        while tl.max(goes_on.to(tl.int32), 0) > 0:
+            o_other = o_first + tl.load(p_numbers + o_first + other, mask=goes_on, other=0)
+            is_open = goes_on & (tl.load(p_overs + o_other, mask=goes_on, other=0) > ask)
+            gross += tl.load(p_levers + o_other, mask=is_open, other=0.0)
+            other += 1
+            goes_on = inside & (other < o_k)
+        place = tl.load(p_order + o_first + number, mask=inside, other=0)
+        own = tl.load(p_levers + o_first + number, mask=inside, other=0.0)
+        tl.store(p_totals + o_first + place, gross + own, mask=inside)
+        if KEEPS:
+            tl.store(p_gross + o_first + place, gross, mask=inside)
+
+
+@triton.jit
+def later(a, b):
+    """The later of two bars."""
+    return tl.where(b > a, b, a)
+
+
+@triton.jit(do_not_specialize=["n_windows"])
+def keep_kernel(p_size, p_counts, p_bars, p_exits, p_totals, p_finer_of, p_trade_list, p_trades,
+                p_rejected, p_coarse, p_gross, p_out, n_windows, capacity, DELAY: tl.constexpr,
+                FINER: tl.constexpr, KEEPS: tl.constexpr, N_OUT: tl.constexpr,
+                BLOCK: tl.constexpr):  # fmt: skip
+    """Trades of the signals that are taken, and what becomes of the others; grid (pairs).
+
+    p_totals: [P, W, capacity] as `gross_kernel` leaves it. p_trade_list, p_trades, p_rejected,
+    p_coarse receive what `take_kernel` says. p_gross: [P, W, capacity] of signals, if KEEPS,
+    receives that of trades. p_out: [P, W, A] receives how many are skipped, and the greatest
+    leverage.
+    """
+    i_pair = tl.program_id(0).to(tl.int64)
+    if i_pair // n_windows >= tl.load(p_size):
+        return
+    count = tl.minimum(tl.load(p_counts + i_pair), capacity)
+    n_trades, n_rejected = tl.zeros([], tl.int32), tl.zeros([], tl.int32)
+    n_skipped, n_coarse = tl.zeros([], tl.int32), tl.zeros([], tl.int32)
+    most = tl.zeros([], tl.float64)
+    flat_from = tl.zeros([], tl.int32)
+    for begin in range(0, count, BLOCK):
+        o_k = begin + tl.arange(0, BLOCK)
+        inside = o_k < count
+        o_list = i_pair * capacity + o_k
+        bar = tl.load(p_bars + o_list, mask=inside, other=0)
+        leave = tl.load(p_exits + o_list, mask=inside, other=0)
+        total = tl.load(p_totals + o_list, mask=inside, other=NOT_TAKEN)
+        is_taken = total >= 0.0
+        flat_after = tl.associative_scan(tl.where(is_taken, leave, 0), 0, later)
+        is_left = inside & (is_taken == 0) & (bar >= tl.maximum(flat_after, flat_from))
+        is_rejected = is_left & (leave <= bar)
+        taken = is_taken.to(tl.int32)
+        o_trade = i_pair * capacity + n_trades + tl.cumsum(taken, 0) - taken
+        trade = (bar.to(tl.int64) << 32) | leave.to(tl.int64)
+        tl.store(p_trade_list + o_trade, trade, mask=is_taken)
+        if KEEPS:
+            gross = tl.load(p_gross + o_list, mask=is_taken, other=0.0)
+            # All of the block are read before others take their places.
+            tl.debug_barrier()
+            tl.store(p_gross + o_trade, gross, mask=is_taken)
+        if FINER:
+            touches = is_taken | is_rejected
+            p_count = p_finer_of + 2 * (bar + 1 + DELAY).to(tl.int64) + 1
+            n_finer = tl.load(p_count, mask=touches, other=0)
+            n_coarse += tl.sum((touches & (n_finer < 0)).to(tl.int32), 0)
+        n_trades += tl.sum(taken, 0)
+        n_rejected += tl.sum(is_rejected.to(tl.int32), 0)
+        n_skipped += tl.sum((is_left & (leave > bar)).to(tl.int32), 0)
+        most = tl.maximum(most, tl.max(tl.where(is_taken, total, 0.0), 0))
+        flat_from = tl.maximum(flat_from, tl.max(tl.where(is_taken, leave, 0), 0))
+    tl.store(p_trades + i_pair, n_trades)
+    tl.store(p_rejected + i_pair, n_rejected)
+    if FINER:
+        tl.store(p_coarse + i_pair, n_coarse)
+    tl.store(p_out + i_pair * N_OUT + SKIPPED, n_skipped.to(tl.float64))
+    tl.store(p_out + i_pair * N_OUT + MAX_LEVERAGE, most)
