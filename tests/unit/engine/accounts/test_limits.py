@@ -318,9 +318,14 @@ def test_devices_that_keep_no_limits_are_refused(monkeypatch):
     monkeypatch.setattr("engine.devices.count_gpus", lambda: 1)
     monkeypatch.setattr("engine.devices._maker", lambda *place: SimpleNamespace(place=place))
     costs, bars = Costs(max_leverage=2.0), make_bars(1, 50)
+    words = w.strategy("One.", long=w.close > w.open, stop=w.share(0.05))
     for device in ("auto", "cuda"):
-        chosen = choose_device(SPEC, device, costs=costs, series=[bars])
-        assert chosen.maker.place == ("engine.cuda.limited:CudaLimitedMaker", "cuda", (0,))
+        for strategy, maker in (
+            (SPEC, "engine.cuda:CudaAccountMaker"),
+            (words, "engine.cuda.limited:CudaLimitedMaker"),
+        ):
+            chosen = choose_device(strategy, device, costs=costs, series=[bars])
+            assert chosen.maker.place == (maker, "cuda", (0,))
     paused = w.strategy("One.", long=w.close > w.open, stop=w.share(0.05), cooldown=2)
     close = replace(bars, timeframe_ns=2 * bars.timeframe_ns)
     for reason, asked in {
