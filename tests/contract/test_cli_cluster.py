@@ -177,7 +177,7 @@ def test_a_lost_scheduler_says_how_to_go_on(command, recorded, alone, tmp_path):
     """Exit 4 within seconds; the command that is printed ends in the same bits."""
     gate = Gate(tmp_path)
     gate.file.touch()
-    with begin_cluster(tmp_path, flags=gate.flags) as hosts:
+    with begin_cluster(tmp_path, 1, gate.flags) as hosts:
         flags = ("judge", "latest", *NULL, "--cluster", hosts.file)
         with start(*flags, cwd=tmp_path) as process:
             waiting(process, "did as well so far")
@@ -271,7 +271,7 @@ def test_encrypted_hosts_let_nobody_else_in(command, recorded, tmp_path):
     """Our certificate opens; none does not, nor one of another authority."""
     own, flags = certificates(tmp_path / "ours")
     others, _ = certificates(tmp_path / "theirs")
-    with begin_cluster(tmp_path, tls=flags) as hosts, pytest.MonkeyPatch.context() as patch:
+    with begin_cluster(tmp_path, 1, tls=flags) as hosts, pytest.MonkeyPatch.context() as patch:
         address = json.loads(hosts.file.read_text())["address"]
         assert address.startswith("tls://")
         ours = ("--cluster", address, "--cluster-tls", own)

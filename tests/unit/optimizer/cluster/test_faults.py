@@ -177,7 +177,7 @@ def test_nobody_left_is_an_error_after_a_while(tmp_path):
 
 def test_a_lost_scheduler_is_an_error_within_seconds(tmp_path):
     """In the middle, and when nothing answers to begin with."""
-    with begin_cluster(tmp_path) as hosts:
+    with begin_cluster(tmp_path, 1) as hosts:
         with joined(hosts) as cluster:
             running = run_jobs(cluster, asked(100, "sleep"))
             next(running)
