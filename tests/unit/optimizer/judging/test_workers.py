@@ -17,9 +17,16 @@ from tests.support.paths import FINDS, ROOT
 pytestmark = pytest.mark.slow
 
 
-def done(setup, count, numbers=range(6)):
+@pytest.fixture(scope="module")
+def shared():
+    """Processes for tests that end none."""
+    with Pool() as pool:
+        yield pool
+
+
+def done(setup, count, numbers=range(6), pool=None):
     """Job to result, and the processes that did them."""
-    results = list(Workers(setup, count).results(numbers))
+    results = list(Workers(setup, count, pool).results(numbers))
     assert sorted(job for job, _ in results) == sorted(numbers), "each job once"
     return {job: square for job, (square, _) in results}, {who for _, (_, who) in results}
 
@@ -33,9 +40,9 @@ def is_there(process):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_jobs_are_done_by_as_many_processes_as_asked(count):
+def test_jobs_are_done_by_as_many_processes_as_asked(shared, count):
     """With one it is this process, and the results are those of any other number."""
-    found, who = done(Squares(0.05), count, range(12))
+    found, who = done(Squares(0.05), count, range(12), shared)
     assert found == {job: job * job for job in range(12)}
     assert (os.getpid() in who) == (count == 1)
     assert 1 <= len(who) <= count
@@ -63,16 +70,16 @@ def test_without_any_worker_all_is_done_here():
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_what_a_job_raises_arrives(count):
+def test_what_a_job_raises_arrives(shared, count):
     """With its type, wherever it was raised."""
     with pytest.raises(ValueError, match="no square"):
-        list(Workers(Failing(3), count).results(range(6)))
+        list(Workers(Failing(3), count, shared).results(range(6)))
 
 
-def test_what_cannot_be_read_back_arrives_in_words():
+def test_what_cannot_be_read_back_arrives_in_words(shared):
     """Instead of nothing, for which everybody would wait for ever."""
     with pytest.raises(RuntimeError, match="TwoWordsError: no square"):
-        list(Workers(Failing(3, is_readable=False), 2).results(range(6)))
+        list(Workers(Failing(3, is_readable=False), 2, shared).results(range(6)))
 
 
 def test_closing_ends_the_processes():
