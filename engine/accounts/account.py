@@ -208,7 +208,8 @@ class Account:
     def _find_max_leverage(self, ledgers: Sequence[Ledger], folded: Folded) -> float:
         """The greatest worth of all that is open over the account, at an entry."""
         if not ledgers[0].gross.shape[1]:
-            return float(_gross(folded).max())
+            columns = folded.strand, folded.entry_ns, folded.over_ns, folded.leverage
+            return float(marks.measure_gross(*columns).max())
         # An account with limits has noted it, in the order in which they asked.
         return max(
             float((ledger.gross[:, 0] + self._list_asked(place, ledger)).max(initial=0.0))
@@ -371,20 +372,6 @@ def compound(r: Floats, risk_fraction: float) -> Floats:
     equity: Floats = np.multiply.accumulate(1.0 + risk_fraction * r)
     equity[np.logical_or.accumulate(~(equity > 0.0))] = 0.0
     return equity
-
-
-def _gross(folded: Folded) -> Floats:
-    """Leverage of each trade and of all positions that other markets have open then, [K]."""
-    if not folded.strand.any():
-        return folded.leverage
-    order = np.lexsort((folded.strand, folded.entry_ns))
-    entry, leverage = folded.entry_ns[order], folded.leverage[order]
-    ended = np.argsort(folded.over_ns, kind="stable")
-    taken = leverage.cumsum()
-    released = np.concatenate([[0.0], folded.leverage[ended].cumsum()])
-    gone = np.searchsorted(folded.over_ns[ended], entry, side="right")
-    gross: Floats = taken - released[gone]
-    return gross
 
 
 def measure_falls(value: Floats) -> Floats:

@@ -13,6 +13,9 @@ from engine.accounts.stake import EQUITY_SHARE, NOTIONAL, RISK, VOLATILITY, Stak
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+MOST_HELD = 2**20
+"""Pairs of a trade and a market that are looked at together."""
+
 
 class ClosingTerms(NamedTuple):
     """Terms of a window's trades, beside fees and slippage in basis points."""
@@ -75,6 +78,39 @@ def close_trades(
             r = np.where(terms.rests[place] > 0.0, r + terms.rests[place] * last, r)
     scale = ledger.scale[trade, 0] if ledger.scale.shape[1] else np.empty(0)
     return Sized(r, ledger.side[trade], entry, risk, leave, leg_prices, scale)
+
+
+def measure_gross(strand: Ints, entry_ns: Ints, over_ns: Ints, leverage: Floats) -> Floats:
+    """Leverage of each trade [K] and of all that other markets have open at its entry.
+
+    As the law adds it, from 0 in the order in which positions were taken, its own last.
+
+    Args:
+        strand: Number of each trade's market.
+        entry_ns: When its entry bar opens.
+        over_ns: From when on it is known to be over.
+        leverage: Its own.
+    """
+    order = np.lexsort((strand, entry_ns))
+    turn = np.empty(len(order), np.int64)
+    turn[order] = np.arange(len(order))
+    by_strand = [order[strand[order] == number] for number in np.unique(strand)]
+    gross: Floats = np.zeros(len(order))
+    step = max(1, MOST_HELD // len(by_strand))
+    for begin in range(0, len(order), step):
+        some = np.arange(begin, min(begin + step, len(order)))
+        # The newest trade of each market before a trade, [N, S]; turns are in the order of taking.
+        before = np.full((len(some), len(by_strand)), -1)
+        for column, members in enumerate(by_strand):
+            found = np.searchsorted(turn[members], turn[some]) - 1
+            before[:, column] = np.where(found >= 0, members[np.maximum(found, 0)], -1)
+        held = (before >= 0) & (over_ns[before] > entry_ns[some][:, None])
+        held &= strand[before] != strand[some][:, None]
+        taken = np.argsort(np.where(held, turn[before], len(order)), axis=1, kind="stable")
+        worth = np.where(held, leverage[before], 0.0)
+        for column in np.take_along_axis(worth, taken, axis=1).T:
+            gross[some] += column
+    return gross + leverage
 
 
 def join_marks(parts: Iterable[tuple[Ints, Ints, Sized]]) -> tuple[Ints, Ints, Sized]:
