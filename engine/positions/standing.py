@@ -74,7 +74,10 @@ def check_is_told(strategy: Strategy) -> None:
         EngineError: When entries rest or reverse.
     """
     if strategy.entry is not None or strategy.reverse:
-        raise EngineError("entries that rest or reverse: their signals cannot be stated yet")
+        raise EngineError(
+            "entries that rest or reverse: their signals cannot be stated yet; a backtest of the "
+            "member on the newest bars shows where it stands"
+        )
 
 
 def find_standing(

@@ -69,6 +69,8 @@ def join_members(  # noqa: PLR0913 - one argument a flag
 
     limits = make_config(flags, where="portfolio")
     names = ("max_positions", "max_leverage", "rank")
+    if not 0 < risk <= 1:
+        raise ConfigError(f"--risk {risk:g}: a share of the account above 0 and at most 1")
     costs = Costs(risk_fraction=risk, **{name: getattr(limits, name) for name in names})
     pairs, shares = [split_member(text) for text in members], _parse_weights(weights)
     if (export is None) != (platform is None):

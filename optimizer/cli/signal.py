@@ -62,7 +62,7 @@ def tell_signal(
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.signal_texts import print_signal
     from optimizer.signals.messages import check_target
-    from optimizer.signals.source import SignalSource
+    from optimizer.signals.source import SignalSource, list_new_notes
     from optimizer.signals.watching import ChangeWatcher, watch_source
     from optimizer.store import find_run
 
@@ -77,13 +77,12 @@ def tell_signal(
         readings = iter((source.read(read_clock(now)),))
     else:
         readings = watch_source(source, watch, note)
-    is_first, noted = True, set[str]()
+    is_first, noted = True, tuple[str, ...]()
     for signal in readings:
         changed = changes.take_changed(signal)
-        for line in signal.notes:
-            if line not in noted:
-                note(line)
-        noted.update(signal.notes)
+        for line in list_new_notes(signal.notes, noted):
+            note(line)
+        noted = signal.notes
         if as_json and changed:
             print_json(signal.payload(), is_line=watch is not None)
         elif changed:

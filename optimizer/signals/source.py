@@ -61,6 +61,10 @@ class Signal(Payload):
         return any(state.trade is not None for state in self.symbols)
 
 
+SINCE_READING = "since the last reading"
+"""Words of a note on what happened between two readings."""
+
+
 class SignalSource:
     """Reads the state of a member; bars of the reading before are remembered.
 
@@ -148,9 +152,14 @@ class SignalSource:
             corrected = [] if before is None else list_corrected(before, chain.bars)
             if corrected:
                 yield (
-                    f"{chain.symbol}: {format_count(len(corrected), 'closed bar')} corrected since "
-                    f"the last reading, the first of {format_time(corrected[0])}"
+                    f"{chain.symbol}: {format_count(len(corrected), 'closed bar')} corrected "
+                    f"{SINCE_READING}, the first of {format_time(corrected[0])}"
                 )
+
+
+def list_new_notes(notes: Sequence[str], before: Sequence[str]) -> list[str]:
+    """Lines that the reading before did not tell, and each correction, which happens anew."""
+    return [line for line in notes if line not in before or SINCE_READING in line]
 
 
 def list_corrected(before: Bars, now: Bars) -> list[int]:

@@ -10,7 +10,7 @@ from engine.accounts.ledger import REASONS
 from engine.batch import Engine
 from optimizer import load_run
 from optimizer.errors import ConfigError, StoreError
-from optimizer.signals.source import list_corrected
+from optimizer.signals.source import list_corrected, list_new_notes
 from tests.support.series import make_bars
 from tests.support.signals import GrowingMarket
 
@@ -102,6 +102,14 @@ def test_a_bar_that_is_corrected_is_told(market):
     volume[100] += 1
     known = market.source().read(market.write(1300, volume=volume)).notes
     assert known == ("bars that the run knew were corrected since, or it is another source",)
+
+
+def test_a_correction_is_told_each_time_and_what_lasts_once():
+    """A bar that a vendor corrects back reads as it did when it was corrected."""
+    lasting, event = "it is another source", "A: 1 closed bar corrected since the last reading"
+    assert list_new_notes((event, lasting), ()) == [event, lasting]
+    assert list_new_notes((event, lasting), (event, lasting)) == [event]
+    assert list_new_notes((lasting,), ()) == [lasting]
 
 
 def test_corrected_bars_are_listed():
