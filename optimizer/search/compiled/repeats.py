@@ -6,7 +6,7 @@ Nothing depends on the order in which the table is laid out; a hash is only wher
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.fronts import ONE, ZERO, Bools, Unsigned
 from optimizer.search.compiled.sorting import Floats, Places
 
@@ -34,7 +34,7 @@ class Seen:
         return is_known
 
 
-@compiled_loop
+@compiled_unlocked
 def admit(rows: Unsigned, numbers: Places, table: npt.NDArray[np.int32], is_known: Bools) -> None:
     """Admit rows that are new; see `Seen.admit`.
 

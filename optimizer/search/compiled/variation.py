@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.loops import compiled_inline, compiled_loop
+from engine.runtime.compiling.loops import compiled_inline, compiled_unlocked
 from optimizer.search.compiled.sorting import Floats, Places
 
 Bools = npt.NDArray[np.bool_]
@@ -54,7 +54,7 @@ def draw_other(old: float, draw: float, low: float, high: float) -> float:
     return other + 1.0 if other >= old else other
 
 
-@compiled_loop
+@compiled_unlocked
 def mutate(
     genomes: Floats, draws: Floats, chance: float, low: Floats, high: Floats, is_int: Bools,
     is_category: Bools, n_squarings: int, out: Floats,
@@ -101,7 +101,7 @@ def spread(draw: float, gap: float, room: float, n_squarings: int) -> float:
     return root(scaled if scaled <= 1.0 else 1.0 / (2.0 - scaled), n_squarings)
 
 
-@compiled_loop
+@compiled_unlocked
 def cross(
     parents: Floats, is_crossed: Bools, draws: Floats, low: Floats, high: Floats, is_int: Bools,
     is_category: Bools, n_squarings: int, out: Floats,
@@ -140,7 +140,7 @@ def cross(
                 out[n_children * i + child, g] = clip_gene(value, low[g], high[g], is_int[g])
 
 
-@compiled_loop
+@compiled_unlocked
 def move(
     parents: Floats, ahead: Floats, behind: Floats, draws: Floats, chances: Floats, low: Floats,
     high: Floats, is_int: Bools, is_category: Bools, out: Floats,
@@ -179,7 +179,7 @@ def move(
             out[i, g] = clip_gene(moved, low[g], high[g], is_int[g])
 
 
-@compiled_loop
+@compiled_unlocked
 def repair(
     genomes: Floats, low: Floats, high: Floats, is_int: Bools, ordered: Places,
     out: Floats, is_broken: Bools,
@@ -207,7 +207,7 @@ def repair(
                 is_broken[i] = True
 
 
-@compiled_loop
+@compiled_unlocked
 def choose_winners(contestants: Places, ranks: Places, crowding: Floats, out: Places) -> None:
     """Binary tournaments; see `operators.select_parents`.
 

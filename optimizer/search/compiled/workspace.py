@@ -41,6 +41,9 @@ Scratch = tuple[Any, ...]
 SPARE_SHARE = 8
 """One part in so many is allocated beyond what is asked for, because populations differ."""
 
+MOST_KEPT = 2**17
+"""Individuals; scratch of more, above 74 MB, is given back after each pass."""
+
 
 class SearchWorkspace:
     """Scratch for so many individuals of three objectives, in the order in which passes take it.
@@ -100,6 +103,8 @@ _KEPT = _Kept()
 def borrow_workspace(count: int) -> SearchWorkspace:
     """This thread's workspace, with room for so many individuals, until it is asked for again."""
     workspace = _KEPT.workspace
+    if count > MOST_KEPT:
+        return SearchWorkspace(count)
     if workspace is None or workspace.count < count:
         _KEPT.workspace = workspace = SearchWorkspace(count + count // SPARE_SHARE)
     return workspace
