@@ -68,7 +68,7 @@ def test_the_command_writes_programs(command, runs):
         assert f"Member {number} of run" in text
     assert "what others hold" in command("portfolio", *flags, "--max-positions", "1").error
     assert "go together" in command("portfolio", *flags[:-2]).error
-    assert "error: --risk 2: a share" in command("portfolio", *flags, "--risk", "2").error
+    assert "--risk 2: a share" in command("portfolio", *flags, "--risk", "2").error
     assert "'latest:x': behind the colon" in command("portfolio", "latest:x", *flags).error
 
 
