@@ -80,6 +80,7 @@ class BatchInputs(NamedTuple):
 class IndividualInputs(NamedTuple):
     """What every individual asks, [P, ...]; axes of two are longs and shorts."""
 
+    size: torch.Tensor  # [1] int32, how many there are; there may be room for more
     entries: torch.Tensor  # [P, 2] int32, which conditions; -1: the side never enters
     exits: torch.Tensor  # [P, 2] int32 likewise; -1: none
     slots: torch.Tensor  # [P, R] int32, where its rows lie
@@ -93,7 +94,9 @@ class IndividualInputs(NamedTuple):
 
     def part(self, members: slice) -> "IndividualInputs":
         """Some of the individuals."""
-        return IndividualInputs(*(tensor[members] for tensor in self))
+        some = [tensor[members] for tensor in self[1:]]
+        size = torch.full((1,), len(some[0]), dtype=torch.int32, device=self.size.device)
+        return IndividualInputs(size, *some)
 
 
 class SignalLists(NamedTuple):
@@ -114,6 +117,7 @@ class SignalLists(NamedTuple):
     gross: torch.Tensor
     notes: torch.Tensor  # int8, of signals on finer bars; [1] without any
     coarse: torch.Tensor  # [pairs]
+    most: torch.Tensor  # [1] int32, the largest count
 
 
 class SeriesAccounts:
@@ -188,17 +192,11 @@ class SeriesAccounts:
             pair_bytes = self._capacity * (LIST_BYTES + 8 * KEPT_PRICES * keeps) + 8 * N_OUT
             step = max(1, self._work_bytes // (pair_bytes * len(windows)))
             some = each.part(slice(begin, begin + step))
-            pairs, has_finer = len(some.bars) * len(windows), self._prices.has_finer
-            lists = self.make_room(pairs, self._capacity, keeps=keeps, has_finer=has_finer)
-            self._mark(asked, some, there, lists)
-            self._leave(asked, some, there, lists, keeps=keeps, asks_all=False)
-            self._choose(some, len(windows), lists)
-            # What only orders and money count stays 0.
-            results = torch.zeros(
-                (len(lists.marks), N_OUT), dtype=torch.float64, device=self._device
-            )
-            self.fold_trades(some, len(windows), lists, results)
-            most = int(to_host(lists.counts).max())
+            pairs = len(some.bars) * len(windows)
+            lists = self.make_lists(pairs, self._capacity, keeps=keeps)
+            results = torch.empty((pairs, N_OUT), dtype=torch.float64, device=self._device)
+            self.run(asked, some, there, lists, results, keeps=keeps)
+            most = int(to_host(lists.most)[0])
             if most > self._capacity:
                 self._capacity = longer(most)
                 continue
@@ -206,6 +204,25 @@ class SeriesAccounts:
             begin += len(some.bars)
             # What one individual with many signals needed is not kept for all later ones.
             self._capacity = max(longer(most), round_up_capacity(self._capacity * 63 // 64))
+
+    def run(
+        self,
+        asked: BatchInputs,
+        each: IndividualInputs,
+        windows: torch.Tensor,
+        lists: SignalLists,
+        results: torch.Tensor,
+        *,
+        keeps: bool = False,
+    ) -> None:
+        """Launch from conditions to accumulators [pairs, A]; nothing waits for the host."""
+        n_windows = len(windows)
+        # What only orders and money count stays 0.
+        results.zero_()
+        self._mark(asked, each, windows, lists)
+        self._leave(asked, each, windows, lists, keeps=keeps, asks_all=False)
+        self._choose(each, n_windows, lists)
+        self.fold_trades(each, n_windows, lists, results)
 
     def list_signals(
         self,
@@ -232,9 +249,10 @@ class SeriesAccounts:
     ) -> None:
         """List signals, and count them also where lists are too short."""
         pairs, capacity = lists.marks.shape
-        launch(mark_kernel, (pairs,), asked.longs, asked.shorts, each.entries, each.bars, windows,
-               lists.counts, lists.marks, lists.leaves, len(windows), asked.longs.shape[1],
-               capacity, warps=1, WORDS=MARKED_WORDS)  # fmt: skip
+        launch(mark_kernel, (pairs,), each.size, asked.longs, asked.shorts, each.entries,
+               each.bars, windows, lists.counts, lists.marks, lists.leaves, lists.most,
+               len(windows), asked.longs.shape[1], capacity, warps=1,
+               WORDS=MARKED_WORDS)  # fmt: skip
 
     def _leave(
         self,
@@ -250,7 +268,7 @@ class SeriesAccounts:
         pairs, capacity = lists.marks.shape
         most = max(1, capacity // (SIGNALS * STRETCH))
         blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
-        launch(leave_kernel, (pairs * blocks,), self._prices.market, self._prices.finer,
+        launch(leave_kernel, (pairs * blocks,), each.size, self._prices.market, self._prices.finer,
                self._prices.finer_of, self._prices.pyramid, self._charges, asked.code,
                asked.constants, asked.reads, asked.forms, asked.rows, each.slots, each.genomes,
                each.numbers, each.bars, asked.leaves, each.exits, asked.following, asked.sessions,
@@ -264,9 +282,9 @@ class SeriesAccounts:
     def _choose(self, each: IndividualInputs, n_windows: int, lists: SignalLists) -> None:
         """Take signals one position at a time."""
         pairs, capacity = lists.marks.shape
-        launch(choose_kernel, (-(-pairs // LANES),), lists.counts, lists.marks, lists.leaves,
-               lists.notes, each.bars, lists.places, lists.trades, lists.rejected, lists.coarse,
-               pairs, n_windows, capacity, warps=1, FINER=self._prices.has_finer,
+        launch(choose_kernel, (-(-pairs // LANES),), each.size, lists.counts, lists.marks,
+               lists.leaves, lists.notes, each.bars, lists.places, lists.trades, lists.rejected,
+               lists.coarse, n_windows, capacity, warps=1, FINER=self._prices.has_finer,
                LANES=LANES)  # fmt: skip
 
     def fold_trades(
@@ -275,19 +293,22 @@ class SeriesAccounts:
         """Fold the trades that were chosen into accumulators [pairs, A]."""
         pairs, capacity = lists.marks.shape
         warps = choose_warps(pairs, self._prices.n_padded)
-        launch(tally_kernel, (pairs,), lists.trades, lists.rejected, lists.coarse, lists.places,
-               lists.marks, lists.leaves, lists.notes, lists.signal_r, each.bars, lists.r,
-               lists.short_r, out, n_windows, capacity, warps=warps, EXITS=EXIT_PLACES,
+        launch(tally_kernel, (pairs,), each.size, lists.trades, lists.rejected, lists.coarse,
+               lists.places, lists.marks, lists.leaves, lists.notes, lists.signal_r, each.bars,
+               lists.r, lists.short_r, out, n_windows, capacity, warps=warps, EXITS=EXIT_PLACES,
                FINER=self._prices.has_finer, N_OUT=N_OUT, BLOCK=TALLIED * warps)  # fmt: skip
         # R of signals is read by then; the sums of R take its place.
         sums = lists.signal_r
-        launch(settle_kernel, (-(-pairs // FOLDED), 3), lists.trades, lists.r, lists.short_r, sums,
-               lists.equity, self._charges, out, pairs, capacity, warps=1, N_OUT=N_OUT,
-               PAIRS=FOLDED)  # fmt: skip
-        size = torch.full((1,), len(each.bars), dtype=torch.int32, device=self._device)
-        launch(drawdown_kernel, (pairs,), size, lists.trades, sums, lists.equity, out, n_windows,
-               capacity, warps=warps, CARRIES=False, N_OUT=N_OUT,
+        launch(settle_kernel, (-(-pairs // FOLDED), 3), each.size, lists.trades, lists.r,
+               lists.short_r, sums, lists.equity, self._charges, out, n_windows, capacity, warps=1,
+               N_OUT=N_OUT, PAIRS=FOLDED)  # fmt: skip
+        launch(drawdown_kernel, (pairs,), each.size, lists.trades, sums, lists.equity, out,
+               n_windows, capacity, warps=warps, CARRIES=False, N_OUT=N_OUT,
                BLOCK=TALLIED * warps)  # fmt: skip
+
+    def make_lists(self, pairs: int, capacity: int, *, keeps: bool = False) -> SignalLists:
+        """Lists of so many pairs of this series, as `make_room`."""
+        return self.make_room(pairs, capacity, keeps=keeps, has_finer=self._prices.has_finer)
 
     def make_room(
         self, pairs: int, capacity: int, *, keeps: bool, has_finer: bool, asks_all: bool = False
@@ -302,9 +323,10 @@ class SeriesAccounts:
         of_asking = (pairs, capacity) if asks_all else (1,)
         leverages, gross = (self._empty(torch.float64, *of_asking) for _ in range(2))
         notes = self._empty(torch.int8, *((pairs, capacity) if has_finer else (1,)))
+        most = torch.zeros(1, dtype=torch.int32, device=self._device)
         return SignalLists(
             counts, marks, leaves, places, trades, rejected, signal_r, r, short_r, equity, prices,
-            leverages, gross, notes, coarse,
+            leverages, gross, notes, coarse, most,
         )  # fmt: skip
 
     def _empty(self, kind: torch.dtype, *shape: int) -> torch.Tensor:

@@ -1,29 +1,33 @@
 """What a strategy asks of one series, for all individuals of a population at once."""
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 
 from data.bars import Bars
-from engine.backend import Floats, Slots
+from engine.backend import Floats, Ints, Slots
 from engine.conditions.cuda.expression_vm import Formulas, Span
 from engine.conditions.cuda.operands import (
+    ArrayName,
     Arrays,
     DevicePart,
     DevicePopulation,
     DeviceReadings,
+    Rooms,
 )
 from engine.conditions.cuda.specialization import Comparing
 from engine.conditions.switches import lower_conditions
 from engine.cuda.accounts import BatchInputs, IndividualInputs
 from engine.indicators.cuda.device_rows import Making
 from engine.indicators.cuda.market import MOST_BARS
-from engine.indicators.cuda.row_store import RowStore
+from engine.indicators.cuda.row_store import RowKey, RowStore
 from engine.indicators.individuals import Individuals, resolve_values
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.both_sides import session_exits
 from engine.positions.encode import Lowered, lower_exits
 from engine.positions.exit_spec import MINUTE_NS
-from engine.runtime.cuda.uploads import Uploads
+from engine.runtime.cuda.uploads import UploadPlan, Uploads
 from engine.runtime.cuda.watchdog import to_device
 from strategy.clock import local_time
 from strategy.conditions import Condition
@@ -37,11 +41,25 @@ MIDWAY = 3
 NO_BAR = 0x7FFFFFFE
 """Twice a bar that no series has."""
 
-NOTHING: Span = (0, 0)
+PER_INDIVIDUAL = ("slots", "genomes", "entries", "exits", "bars", "session_of")
+"""Arrays with a line for each individual."""
 
+MOST_SESSIONS = 2048
+"""More than the minutes of a day, at each of which the clock may end positions."""
+
+NOTHING: Span = (0, 0)
 
 Setting = tuple[Node | None, float]
 """A constant or a gene, and what stands in its place where there is none."""
+
+
+class LaidOut(NamedTuple):
+    """What individuals ask of a series, on its way to the device."""
+
+    individuals: Individuals  # all of them
+    plan: UploadPlan[ArrayName]  # what is sent
+    waits: bool  # whether launches wait for the device on their way
+    key: tuple[int, ...]  # numbers that the launches depend on
 
 
 class SeriesInputs:
@@ -84,11 +102,10 @@ class SeriesInputs:
         self._reads = self._there(reads)
         self._settings, self._constants = self._encode_settings(settings)
         self._warm_ups = WarmUps(spec)
-        self._sessions: dict[float, torch.Tensor] = {}
+        self._sessions = RowStore(len(bars), MOST_SESSIONS, device, torch.int32, first=1)
         self._uploads = uploads
         words = self._readings.n_words
         self._nothing = torch.zeros((1, words), dtype=torch.int64, device=device)
-        self._no_session = self._there([[NO_BAR]])
         self._none_follows = self._there(np.full((1, words + 1), words))
 
     def most_individuals(self, work_bytes: int) -> int:
@@ -100,24 +117,20 @@ class SeriesInputs:
         """Parts of positions that have forms, of longs and shorts each, and what they take."""
         raise NotImplementedError
 
-    def _arrays(
-        self, individuals: Individuals, genomes: Floats
-    ) -> tuple[Arrays, torch.Tensor] | None:
-        """What devices must know of individuals [P, G], and the clock's tables.
-
-        None where there is no room for all their rows.
-        """
-        arrays = self._readings.arrays(individuals)
-        if arrays is None:
+    def _arrays(self, individuals: Individuals) -> tuple[Arrays, Rooms] | None:
+        """What devices must know of individuals [P, G]; None without room for all their rows."""
+        known = self._readings.arrays(individuals)
+        if known is None:
             return None
-        sessions, session_of = self._build_session_tables(genomes)
+        arrays, rooms = known
         return arrays | {
-            "genomes": self._beside_constants(genomes),
+            "size": np.array([len(individuals)], np.int32),
+            "genomes": self._beside_constants(individuals.here),
             "entries": self._choices(self._entries, individuals),
             "exits": self._choices(self._exits, individuals, behind=True),
             "bars": self._limits(individuals),
-            "session_of": session_of,
-        }, sessions
+            "session_of": self._find_sessions(individuals.here),
+        }, rooms
 
     def _part(self, condition: Condition | None) -> DevicePart | None:
         return None if condition is None else self._readings.part(condition)
@@ -126,12 +139,16 @@ class SeriesInputs:
         """Words of a condition; one row that is never read where there is none."""
         return self._nothing if part is None else self._readings.words(part, seen)
 
-    def _left(self, seen: DevicePopulation) -> tuple[torch.Tensor, torch.Tensor]:
-        """Conditions of exits, shorts behind longs, and the word that follows each."""
-        if all(part is None for part in self._exits):
-            return self._nothing, self._none_follows
-        leaves = torch.cat([self._words(part, seen) for part in self._exits])
-        return leaves, self._readings.following(leaves)
+    def _leaves(self, seen: DevicePopulation) -> torch.Tensor:
+        """Conditions of exits, shorts behind longs."""
+        return _join([self._words(part, seen) for part in self._exits if part], self._nothing)
+
+    def _following(self, seen: DevicePopulation) -> torch.Tensor:
+        """The word that follows each of theirs."""
+        return _join(
+            [self._readings.following(part, seen) for part in self._exits if part],
+            self._none_follows,
+        )
 
     def _choices(
         self, parts: list[DevicePart | None], individuals: Individuals, *, behind: bool = False
@@ -146,7 +163,7 @@ class SeriesInputs:
                 distinct = individuals.distinct(part.columns)
                 choices[:, side] = first + distinct.set_of
             if behind:
-                first = 1 if part is None else len(distinct.members)
+                first = 0 if part is None else individuals.count_room(part.columns)
         return choices
 
     def _beside_constants(self, genomes: Floats) -> Floats:
@@ -165,14 +182,14 @@ class SeriesInputs:
         limits[:, 2] = self._warm_ups.of(individuals)
         return np.minimum(limits, MOST_BARS).astype(np.int32)
 
-    def _build_session_tables(self, genomes: Floats) -> tuple[torch.Tensor, Slots]:
-        """Tables [q, T] of where the clock ends positions, and which is whose, [P]."""
+    def _find_sessions(self, genomes: Floats) -> Slots:
+        """Which of the tables of where the clock ends positions is whose, [P]; -1 without one."""
         if self._spec.session is None:
-            return self._no_session, np.full(len(genomes), -1, np.int32)
+            return np.full(len(genomes), -1, np.int32)
         minutes = resolve_values(self._spec.session.minute, self._spec.layout, genomes)
         distinct, index = np.unique(minutes, return_inverse=True)
-        tables = [self._session(minute) for minute in distinct.tolist()]
-        return torch.stack(tables), index.reshape(-1).astype(np.int32)
+        slots = self._sessions.slots([(minute,) for minute in distinct.tolist()], self._clock)
+        return slots.astype(np.int32)[index.reshape(-1)]
 
     def _encode_settings(self, settings: list[Setting]) -> tuple[torch.Tensor, Floats]:
         """Columns of what parts of positions take.
@@ -190,13 +207,13 @@ class SeriesInputs:
                 constants.append(setting.value if isinstance(setting, Number) else absent)
         return self._there(columns), np.array(constants)
 
-    def _session(self, minute: float) -> torch.Tensor:
-        if minute not in self._sessions:
-            assert self._spec.session is not None
-            local = local_time(self._bars.timestamp, self._spec.session.offset)
+    def _clock(self, keys: list[RowKey], out: torch.Tensor) -> None:
+        """Make tables [n, T] of where the clock ends positions at minutes of the day."""
+        assert self._spec.session is not None
+        local = local_time(self._bars.timestamp, self._spec.session.offset)
+        for table, (minute,) in zip(out, keys, strict=True):
             exits = session_exits(local, int(minute) * MINUTE_NS, self._bars.timeframe_ns)
-            self._sessions[minute] = self._there(np.minimum(exits, NO_BAR))
-        return self._sessions[minute]
+            table[:] = self._there(np.minimum(exits, NO_BAR))
 
     def _there(self, numbers: object) -> torch.Tensor:
         """Whole numbers on the device."""
@@ -208,26 +225,54 @@ class Asking(SeriesInputs):
 
     def population(self, genomes: Floats) -> tuple[BatchInputs, IndividualInputs] | None:
         """What individuals [P, G] ask; None where there is no room for all their rows."""
-        self._readings.forget()
-        individuals = Individuals(genomes, self._spec.layout)
-        known = self._arrays(individuals, genomes)
+        laid_out = self.lay_out(genomes)
+        if laid_out is None:
+            return None
+        asked, each, _ = self.send(laid_out)
+        return asked, each
+
+    def lay_out(
+        self, genomes: Floats, room: int | None = None, windows: Ints | None = None
+    ) -> LaidOut | None:
+        """Lay out what individuals [P, G] ask; None where there is no room for all their rows.
+
+        `room` is of so many individuals, where others are to need the same launches. `windows`
+        [W, 2], start and end each, are sent as well.
+        """
+        individuals = Individuals(genomes, self._spec.layout, room)
+        known = self._arrays(individuals)
         if known is None:
             return None
-        arrays, sessions = known
-        seen = DevicePopulation(individuals, self._uploads(arrays))
+        arrays, rooms = known
+        if room is not None:
+            rooms |= dict.fromkeys(PER_INDIVIDUAL, room)
+        arrays["windows"] = np.asarray(() if windows is None else windows, np.int32)
+        plan = self._uploads.lay_out(arrays, rooms)
+        key = (self._sessions.rows.data_ptr(), self._uploads.address, plan.size)
+        return LaidOut(
+            individuals,
+            plan,
+            self._readings.count_work(individuals),
+            key + tuple(rooms.values()) + self._readings.key(individuals),
+        )
+
+    def send(self, laid_out: LaidOut) -> tuple[BatchInputs, IndividualInputs, torch.Tensor]:
+        """What individuals ask, and windows, on the device; nothing waits for the host."""
+        self._readings.forget()
+        seen = DevicePopulation(laid_out.individuals, self._uploads.send(laid_out.plan))
         there = seen.there
         numbers = there["genomes"].index_select(1, self._settings)
         each = IndividualInputs(
-            there["entries"], there["exits"], there["slots"], there["genomes"], numbers,
-            there["bars"], there["session_of"],
+            there["size"], there["entries"], there["exits"], there["slots"], there["genomes"],
+            numbers, there["bars"], there["session_of"],
         )  # fmt: skip
         longs, shorts = (self._words(part, seen) for part in self._entries)
-        leaves, following = self._left(seen)
+        leaves, following = self._leaves(seen), self._following(seen)
         self._readings.forget()
         moves = self._spec.trail is not None or self._spec.break_even is not None
-        inputs = BatchInputs(longs, shorts, leaves, following, sessions, self._shapes, self._reads,
-                      *self._formulas, self._readings.rows, moves)  # fmt: skip
-        return inputs, each
+        inputs = BatchInputs(longs, shorts, leaves, following, self._sessions.rows, self._shapes,
+                      self._reads, *self._formulas, self._readings.rows, moves)  # fmt: skip
+        return inputs, each, there["windows"]
 
     def _list_parts(self) -> tuple[list[list[Lowered]], list[Setting]]:
         """Stop, target and trail; what they take, where the trail begins, and the break-even."""
@@ -235,3 +280,10 @@ class Asking(SeriesInputs):
         sides = [side.number for pair in forms for side in pair]
         settings: list[Setting] = [(setting, 0.0) for setting in (*sides, *after)]
         return forms, [*settings, (self._spec.break_even, np.nan)]
+
+
+def _join(tensors: list[torch.Tensor], nothing: torch.Tensor) -> torch.Tensor:
+    """Tensors one behind the other; those of nothing where there is none."""
+    if len(tensors) < 2:
+        return tensors[0] if tensors else nothing
+    return torch.cat(tensors)

@@ -16,6 +16,7 @@ from engine.cuda.workspace import Workspace
 from engine.fast_case import FastCase
 from engine.indicators.cuda.market import DeviceMarket
 from engine.runtime.cuda.faults import is_out_of_memory
+from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.types import MetWindows, TradePrices
 from engine.runtime.cuda.watchdog import on_device, to_host, wait_for_launches
 
@@ -67,7 +68,7 @@ class Dispatch:
         self._candidates, self._admission = candidates, admission
         self._device = market.device
         self._n_genes, self._n_rows = len(case.layout), len(case.rows)
-        self._lanes = [Lane(self._device) for _ in range(N_LANES)]
+        self._lanes = [Lane[Workspace](self._device) for _ in range(N_LANES)]
         self._turns = itertools.cycle(self._lanes)
         self._lists: tuple[Workspace, TradePrices | None] | None = None
         self._windows: Sequence[Window] | None = None
@@ -129,7 +130,7 @@ class Dispatch:
         LOG.warning("device memory ran out: %d individuals at a time from here on", self._most)
         return False
 
-    def _send(self, ticket: Ticket) -> Lane:
+    def _send(self, ticket: Ticket) -> Lane[Workspace]:
         """Lay a chunk out in the next lane and launch it."""
         is_told, meet_own = ticket.slots is not None, ticket.own is not None
         is_account = ticket.account is not None
@@ -191,7 +192,7 @@ class Dispatch:
         for lane in self._lanes:
             lane.forget_graphs()
 
-    def _workspace(self, lane: Lane, individuals: int, n_windows: int) -> Workspace:
+    def _workspace(self, lane: Lane[Workspace], individuals: int, n_windows: int) -> Workspace:
         work = lane.work
         if work is None or not work.fits(individuals, n_windows, self._capacity):
             self._settle()
@@ -288,18 +289,8 @@ class Dispatch:
             self._capacity = longer(most)
 
 
-def bucket(individuals: int) -> int:
-    """Individuals that launches are made for, so that populations of about one size share them.
-
-    >>> [bucket(n) for n in (1, 17, 500, 512, 513)]
-    [16, 32, 512, 512, 576]
-    """
-    step = max(16, 1 << max(individuals.bit_length() - 4, 0))
-    return -(-individuals // step) * step
-
-
 def bucket_coarsely(individuals: int) -> int:
-    """The same for numbers of individuals that differ from call to call.
+    """As `bucket`, for numbers of individuals that differ from call to call.
 
     >>> [bucket_coarsely(n) for n in (17, 1024, 1025, 14_336)]
     [1024, 1024, 2048, 16384]

@@ -16,6 +16,7 @@ from engine.backend import Backend, Floats, Ints, Room, RowRequest, Slots, by_se
 from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.accounts import SeriesAccounts
 from engine.cuda.batch_inputs import Asking
+from engine.cuda.captured import CapturedCalls, CapturedSeries
 from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
 from engine.cuda.order_accounts import OrderAccounts
 from engine.cuda.order_inputs import OrderInputs
@@ -101,6 +102,7 @@ class OneSeries(NamedTuple):
 
     asking: Inputs
     accounts: SignalAccounts
+    captured: CapturedSeries | None  # the same, where calls can be captured
 
 
 class WindowGroup(NamedTuple):
@@ -111,6 +113,7 @@ class WindowGroup(NamedTuple):
     numbers: Ints  # [n] their places among all
     ranges: Ints  # [n, 2] start and end, as accounts take them
     series: slice  # whose bars they are
+    captured: CapturedSeries | None = None  # the series, where calls can be captured
 
 
 class CudaLanguageBackend(Backend):
@@ -153,11 +156,12 @@ class CudaLanguageBackend(Backend):
         self._work_bytes = work_bytes // SHARES
         self._most = MOST_INDIVIDUALS
         self._comparing, self._uploads = Comparing(), Uploads(self._device)
+        self._captured = CapturedCalls(self._work_bytes, self._device)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
         self._series = [
-            self._one_series(spec, bars, rows_of_series, costs, len(series))
-            for bars, rows_of_series in zip(
-                series, rows or build_series_rows(series, HOST_BYTES), strict=True
+            self._one_series(spec, number, bars, rows_of_series, costs, len(series))
+            for number, (bars, rows_of_series) in enumerate(
+                zip(series, rows or build_series_rows(series, HOST_BYTES), strict=True)
             )
         ]
 
@@ -193,7 +197,10 @@ class CudaLanguageBackend(Backend):
 
     @device_errors
     def _evaluate(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> None:
-        for inputs, accounts, window_numbers, ranges, _ in self._group_windows(windows):
+        for group in self._group_windows(windows):
+            inputs, accounts, window_numbers, ranges, *_ = group
+            if self._is_captured(group, genomes, out):
+                continue
 
             def fold(members: slice, asked: Any, each: Any) -> None:
                 begin = members.start
@@ -208,10 +215,29 @@ class CudaLanguageBackend(Backend):
 
             self._take(inputs, genomes, fold)
 
+    def _is_captured(self, group: WindowGroup, genomes: Floats, out: Floats) -> bool:
+        """Evaluate windows of a group into out [P, W, A] by captured launches, where they fit."""
+        if group.captured is None:
+            return False
+        is_whole = len(group.numbers) == out.shape[1]
+        part = out if is_whole else np.empty((len(genomes), len(group.numbers), out.shape[2]))
+        try:
+            with on_device(self._device):
+                if not self._captured.try_evaluate(group.captured, genomes, group.ranges, part):
+                    return False
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            self._captured.give_back()
+            return False
+        if not is_whole:
+            out[:, group.numbers] = part
+        return True
+
     @device_errors
     def _ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for inputs, accounts, window_numbers, ranges, _ in self._group_windows(windows):
+        for inputs, accounts, window_numbers, ranges, *_ in self._group_windows(windows):
 
             def note(members: slice, asked: Any, each: Any) -> None:
                 listed = accounts.ledgers(asked, each, ranges)  # noqa: B023
@@ -229,7 +255,7 @@ class CudaLanguageBackend(Backend):
     ) -> tuple[Floats, Results]:
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
         parts: list[tuple[Ints, Ints, Results]] = []
-        for inputs, accounts, window_numbers, ranges, series in self._group_windows(windows):
+        for inputs, accounts, window_numbers, ranges, series, _ in self._group_windows(windows):
             opened = np.concatenate(times[series])
 
             def note(members: slice, asked: Any, each: Any) -> None:
@@ -248,8 +274,9 @@ class CudaLanguageBackend(Backend):
         """Windows of each series."""
         for series, numbers, ranges in by_series(windows):
             market = self._series[series]
+            of_series = slice(series, series + 1)
             yield WindowGroup(
-                market.asking, market.accounts, numbers, ranges, slice(series, series + 1)
+                market.asking, market.accounts, numbers, ranges, of_series, market.captured
             )
 
     @device_errors
@@ -298,7 +325,7 @@ class CudaLanguageBackend(Backend):
         return False
 
     def _one_series(
-        self, spec: Strategy, bars: Bars, rows: Rows, costs: Costs, share: int
+        self, spec: Strategy, number: int, bars: Bars, rows: Rows, costs: Costs, share: int
     ) -> OneSeries:
         """A series with room for so large a share of all rows."""
         making, room = self._row_rooms(spec, bars, rows, share)
@@ -309,10 +336,11 @@ class CudaLanguageBackend(Backend):
             inputs = OrderInputs(*shared, risk_fraction=costs.risk_fraction)
             return OneSeries(inputs, OrderAccounts(
                 spec, costs, inputs, prices, self._work_bytes, self._device
-            ))  # fmt: skip
+            ), None)  # fmt: skip
         charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
         accounts = SeriesAccounts(prices, charges, self._work_bytes, self._device)
-        return OneSeries(Asking(*shared), accounts)
+        asking = Asking(*shared)
+        return OneSeries(asking, accounts, CapturedSeries(number, asking, accounts))
 
     def _row_rooms(
         self, spec: Strategy, bars: Bars, rows: Rows, share: int

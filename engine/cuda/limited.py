@@ -197,7 +197,7 @@ class LimitedAccounts:
             for part, members in zip(parts, some, strict=True):
                 accounts = self._accounts[part.series]
                 accounts.fold_trades(members, len(part.places), part.lists, part.out)
-            most = int(to_host(lists.counts.max()))
+            most = int(to_host(lists.most)[0])
             if most > self._capacity:
                 self._capacity = longer(most)
                 continue

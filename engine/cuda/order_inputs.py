@@ -121,10 +121,11 @@ class OrderInputs(SeriesInputs):
         """What individuals [P, G] ask; None where there is no room for all their rows."""
         self._readings.forget()
         individuals = Individuals(genomes, self._spec.layout)
-        known = self._arrays(individuals, genomes)
+        known = self._arrays(individuals)
         if known is None:
             return None
-        arrays, sessions = known
+        arrays, _ = known
+        self._readings.count_work(individuals)
         carried, carried_of = self._carried.find(self._charges, genomes)
         arrays["carried"] = carried if len(carried) else np.zeros((1, 1))
         arrays["carried_of"] = carried_of.astype(np.int32)
@@ -141,10 +142,10 @@ class OrderInputs(SeriesInputs):
         longs, shorts, cancels = (
             self._words(part, seen) for part in (*self._entries, self._cancel)
         )
-        leaves = torch.cat([self._words(part, seen) for part in self._exits])
+        leaves = self._leaves(seen)
         self._readings.forget()
-        batch = OrderBatch(longs, shorts, leaves, cancels, sessions, self._days, self._shapes,
-                           self._reads, *self._formulas, self._readings.rows,
+        batch = OrderBatch(longs, shorts, leaves, cancels, self._sessions.rows, self._days,
+                           self._shapes, self._reads, *self._formulas, self._readings.rows,
                            there["carried"])  # fmt: skip
         return batch, each
 

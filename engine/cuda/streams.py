@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
 
 import torch
 
 from engine.backend import Floats, Slots
-from engine.cuda.workspace import Workspace
 from engine.runtime.cuda.graphs import Graphs
 from engine.runtime.cuda.watchdog import wait_for_work
+
+Work = TypeVar("Work", bound="Buffers")
 
 N_LANES = 2
 """One that the device works on, one that the host lays the next individuals out in."""
@@ -52,7 +54,17 @@ class Ticket:
         return self.most > self.capacity
 
 
-class Lane:
+class Buffers(Protocol):
+    """What launches of a lane read and write."""
+
+    capacity: int
+    """Entries of lists."""
+
+    def read(self, out: Floats, account: Floats | None) -> tuple[int, bool]:
+        """Copy what came back; as `Workspace.read`."""
+
+
+class Lane(Generic[Work]):
     """One of the ways to the device; work in it runs in order, beside that of other lanes.
 
     Args:
@@ -67,7 +79,7 @@ class Lane:
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self._graphs = Graphs(device)
         self._ticket: Ticket | None = None
-        self.work: Workspace | None = None
+        self.work: Work | None = None
 
     def send(self, ticket: Ticket, key: tuple[int, ...], launches: Callable[[], None]) -> None:
         """Launch work that is laid out in the workspace, without waiting for it.

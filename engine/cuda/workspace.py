@@ -10,6 +10,8 @@ from engine.backend import Floats, Slots
 from engine.conditions.cuda.candidate_lists import CandidateLists
 from engine.runtime.cuda.types import AskLists, Lists
 
+N_OUT = len(ACCUMULATORS)
+
 HEAD = 2
 """Numbers in front of genomes and of results, read as four int32 each."""
 
@@ -19,6 +21,50 @@ SHORTEST_STRETCH, MOST_STRETCHES = 32, 1024
 MANY = 1 << 22
 """From so many numbers on one thread is not enough: 32 MB take 3 ms by one. Fewer are not worth it,
 because torch's threads keep all cores busy for a while after each copy, waiting for the next."""
+
+
+class Outcomes:
+    """What comes back of evaluations.
+
+    Args:
+        pairs: Most of individual and window.
+        individuals: Most whose windows are one account.
+        device: Where tensors lie.
+
+    Attributes:
+        counts: [4] int32 on the device, downloaded with the results: the largest count of signals
+            that was too long for a list, and the last launch that was refused.
+        results: [pairs * A] float64 on the device.
+        accounts: [P * A] float64 on the device, behind the results, of several windows as one.
+    """
+
+    def __init__(self, pairs: int, individuals: int, device: torch.device) -> None:
+        self.pairs = pairs
+        end = HEAD + pairs * N_OUT
+        self._there, self._here = _twins(end + individuals * N_OUT, device)
+        self.counts, self._told = _halves(self._there[:HEAD]), _numpy(_halves(self._here[:HEAD]))
+        self.results, self._results = self._there[HEAD:end], _numpy(self._here[HEAD:end])
+        self.accounts, self._accounts = self._there[end:], _numpy(self._here[end:])
+
+    def download(self, pairs: int, accounts: int = 0) -> None:
+        """Bring results to the host, behind whatever runs on the device."""
+        first = HEAD + self.pairs * N_OUT
+        for begin, end in ((0, HEAD + pairs * N_OUT), (first, first + accounts * N_OUT)):
+            if end > begin:
+                self._here[begin:end].copy_(self._there[begin:end], non_blocking=True)
+
+    def read(self, launch: int, out: Floats, account: Floats | None) -> tuple[int, bool]:
+        """Copy what was downloaded into out [P, W, A] and account [P, A], as `Workspace.read`.
+
+        `launch` is the number by which the device says that it refused one.
+        """
+        most, refused = self._told[:2].tolist()
+        if refused == launch:
+            return most, True
+        _copy(self._results[: out.size].reshape(out.shape), out)
+        if account is not None:
+            _copy(self._accounts[: account.size].reshape(account.shape), account)
+        return most, False
 
 
 class Workspace:
@@ -68,9 +114,7 @@ class Workspace:
         self.individuals, self.n_windows, self.capacity = individuals, n_windows, capacity
         pairs = individuals * n_windows
         self._inputs, self._host_inputs = _twins(HEAD + individuals * n_genes, device)
-        n_results = pairs * len(ACCUMULATORS)
-        outputs = HEAD + individuals * _count_outputs(n_windows)
-        self._outputs, self._host_outputs = _twins(outputs, device)
+        self._outcomes = Outcomes(pairs, individuals * (n_windows > 1), device)
         shape = (individuals, n_rows + 1)
         self.table = torch.zeros(shape, dtype=torch.int32, device=device)
         self._host_table = torch.zeros(shape, dtype=torch.int32, pin_memory=_is_pinned(device))
@@ -78,11 +122,10 @@ class Workspace:
         self._host_own = torch.zeros(
             self.own.shape, dtype=torch.int32, pin_memory=_is_pinned(device)
         )
-        self.asked = self._inputs[:HEAD].view(torch.int32)
+        self.asked = _halves(self._inputs[:HEAD])
         self.genomes = self._inputs[HEAD:].view(individuals, n_genes)
-        self.counts = self._outputs[:HEAD].view(torch.int32)
-        self.results = self._outputs[HEAD : HEAD + n_results]
-        self.accounts = self._outputs[HEAD + n_results :]
+        self.counts, self.results = self._outcomes.counts, self._outcomes.results
+        self.accounts = self._outcomes.accounts
         self.account_trades = torch.zeros(individuals, dtype=torch.int32, device=device)
         self.stretches = _count_stretches(n_windows, capacity)
         self.spans = torch.zeros((individuals, 4), dtype=torch.int64, device=device)
@@ -91,12 +134,9 @@ class Workspace:
         self.asks = AskLists.empty(individuals, pairs * capacity if has_limits else 1, device)
         self.flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
         self.lists = Lists.empty(pairs, capacity, device)
-        self._asked_view = _numpy(self._host_inputs[:HEAD].view(torch.int32))
+        self._asked_view = _numpy(_halves(self._host_inputs[:HEAD]))
         self._genomes_view = _numpy(self._host_inputs[HEAD:].view(individuals, n_genes))
         self._table_view, self._own_view = _numpy(self._host_table), _numpy(self._host_own)
-        self._told_view = _numpy(self._host_outputs[:HEAD].view(torch.int32))
-        self._results_view = _numpy(self._host_outputs[HEAD : HEAD + n_results])
-        self._accounts_view = _numpy(self._host_outputs[HEAD + n_results :])
         self._launch = 0
 
     @staticmethod
@@ -147,12 +187,7 @@ class Workspace:
 
     def download(self, individuals: int, *, with_accounts: bool = False) -> None:
         """Bring results to the host, behind whatever runs on the device."""
-        n = HEAD + individuals * self.n_windows * len(ACCUMULATORS)
-        self._host_outputs[:n].copy_(self._outputs[:n], non_blocking=True)
-        if with_accounts:
-            begin = self._outputs.numel() - self.accounts.numel()
-            part = slice(begin, begin + individuals * len(ACCUMULATORS))
-            self._host_outputs[part].copy_(self._outputs[part], non_blocking=True)
+        self._outcomes.download(individuals * self.n_windows, individuals * with_accounts)
 
     def read(self, out: Floats, account: Floats | None = None) -> tuple[int, bool]:
         """Copy accumulators as last downloaded into out [P, W, A], and into account [P, A].
@@ -160,18 +195,12 @@ class Workspace:
         Returns the largest count of signals that was too long for a list, else 0; and whether the
         device refused the individuals, so that what was copied means nothing.
         """
-        most, refused = self._told_view[:2].tolist()
-        is_refused = refused == self._launch
-        if not is_refused:
-            _copy(self._results_view[: out.size].reshape(out.shape), out)
-            if account is not None:
-                _copy(self._accounts_view[: account.size].reshape(account.shape), account)
-        return most, is_refused
+        return self._outcomes.read(self._launch, out, account)
 
 
 def _count_outputs(n_windows: int) -> int:
     """Numbers that come back of one individual: of each window, and of several as one account."""
-    return (n_windows + (n_windows > 1)) * len(ACCUMULATORS)
+    return (n_windows + (n_windows > 1)) * N_OUT
 
 
 def _count_stretches(n_windows: int, capacity: int) -> int:
@@ -192,6 +221,11 @@ def _twins(numbers: int, device: torch.device) -> tuple[torch.Tensor, torch.Tens
     there = torch.zeros(numbers, dtype=torch.float64, device=device)
     here = torch.zeros(numbers, dtype=torch.float64, pin_memory=_is_pinned(device))
     return there, here
+
+
+def _halves(numbers: torch.Tensor) -> torch.Tensor:
+    """The same memory as int32, two a number."""
+    return numbers.view(torch.int32)
 
 
 def _is_pinned(device: torch.device) -> bool:

@@ -1,5 +1,6 @@
 """Individuals of a population by the genes that a part of a strategy reads."""
 
+import math
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -24,10 +25,12 @@ class Individuals:
     Args:
         genomes: [P, G].
         layout: Of the genomes.
+        room: Individuals that a device makes room for; as many as there are when None.
     """
 
-    def __init__(self, genomes: Floats, layout: GenomeLayout) -> None:
+    def __init__(self, genomes: Floats, layout: GenomeLayout, room: int | None = None) -> None:
         self.here = genomes
+        self._layout, self._room = layout, room
         self._is_whole = layout.is_int.tolist()
         self._distinct: dict[tuple[int, ...], Distinct] = {}
 
@@ -39,6 +42,28 @@ class Individuals:
         if columns not in self._distinct:
             self._distinct[columns] = self._found(columns)
         return self._distinct[columns]
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a device makes room for other populations as well."""
+        return self._room is not None
+
+    def count_room(self, columns: tuple[int, ...]) -> int:
+        """Sets of values in some columns that a device makes room for: no fewer than there are.
+
+        Where there is room for more individuals, it is the same for most populations: all sets
+        within the bounds of whole genes, or one for each individual.
+        """
+        count = len(self.distinct(columns).members)
+        if self._room is None:
+            return count
+        most = math.prod(
+            self._layout.high[column] - self._layout.low[column] + 1.0
+            if self._is_whole[column]
+            else math.inf
+            for column in columns
+        )
+        return self._room if most < count else int(min(most, self._room))
 
     def _found(self, columns: tuple[int, ...]) -> Distinct:
         count = len(self)

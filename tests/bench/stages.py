@@ -6,9 +6,8 @@ import torch
 from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from engine.cuda import CudaBackend
-from engine.cuda.dispatch import bucket
 from engine.cuda.streams import Ticket
-from engine.runtime.cuda.graphs import capture_graph
+from engine.runtime.cuda.graphs import bucket, capture_graph
 from engine.runtime.cuda.types import MetWindows
 from engine.runtime.cuda.watchdog import on_device, wait_for_launches, wait_for_work
 
@@ -103,7 +102,7 @@ def seconds_of_launch(device, launch) -> float:
     launch()
     wait_for_launches(device)
     graph = torch.cuda.CUDAGraph()
-    with capture_graph(graph, device):
+    with capture_graph(graph, torch.cuda.Stream(device)):
         for _ in range(LAUNCHES):
             launch()
     found = []

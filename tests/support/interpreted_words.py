@@ -22,7 +22,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.conditions.cuda import specialization
 from engine.conditions.cuda.expression_vm import OPERATIONS, ROW, Formulas
-from engine.cuda import accounts
+from engine.cuda import accounts, captured
 from engine.cuda.accounts import BatchInputs, IndividualInputs, SeriesAccounts
 from engine.cuda.language import SHARES, CudaLanguageMaker
 from engine.cuda.limited import CudaLimitedBackend
@@ -168,19 +168,19 @@ def compare_memory():
     crowded = Engine(strategy, [bars], windows, device=INTERPRETED, memory_bytes=room)
     assert_same_bits(expected, crowded.evaluate(genomes), "few at a time")
     assert crowded._backend._most < len(genomes)
-    seen, original = [], SeriesAccounts.fold
+    seen, original = [], SeriesAccounts.run
 
-    def failing(self, asked, each, found):
-        seen.append(len(each.bars))
-        if len(seen) < 3:
+    def failing(self, asked, each, *arguments, **options):
+        seen.append(int(each.size))
+        if len(seen) < 4:
             raise torch.OutOfMemoryError("injected")
-        return original(self, asked, each, found)
+        return original(self, asked, each, *arguments, **options)
 
-    SeriesAccounts.fold = failing
+    SeriesAccounts.run = failing
     full = Engine(strategy, [bars], windows, device=INTERPRETED)
     assert_same_bits(expected, full.evaluate(genomes), "after running out of memory")
-    assert seen[:3] == [9, 4, 2], seen
-    SeriesAccounts.fold = original
+    assert seen[:4] == [9, 9, 4, 2], seen
+    SeriesAccounts.run = original
     host = Engine(strategy, [bars], windows, device="cpu")
     assert_same_accounts(host, full, genomes[:3])
     assert_same_accounts(host, crowded, genomes)
@@ -227,14 +227,15 @@ def compare_forms():
             torch.from_numpy(rng.choice(AWKWARD, (3, 2))),
             whole(rng.integers(0, 5, (3, n_rows))),
             torch.from_numpy(rng.choice(AWKWARD, (5, 130)) * rng.choice([1, 1, 0.3], (5, 130))),
-            whole([0, 2, 1]),
+            whole([3, 0, 2, 1]),
             130,
         )
         arrays = [torch.full((3, 3), -1, dtype=torch.int64) for _ in range(2)]
+        comparison = specialization.CodedComparison(said, left, right, relation)
+        assert decider.count(comparison, 130, 3)
         for words_of in arrays:
-            decider.decide(
-                specialization.CodedComparison(said, left, right, relation), read, words_of
-            )
+            decider.decide(comparison, read, words_of)
+        assert not decider.count(comparison, 130, 3)
         assert list(decider._is_equal.values()) == [True], (left, right, relation)
         assert torch.equal(*arrays), (left, right, relation)
     print(f"forms: {FORMS} comparisons, every bit equal")
@@ -299,6 +300,7 @@ def on_device(asked, rows, read):
         rows=torch.from_numpy(np.vstack([rows, np.zeros(rows.shape[1])])),
         moves=bool((asked.forms[2] != NONE).any() or not np.isnan(asked.break_even).all()),
     ), IndividualInputs(
+        size=whole([p]),
         entries=whole(asked.entries),
         exits=whole(asked.exits),
         # A form that reads nothing is never asked for its row.
@@ -406,6 +408,8 @@ def main():
     """Compare what was asked for, with several programs a list and several blocks of words."""
     repeat_nothing()
     accounts.PROGRAMS, accounts.STRETCH = 16, 1
+    # Room for one individual that is not there.
+    captured.bucket = lambda individuals: individuals + 1
     for name in sys.argv[2:] or PARTS:
         PARTS[name]()
 

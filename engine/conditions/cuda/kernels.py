@@ -21,6 +21,9 @@ DIVIDE = tl.constexpr(expression_vm.DIVIDE)
 MINIMUM = tl.constexpr(expression_vm.MINIMUM)
 TURNED = tl.constexpr(expression_vm.TURNED)
 
+SAME, FIRST, BY_SET = map(tl.constexpr, range(3))
+"""Which words below a set of genes reads: its own, those of all, or those of a set of fewer."""
+
 
 @triton.jit
 def canonicalize(x):
@@ -141,16 +144,17 @@ def lowest_bits(count):
 
 @triton.jit
 def compare_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_members, p_words,
-                   n_members, n_genes, n_rows, row_stride, n_bars, n_words,
-                   WORDS: tl.constexpr):  # fmt: skip
+                   n_genes, n_rows, row_stride, n_bars, n_words, WORDS: tl.constexpr):  # fmt: skip
     """The bars at which a comparison held some bars ago; grid (blocks of words, shares of members).
 
     A program decides its bars for one member after another: what all of them read stays at hand.
 
     p_asked: where the formulas of its left and of its right side begin and end, its relation, which
-    is 0 for ``>``, 1 for ``<``, 2 for ``>=``, 3 for ``<=``, and how many bars ago. p_members: [n]
-    individuals, one of each set of genes that it reads. p_words: [n, n_words] receives a bit a bar.
+    is 0 for ``>``, 1 for ``<``, 2 for ``>=``, 3 for ``<=``, and how many bars ago. p_members: how
+    many sets of the genes that it reads there are, and an individual of each. p_words: [n, n_words]
+    receives a bit a bar.
     """
+    n_members = tl.load(p_members)
     left, left_end = tl.load(p_asked), tl.load(p_asked + 1)
     right, right_end = tl.load(p_asked + 2), tl.load(p_asked + 3)
     relation, ago = tl.load(p_asked + 4), tl.load(p_asked + 5)
@@ -160,7 +164,7 @@ def compare_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_m
     t = o_bar - ago
     m = (o_bar < n_bars) & (t >= 0)
     for k in range(tl.program_id(1), n_members, tl.num_programs(1)):
-        i_p = tl.load(p_members + k).to(tl.int64)
+        i_p = tl.load(p_members + 1 + k).to(tl.int64)
         p_genome = p_genomes + i_p * n_genes
         p_slot = p_slots + i_p * n_rows
         a = evaluate_formula(p_code, left, left_end, p_constants, p_genome, p_slot, p_rows,
@@ -182,17 +186,16 @@ def compare_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_m
 
 
 # Not specialised, so that what was once compared with `compare_kernel` is what runs later.
-@triton.jit(
-    do_not_specialize=["n_members", "n_genes", "n_rows", "row_stride", "n_bars", "n_halves"]
-)
+@triton.jit(do_not_specialize=["n_genes", "n_rows", "row_stride", "n_bars", "n_halves"])
 def compare_form_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_members,
-                        p_halves, n_members, n_genes, n_rows, row_stride, n_bars, n_halves,
+                        p_halves, n_genes, n_rows, row_stride, n_bars, n_halves,
                         LEFT: tl.constexpr, RIGHT: tl.constexpr, RELATION: tl.constexpr,
                         HALVES: tl.constexpr):  # fmt: skip
     """As `compare_kernel`, compiled for the operations LEFT and RIGHT of its sides and RELATION.
 
     p_halves: the words as [n, n_halves] of 32 bits, the lower half of each first.
     """
+    n_members = tl.load(p_members)
     left, right, ago = tl.load(p_asked), tl.load(p_asked + 2), tl.load(p_asked + 5)
     o_half = tl.program_id(0) * HALVES + tl.arange(0, HALVES)
     o_bit = tl.arange(0, 32)[None, :]
@@ -200,7 +203,7 @@ def compare_form_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows
     t = o_bar - ago
     m = (o_bar < n_bars) & (t >= 0)
     for k in range(tl.program_id(1), n_members, tl.num_programs(1)):
-        i_p = tl.load(p_members + k).to(tl.int64)
+        i_p = tl.load(p_members + 1 + k).to(tl.int64)
         p_genome = p_genomes + i_p * n_genes
         p_slot = p_slots + i_p * n_rows
         a = value_in_form(p_code, left, p_constants, p_genome, p_slot, p_rows, row_stride, t, m,
@@ -222,12 +225,15 @@ def compare_form_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows
 
 
 @triton.jit
-def following_kernel(p_words, p_following, n_words, WORDS: tl.constexpr):
+def following_kernel(p_words, p_members, p_following, n_words, WORDS: tl.constexpr):
     """The first word from each on that is not 0; grid (rows of words).
 
-    p_words: [n, n_words]. p_following: [n, n_words + 1] receives it, n_words where there is none.
+    p_words: [n, n_words]. p_members: as `compare_kernel` has it. p_following: [n, n_words + 1]
+    receives it, n_words where there is none.
     """
     i_row = tl.program_id(0).to(tl.int64)
+    if i_row >= tl.load(p_members):
+        return
     p_row, p_out = p_words + i_row * n_words, p_following + i_row * (n_words + 1)
     behind = n_words
     # From the last block back to the first; behind the last word there is none.
@@ -247,19 +253,58 @@ def smaller(a, b):
 
 
 @triton.jit
-def remember_kernel(p_words, p_steps, p_out, n_bars, n_words, HELD: tl.constexpr,
-                    WORDS: tl.constexpr):  # fmt: skip
-    """What holds and held so many bars ago, or either; grid (rows of words, blocks of words).
+def find_row(p_sets, i_row, FROM: tl.constexpr):
+    """Row of words below that row i_row of a condition reads."""
+    if FROM == SAME:
+        return i_row
+    elif FROM == FIRST:
+        return i_row * 0
+    else:
+        return tl.load(p_sets + i_row).to(tl.int64)
 
-    p_words, p_out: [n, n_words]. p_steps: [n] bars, of which 0 changes nothing. HELD: both.
+
+@triton.jit
+def join_kernel(p_members, p_words, p_sets, p_others, p_other_sets, p_out, n_words,
+                FROM: tl.constexpr, OTHERS_FROM: tl.constexpr, ALL: tl.constexpr,
+                WORDS: tl.constexpr):  # fmt: skip
+    """Where both of two conditions hold, or either; grid (rows of words, blocks of words).
+
+    p_members: as `compare_kernel` has it. p_words, p_others: words of both. FROM, OTHERS_FROM: row
+    of them that each set of genes reads: its own, the first, or that which p_sets or p_other_sets
+    say. p_out: [n, n_words]. ALL: both.
     """
     i_row = tl.program_id(0).to(tl.int64)
+    if i_row >= tl.load(p_members):
+        return
     o_word = tl.program_id(1) * WORDS + tl.arange(0, WORDS)
     inside = o_word < n_words
-    step = tl.load(p_steps + i_row)
+    row, other = find_row(p_sets, i_row, FROM), find_row(p_other_sets, i_row, OTHERS_FROM)
+    words = tl.load(p_words + row * n_words + o_word, mask=inside, other=0)
+    others = tl.load(p_others + other * n_words + o_word, mask=inside, other=0)
+    joined = words & others if ALL else words | others
+    tl.store(p_out + i_row * n_words + o_word, joined, mask=inside)
+
+
+@triton.jit(do_not_specialize=["covered"])
+def remember_kernel(p_members, p_words, p_sets, p_bars, p_out, n_bars, n_words, covered,
+                    FROM: tl.constexpr, HELD: tl.constexpr,
+                    WORDS: tl.constexpr):  # fmt: skip
+    """What holds and held some bars ago, or either; grid (rows of words, blocks of words).
+
+    p_members: as `compare_kernel` has it. p_words: words that say what holds at all of the last
+    covered bars, or at one of them, if p_bars asks for so many. FROM, p_sets: as in `join_kernel`.
+    p_bars: [n] for how many bars each set of genes asks. p_out: [n, n_words] receives what holds
+    for twice as many bars as covered, or for those that are asked for. HELD: at all of them.
+    """
+    i_row = tl.program_id(0).to(tl.int64)
+    if i_row >= tl.load(p_members):
+        return
+    o_word = tl.program_id(1) * WORDS + tl.arange(0, WORDS)
+    inside = o_word < n_words
+    step = tl.maximum(tl.minimum(tl.load(p_bars + i_row) - covered, covered), 0)
     whole = step >> 6
     bits = (step & 63).to(tl.int64)
-    p_row = p_words + i_row * n_words
+    p_row = p_words + find_row(p_sets, i_row, FROM) * n_words
     word = tl.load(p_row + o_word, mask=inside, other=0)
     low = tl.load(p_row + o_word - whole, mask=inside & (o_word >= whole), other=0)
     m_below = inside & (o_word > whole)

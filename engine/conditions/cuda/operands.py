@@ -5,7 +5,6 @@ A part of the strategy is computed once for each set of values of its genes: row
 """
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,14 @@ import torch
 from engine.backend import Slots
 from engine.conditions.cpu.kernels import RELATIONS
 from engine.conditions.cuda.expression_vm import Formulas
-from engine.conditions.cuda.kernels import following_kernel, remember_kernel
+from engine.conditions.cuda.kernels import (
+    BY_SET,
+    FIRST,
+    SAME,
+    following_kernel,
+    join_kernel,
+    remember_kernel,
+)
 from engine.conditions.cuda.specialization import CodedComparison, Comparing, Read
 from engine.indicators.cuda.device_rows import Making
 from engine.indicators.cuda.row_store import RowKey, RowStore
@@ -23,7 +29,7 @@ from engine.indicators.individuals import Individuals, list_gene_columns, resolv
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import to_device
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
-from strategy.expressions import Expression
+from strategy.expressions import Expression, GeneValue
 from strategy.genes import GenomeLayout
 from strategy.rows import bound
 
@@ -53,9 +59,15 @@ class Leaf(NamedTuple):
 Columns = tuple[int, ...]
 """Genes, columns of a genome."""
 
-Arrays = dict[str | tuple[Columns, ...], npt.NDArray[np.generic]]
-"""What a device must know of a population. Under columns: members [n] int32, an individual of each
-set of values there. Under two of them: the set of the first for each set of the second, int32."""
+ArrayName = str | tuple[Columns | DevicePart, ...]
+
+Arrays = dict[ArrayName, npt.NDArray[np.generic]]
+"""What a device must know of a population. Under columns: how many sets of values there are, and an
+individual of each, int32. Under two of them: the set of the first for each set of the second,
+int32. Under a condition over bars: how many, for each set of values, int32."""
+
+Rooms = dict[ArrayName, int]
+"""Lines that arrays have room for."""
 
 
 class DevicePopulation(NamedTuple):
@@ -63,7 +75,15 @@ class DevicePopulation(NamedTuple):
 
     individuals: Individuals  # all of them
     # `Arrays` on the device, and under "genomes" [P, G] float64.
-    there: dict[str | tuple[Columns, ...], torch.Tensor]
+    there: dict[ArrayName, torch.Tensor]
+
+
+class WordsBelow(NamedTuple):
+    """Words of a condition below another, and which of them each set of genes of that one reads."""
+
+    words: torch.Tensor  # [n, N]
+    sets: torch.Tensor  # [m] int32, not read unless way is BY_SET
+    way: int  # SAME, FIRST or BY_SET
 
 
 class DeviceReadings:
@@ -94,7 +114,6 @@ class DeviceReadings:
         self._parts: dict[Condition, DevicePart] = {}
         self._words: dict[DevicePart, torch.Tensor] = {}
         self._leaves: list[Leaf] = []
-        self._compared: set[Columns] = set()
         self._spread: set[tuple[Columns, Columns]] = set()
 
     @property
@@ -134,11 +153,9 @@ class DeviceReadings:
         self._leaves = [
             Leaf(node, list_gene_columns(node, self._layout)) for node in self._formulas.rows
         ]
-        parts = self._parts.values()
-        self._compared = {part.columns for part in parts if part.comparison is not None}
         self._spread = {
             (below.columns, part.columns)
-            for part in parts
+            for part in self._parts.values()
             for below in part.below
             if below.columns and below.columns != part.columns
         }
@@ -151,7 +168,7 @@ class DeviceReadings:
         """Let go of conditions of the population before."""
         self._words.clear()
 
-    def arrays(self, individuals: Individuals) -> Arrays | None:
+    def arrays(self, individuals: Individuals) -> tuple[Arrays, Rooms] | None:
         """What a device must know of a population; None where there is no room for all its rows.
 
         Under "slots": [P, R] int32, where the rows of each lie, which are there from now on.
@@ -160,13 +177,42 @@ class DeviceReadings:
         if slots is None:
             return None
         arrays: Arrays = {"slots": slots}
-        for columns in self._compared:
-            arrays[columns,] = individuals.distinct(columns).members.astype(np.int32)
+        rooms: Rooms = {}
+        for part in self._parts.values():
+            columns = part.columns
+            if (columns,) not in arrays:
+                members = individuals.distinct(columns).members
+                arrays[columns,] = np.concatenate([[len(members)], members]).astype(np.int32)
+                rooms[columns,] = 1 + individuals.count_room(columns)
+            if isinstance(part.node, OverBars):
+                arrays[part,] = self._count_bars(part.node, part, individuals).astype(np.int32)
+                rooms[part,] = individuals.count_room(columns)
         for below, above in self._spread:
             set_of = individuals.distinct(below).set_of
             members = individuals.distinct(above).members
             arrays[below, above] = set_of[members].astype(np.int32)
-        return arrays
+            rooms[below, above] = individuals.count_room(above)
+        return arrays, rooms
+
+    def key(self, individuals: Individuals) -> tuple[int, ...]:
+        """Numbers that launches for a population depend on, beside the room of its arrays."""
+        most = [
+            self._most_bars(part.node, individuals)
+            for part in self._parts.values()
+            if isinstance(part.node, OverBars)
+        ]
+        return self.rows.data_ptr(), self._comparing.n_settled, *most
+
+    def count_work(self, individuals: Individuals) -> bool:
+        """Count what is decided next; returns whether it waits for that, see `Comparing.count`."""
+        waits = [
+            self._comparing.count(
+                part.comparison, self.n_bars, len(individuals.distinct(part.columns).members)
+            )
+            for part in self._parts.values()
+            if part.comparison is not None
+        ]
+        return any(waits)
 
     def _find_slots(self, individuals: Individuals) -> Slots | None:
         sets = [individuals.distinct(leaf.columns) for leaf in self._leaves]
@@ -200,55 +246,85 @@ class DeviceReadings:
             trees.append(bound(leaf.node, dict(zip(names, values, strict=True))))
         self._making.fill(trees, out)
 
-    def following(self, words: torch.Tensor) -> torch.Tensor:
-        """For each word of [n, N] the first from there on that is not 0, [n, N + 1]; N: none."""
+    def following(self, part: DevicePart, seen: DevicePopulation) -> torch.Tensor:
+        """For each word of a condition the first from there on that is not 0, [n, N + 1]; N: none.
+
+        n, N as of `words`.
+        """
+        words = self.words(part, seen)
         shape = len(words), self.n_words + 1
         following_words = torch.empty(shape, dtype=torch.int32, device=self._device)
-        launch(following_kernel, (len(words),), words, following_words, self.n_words,
-               WORDS=MOVED_WORDS)  # fmt: skip
+        launch(following_kernel, (len(words),), words, seen.there[part.columns,], following_words,
+               self.n_words, WORDS=MOVED_WORDS)  # fmt: skip
         return following_words
 
     def _decide_words(self, part: DevicePart, seen: DevicePopulation) -> torch.Tensor:
         if part.comparison is not None:
             members = seen.there[part.columns,]
-            words = self._new_words(len(members))
+            words = self._new_words(len(members) - 1)
             genomes, slots = seen.there["genomes"], seen.there["slots"]
             read = Read(*self.code, genomes, slots, self.rows, members, self.n_bars)
             self._comparing.decide(part.comparison, read, words)
             return words
-        below = [self._gather_words(condition, part, seen) for condition in part.below]
+        below = [self._find_below(condition, part, seen) for condition in part.below]
         if isinstance(part.node, OverBars):
             return self._reduce_over_bars(part, part.node, below[0], seen)
-        is_all = isinstance(part.node, AllOf)
-        return reduce(torch.bitwise_and if is_all else torch.bitwise_or, below)
+        return self._join_words(part, below, seen)
 
-    def _gather_words(
+    def _find_below(
         self, below: DevicePart, part: DevicePart, seen: DevicePopulation
-    ) -> torch.Tensor:
-        """Words of a condition below, for every set of genes of a part; or one for all of them."""
+    ) -> WordsBelow:
         words = self.words(below, seen)
-        if below.columns == part.columns or len(words) == 1:
-            return words
-        return words.index_select(0, seen.there[below.columns, part.columns])
+        if below.columns == part.columns:
+            return WordsBelow(words, seen.there[part.columns,], SAME)
+        if not below.columns:
+            return WordsBelow(words, seen.there[part.columns,], FIRST)
+        return WordsBelow(words, seen.there[below.columns, part.columns], BY_SET)
+
+    def _join_words(
+        self, part: DevicePart, below: list[WordsBelow], seen: DevicePopulation
+    ) -> torch.Tensor:
+        """Words of a condition that holds where all of some hold, or any of them."""
+        members, joined = seen.there[part.columns,], below[0]
+        count = len(members) - 1
+        # A condition that stands alone is joined with itself.
+        for others in below[1:] or below:
+            words = self._new_words(count)
+            launch(join_kernel, (count, -(-self.n_words // MOVED_WORDS)), members, joined.words,
+                   joined.sets, others.words, others.sets, words, self.n_words, FROM=joined.way,
+                   OTHERS_FROM=others.way, ALL=isinstance(part.node, AllOf),
+                   WORDS=MOVED_WORDS)  # fmt: skip
+            joined = WordsBelow(words, members, SAME)
+        return joined.words
 
     def _reduce_over_bars(
-        self, part: DevicePart, node: OverBars, words: torch.Tensor, seen: DevicePopulation
+        self, part: DevicePart, node: OverBars, below: WordsBelow, seen: DevicePopulation
     ) -> torch.Tensor:
-        members = seen.individuals.distinct(part.columns).members
-        bars = resolve_values(node.bars, self._layout, seen.individuals.here)[members].astype(
-            np.int64
-        )
-        wanted = np.minimum(bars, self.n_bars + 1)
-        words = words.expand(len(wanted), -1).contiguous()
-        covered = np.ones_like(wanted)
-        while (covered < wanted).any():
-            steps = np.minimum(covered, wanted - covered)
-            reduced = self._new_words(len(words))
-            launch(remember_kernel, (len(wanted), -(-self.n_words // MOVED_WORDS)), words,
-                   to_device(steps.astype(np.int32), self._device), reduced, self.n_bars,
-                   self.n_words, HELD=isinstance(node, Held), WORDS=MOVED_WORDS)  # fmt: skip
-            words, covered = reduced, covered + steps
-        return words
+        members = seen.there[part.columns,]
+        count, covered = len(members) - 1, 1
+        while True:
+            words = self._new_words(count)
+            launch(remember_kernel, (count, -(-self.n_words // MOVED_WORDS)), members, below.words,
+                   below.sets, seen.there[part,], words, self.n_bars, self.n_words, covered,
+                   FROM=below.way, HELD=isinstance(node, Held), WORDS=MOVED_WORDS)  # fmt: skip
+            below, covered = WordsBelow(words, members, SAME), 2 * covered
+            if covered >= self._most_bars(node, seen.individuals):
+                return words
+
+    def _most_bars(self, node: OverBars, individuals: Individuals) -> int:
+        """The most bars that are asked for, or that a gene's bounds allow where launches stay."""
+        most = float(resolve_values(node.bars, self._layout, individuals.here).max(initial=1.0))
+        if individuals.has_room and isinstance(node.bars, GeneValue):
+            most = max(most, node.bars.gene.high)
+        return int(min(most, self.n_bars + 1))
+
+    def _count_bars(
+        self, node: OverBars, part: DevicePart, individuals: Individuals
+    ) -> npt.NDArray[np.int64]:
+        """For how many bars each set of genes asks, [n]; no more than there are, and one."""
+        members = individuals.distinct(part.columns).members
+        bars = resolve_values(node.bars, self._layout, individuals.here)[members]
+        return np.minimum(bars, self.n_bars + 1).astype(np.int64)
 
     def _new_words(self, count: int) -> torch.Tensor:
         return torch.empty((count, self.n_words), dtype=torch.int64, device=self._device)

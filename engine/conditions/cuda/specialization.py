@@ -14,7 +14,7 @@ import torch
 from engine.conditions.cuda.expression_vm import Form
 from engine.conditions.cuda.kernels import compare_form_kernel, compare_kernel
 from engine.runtime.compiling.launch import launch
-from engine.runtime.cuda.watchdog import wait_for_launches
+from engine.runtime.cuda.watchdog import to_host
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Read(NamedTuple):
     genomes: torch.Tensor  # [P, G]
     slots: torch.Tensor  # [P, R]
     rows: torch.Tensor  # [slots, T]
-    members: torch.Tensor  # [n] individuals, one of each set of genes
+    members: torch.Tensor  # [1 + n] how many sets of genes there are, and an individual of each
     n_bars: int  # bars T
 
 
@@ -59,24 +59,39 @@ class Comparing:
         self._done: Counter[tuple[Form, Form, int]] = Counter()
         self._is_equal: dict[tuple[Form, Form, int], bool] = {}
 
-    def decide(self, comparison: CodedComparison, read: Read, words: torch.Tensor) -> None:
-        """Write words [n, N] of the bars at which it holds for each of the members."""
+    @property
+    def n_settled(self) -> int:
+        """Forms of which is known whether a kernel of their own decides them."""
+        return len(self._is_equal)
+
+    def count(self, comparison: CodedComparison, n_bars: int, n_sets: int) -> bool:
+        """Count what is decided next, for so many sets of genes; returns whether it waits for that.
+
+        It does where a kernel of the form decides beside the other for the first time.
+        """
         form = comparison[1:]
-        operations = len(comparison.left) + len(comparison.right)
-        self._done[form] += operations * read.n_bars * len(read.members)
+        self._done[form] += (len(comparison.left) + len(comparison.right)) * n_bars * n_sets
+        return self._is_due(form)
+
+    def decide(self, comparison: CodedComparison, read: Read, words: torch.Tensor) -> None:
+        """Write words [n, N] of the bars at which it holds for each set of genes."""
+        form = comparison[1:]
         if self._is_equal.get(form, False):
             _by_form(comparison, read, words)
             return
         _by_data(comparison, read, words)
-        if form not in self._is_equal and self._done[form] >= PAYS_AFTER:
+        if self._is_due(form):
             self._is_equal[form] = self._agrees(comparison, read, words)
+
+    def _is_due(self, form: tuple[Form, Form, int]) -> bool:
+        return form not in self._is_equal and self._done[form] >= PAYS_AFTER
 
     def _agrees(self, comparison: CodedComparison, read: Read, expected: torch.Tensor) -> bool:
         """Whether the kernel of a form finds what was found without it."""
         words_found = torch.empty_like(expected)
         _by_form(comparison, read, words_found)
-        wait_for_launches(words_found.device)
-        if torch.equal(words_found, expected):
+        n_sets = int(to_host(read.members[0]))
+        if torch.equal(words_found[:n_sets], expected[:n_sets]):
             return True
         LOG.warning(
             "a comparison compiled for this GPU gives other bits than the law: not used, and such "
@@ -102,6 +117,6 @@ def _launch(
     blocks = -(-width * out.element_size() // (8 * WORDS))
     # A program decides its bars for a share of the individuals, one after another.
     shares = max(1, min(n, PROGRAMS // blocks, MOST_SHARES))
-    launch(kernel, (blocks, shares), *read[:2], comparison.asked, *read[2:6], out, n,
+    launch(kernel, (blocks, shares), *read[:2], comparison.asked, *read[2:6], out,
            read.genomes.shape[1], read.slots.shape[1], read.n_bars, read.n_bars, width,
            **constants)  # fmt: skip

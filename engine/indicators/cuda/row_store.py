@@ -21,15 +21,26 @@ class RowStore:
         n_bars: T.
         most: Rows that may lie there.
         device: Where they lie.
+        kind: Of their values.
+        first: Rows that there is room for at first.
 
     Attributes:
-        rows: [room, T] float64.
+        rows: [room, T].
     """
 
-    def __init__(self, n_bars: int, most: int, device: torch.device) -> None:
+    def __init__(
+        self,
+        n_bars: int,
+        most: int,
+        device: torch.device,
+        kind: torch.dtype = torch.float64,
+        *,
+        first: int = FIRST_ROWS,
+    ) -> None:
         self._n_bars, self.most, self._device = n_bars, max(most, 1), device
+        self._kind = kind
         self._slots: dict[RowKey, int] = {}
-        self.rows = self._room(min(FIRST_ROWS, self.most))
+        self.rows = self._room(min(first, self.most))
 
     def slots(
         self, keys: Sequence[RowKey], make: Callable[[list[RowKey], torch.Tensor], None]
@@ -63,4 +74,4 @@ class RowStore:
             self.rows[: len(self._slots)] = old[: len(self._slots)]
 
     def _room(self, rows: int) -> torch.Tensor:
-        return torch.empty((rows, self._n_bars), dtype=torch.float64, device=self._device)
+        return torch.empty((rows, self._n_bars), dtype=self._kind, device=self._device)

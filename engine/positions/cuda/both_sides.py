@@ -76,18 +76,21 @@ def popcount(word):
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def mark_kernel(p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_marks, p_leaves,
-                n_windows, n_words, capacity, WORDS: tl.constexpr):  # fmt: skip
+def mark_kernel(p_size, p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_marks,
+                p_leaves, p_most, n_windows, n_words, capacity, WORDS: tl.constexpr):  # fmt: skip
     """List the signals of each pair of individual and window; grid (pairs).
 
-    p_longs, p_shorts: [n, n_words] conditions. p_entries: [P, 2] which of them, -1 for none.
-    p_bars: [P, 3] longest hold, delay, and first bar that may signal. p_windows: [W, 2] start and
-    end. p_counts: [P, W] receives how many there are, also where lists are too short for them.
-    p_marks: [P, W, capacity] receives twice the bar, plus 1 for a short, ascending, and -1 up to a
-    whole sixteen; p_leaves, of that shape, receives NOT_ASKED for each of them.
+    p_size: [1] individuals. p_longs, p_shorts: [n, n_words] conditions. p_entries: [P, 2] which of
+    them, -1 for none. p_bars: [P, 3] longest hold, delay, and first bar that may signal. p_windows:
+    [W, 2] start and end. p_counts: [P, W] receives how many there are, also where lists are too
+    short for them. p_marks: [P, W, capacity] receives twice the bar, plus 1 for a short, ascending,
+    and -1 up to a whole sixteen; p_leaves, of that shape, receives NOT_ASKED for each of them.
+    p_most: [1] is raised to the largest count.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     i_p, i_w = i_pair // n_windows, i_pair % n_windows
+    if i_p >= tl.load(p_size):
+        return
     end = tl.load(p_windows + i_w * 2 + 1)
     first = tl.maximum(tl.load(p_windows + i_w * 2), tl.load(p_bars + i_p * 3 + 2))
     last = tl.maximum(end - 1 - tl.load(p_bars + i_p * 3 + 1), first)
@@ -116,6 +119,7 @@ def mark_kernel(p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_mar
             entry += 1
             word = word & (word - 1)
     tl.store(p_counts + i_pair, count)
+    tl.atomic_max(p_most, count)
     listed = tl.minimum(count, capacity)
     o_end = listed + tl.arange(0, 16)
     tl.store(p_list + o_end, tl.full([16], -1, tl.int32), mask=o_end < (listed + 15) // 16 * 16)
@@ -239,31 +243,34 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def leave_kernel(p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_code, p_constants, p_reads,
-                 p_forms, p_rows, p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits,
+def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_code, p_constants,
+                 p_reads, p_forms, p_rows, p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits,
                  p_following, p_sessions, p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r,
                  p_prices, p_leverages, p_notes, n_windows, capacity, n_bars, row_stride, n_words,
                  n_genes, n_rows, MOVES: tl.constexpr, KEEPS: tl.constexpr, ALL: tl.constexpr,
                  FINER: tl.constexpr, SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
     """Exit and R of the signals that lanes take; grid (pairs times BLOCKS), SIGNALS lanes each.
 
-    p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs of a side, smallest risk,
-    fraction at risk. p_reads: [3, 2, 2] where the formulas of stop, target and trail begin and end,
-    of longs and shorts. p_forms: [3, 2]. p_numbers: [P, 9] what they take beside formulas and from
-    which gain on the stop follows, of longs and shorts in turn, and at which gain it moves to the
-    entry. p_bars: as in `mark_kernel`. p_asked: [n, n_words] conditions of exits, p_exits: [P, 2]
-    which of them, -1 for none, p_following: as in `first_asked`. p_sessions: [q, row_stride] by
-    entry bar twice the bar at which the clock ends a position, plus 1 at its open. p_session_of:
-    [P] which, or -1. p_leaves: [P, W, capacity] NOT_ASKED, receives eight times the exit bar, plus
-    the reason or SESSION_OPEN, or REJECTED. p_r: the same shape, receives R. p_prices:
-    [P, W, capacity, 5] if KEEPS receives entry, stop, target, exit and last stop. MOVES: whether
-    anybody's stop moves. ALL: whether every signal is asked for, whatever came before it;
-    p_leverages: [P, W, capacity] then receives what each position is worth over the account. FINER:
-    whether p_finer and p_finer_of, of `engine.indicators.cuda.market.lay_out_finer`, are read;
-    p_notes: [P, W, capacity] then receives sums of LATE_GAP and the like.
+    p_size: [1] individuals. p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs
+    of a side, smallest risk, fraction at risk. p_reads: [3, 2, 2] where the formulas of stop,
+    target and trail begin and end, of longs and shorts. p_forms: [3, 2]. p_numbers: [P, 9] what
+    they take beside formulas and from which gain on the stop follows, of longs and shorts in turn,
+    and at which gain it moves to the entry. p_bars: as in `mark_kernel`. p_asked: [n, n_words]
+    conditions of exits, p_exits: [P, 2] which of them, -1 for none, p_following: as in
+    `first_asked`. p_sessions: [q, row_stride] by entry bar twice the bar at which the clock ends a
+    position, plus 1 at its open. p_session_of: [P] which, or -1. p_leaves: [P, W, capacity]
+    NOT_ASKED, receives eight times the exit bar, plus the reason or SESSION_OPEN, or REJECTED. p_r:
+    the same shape, receives R. p_prices: [P, W, capacity, 5] if KEEPS receives entry, stop, target,
+    exit and last stop. MOVES: whether anybody's stop moves. ALL: whether every signal is asked for,
+    whatever came before it; p_leverages: [P, W, capacity] then receives what each position is worth
+    over the account. FINER: whether p_finer and p_finer_of, of
+    `engine.indicators.cuda.market.lay_out_finer`, are read; p_notes: [P, W, capacity] then receives
+    sums of LATE_GAP and the like.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p, i_w = i_pair // n_windows, i_pair % n_windows
+    if i_p >= tl.load(p_size):
+        return
     count = tl.minimum(tl.load(p_counts + i_pair), capacity)
     end = tl.load(p_windows + i_w * 2 + 1)
     per_side, min_risk = tl.load(p_charges), tl.load(p_charges + 1)

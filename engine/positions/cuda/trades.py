@@ -79,19 +79,19 @@ def choose_four(p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coar
                   delay, place + 3, m3, l3, FINER)  # fmt: skip
 
 
-@triton.jit
-def choose_kernel(p_counts, p_marks, p_leaves, p_notes, p_bars, p_trade_list, p_trades, p_rejected,
-                  p_coarse, n_pairs, n_windows, capacity, FINER: tl.constexpr,
+@triton.jit(do_not_specialize=["n_windows"])
+def choose_kernel(p_size, p_counts, p_marks, p_leaves, p_notes, p_bars, p_trade_list, p_trades,
+                  p_rejected, p_coarse, n_windows, capacity, FINER: tl.constexpr,
                   LANES: tl.constexpr):  # fmt: skip
     """Which signals become trades; grid (blocks of pairs), a lane a pair.
 
-    p_marks, p_leaves: [P, W, capacity] as `mark_kernel` and `leave_kernel` leave them.
-    p_trade_list: [P, W, capacity] receives the places of the signals that are taken. p_trades,
-    p_rejected: [P, W] receive how many. If FINER, p_coarse: [P, W] receives how many bars are
-    touched that are not made up of finer ones; p_notes, p_bars: as `leave_kernel` has them.
+    p_size: [1] individuals. p_marks, p_leaves: [P, W, capacity] as `mark_kernel` and `leave_kernel`
+    leave them. p_trade_list: [P, W, capacity] receives the places of the signals that are taken.
+    p_trades, p_rejected: [P, W] receive how many. If FINER, p_coarse: [P, W] receives how many bars
+    are touched that are not made up of finer ones; p_notes, p_bars: as `leave_kernel` has them.
     """
     o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
-    m_pair = o_pair < n_pairs
+    m_pair = o_pair < tl.load(p_size) * n_windows
     count = tl.minimum(tl.load(p_counts + o_pair, mask=m_pair, other=0), capacity)
     p_mark = p_marks + o_pair * capacity
     p_leave = p_leaves + o_pair * capacity
@@ -148,17 +148,19 @@ def choose_kernel(p_counts, p_marks, p_leaves, p_notes, p_bars, p_trade_list, p_
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def tally_kernel(p_trades, p_rejected, p_coarse, p_trade_list, p_marks, p_leaves, p_notes, p_all_r,
-                 p_bars, p_r, p_short_r, p_out, n_windows, capacity, EXITS: tl.constexpr,
+def tally_kernel(p_size, p_trades, p_rejected, p_coarse, p_trade_list, p_marks, p_leaves, p_notes,
+                 p_all_r, p_bars, p_r, p_short_r, p_out, n_windows, capacity, EXITS: tl.constexpr,
                  FINER: tl.constexpr, N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """R of each trade, and the counts; grid (pairs).
 
-    p_all_r: [P, W, capacity] R of each signal, were it taken. p_bars: [P, 3] as in `mark_kernel`.
-    p_r, p_short_r: [P, W, capacity] receive R of each trade, and 0 in place of a long's, with zeros
-    up to a whole eight. p_out: [P, W, A] receives the counts, each reason's in its place of EXITS.
-    p_coarse, p_notes: as `choose_kernel` has them, read if FINER.
+    p_size: [1] individuals. p_all_r: [P, W, capacity] R of each signal, were it taken. p_bars: [P,
+    3] as in `mark_kernel`. p_r, p_short_r: [P, W, capacity] receive R of each trade, and 0 in place
+    of a long's, with zeros up to a whole eight. p_out: [P, W, A] receives the counts, each reason's
+    in its place of EXITS. p_coarse, p_notes: as `choose_kernel` has them, read if FINER.
     """
     i_pair = tl.program_id(0).to(tl.int64)
+    if i_pair // n_windows >= tl.load(p_size):
+        return
     delay = tl.load(p_bars + i_pair // n_windows * 3 + 1)
     n_trades = tl.load(p_trades + i_pair)
     wins = tl.zeros([BLOCK], tl.int32)
@@ -238,13 +240,14 @@ def add_one_by_one(total, rs):
     return (total + r0) + r1
 
 
-@triton.jit
-def settle_kernel(p_trades, p_r, p_short_r, p_sums, p_equity, p_charges, p_out, n_pairs, capacity,
-                  N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
+@triton.jit(do_not_specialize=["n_windows"])
+def settle_kernel(p_size, p_trades, p_r, p_short_r, p_sums, p_equity, p_charges, p_out, n_windows,
+                  capacity, N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
     """What depends on the order of trades; grid (blocks of PAIRS pairs, 3).
 
     As `fold_kernel` of `chain`, with a third of the programs for the sums of shorts.
     """
+    n_pairs = tl.load(p_size) * n_windows
     if tl.program_id(1) == 0:
         add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, False, N_OUT, PAIRS)
     elif tl.program_id(1) == 1:

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -9,17 +10,34 @@ MOST_GRAPHS = 32
 """Shapes that are kept; a search uses a handful."""
 
 
-def capture_graph(graph: torch.cuda.CUDAGraph, device: torch.device) -> torch.cuda.graph:
+def capture_graph(
+    graph: torch.cuda.CUDAGraph,
+    stream: torch.cuda.Stream,
+    memory: Any = None,
+) -> torch.cuda.graph:
     """Capture what is launched on a device, whatever other threads do on others meanwhile.
 
-    The stream that is captured by default belongs to the device that captured first.
+    `stream`: of the device; that which is captured by default belongs to the device that captured
+    first. `memory`: of graphs that run one after the other, for what is allocated.
     """
-    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    return torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local")
+    return torch.cuda.graph(graph, pool=memory, stream=stream, capture_error_mode="thread_local")
+
+
+def bucket(individuals: int) -> int:
+    """Individuals that launches are made for, so that populations of about one size share them.
+
+    >>> [bucket(n) for n in (1, 17, 500, 512, 513)]
+    [16, 32, 512, 512, 576]
+    """
+    step = max(16, 1 << max(individuals.bit_length() - 4, 0))
+    return -(-individuals // step) * step
 
 
 class Graphs:
     """Runs work that only launches: as it is at first, from the second time on captured.
+
+    What work allocates lies in memory that all graphs share, as large as the largest of them needs:
+    they run one after the other, and leave nothing there that a later one reads.
 
     Args:
         device: Where the work goes.
@@ -27,6 +45,9 @@ class Graphs:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
+        # Only what one stream captures shares memory.
+        self._stream: torch.cuda.Stream | None = None
+        self._memory: Any = None
         self._seen: OrderedDict[tuple[int, ...], torch.cuda.CUDAGraph | None] = OrderedDict()
 
     def is_captured(self, key: tuple[int, ...]) -> bool:
@@ -34,8 +55,9 @@ class Graphs:
         return self._seen.get(key) is not None
 
     def clear(self) -> None:
-        """Forget all graphs, because memory that they refer to is gone."""
+        """Forget all graphs, because memory that they refer to is gone; and give theirs back."""
         self._seen.clear()
+        self._stream = self._memory = None
 
     def run(self, key: tuple[int, ...], work: Callable[[], None]) -> None:
         """Run work on the current device, which launches and must not wait for it.
@@ -51,9 +73,15 @@ class Graphs:
             return
         graph = self._seen[key]
         if graph is None:
-            graph = torch.cuda.CUDAGraph()
-            with capture_graph(graph, self._device):
-                work()
-            self._seen[key] = graph
+            graph = self._seen[key] = self._captured(work)
         self._seen.move_to_end(key)
         graph.replay()
+
+    def _captured(self, work: Callable[[], None]) -> torch.cuda.CUDAGraph:
+        if self._stream is None:
+            self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+            self._memory = torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        with capture_graph(graph, self._stream, self._memory):
+            work()
+        return graph

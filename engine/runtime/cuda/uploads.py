@@ -1,7 +1,8 @@
 """Arrays that go to a device together: one copy, whatever they are."""
 
+import math
 from collections.abc import Hashable, Mapping
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,23 @@ ALIGNED = 16
 """Each array begins at a multiple of so many bytes."""
 
 Name = TypeVar("Name", bound=Hashable)
+
+
+class UploadedArray(NamedTuple, Generic[Name]):
+    """An array among others."""
+
+    name: Name
+    begin: int  # its first byte
+    n_bytes: int
+    kind: np.dtype[np.generic]
+    shape: tuple[int, ...]
+
+
+class UploadPlan(NamedTuple, Generic[Name]):
+    """Where arrays lie that are sent together."""
+
+    parts: list[UploadedArray[Name]]
+    size: int  # bytes of all
 
 
 class Uploads:
@@ -33,23 +51,52 @@ class Uploads:
         Raises:
             DeviceError: As `waiting.wait_for_work`.
         """
-        ends = np.cumsum([-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays.values()])
-        self._make_room(int(ends[-1]))
-        begins = [0, *ends[:-1].tolist()]
+        return self.send(self.lay_out(arrays, {}))
+
+    @property
+    def address(self) -> int:
+        """Where arrays are laid out, on the host."""
+        return self._here.data_ptr()
+
+    def lay_out(
+        self, arrays: Mapping[Name, npt.NDArray[np.generic]], rooms: Mapping[Name, int]
+    ) -> "UploadPlan[Name]":
+        """Lay arrays out to be sent, in place of those before.
+
+        `rooms` name arrays that have room for more along their first axis; nothing is said of what
+        lies there.
+
+        Raises:
+            DeviceError: As `waiting.wait_for_work`.
+        """
+        parts, size = [], 0
+        for name, array in arrays.items():
+            shape = (rooms.get(name, len(array)), *array.shape[1:])
+            n_bytes = math.prod(shape) * array.itemsize
+            parts.append(UploadedArray(name, size, n_bytes, array.dtype, shape))
+            size += -(-n_bytes // ALIGNED) * ALIGNED
+        self._make_room(size)
         here = self._here.numpy()
-        for begin, array in zip(begins, arrays.values(), strict=True):
-            room = here[begin : begin + array.nbytes].view(array.dtype)
+        for part, array in zip(parts, arrays.values(), strict=True):
+            room = here[part.begin : part.begin + array.nbytes].view(array.dtype)
             room.reshape(array.shape)[...] = array
-        there = torch.empty(int(ends[-1]), dtype=torch.uint8, device=self._device)
-        there.copy_(self._here[: len(there)], non_blocking=True)
-        if self._device.type == "cuda":
+        return UploadPlan(parts, size)
+
+    def send(self, plan: "UploadPlan[Name]") -> dict[Name, torch.Tensor]:
+        """Copies on the device by their names, behind what was launched there, of what is laid out.
+
+        It waits for nothing, and may be captured.
+        """
+        there = torch.empty(plan.size, dtype=torch.uint8, device=self._device)
+        there.copy_(self._here[: plan.size], non_blocking=True)
+        if self._device.type == "cuda" and not torch.cuda.is_current_stream_capturing():
             self._sent = torch.cuda.Event()  # type: ignore[no-untyped-call]
             self._sent.record()
         return {
-            name: there[begin : begin + array.nbytes]
-            .view(torch.from_numpy(array[:0]).dtype)
-            .view(array.shape)
-            for begin, (name, array) in zip(begins, arrays.items(), strict=True)
+            part.name: there[part.begin : part.begin + part.n_bytes]
+            .view(torch.from_numpy(np.empty(0, part.kind)).dtype)
+            .view(part.shape)
+            for part in plan.parts
         }
 
     def _make_room(self, needed: int) -> None:

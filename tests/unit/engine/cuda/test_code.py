@@ -294,13 +294,13 @@ KERNELS = {
     ),
     "compare": (
         kernels.compare_kernel,
-        [I32, F64, I32, F64, I32, F64, I32, I64] + ["i32"] * 6,
+        [I32, F64, I32, F64, I32, F64, I32, I64] + ["i32"] * 5,
         {"WORDS": 8},
     ),
     **{
         f"compare, {name}": (
             kernels.compare_form_kernel,
-            [I32, F64, I32, F64, I32, F64, I32, I32] + ["i32"] * 6,
+            [I32, F64, I32, F64, I32, F64, I32, I32] + ["i32"] * 5,
             {"LEFT": left, "RIGHT": right, "RELATION": relation, "HALVES": 16},
         )
         for relation, (name, (left, right)) in enumerate(FORMS.items())
@@ -308,20 +308,25 @@ KERNELS = {
     **{
         name: (
             kernels.remember_kernel,
-            [I64, I32, I64, "i32", "i32"],
-            {"HELD": is_held, "WORDS": 256},
+            [I32, I64, I32, I32, I64, "i32", "i32", "i32"],
+            {"FROM": way, "HELD": is_held, "WORDS": 256},
         )
-        for name, is_held in (("held", True), ("within", False))
+        for name, is_held, way in (("held", True, 0), ("within", False, 2))
     },
+    "join": (
+        kernels.join_kernel,
+        [I32, I64, I32, I64, I32, I64, "i32"],
+        {"FROM": 1, "OTHERS_FROM": 2, "ALL": True, "WORDS": 256},
+    ),
     "marks": (
         both_sides.mark_kernel,
-        [I64, I64] + [I32] * 6 + ["i32"] * 3,
+        [I32, I64, I64] + [I32] * 7 + ["i32"] * 3,
         {"WORDS": 128},
     ),
     **{
         name: (
             both_sides.leave_kernel,
-            [F64, F64, I32, I32, F64, I32, F64, I32, I32, F64, I32, F64, F64, I32, I64]
+            [I32, F64, F64, I32, I32, F64, I32, F64, I32, I32, F64, I32, F64, F64, I32, I64]
             + [I32] * 8
             + [F64] * 3
             + [I8]
@@ -348,24 +353,24 @@ KERNELS = {
     },
     "choose": (
         trades.choose_kernel,
-        [I32] * 3 + [I8] + [I32] * 5 + ["i32"] * 3,
+        [I32] * 4 + [I8] + [I32] * 5 + ["i32"] * 2,
         {"FINER": True, "LANES": 32},
     ),
     "tally": (
         trades.tally_kernel,
-        [I32] * 6 + [I8, F64, I32, F64, F64, F64] + ["i32", "i32"],
+        [I32] * 7 + [I8, F64, I32, F64, F64, F64] + ["i32", "i32"],
         {"EXITS": EXIT_PLACES, "FINER": True, "N_OUT": 24, "BLOCK": 64},
     ),
     "settle": (
         trades.settle_kernel,
-        [I32] + [F64] * 6 + ["i32", "i32"],
+        [I32, I32] + [F64] * 6 + ["i32", "i32"],
         {"N_OUT": 24, "PAIRS": 8},
     ),
     **{
         f"walk, {name}": (order_walk.walk_kernel, WALK, dict(zip(FLAGS, flags, strict=True)))
         for name, flags in ORDERS.items()
     },
-    "following": (kernels.following_kernel, [I64, I32, "i32"], {"WORDS": 256}),
+    "following": (kernels.following_kernel, [I64, I32, I32, "i32"], {"WORDS": 256}),
 }
 
 

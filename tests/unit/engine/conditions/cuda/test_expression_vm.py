@@ -168,3 +168,16 @@ def test_rows_are_brought_once_and_let_go_when_there_is_no_room():
     for keys in ((1, 2), (2, 1, 1), (3, 1), (4, 1), (2, 4, 1)):
         slots(*keys)
     assert asked == [[1, 2], [3], [4, 1], [2]]
+
+
+def test_a_device_makes_room_for_sets_within_bounds():
+    """Of whole genes all of them, unless there are more; of others one for each individual."""
+    whole = Gene("n", "int", 2.0, 6.0, 3.0)
+    layout = GenomeLayout((GENE, whole))
+    genomes = np.column_stack([np.linspace(-2.0, 2.0, 9), np.arange(9.0) % 3 + 2])
+    for room, expected in ((None, [1, 9, 3, 9]), (16, [1, 16, 5, 16])):
+        individuals = Individuals(genomes, layout, room)
+        columns = ((), (0,), (1,), (0, 1))
+        assert [individuals.count_room(some) for some in columns] == expected, room
+    beyond = np.column_stack([genomes[:, 0], np.arange(9.0)])
+    assert Individuals(beyond, layout, 16).count_room((1,)) == 16

@@ -44,7 +44,8 @@ def calls(monkeypatch):
 def decided(decider, asked):
     """The words of three individuals."""
     words = torch.zeros((3, 2), dtype=torch.int64)
-    read = Read(*[NOTHING] * 5, members=torch.zeros(3), n_bars=100)
+    read = Read(*[NOTHING] * 5, members=torch.tensor([3, 0, 1, 2]), n_bars=100)
+    decider.count(asked, 100, 3)
     decider.decide(asked, read, words)
     assert bool((words == 5).all())
 
