@@ -36,6 +36,10 @@ SIGNALS = 32
 STRETCH = 16
 """Signals of a stretch that pay for another: its first positions are often not the account's."""
 
+LANE_BARS, FEW_PROGRAMS = 256, 2048
+"""Bars whose positions pay for another lane, from so many programs on. With 32 programs a pair in
+place of 4, exits of 512 individuals whose stops move took 1.25 ms in place of 0.74 (one H100)."""
+
 MARKED_WORDS = 128
 """Words of 64 bars that a program lists signals of at a time."""
 
@@ -266,15 +270,14 @@ class SeriesAccounts:
     ) -> None:
         """Find the exits of signals that may be taken."""
         pairs, capacity = lists.marks.shape
-        most = max(1, capacity // (SIGNALS * STRETCH))
-        blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
+        blocks = self._count_blocks(pairs, capacity, asks_all=asks_all)
         launch(leave_kernel, (pairs * blocks,), each.size, self._prices.market, self._prices.finer,
                self._prices.finer_of, self._prices.pyramid, self._charges, asked.code,
                asked.constants, asked.reads, asked.forms, asked.rows, each.slots, each.genomes,
                each.numbers, each.bars, asked.leaves, each.exits, asked.following, asked.sessions,
                each.session_of, windows, lists.counts, lists.marks, lists.leaves, lists.signal_r,
-               lists.prices, lists.leverages, lists.notes, len(windows),
-               capacity, self._prices.n_padded, asked.rows.shape[1], asked.leaves.shape[1],
+               lists.prices, lists.leverages, lists.notes, len(windows), capacity,
+               self._prices.n_padded, asked.rows.shape[1], asked.leaves.shape[1],
                each.genomes.shape[1], each.slots.shape[1], warps=1, MOVES=asked.moves,
                KEEPS=keeps, ALL=asks_all, FINER=self._prices.has_finer, SIGNALS=SIGNALS,
                BLOCKS=blocks)  # fmt: skip
@@ -286,6 +289,14 @@ class SeriesAccounts:
                lists.leaves, lists.notes, each.bars, lists.places, lists.trades, lists.rejected,
                lists.coarse, n_windows, capacity, warps=1, FINER=self._prices.has_finer,
                LANES=LANES)  # fmt: skip
+
+    def _count_blocks(self, pairs: int, capacity: int, *, asks_all: bool = False) -> int:
+        """Programs that share a pair's signals; a power of two."""
+        most = capacity // (SIGNALS * STRETCH)
+        if not asks_all:
+            paying = self._prices.n_padded // (SIGNALS * LANE_BARS)
+            most = min(most, max(paying, FEW_PROGRAMS // pairs))
+        return 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
 
     def fold_trades(
         self, each: IndividualInputs, n_windows: int, lists: SignalLists, out: torch.Tensor

@@ -41,7 +41,7 @@ class CapturedSeries(NamedTuple):
     accounts: SeriesAccounts
 
 
-class Answers:
+class CapturedBuffers:
     """Buffers of calls, and how long lists are."""
 
     def __init__(self, pairs: int, capacity: int, device: torch.device) -> None:
@@ -62,7 +62,7 @@ class CapturedCalls:
 
     def __init__(self, work_bytes: int, device: torch.device) -> None:
         self._device, self._most_bytes = device, min(MOST_BYTES, work_bytes // SHARE)
-        self._lane = Lane[Answers](device)
+        self._lane = Lane[CapturedBuffers](device)
         self._capacities: dict[tuple[int, int], int] = {}
 
     def try_evaluate(
@@ -130,10 +130,10 @@ class CapturedCalls:
 
         self._lane.send(ticket, key, launch_call)
 
-    def _buffers(self, pairs: int, capacity: int) -> Answers:
+    def _buffers(self, pairs: int, capacity: int) -> CapturedBuffers:
         work = self._lane.work
         if work is None or work.outcomes.pairs < pairs:
             self._lane.give_back()
-            work = self._lane.work = Answers(pairs, capacity, self._device)
+            work = self._lane.work = CapturedBuffers(pairs, capacity, self._device)
         work.capacity = capacity
         return work

@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from engine.backend import Floats, Ints
-from engine.indicators.keys import Keys
+from engine.indicators.keys import number_once
 from strategy.expressions import GeneValue, Number
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node, walk
@@ -33,6 +33,7 @@ class Individuals:
         self._layout, self._room = layout, room
         self._is_whole = layout.is_int.tolist()
         self._distinct: dict[tuple[int, ...], Distinct] = {}
+        self._rooms: dict[tuple[int, ...], int] = {}
 
     def __len__(self) -> int:
         return len(self.here)
@@ -57,13 +58,14 @@ class Individuals:
         count = len(self.distinct(columns).members)
         if self._room is None:
             return count
-        most = math.prod(
-            self._layout.high[column] - self._layout.low[column] + 1.0
-            if self._is_whole[column]
-            else math.inf
-            for column in columns
-        )
-        return self._room if most < count else int(min(most, self._room))
+        if columns not in self._rooms:
+            low, high = self._layout.low, self._layout.high
+            most = math.prod(
+                high[column] - low[column] + 1.0 if self._is_whole[column] else math.inf
+                for column in columns
+            )
+            self._rooms[columns] = self._room if most < count else int(min(most, self._room))
+        return self._rooms[columns]
 
     def _found(self, columns: tuple[int, ...]) -> Distinct:
         count = len(self)
@@ -71,7 +73,7 @@ class Individuals:
             return Distinct(np.zeros(1, np.int64), np.zeros(count, np.int64))
         if not all(self._is_whole[column] for column in columns):
             return Distinct(np.arange(count), np.arange(count))
-        numbers, fresh = Keys(columns).number(self.here)
+        numbers, fresh = number_once(self.here, columns)
         return Distinct(fresh, numbers)
 
 

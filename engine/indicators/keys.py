@@ -38,8 +38,7 @@ class Keys:
 
     def number(self, genomes: Floats) -> NumberedSets:
         """The number of each of genomes [P, G]."""
-        # One zero, whatever its sign; then equal numbers have equal bits.
-        values = np.ascontiguousarray(genomes[:, self.columns] + 0.0).view(np.int64)
+        values = _encode_values(genomes, self.columns)
         self._reserve(len(values))
         numbers, fresh = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
         n = number_sets(values, self._values, self._slots, self.count, numbers, fresh)
@@ -49,7 +48,7 @@ class Keys:
     def keep(self, numbers: Ints) -> None:
         """Forget all other sets; those that stay are numbered anew, in the order given."""
         values, self.count = self._values[numbers], 0
-        self._values, self._slots = np.empty_like(values), np.empty(0, np.int64)
+        self._values = np.empty_like(values)
         self._insert(values)
 
     def _reserve(self, more: int) -> None:
@@ -58,16 +57,34 @@ class Keys:
         if 2 * most > len(self._slots) or most > len(self._values):
             values, self.count = self._values[: self.count], 0
             self._values = np.empty((2 * most, values.shape[1]), np.int64)
-            self._slots = np.empty(0, np.int64)
             self._insert(values)
 
     def _insert(self, values: Ints) -> None:
-        size = LEAST_SLOTS
-        while size < 2 * len(self._values):
-            size *= 2
-        self._slots = np.full(size, FREE, np.int64)
+        self._slots = _make_slots(len(self._values))
+        if not len(values):
+            return
         unread = np.empty((2, len(values)), np.int64)
         self.count = number_sets(values, self._values, self._slots, 0, unread[0], unread[1])
+
+
+def number_once(genomes: Floats, columns: Sequence[int]) -> NumberedSets:
+    """As `Keys.number` numbers the first genomes [P, G]; nothing is kept."""
+    values = _encode_values(genomes, list(columns))
+    numbers, fresh = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+    # Sets that are known lie in front of those that are still to come.
+    n = number_sets(values, values, _make_slots(len(values)), 0, numbers, fresh)
+    return NumberedSets(numbers, fresh[:n])
+
+
+def _encode_values(genomes: Floats, columns: list[int]) -> Ints:
+    """Values [P, k] of genes, as bits."""
+    # One zero, whatever its sign; then equal numbers have equal bits.
+    return np.ascontiguousarray(genomes[:, columns] + 0.0).view(np.int64)
+
+
+def _make_slots(most: int) -> Ints:
+    """Free slots for so many sets, of which at most half are taken; a power of two."""
+    return np.full(max(LEAST_SLOTS, 1 << (2 * most - 1).bit_length()), FREE, np.int64)
 
 
 @compiled_loop

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.backend import Ints
+from engine.backend import Floats, Ints
 from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
 from engine.indicators.keys import Keys
 from strategy.conditions import Compare, OverBars, Switch
@@ -15,6 +15,11 @@ from strategy.nodes import Node
 from strategy.parts import PARTS
 from strategy.rows import count_warm_up
 
+Columns = tuple[int, ...]
+"""Genes, columns of a genome."""
+
+Settings = tuple[Setting, ...]
+
 
 class Reach(NamedTuple):
     """A row, and how far back conditions look at it."""
@@ -22,8 +27,8 @@ class Reach(NamedTuple):
     row: Expression  # the row
     ago: int  # bars
     # Lengths of conditions that hold it or remember it, each reaching back one bar less.
-    spans: tuple[Setting, ...] = ()
-    switches: tuple[Setting, ...] = ()  # it is looked at where all of them are on
+    spans: Settings = ()
+    switches: Settings = ()  # it is looked at where all of them are on
 
 
 class WarmUps:
@@ -40,43 +45,57 @@ class WarmUps:
             part = getattr(spec, name)
             if isinstance(part, Node):
                 _note(part, Reach(Number(0.0), 0), reaches)
-        self._varying = [
-            _Varying(reach, Keys(list_gene_columns(reach.row, spec.layout)), [])
-            for reach in reaches
-            if list_gene_columns(reach.row, spec.layout) or reach.spans or reach.switches
-        ]
-        fixed = reaches.keys() - {leaf.reach for leaf in self._varying}
-        self._least = max((count_warm_up(leaf.row, {}) + leaf.ago for leaf in fixed), default=0)
+        groups: dict[tuple[Columns, Settings, Settings], list[Reach]] = {}
+        for reach in reaches:
+            columns = list_gene_columns(reach.row, spec.layout)
+            groups.setdefault((columns, reach.spans, reach.switches), []).append(reach)
+        fixed = groups.pop(((), (), ()), [])
+        self._least = max((count_warm_up(one.row, {}) + one.ago for one in fixed), default=0)
+        self._varying = [_Varying(*group, rows) for group, rows in groups.items()]
+        self._keys = {columns: Keys(columns) for columns, *_ in groups}
 
     def of(self, individuals: Individuals) -> Ints:
         """First bar that may signal, [P]; [1] where it is the same for all."""
-        warm_ups = np.full(1, self._least, np.int64)
-        for leaf in self._varying:
-            bars = self._of_row(leaf, individuals) + leaf.reach.ago
-            for span in leaf.reach.spans:
-                held = resolve_values(span, self._layout, individuals.here)
+        warm_ups, here = np.full(1, self._least, np.int64), individuals.here
+        sets = {
+            columns: keys.number(here if columns else here[:1])
+            for columns, keys in self._keys.items()
+        }
+        for group in self._varying:
+            numbers, fresh = sets[group.columns]
+            self._learn(group, here[fresh])
+            bars = group.bars[numbers]
+            for span in group.spans:
+                held = resolve_values(span, self._layout, here)
                 bars = bars + held.astype(np.int64) - 1
-            for switch in leaf.reach.switches:
-                bars = np.where(resolve_values(switch, self._layout, individuals.here) > 0, bars, 0)
+            for switch in group.switches:
+                bars = np.where(resolve_values(switch, self._layout, here) > 0, bars, 0)
             warm_ups = np.maximum(warm_ups, bars)
         return warm_ups
 
-    def _of_row(self, one: "_Varying", individuals: Individuals) -> Ints:
-        if not one.keys.columns:
-            return np.full(1, count_warm_up(one.reach.row, {}), np.int64)
-        numbers, fresh = one.keys.number(individuals.here)
-        for values in individuals.here[fresh][:, one.keys.columns].tolist():
-            names = (self._layout.names[column] for column in one.keys.columns)
-            one.known.append(count_warm_up(one.reach.row, dict(zip(names, values, strict=True))))
-        return np.array(one.known, np.int64)[numbers]
+    def _learn(self, group: "_Varying", genomes: Floats) -> None:
+        """Count bars for genomes [n, G], whose values are new."""
+        if not len(genomes):
+            return
+        names = [self._layout.names[column] for column in group.columns]
+        known = [
+            max(
+                count_warm_up(reach.row, dict(zip(names, values, strict=True))) + reach.ago
+                for reach in group.rows
+            )
+            for values in genomes[:, group.columns].tolist()
+        ]
+        group.bars = np.concatenate([group.bars, np.array(known, np.int64)])
 
 
-class _Varying(NamedTuple):
-    """A row whose warm-up genes decide, and what it was for their values."""
+class _Varying:
+    """Rows that are looked at in the same way, and what they need for values of their genes."""
 
-    reach: Reach
-    keys: Keys
-    known: list[int]
+    def __init__(
+        self, columns: Columns, spans: Settings, switches: Settings, rows: list[Reach]
+    ) -> None:
+        self.columns, self.spans, self.switches, self.rows = columns, spans, switches, rows
+        self.bars: Ints = np.empty(0, np.int64)
 
 
 def _note(node: Node, reach: Reach, found: dict[Reach, None]) -> None:

@@ -52,7 +52,7 @@ def assert_same_lists(host, device, genomes):
 @needs_gpu
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_a_gpu_equals_the_cpu(name, monkeypatch, caplog):
-    """512 random individuals in several windows, twice: then forms have kernels of their own."""
+    """512 random individuals in several windows: forms get kernels of their own, calls a graph."""
     monkeypatch.setattr("engine.conditions.cuda.specialization.PAYS_AFTER", 0)
     strategy, sample = ALL[name], load_bars("sample")
     series = [sample, make_bars(5, 3000, gaps=0.02, flat=0.05)]
@@ -60,7 +60,7 @@ def test_a_gpu_equals_the_cpu(name, monkeypatch, caplog):
     genomes = population(strategy, 512, seed=7)
     host, device = engines(strategy, series, windows)
     expected = host.evaluate(genomes)
-    for _ in range(2):
+    for _ in range(4):
         assert_same_bits(expected, device.evaluate(genomes), name)
     assert_same_lists(host, device, genomes[:8])
     assert "gives other bits" not in caplog.text

@@ -407,7 +407,7 @@ PARTS = {
 def main():
     """Compare what was asked for, with several programs a list and several blocks of words."""
     repeat_nothing()
-    accounts.PROGRAMS, accounts.STRETCH = 16, 1
+    accounts.PROGRAMS, accounts.STRETCH, accounts.LANE_BARS = 16, 1, 1
     # Room for one individual that is not there.
     captured.bucket = lambda individuals: individuals + 1
     for name in sys.argv[2:] or PARTS:

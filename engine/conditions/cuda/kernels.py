@@ -143,6 +143,22 @@ def lowest_bits(count):
 
 
 @triton.jit
+def lowest_bit(word):
+    """Number of the lowest bit that is set; there is one."""
+    alone = (word & -word).to(tl.float64)
+    return ((alone.to(tl.int64, bitcast=True) >> 52) & 0x7FF).to(tl.int32) - 1023
+
+
+@triton.jit
+def popcount(word):
+    """How many bits are set."""
+    pairs = word - ((word >> 1) & 0x5555555555555555)
+    fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
+    eights = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return ((eights * 0x0101010101010101) >> 56).to(tl.int32)
+
+
+@triton.jit
 def compare_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_members, p_words,
                    n_genes, n_rows, row_stride, n_bars, n_words, WORDS: tl.constexpr):  # fmt: skip
     """The bars at which a comparison held some bars ago; grid (blocks of words, shares of members).

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from engine.backend import Slots
+from engine.backend import Floats, Ints, Slots
 from engine.conditions.cpu.kernels import RELATIONS
 from engine.conditions.cuda.expression_vm import Formulas
 from engine.conditions.cuda.kernels import (
@@ -26,6 +26,7 @@ from engine.conditions.cuda.specialization import CodedComparison, Comparing, Re
 from engine.indicators.cuda.device_rows import Making
 from engine.indicators.cuda.row_store import RowKey, RowStore
 from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
+from engine.indicators.keys import Keys
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import to_device
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
@@ -49,11 +50,32 @@ class DevicePart:
     comparison: CodedComparison | None  # what a comparison asks; None of any other condition
 
 
-class Leaf(NamedTuple):
-    """A row that is made whole, and its genes, columns of a genome."""
+class Leaf:
+    """A row that is made whole.
 
-    node: Expression
-    columns: tuple[int, ...]
+    Args:
+        node: The row.
+        columns: Its genes, columns of a genome.
+
+    Attributes:
+        slots: [n] int32, where it lies by the numbers of values of its genes; -1 where it does not.
+    """
+
+    def __init__(self, node: Expression, columns: tuple[int, ...]) -> None:
+        self.node, self.columns = node, columns
+        self.forget()
+
+    def forget(self) -> None:
+        """Know of no row."""
+        self._keys = Keys(self.columns)
+        self.slots: Slots = np.empty(0, np.int32)
+
+    def number(self, genomes: Floats) -> Ints:
+        """Numbers [P] of the values that genomes [P, G] have."""
+        numbers, fresh = self._keys.number(genomes)
+        if len(fresh):
+            self.slots = np.concatenate([self.slots, np.full(len(fresh), -1, np.int32)])
+        return numbers
 
 
 Columns = tuple[int, ...]
@@ -215,21 +237,36 @@ class DeviceReadings:
         return any(waits)
 
     def _find_slots(self, individuals: Individuals) -> Slots | None:
-        sets = [individuals.distinct(leaf.columns) for leaf in self._leaves]
-        if sum(len(gene_set.members) for gene_set in sets) > self._room.most:
-            return None
+        slots = np.zeros((len(individuals), max(len(self._leaves), 1)), np.int32)
+        for column, leaf in enumerate(self._leaves):
+            # All read one row that no gene decides.
+            numbers = leaf.number(individuals.here if leaf.columns else individuals.here[:1])
+            slots[:, column] = leaf.slots[numbers]
+        if slots.min(initial=0) < 0:
+            if not self._are_made(individuals):
+                return None
+            return self._find_slots(individuals)
+        return slots
+
+    def _are_made(self, individuals: Individuals) -> bool:
+        """Make rows that are not there; returns whether there is room for all."""
+        genomes, clears = individuals.here, self._room.clears
+        members = [individuals.distinct(leaf.columns).members for leaf in self._leaves]
+        if sum(map(len, members)) > self._room.most:
+            return False
         keys = [
             (number, *values)
-            for number, (leaf, gene_set) in enumerate(zip(self._leaves, sets, strict=True))
-            for values in individuals.here[gene_set.members][:, list(leaf.columns)].tolist()
+            for number, (leaf, some) in enumerate(zip(self._leaves, members, strict=True))
+            for values in genomes[some][:, list(leaf.columns)].tolist()
         ]
-        row_slots = self._room.slots(keys, self._make)
-        slots = np.zeros((len(individuals), max(len(sets), 1)), np.int32)
-        begin = 0
-        for column, gene_set in enumerate(sets):
-            slots[:, column] = row_slots[begin:][gene_set.set_of]
-            begin += len(gene_set.members)
-        return slots
+        row_slots, begin = self._room.slots(keys, self._make), 0
+        for leaf, some in zip(self._leaves, members, strict=True):
+            if clears != self._room.clears:
+                leaf.forget()
+            numbers, end = leaf.number(genomes[some]), begin + len(some)
+            leaf.slots[numbers] = row_slots[begin:end]
+            begin = end
+        return True
 
     def words(self, part: DevicePart, seen: DevicePopulation) -> torch.Tensor:
         """Words [n, N] of a condition for every set of its genes; no bit behind the last bar."""
@@ -318,9 +355,7 @@ class DeviceReadings:
             most = max(most, node.bars.gene.high)
         return int(min(most, self.n_bars + 1))
 
-    def _count_bars(
-        self, node: OverBars, part: DevicePart, individuals: Individuals
-    ) -> npt.NDArray[np.int64]:
+    def _count_bars(self, node: OverBars, part: DevicePart, individuals: Individuals) -> Ints:
         """For how many bars each set of genes asks, [n]; no more than there are, and one."""
         members = individuals.distinct(part.columns).members
         bars = resolve_values(node.bars, self._layout, individuals.here)[members]

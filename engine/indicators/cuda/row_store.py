@@ -26,6 +26,7 @@ class RowStore:
 
     Attributes:
         rows: [room, T].
+        clears: How often all rows were let go.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class RowStore:
         first: int = FIRST_ROWS,
     ) -> None:
         self._n_bars, self.most, self._device = n_bars, max(most, 1), device
-        self._kind = kind
+        self._kind, self.clears = kind, 0
         self._slots: dict[RowKey, int] = {}
         self.rows = self._room(min(first, self.most))
 
@@ -56,6 +57,7 @@ class RowStore:
         if len(self._slots) + len(missing) > self.most:
             # What earlier populations read goes, all of it.
             self._slots.clear()
+            self.clears += 1
             missing = self._missing(keys)
         first = len(self._slots)
         self._grow(first + len(missing))

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from engine.accounts.ledger import REASONS
-from engine.conditions.cuda.kernels import evaluate_formula, lowest_bits
+from engine.conditions.cuda.kernels import evaluate_formula, lowest_bit, lowest_bits, popcount
 from engine.positions import exit_spec
 from engine.positions.cuda.bracket_exits import NEVER, first_touch, moving_exit, read_finer_bars
 
@@ -57,22 +57,6 @@ NUMBERS = tl.constexpr(9)
 
 READS = tl.constexpr(3)
 """Stop, target and trailing stop read rows."""
-
-
-@triton.jit
-def lowest_bit(word):
-    """Number of the lowest bit that is set; there is one."""
-    alone = (word & -word).to(tl.float64)
-    return ((alone.to(tl.int64, bitcast=True) >> 52) & 0x7FF).to(tl.int32) - 1023
-
-
-@triton.jit
-def popcount(word):
-    """How many bits are set."""
-    pairs = word - ((word >> 1) & 0x5555555555555555)
-    fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
-    eights = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
-    return ((eights * 0x0101010101010101) >> 56).to(tl.int32)
 
 
 @triton.jit(do_not_specialize=["n_windows"])

@@ -73,11 +73,11 @@ class Graphs:
             return
         graph = self._seen[key]
         if graph is None:
-            graph = self._seen[key] = self._captured(work)
+            graph = self._seen[key] = self._capture(work)
         self._seen.move_to_end(key)
         graph.replay()
 
-    def _captured(self, work: Callable[[], None]) -> torch.cuda.CUDAGraph:
+    def _capture(self, work: Callable[[], None]) -> torch.cuda.CUDAGraph:
         if self._stream is None:
             self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
             self._memory = torch.cuda.graph_pool_handle()

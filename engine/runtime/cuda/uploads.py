@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ from engine.runtime.cuda.watchdog import wait_for_work
 
 ALIGNED = 16
 """Each array begins at a multiple of so many bytes."""
+
+MOST_PLANS = 64
+"""Shapes of arrays whose places are remembered."""
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -44,6 +47,7 @@ class Uploads:
         self._device = device
         self._sent: torch.cuda.Event | None = None
         self._here = self._room(0)
+        self._plans: dict[Any, tuple[UploadPlan[Any], list[npt.NDArray[Any]]]] = {}
 
     def __call__(self, arrays: Mapping[Name, npt.NDArray[np.generic]]) -> dict[Name, torch.Tensor]:
         """Copies of arrays on the device by their names, behind what was launched there.
@@ -69,18 +73,18 @@ class Uploads:
         Raises:
             DeviceError: As `waiting.wait_for_work`.
         """
-        parts, size = [], 0
-        for name, array in arrays.items():
-            shape = (rooms.get(name, len(array)), *array.shape[1:])
-            n_bytes = math.prod(shape) * array.itemsize
-            parts.append(UploadedArray(name, size, n_bytes, array.dtype, shape))
-            size += -(-n_bytes // ALIGNED) * ALIGNED
-        self._make_room(size)
-        here = self._here.numpy()
-        for part, array in zip(parts, arrays.values(), strict=True):
-            room = here[part.begin : part.begin + array.nbytes].view(array.dtype)
-            room.reshape(array.shape)[...] = array
-        return UploadPlan(parts, size)
+        shapes = tuple(
+            (name, array.dtype, rooms.get(name, len(array)), *array.shape[1:])
+            for name, array in arrays.items()
+        )
+        if shapes not in self._plans:
+            self._plan(shapes)
+        if self._sent is not None:
+            wait_for_work(self._sent)
+        plan, views = self._plans[shapes]
+        for view, array in zip(views, arrays.values(), strict=True):
+            view[: len(array)] = array
+        return plan
 
     def send(self, plan: "UploadPlan[Name]") -> dict[Name, torch.Tensor]:
         """Copies on the device by their names, behind what was launched there, of what is laid out.
@@ -99,12 +103,25 @@ class Uploads:
             for part in plan.parts
         }
 
-    def _make_room(self, needed: int) -> None:
-        """Have a buffer for so many bytes that no earlier copy reads any more."""
-        if self._sent is not None:
-            wait_for_work(self._sent)
-        if needed > len(self._here):
-            self._here = self._room(2 * needed)
+    def _plan(self, shapes: tuple[tuple[Any, ...], ...]) -> None:
+        """Find where arrays lie, in a buffer that has room for them."""
+        parts, size = [], 0
+        for name, kind, *shape in shapes:
+            n_bytes = math.prod(shape) * kind.itemsize
+            parts.append(UploadedArray(name, size, n_bytes, kind, tuple(shape)))
+            size += -(-n_bytes // ALIGNED) * ALIGNED
+        if size > len(self._here) or len(self._plans) == MOST_PLANS:
+            self._plans.clear()
+        if size > len(self._here):
+            if self._sent is not None:
+                wait_for_work(self._sent)
+            self._here = self._room(2 * size)
+        here = self._here.numpy()
+        views = [
+            here[part.begin : part.begin + part.n_bytes].view(part.kind).reshape(part.shape)
+            for part in parts
+        ]
+        self._plans[shapes] = UploadPlan(parts, size), views
 
     def _room(self, size: int) -> torch.Tensor:
         is_pinned = self._device.type == "cuda"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.conditions.cpu.keyed import KeyedArrays, addresses_within, list_addresses
-from engine.indicators.keys import Keys
+from engine.indicators.keys import Keys, number_once
 
 SIZES = st.integers(1, 200)
 
@@ -18,6 +18,9 @@ def test_equal_sets_have_one_number(seed, sizes, spread):
     for size in sizes:
         genomes = rng.integers(0, spread, (size, 3)).astype(float)
         genomes[:, 2] += rng.choice([0.0, 0.5, 2.0**60])
+        once = number_once(genomes, [2, 0])
+        for expected, actual in zip(Keys([2, 0]).number(genomes), once, strict=True):
+            assert expected.tolist() == actual.tolist()
         numbers, fresh = keys.number(genomes)
         first_new = {}
         for p, genome in enumerate(genomes):
