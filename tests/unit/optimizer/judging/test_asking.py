@@ -24,12 +24,18 @@ from tests.support.null_tasks import TASKS
 JOBS = [NullJob("shuffled", number) for number in range(1, 6)] + [NullJob("mirrored", 1)]
 
 
+@pytest.fixture(scope="module")
+def pool():
+    """Processes for tests that end none."""
+    with Pool() as pool:
+        yield pool
+
+
 @pytest.mark.parametrize("name", TASKS)
-def test_each_finds_what_it_finds_alone(name):
+def test_each_finds_what_it_finds_alone(pool, name):
     """In waves of four and two markets, by two processes."""
     setup = NullSetup(TASKS[name](), "none")
-    with Pool() as pool:
-        found = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
+    found = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
     assert found == dict(setup.run_in_step(JOBS))
 
 
@@ -47,7 +53,7 @@ class Apart(FoldSetup):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_folds_and_steps_ask_the_engine_of_the_run(name, monkeypatch):
+def test_folds_and_steps_ask_the_engine_of_the_run(pool, name, monkeypatch):
     """All of them, in waves of two, by two processes; each finds what it finds alone."""
     task = TASKS[name]()
     series, windows = task.markets.series, task.markets.uncut
@@ -64,34 +70,31 @@ def test_folds_and_steps_ask_the_engine_of_the_run(name, monkeypatch):
     # No other engine is made from here on.
     monkeypatch.setattr(Engine, "__init__", None)
     assert pickle.loads(pickle.dumps(served)).engine is None
-    with Pool() as pool:
-        assert dict(AskingWorkers(served, 2, 3, pool).results(jobs)) == expected
+    assert dict(AskingWorkers(served, 2, 3, pool).results(jobs)) == expected
 
 
 @pytest.mark.parametrize(
     ("name", "rule"), [("shipped", "keep"), ("near", "near"), ("words", "strength")]
 )
-def test_null_schedules_find_what_each_finds_alone(name, rule):
+def test_null_schedules_find_what_each_finds_alone(pool, name, rule):
     """In waves of two markets, by two processes."""
     setup = NullScheduleSetup(TASKS[name](), parse_schedule("6d", "24d", 0), rule, "none")
     jobs = [*JOBS[:3], JOBS[5]]
     expected = {job: setup.run(job) for job in jobs}
     assert sum(search.trades for search in expected.values()) > 0
-    with Pool() as pool:
-        assert dict(AskingWorkers(setup, 2, 2, pool).results(jobs)) == expected
+    assert dict(AskingWorkers(setup, 2, 2, pool).results(jobs)) == expected
 
 
-def test_one_process_searches_itself():
+def test_one_process_searches_itself(pool):
     """And a wave is as large as it may be."""
     setup = NullSetup(TASKS["shipped"](), "none")
-    with Pool() as pool:
-        workers = AskingWorkers(setup, 1, 4, pool)
-        assert workers.alone
-        assert dict(workers.results(JOBS)) == dict(setup.run_in_step(JOBS))
-        # One that is left after a run went on is nobody's to share.
-        assert dict(AskingWorkers(setup, 2, 4, pool).results(JOBS[:1])) == dict(
-            setup.run_in_step(JOBS[:1])
-        )
+    workers = AskingWorkers(setup, 1, 4, pool)
+    assert workers.alone
+    assert dict(workers.results(JOBS)) == dict(setup.run_in_step(JOBS))
+    # One that is left after a run went on is nobody's to share.
+    assert dict(AskingWorkers(setup, 2, 4, pool).results(JOBS[:1])) == dict(
+        setup.run_in_step(JOBS[:1])
+    )
 
 
 def test_what_the_engine_raises_ends_all(monkeypatch):
