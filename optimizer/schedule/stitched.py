@@ -6,7 +6,7 @@ until then new genes are not heard. Limits are those of one account through all 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -86,16 +86,32 @@ def _trade_apart(
 def _chain(
     reference: Reference, window: Window, cuts: Sequence[int], picks: Picks
 ) -> Iterator[Ledger]:
-    """Trades of each step in a window."""
+    """Trades of each step in a window.
+
+    Where orders rest or reverse, steps with equal genes are one: they stand on at its borders.
+    """
     last: Trade | None = None
-    for pick, (start, stop) in zip(picks, pairwise(cuts), strict=True):
+    stands = reference.spec.entry is not None or reference.spec.reverse
+
+    def name_genes(step: int) -> object:
+        pick = picks[step]
+        return step if pick is None or not stands else pick.tobytes()
+
+    for _, some in groupby(range(len(picks)), name_genes):
+        steps = list(some)
+        pick, start, stop = picks[steps[0]], cuts[steps[0]], cuts[steps[-1] + 1]
         part = _empty_ledger()
         if pick is not None and start < stop:
             step_window = replace(window, start=start)
             part = reference.continue_trades(pick, step_window, stop, last)
         if len(part):
             last = part.trade(len(part) - 1)
-        yield part
+        entered = np.searchsorted(cuts[steps[0] + 1 : steps[-1] + 1], part.signal_bar, side="right")
+        # What is counted beside trades belongs to the first of them.
+        counts: Any = {name: getattr(part, name) for name in COUNTS}
+        yield replace(part.keep(entered == 0), **counts)
+        for place in range(1, len(steps)):
+            yield part.keep(entered == place)
 
 
 def _share_account(
