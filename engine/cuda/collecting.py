@@ -55,7 +55,8 @@ def collect_trades(
     gross = NO_LEGS
     if has_limits:
         gross = _take_trades(lists, counts, (kept.gross,))[0][:, None]
-    numbers = to_host(results[: pairs * len(ACCUMULATORS)]).reshape(pairs, -1).astype(np.int64)
+    numbers = to_host(results[: pairs * len(ACCUMULATORS)]).reshape(pairs, -1)
+    coarse, skipped = (numbers[:, place].astype(np.int64) for place in (COARSE, SKIPPED))
     first = starts.repeat(counts)
     signal_bar, exit_bar = (bars >> 32) - first, (bars & EXIT_BITS) - first
     entry, stop, target, leave = np.ascontiguousarray(prices.T)
@@ -67,4 +68,4 @@ def collect_trades(
         stop, held, gross=gross,
     )  # fmt: skip
     nothing = np.zeros_like(rejected)
-    return trades, counts, rejected, nothing, nothing, numbers[:, COARSE], numbers[:, SKIPPED]
+    return trades, counts, rejected, nothing, nothing, coarse, skipped

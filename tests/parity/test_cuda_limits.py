@@ -82,7 +82,7 @@ def test_memory_and_order_change_no_bit_of_limits_on_a_gpu():
     spec = SPEC.for_timeframe(900 * 16)
     costs = replace(CHECK_VALUES["leverage"][0], max_positions=7, rank="zscore(volume, 24)")
     genomes = random_genomes(spec, 200, seed=5)
-    for options in ({}, {"chunk": 7}, {"memory_bytes": 2**27}):
+    for options in ({}, {"chunk": 7}, {"memory_bytes": 2**28}):
         sums = assert_same_engines(spec, series, windows, costs, genomes, **options)
     assert sums[ACCUMULATOR_INDEX["skipped"]] > 0
 
