@@ -53,7 +53,13 @@ def equity_curve(
     """
     _, owner = factorize_names(accounts)
     order = np.lexsort((owner[trades.window], trades.exit_ns))
-    value = compound(trades.r[order], risk_fraction)
+    if trades.equity is None:
+        value = compound(trades.r[order], risk_fraction)
+    else:
+        value, is_held_out = trades.equity[order], trades.is_held_out[order]
+        # The account of bars held out goes on where that of those searched on ended.
+        if is_held_out.any() and not is_held_out.all():
+            value[is_held_out] *= value[~is_held_out][-1]
     time_ns = np.concatenate([[start_ns], trades.exit_ns[order]])
     return Curve(time_ns, np.concatenate([[1.0], value]))
 

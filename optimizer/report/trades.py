@@ -64,6 +64,9 @@ class Trades:
     details: Mapping[str, Column]
     average_exit: Floats  # [K], over all legs; `exit` where there is one
     unit_fee: float  # fee of a side for one unit, in price
+    # [K] of the account after each trade, from 1, where it sizes them from cash; bars that were
+    # held out have an account of their own.
+    equity: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.r)
@@ -133,7 +136,14 @@ def collect_trades(
         },
         average_exit=leave,
         unit_fee=fees / 2,
+        equity=_join_equity(details),
     )
+
+
+def _join_equity(details: Sequence[Details]) -> Floats | None:
+    """Equity after each trade of all windows, where an account sizes them from cash."""
+    parts = [part.equity for part in details if part.equity is not None]
+    return np.concatenate(parts) if parts else None
 
 
 def build_trades_frame(

@@ -34,7 +34,7 @@ LARGEST_SHARE = 2.0
 
 SIZED = (
     "trades are sized by account(...): equity, return, calmar and max_drawdown are that account's; "
-    "curves stake risk_fraction of equity on each trade"
+    "curves of folds and schedules stake risk_fraction of equity on each trade"
 )
 """Remarks on an account that sizes trades, beside which other numbers stand."""
 

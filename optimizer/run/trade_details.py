@@ -48,6 +48,8 @@ class Details:
     columns: Mapping[str, Column]  # [K] each, in the order in which files have them
     exits: Floats  # [K] mean price at which a unit left, over all legs
     unit_fee: float  # fee of a side for one unit, in price
+    # [K] of the account after each trade, from 1, where it sizes them from cash.
+    equity: Floats | None = None
 
 
 def list_details(task: Task, genome: Floats, ledgers: Sequence[Ledger]) -> list[Details]:
@@ -59,11 +61,14 @@ def list_details(task: Task, genome: Floats, ledgers: Sequence[Ledger]) -> list[
     details = []
     for number, (window, ledger) in enumerate(zip(markets.all_windows, ledgers, strict=True)):
         legs = _list_legs(spec, genes, ledger, markets.series[window.series])
+        equity = sizes[number].pop("equity", None)
         columns = {**legs, **paying.charge(window.series, ledger), **sizes[number]}
         if is_limited:
             columns = {"gross": _find_column(ledger.gross, 0), **columns}
         details.append(
-            Details(columns, _average_exits(ledger, columns), task.costs.fee_unit / multiplier)
+            Details(
+                columns, _average_exits(ledger, columns), task.costs.fee_unit / multiplier, equity
+            )
         )
     return details
 
@@ -193,7 +198,7 @@ def _risks(ledger: Ledger) -> Floats:
 def _list_sizes(
     task: Task, genes: Mapping[str, float], ledgers: Sequence[Ledger]
 ) -> list[dict[str, Column]]:
-    """Units and leverage of each window's trades; none where no account sizes them.
+    """Units, leverage and equity after each window's trades; none where no account sizes them.
 
     The account is that of all windows searched on, and another one of those held out.
     """
@@ -206,9 +211,9 @@ def _list_sizes(
         windows = [markets.all_windows[place] for place in places]
         order, exit_order = order_exits(some, windows, markets.series)
         trades = size_trades(merge_ledgers(some, windows, markets.series))
-        _, units, leverage = grow_account(trades, stake)
+        equity, units, leverage = grow_account(trades, stake)
         ends = np.cumsum([len(some[w]) for w in order])[:-1]
-        for name, values in (("size", units), ("leverage", leverage)):
+        for name, values in (("size", units), ("leverage", leverage), ("equity", equity)):
             unsorted = np.empty_like(values)
             unsorted[exit_order] = values
             for w, part in zip(order, np.split(unsorted, ends), strict=True):

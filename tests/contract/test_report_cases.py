@@ -186,6 +186,9 @@ def test_orders_legs_and_money_are_in_a_page(chromium, tmp_path):
     task = prepare(RunConfig(data=[write_market(tmp_path / "bars.csv")]))
     task = replace(task, spec=TWO_TARGETS, costs=Costs(fee_unit=0.5))
     single = Single(task, TWO_TARGETS.layout.defaults)
+    # The curve is that of the account, whose cash sizes trades.
+    total = single.front["total_return"][0]
+    assert single.equity(0).iloc[-1] - 1.0 == pytest.approx(total, rel=1e-12)
     ledgers = single.engine.trades(single.genomes[0])
     counts = count_orders(TWO_TARGETS, ledgers)
     trades = single.trades(0)
