@@ -111,10 +111,10 @@ def test_a_full_disk_under_stdout_is_exit_code_4(tmp_path, market):
     assert outcome.error == "the output could not be written: No space left on device"
 
 
-def test_a_ledger_goes_to_our_own_output_where_it_is_asked_to(tmp_path, market):
+def test_a_ledger_goes_to_our_own_output_where_it_is_asked_to(command, tmp_path, market):
     """`--trades /dev/stdout` into a file: the ledger, then the metrics; nothing is replaced."""
     named = ("backtest", "--data", market, "--set", "vol_z_min=0.5", "--trades")
-    run(*named, "ledger.csv", cwd=tmp_path)
+    assert command(*named, "ledger.csv").code == 0
     with open(tmp_path / "all.txt", "w") as output:
         assert run(*named, "/dev/stdout", cwd=tmp_path, stdout=output).code == 0
     ledger = (tmp_path / "ledger.csv").read_bytes()
