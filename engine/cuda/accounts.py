@@ -12,7 +12,7 @@ from engine.accounts.results import Results, arrange_results
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.dispatch import first_capacity, longer, round_up_capacity
 from engine.cuda.ordering import choose_warps
-from engine.cuda.stages import FOLDED, LANES
+from engine.cuda.stages import FOLDED
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.both_sides import (
     LATE_GAP,
@@ -40,8 +40,8 @@ LANE_BARS, FEW_PROGRAMS = 256, 2048
 """Bars whose positions pay for another lane, from so many programs on. With 32 programs a pair in
 place of 4, exits of 512 individuals whose stops move took 1.25 ms in place of 0.74 (one H100)."""
 
-MARKED_WORDS = 128
-"""Words of 64 bars that a program lists signals of at a time."""
+MARKED_WORDS, CHOSEN = 128, 256
+"""Words of 64 bars that a program lists signals of at a time, and signals that a warp chooses."""
 
 TALLIED = 64
 """Trades that a warp counts at a time."""
@@ -113,7 +113,7 @@ class SignalLists(NamedTuple):
     trades: torch.Tensor
     rejected: torch.Tensor
     signal_r: torch.Tensor
-    r: torch.Tensor
+    r: torch.Tensor  # before there are trades, int32: which signal follows which
     short_r: torch.Tensor
     equity: torch.Tensor
     prices: torch.Tensor
@@ -275,20 +275,21 @@ class SeriesAccounts:
                self._prices.finer_of, self._prices.pyramid, self._charges, asked.code,
                asked.constants, asked.reads, asked.forms, asked.rows, each.slots, each.genomes,
                each.numbers, each.bars, asked.leaves, each.exits, asked.following, asked.sessions,
-               each.session_of, windows, lists.counts, lists.marks, lists.leaves, lists.signal_r,
-               lists.prices, lists.leverages, lists.notes, len(windows), capacity,
-               self._prices.n_padded, asked.rows.shape[1], asked.leaves.shape[1],
-               each.genomes.shape[1], each.slots.shape[1], warps=1, MOVES=asked.moves,
-               KEEPS=keeps, ALL=asks_all, FINER=self._prices.has_finer, SIGNALS=SIGNALS,
-               BLOCKS=blocks)  # fmt: skip
+               each.session_of, windows, lists.counts, lists.marks, lists.leaves,
+               lists.r.view(torch.int32), lists.signal_r, lists.prices, lists.leverages,
+               lists.notes, len(windows), capacity, self._prices.n_padded, asked.rows.shape[1],
+               asked.leaves.shape[1], each.genomes.shape[1], each.slots.shape[1], warps=1,
+               MOVES=asked.moves, KEEPS=keeps, ALL=asks_all, FINER=self._prices.has_finer,
+               SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
 
     def _choose(self, each: IndividualInputs, n_windows: int, lists: SignalLists) -> None:
         """Take signals one position at a time."""
         pairs, capacity = lists.marks.shape
-        launch(choose_kernel, (-(-pairs // LANES),), each.size, lists.counts, lists.marks,
-               lists.leaves, lists.notes, each.bars, lists.places, lists.trades, lists.rejected,
-               lists.coarse, n_windows, capacity, warps=1, FINER=self._prices.has_finer,
-               LANES=LANES)  # fmt: skip
+        launch(choose_kernel, (pairs,), each.size, lists.counts, lists.marks, lists.leaves,
+               lists.r.view(torch.int32), lists.short_r.view(torch.int32), lists.notes, each.bars,
+               lists.places, lists.trades, lists.rejected, lists.coarse, n_windows, capacity,
+               warps=1, FINER=self._prices.has_finer, SIGNALS=SIGNALS, BLOCK=CHOSEN,
+               BLOCKS=self._count_blocks(pairs, capacity))  # fmt: skip
 
     def _count_blocks(self, pairs: int, capacity: int, *, asks_all: bool = False) -> int:
         """Programs that share a pair's signals; a power of two."""

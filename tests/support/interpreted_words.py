@@ -29,8 +29,10 @@ from engine.cuda.limited import CudaLimitedBackend
 from engine.devices import Device
 from engine.indicators.cuda import trends
 from engine.indicators.cuda.market import upload_prices
+from engine.positions.cuda.trades import choose_kernel
 from engine.positions.exit_spec import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE
 from engine.replay.parity import compare_ledgers
+from engine.runtime.compiling.launch import launch
 from strategy import words
 from strategy.expressions import Arithmetic, GeneValue, Number
 from strategy.files import build_strategies
@@ -391,7 +393,38 @@ def compare_finer():
     print(f"finer: {trades:.0f} trades, every bit equal")
 
 
+def compare_chains():
+    """Positions that know the next: a warp takes those that one after the other would take."""
+    rng, taken, capacity = np.random.default_rng(3), 0, 512
+    counts = whole([0, 1, 3, 130, 300, 512, 700])
+    size, shape = len(counts), (len(counts), capacity)
+    for blocks in (1, 2, 4):
+        # Seldom far, so that lanes that begin apart do not always meet at once.
+        far = np.where(
+            rng.random(shape) < 0.1, rng.integers(1, 90, shape), rng.integers(1, 4, shape)
+        )
+        nexts = np.full((size, 2 * capacity), -7)
+        nexts[:, :capacity] = np.arange(capacity) + far
+        leaves = np.where(rng.random(shape) < 0.2, -1, rng.integers(0, 999, shape))
+        places, out = torch.full(shape, -1, dtype=torch.int32), torch.zeros((3, size)).int()
+        launch(choose_kernel, (size,), whole([size - 1]), counts, whole(leaves), whole(leaves),
+               whole(nexts), whole(nexts), whole([0]), whole([[0, 0, 0]] * size), places, *out, 1,
+               capacity, warps=1, FINER=False, SIGNALS=32, BLOCKS=blocks, BLOCK=64)  # fmt: skip
+        for pair, count in enumerate(np.minimum(counts[:-1], capacity).tolist()):
+            place, met = 0, []
+            while place < count:
+                met.append(place)
+                place = nexts[pair, place]
+            expected = [place for place in met if leaves[pair, place] >= 0]
+            assert places[pair, : len(expected)].tolist() == expected
+            assert out[:2, pair].tolist() == [len(expected), len(met) - len(expected)]
+            taken += len(expected)
+        assert (places[-1] == -1).all(), "a pair that is not there"
+    print(f"chains: {taken} signals taken, every bit equal")
+
+
 PARTS = {
+    "chains": compare_chains,
     "aligned": compare_aligned,
     "finer": compare_finer,
     "positions": compare_positions,

@@ -4,8 +4,8 @@ Most signals come while a position is open, and their exits are never asked for.
 signals is cut into stretches, one a lane, and each lane takes positions in order as if the account
 were flat where its stretch begins. It ends at a signal that another lane has taken, because from
 there on both would do the same. Which of these positions the account really takes is decided
-afterwards, in whole numbers (`trades.py`). What is asked of positions is data: forms, formulas and
-numbers, so that all strategies share these kernels.
+afterwards, in whole numbers (`trades.py`): each position knows the next. What is asked of positions
+is data: forms, formulas and numbers, so that all strategies share these kernels.
 """
 
 import triton
@@ -46,11 +46,8 @@ entry and at the exit are not made up of finer ones."""
 NOT_ASKED = tl.constexpr(-2)
 """In place of an exit that was not looked for."""
 
-SHORTEST = tl.constexpr(4)
-"""Signals of a stretch, at least."""
-
-MARKS = tl.constexpr(8)
-"""Signals that a lane looks at together for the next one."""
+SHORTEST, MARKS = tl.constexpr(4), tl.constexpr(8)
+"""Signals of a stretch, at least, and those that a lane looks at together for the next one."""
 
 NUMBERS = tl.constexpr(9)
 """Of an individual: of stop, target, trail and its beginning for each side, and of break-even."""
@@ -172,8 +169,12 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
     reach = tl.zeros([SIGNALS], tl.float64)
     for k in range(2 * READS):
         left, right = tl.load(p_reads + 2 * k), tl.load(p_reads + 2 * k + 1)
-        if left < right:
-            m_k = m & (side == k % 2)
+        # What is the same for both sides is computed once.
+        p_other = p_reads + 2 * (k ^ 1)
+        is_same = (left == tl.load(p_other)) & (right == tl.load(p_other + 1))
+        if (left < right) & ((k % 2 == 0) | (is_same == 0)):
+            # As wide as the sides: the interpreter joins no mask with a single truth.
+            m_k = m & ((side == k % 2) | (tl.zeros([SIGNALS], tl.int32) + is_same == 1))
             value = evaluate_formula(p_code, left, right, p_constants, p_genome, p_slot, p_rows,
                                      row_stride, t, m_k)  # fmt: skip
             if k < 2:
@@ -226,13 +227,20 @@ def open_positions(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_sl
     return entry, stop, target, risk, reach, is_taken, last, close_bar, untouched, leaves_open
 
 
+@triton.jit
+def find_length(count, n_lanes):
+    """Signals of a stretch, of which each lane begins with one."""
+    return tl.maximum((count + n_lanes - 1) // n_lanes, SHORTEST)
+
+
 @triton.jit(do_not_specialize=["n_windows"])
 def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_code, p_constants,
                  p_reads, p_forms, p_rows, p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits,
-                 p_following, p_sessions, p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r,
-                 p_prices, p_leverages, p_notes, n_windows, capacity, n_bars, row_stride, n_words,
-                 n_genes, n_rows, MOVES: tl.constexpr, KEEPS: tl.constexpr, ALL: tl.constexpr,
-                 FINER: tl.constexpr, SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
+                 p_following, p_sessions, p_session_of, p_windows, p_counts, p_marks, p_leaves,
+                 p_nexts, p_r, p_prices, p_leverages, p_notes, n_windows, capacity, n_bars,
+                 row_stride, n_words, n_genes, n_rows, MOVES: tl.constexpr, KEEPS: tl.constexpr,
+                 ALL: tl.constexpr, FINER: tl.constexpr, SIGNALS: tl.constexpr,
+                 BLOCKS: tl.constexpr):  # fmt: skip
     """Exit and R of the signals that lanes take; grid (pairs times BLOCKS), SIGNALS lanes each.
 
     p_size: [1] individuals. p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs
@@ -243,13 +251,14 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
     conditions of exits, p_exits: [P, 2] which of them, -1 for none, p_following: as in
     `first_asked`. p_sessions: [q, row_stride] by entry bar twice the bar at which the clock ends a
     position, plus 1 at its open. p_session_of: [P] which, or -1. p_leaves: [P, W, capacity]
-    NOT_ASKED, receives eight times the exit bar, plus the reason or SESSION_OPEN, or REJECTED. p_r:
-    the same shape, receives R. p_prices: [P, W, capacity, 5] if KEEPS receives entry, stop, target,
-    exit and last stop. MOVES: whether anybody's stop moves. ALL: whether every signal is asked for,
-    whatever came before it; p_leverages: [P, W, capacity] then receives what each position is worth
-    over the account. FINER: whether p_finer and p_finer_of, of
-    `engine.indicators.cuda.market.lay_out_finer`, are read; p_notes: [P, W, capacity] then receives
-    sums of LATE_GAP and the like.
+    NOT_ASKED, receives eight times the exit bar, plus the reason or SESSION_OPEN, or REJECTED.
+    p_nexts: [P, W, 2 capacity] receives the first signal after its exit that finds the account
+    flat, or a place behind all, unless ALL. p_r: [P, W, capacity] receives R. p_prices: [P, W,
+    capacity, 5] if KEEPS receives entry, stop, target, exit and last stop. MOVES: whether anybody's
+    stop moves. ALL: whether every signal is asked for, whatever came before it; p_leverages: [P, W,
+    capacity] then receives what each position is worth over the account. FINER: whether p_finer and
+    p_finer_of, of `engine.indicators.cuda.market.lay_out_finer`, are read; p_notes: [P, W,
+    capacity] then receives sums of LATE_GAP and the like.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p, i_w = i_pair // n_windows, i_pair % n_windows
@@ -267,8 +276,7 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
     p_genome, p_slot = p_genomes + i_p * n_genes, p_slots + i_p * n_rows
     p_number, p_exit = p_numbers + i_p * NUMBERS, p_exits + i_p * 2
     p_list = p_marks + i_pair * capacity
-    n_lanes = BLOCKS * SIGNALS
-    length = tl.maximum((count + n_lanes - 1) // n_lanes, SHORTEST)
+    length = find_length(count, BLOCKS * SIGNALS)
     i = ((tl.program_id(0) % BLOCKS) * SIGNALS + tl.arange(0, SIGNALS)) * length
     behind = i + length
     # Lanes that have a signal, those whose signal is new, and those whose position still waits.
@@ -379,6 +387,7 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
             flat_long = tl.where(is_taken, bar - tl.where(is_short, earlier, 0), 0)
             flat_short = tl.where(is_taken, bar - tl.where(is_short, 0, earlier), 0)
             following = next_flat(p_list, i + 1, is_over, count, flat_long, flat_short, SIGNALS)
+            tl.store(p_nexts + i_pair * 2 * capacity + i, following, mask=is_over)
             i = tl.where(is_over, following, i)
             is_new = is_over & (i < count)
             # Another lane may write it in this moment: then both take it, with the same bits.

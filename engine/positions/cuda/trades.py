@@ -12,9 +12,9 @@ from engine.positions.cuda.both_sides import (
     SESSION_OPEN,
     SIGNAL,
     STOP_GAP,
+    find_length,
 )
 from engine.positions.cuda.chain import add_all, duo, grow_all
-from engine.positions.cuda.take import columns, quad
 
 WINS = tl.constexpr(ACCUMULATOR_INDEX["wins"])
 BARS_IN_MARKET = tl.constexpr(ACCUMULATOR_INDEX["bars_in_market"])
@@ -25,6 +25,10 @@ WINS_SHORT = tl.constexpr(ACCUMULATOR_INDEX["wins_short"])
 SUM_R_SHORT = tl.constexpr(ACCUMULATOR_INDEX["sum_r_short"])
 
 
+MET, ALONE = map(tl.constexpr, (1, 2))
+"""Of a signal: met by a lane, or by the account where the lane was elsewhere."""
+
+
 @triton.jit
 def count_coarse(n_coarse, counted, bar, m):
     """Bars that are touched and not made up of finer ones, each once, and the last of them."""
@@ -33,118 +37,97 @@ def count_coarse(n_coarse, counted, bar, m):
 
 
 @triton.jit
-def choose(p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
-           place, mark, leave, FINER: tl.constexpr):  # fmt: skip
-    """Take one signal if its side finds the account flat; returns what has changed."""
-    is_short = (mark & 1) == 1
-    is_flat = (mark >> 1) >= tl.where(is_short, flat_short, flat_long)
-    is_taken = is_flat & (leave >= 0)
-    tl.store(p_trade + n_trades, tl.zeros(mark.shape, tl.int32) + place, mask=is_taken)
-    # Left at an open, as was known a bar before: the other side may signal there.
-    earlier = ((leave & 7) == SIGNAL).to(tl.int32)
-    exit_bar = leave >> 3
-    flat_long = tl.where(is_taken, exit_bar - tl.where(is_short, earlier, 0), flat_long)
-    flat_short = tl.where(is_taken, exit_bar - tl.where(is_short, 0, earlier), flat_short)
-    n_flat += is_flat.to(tl.int32)
-    n_trades += is_taken.to(tl.int32)
-    if FINER:
-        note = tl.load(p_note + place, mask=mark >= 0, other=0).to(tl.int32)
-        entry_bar = (mark >> 1) + 1 + delay
-        is_coarse = is_flat & ((note & COARSE_ENTRY) != 0)
+def count_coarse_bars(p_next, p_leave, p_mark, p_note, count, delay):
+    """Bars of a pair's positions that are touched and not made up of finer ones."""
+    place = tl.zeros([], tl.int32)
+    n_coarse, counted = place, place - 1
+    while place < count:
+        leave = tl.load(p_leave + place)
+        note = tl.load(p_note + place).to(tl.int32)
+        entry_bar = (tl.load(p_mark + place) >> 1) + 1 + delay
+        is_coarse = (note & COARSE_ENTRY) != 0
         n_coarse, counted = count_coarse(n_coarse, counted, entry_bar, is_coarse)
-        is_coarse = is_taken & ((note & COARSE_EXIT) != 0)
-        n_coarse, counted = count_coarse(n_coarse, counted, exit_bar, is_coarse)
-    return flat_long, flat_short, n_flat, n_trades, n_coarse, counted
-
-
-@triton.jit
-def choose_four(p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
-                place, marks, leaves, FINER: tl.constexpr):  # fmt: skip
-    """Take four signals in their order; returns what has changed."""
-    m0, m1, m2, m3 = columns(marks)
-    l0, l1, l2, l3 = columns(leaves)
-    flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose(
-        p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
-        place, m0, l0, FINER
-    )  # fmt: skip
-    flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose(
-        p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
-        place + 1, m1, l1, FINER
-    )  # fmt: skip
-    flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose(
-        p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
-        place + 2, m2, l2, FINER
-    )  # fmt: skip
-    return choose(p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted,
-                  delay, place + 3, m3, l3, FINER)  # fmt: skip
+        is_coarse = (leave >= 0) & ((note & COARSE_EXIT) != 0)
+        n_coarse, counted = count_coarse(n_coarse, counted, leave >> 3, is_coarse)
+        place = tl.load(p_next + place)
+    return n_coarse
 
 
 @triton.jit(do_not_specialize=["n_windows"])
-def choose_kernel(p_size, p_counts, p_marks, p_leaves, p_notes, p_bars, p_trade_list, p_trades,
-                  p_rejected, p_coarse, n_windows, capacity, FINER: tl.constexpr,
-                  LANES: tl.constexpr):  # fmt: skip
-    """Which signals become trades; grid (blocks of pairs), a lane a pair.
+def choose_kernel(p_size, p_counts, p_marks, p_leaves, p_nexts, p_seen, p_notes, p_bars,
+                  p_trade_list, p_trades, p_rejected, p_coarse, n_windows, capacity,
+                  FINER: tl.constexpr, SIGNALS: tl.constexpr, BLOCKS: tl.constexpr,
+                  BLOCK: tl.constexpr):  # fmt: skip
+    """Which signals become trades; grid (pairs).
 
-    p_size: [1] individuals. p_marks, p_leaves: [P, W, capacity] as `mark_kernel` and `leave_kernel`
-    leave them. p_trade_list: [P, W, capacity] receives the places of the signals that are taken.
-    p_trades, p_rejected: [P, W] receive how many. If FINER, p_coarse: [P, W] receives how many bars
-    are touched that are not made up of finer ones; p_notes, p_bars: as `leave_kernel` has them.
+    p_size: [1] individuals. p_marks, p_leaves: [P, W, capacity], p_nexts: [P, W, 2 capacity] as
+    `mark_kernel` and `leave_kernel` leave them. p_seen: [P, W, 2 capacity] is overwritten.
+    p_trade_list: [P, W, capacity] receives the places of the signals that are taken. p_trades,
+    p_rejected: [P, W] receive how many. If FINER, p_coarse: [P, W] receives how many bars are
+    touched that are not made up of finer ones; p_notes, p_bars: as `leave_kernel` has them, as
+    SIGNALS and BLOCKS.
+
+    The account meets the first signal, and from each that it meets the next. Of each part of the
+    list a lane follows what an account would meet that were flat where the part begins, up to its
+    end. Then one part after the other is entered where the account comes from the one before: as
+    soon as it meets a signal that the lane has met, the rest is the lane's.
     """
-    o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
-    m_pair = o_pair < tl.load(p_size) * n_windows
-    count = tl.minimum(tl.load(p_counts + o_pair, mask=m_pair, other=0), capacity)
-    p_mark = p_marks + o_pair * capacity
-    p_leave = p_leaves + o_pair * capacity
-    p_trade = p_trade_list + o_pair * capacity
-    flat_long = tl.zeros([LANES], tl.int32)
-    flat_short = tl.zeros([LANES], tl.int32)
-    n_flat = tl.zeros([LANES], tl.int32)
-    n_trades = tl.zeros([LANES], tl.int32)
-    n_coarse = tl.zeros([LANES], tl.int32)
-    counted, delay, p_note = n_coarse - 1, n_coarse, p_notes
+    i_pair = tl.program_id(0).to(tl.int64)
+    if i_pair // n_windows >= tl.load(p_size):
+        return
+    count = tl.minimum(tl.load(p_counts + i_pair), capacity)
+    p_next, p_flag = p_nexts + i_pair * 2 * capacity, p_seen + i_pair * 2 * capacity
+    p_leave, p_trade = p_leaves + i_pair * capacity, p_trade_list + i_pair * capacity
+    for begin in range(0, count, BLOCK):
+        o_s = begin + tl.arange(0, BLOCK)
+        tl.store(p_flag + o_s, tl.zeros([BLOCK], tl.int32), mask=o_s < count)
+    tl.debug_barrier()
+    # Parts begin where stretches do, whose first signals have been asked for.
+    part = BLOCKS * find_length(count, BLOCKS * SIGNALS)
+    o_part = tl.arange(0, SIGNALS)
+    end = tl.minimum((o_part + 1) * part, count)
+    place = o_part * part
+    walks = place < end
+    while tl.max(walks.to(tl.int32), 0) > 0:
+        tl.store(p_flag + place, tl.full([SIGNALS], MET, tl.int32), mask=walks)
+        place = tl.where(walks, tl.load(p_next + place, mask=walks, other=0), place)
+        walks = place < end
+    tl.debug_barrier()
+    met = tl.zeros([], tl.int32)
+    joined = tl.zeros([SIGNALS], tl.int32)
+    for k in range(SIGNALS):
+        behind = tl.minimum((k + 1) * part, count)
+        flag = tl.load(p_flag + met, mask=met < behind, other=MET)
+        while flag != MET:
+            tl.store(p_flag + met, ALONE)
+            met = tl.load(p_next + met)
+            flag = tl.load(p_flag + met, mask=met < behind, other=MET)
+        joined = tl.where(o_part == k, met, joined)
+        met = tl.where(met < behind, tl.sum(tl.where(o_part == k, place, 0), 0), met)
+    p_joined = p_flag + capacity
+    tl.store(p_joined + o_part, joined)
+    tl.debug_barrier()
+    n_flat = tl.zeros([], tl.int32)
+    n_trades = tl.zeros([], tl.int32)
+    for begin in range(0, count, BLOCK):
+        o_s = begin + tl.arange(0, BLOCK)
+        inside = o_s < count
+        flag = tl.load(p_flag + o_s, mask=inside, other=0)
+        from_here = tl.load(p_joined + o_s // part, mask=inside, other=0)
+        is_flat = (flag == ALONE) | ((flag == MET) & (o_s >= from_here))
+        is_taken = tl.load(p_leave + o_s, mask=is_flat, other=-1) >= 0
+        bits = is_taken.to(tl.int32)
+        entry = n_trades + tl.cumsum(bits, 0) - bits
+        tl.store(p_trade + entry, o_s, mask=is_taken)
+        n_trades += tl.sum(bits, 0)
+        n_flat += tl.sum(is_flat.to(tl.int32), 0)
+    tl.store(p_trades + i_pair, n_trades)
+    tl.store(p_rejected + i_pair, n_flat - n_trades)
     if FINER:
-        delay = tl.load(p_bars + o_pair // n_windows * 3 + 1, mask=m_pair, other=0)
-        p_note = p_notes + o_pair * capacity
-    # What is loaded does not depend on what is decided: the next signals are always in flight.
-    m0 = quad(p_mark, 0, count)
-    l0 = quad(p_leave, 0, count)
-    m1 = quad(p_mark, 4, count)
-    l1 = quad(p_leave, 4, count)
-    m2 = quad(p_mark, 8, count)
-    l2 = quad(p_leave, 8, count)
-    m3 = quad(p_mark, 12, count)
-    l3 = quad(p_leave, 12, count)
-    for begin in range(0, tl.max(count, 0), 16):
-        next_m0 = quad(p_mark, begin + 16, count)
-        next_l0 = quad(p_leave, begin + 16, count)
-        next_m1 = quad(p_mark, begin + 20, count)
-        next_l1 = quad(p_leave, begin + 20, count)
-        next_m2 = quad(p_mark, begin + 24, count)
-        next_l2 = quad(p_leave, begin + 24, count)
-        next_m3 = quad(p_mark, begin + 28, count)
-        next_l3 = quad(p_leave, begin + 28, count)
-        flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose_four(
-            p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
-            begin, m0, l0, FINER
-        )  # fmt: skip
-        flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose_four(
-            p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
-            begin + 4, m1, l1, FINER
-        )  # fmt: skip
-        flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose_four(
-            p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
-            begin + 8, m2, l2, FINER
-        )  # fmt: skip
-        flat_long, flat_short, n_flat, n_trades, n_coarse, counted = choose_four(
-            p_trade, p_note, flat_long, flat_short, n_flat, n_trades, n_coarse, counted, delay,
-            begin + 12, m3, l3, FINER
-        )  # fmt: skip
-        m0, m1, m2, m3 = next_m0, next_m1, next_m2, next_m3
-        l0, l1, l2, l3 = next_l0, next_l1, next_l2, next_l3
-    tl.store(p_trades + o_pair, n_trades, mask=m_pair)
-    tl.store(p_rejected + o_pair, n_flat - n_trades, mask=m_pair)
-    if FINER:
-        tl.store(p_coarse + o_pair, n_coarse, mask=m_pair)
+        delay = tl.load(p_bars + i_pair // n_windows * 3 + 1)
+        n_coarse = count_coarse_bars(p_next, p_leave, p_marks + i_pair * capacity,
+                                     p_notes + i_pair * capacity, count, delay)  # fmt: skip
+        tl.store(p_coarse + i_pair, n_coarse)
 
 
 @triton.jit(do_not_specialize=["n_windows"])

@@ -327,7 +327,7 @@ KERNELS = {
         name: (
             both_sides.leave_kernel,
             [I32, F64, F64, I32, I32, F64, I32, F64, I32, I32, F64, I32, F64, F64, I32, I64]
-            + [I32] * 8
+            + [I32] * 9
             + [F64] * 3
             + [I8]
             + ["i32"] * 7,
@@ -353,8 +353,8 @@ KERNELS = {
     },
     "choose": (
         trades.choose_kernel,
-        [I32] * 4 + [I8] + [I32] * 5 + ["i32"] * 2,
-        {"FINER": True, "LANES": 32},
+        [I32] * 6 + [I8] + [I32] * 5 + ["i32"] * 2,
+        {"FINER": True, "SIGNALS": 32, "BLOCKS": 4, "BLOCK": 256},
     ),
     "tally": (
         trades.tally_kernel,
