@@ -23,9 +23,10 @@ second on sixteen cores of an H200's host."""
 GPU_RATE = 100e9
 """The same of a GPU: 78 G at 512 individuals on 35,040 bars, 890 G at 100,000, on an H200."""
 
-GPU_RATE_OF_FORMULAS, GPU_CALL_OF_FORMULAS_S = 40e9, 0.003
+GPU_RATE_OF_FORMULAS, GPU_CALL_OF_FORMULAS_S = 40e9, 0.001
 """The same of other strategies, and what a call of any size takes beside: calls of 512 individuals
-on 35,040 bars took 1.4 to 5 ms, of 4,096 5 to 17 and of 32,768 10 to 46, on an H200."""
+on 35,040 bars took 0.7 to 1.9 ms on an H100, and 1.4 to 5 on an H200 before they were captured; of
+4,096 then 5 to 17, of 32,768 10 to 46."""
 
 CORE_ROW_RATE = 0.2e9
 """Bars of rows per second and core: 1,561 rows of 35,040 bars in 130 ms on two cores of an EPYC."""
