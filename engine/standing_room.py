@@ -49,11 +49,11 @@ def find_holders(
     """
     now_ns = max(_find_close(one) for one in strands)
     permits: dict[int, Permit] = {}
-    asking = [_ask_once(place, one, now_ns, permits) for place, one in enumerate(strands)]
+    asking = [_ask_once(number, one, now_ns, permits) for number, one in enumerate(strands)]
     admit_in_turn(asking, limits, _list_held(strands, now_ns))
     return [
-        None if place not in permits or permits[place].is_taken else permits[place].holders
-        for place in range(len(strands))
+        None if number not in permits or permits[number].is_taken else permits[number].holders
+        for number in range(len(strands))
     ]
 
 
@@ -63,7 +63,7 @@ def _find_close(strand: StandingStrand) -> int:
 
 
 def _ask_once(
-    place: int, strand: StandingStrand, now_ns: int, permits: dict[int, Permit]
+    number: int, strand: StandingStrand, now_ns: int, permits: dict[int, Permit]
 ) -> Asking:
     """The pending entry of a strand, whose permit is left at its place."""
     pending, asking = strand.standing.pending, strand.asking
@@ -71,7 +71,7 @@ def _ask_once(
         return
     rank = 0.0 if asking.ranks is None else float(asking.ranks[pending.signal_bar])
     asks_ns = now_ns + pending.bars_to_wait * asking.bars.timeframe_ns
-    permits[place] = yield Ask(asks_ns, NEVER_NS, _guess_leverage(asking, pending), rank)
+    permits[number] = yield Ask(asks_ns, NEVER_NS, _guess_leverage(asking, pending), rank)
 
 
 def _guess_leverage(asking: AskingWindow, pending: PendingEntry) -> float:
@@ -95,7 +95,7 @@ def _guess_leverage(asking: AskingWindow, pending: PendingEntry) -> float:
 def _list_held(strands: Sequence[StandingStrand], now_ns: int) -> list[HeldRoom]:
     """Open positions in the order of taking; one that leaves at the next open is over there."""
     taken: list[tuple[Ask, HeldRoom]] = []
-    for place, (asking, ledger, stake, standing) in enumerate(strands):
+    for number, (asking, ledger, stake, standing) in enumerate(strands):
         trade = standing.trade
         if trade is None:
             continue
@@ -103,6 +103,6 @@ def _list_held(strands: Sequence[StandingStrand], now_ns: int) -> list[HeldRoom]
         over_ns = now_ns if standing.leaves else NEVER_NS
         rank = 0.0 if asking.ranks is None else float(asking.ranks[trade.signal_bar])
         entered = Ask(int(asking.bars.timestamp[trade.entry_bar]), over_ns, leverage, rank)
-        taken.append((entered, HeldRoom(place, over_ns, leverage)))
+        taken.append((entered, HeldRoom(number, over_ns, leverage)))
     taken.sort(key=lambda pair: find_turn(pair[0], pair[1].strand))
     return [held for _, held in taken]

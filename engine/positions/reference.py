@@ -79,13 +79,13 @@ def list_signals(longs: SidePlan, shorts: SidePlan, bars: slice) -> Ints:
     return signals
 
 
-def find_free_bars(exit_bar: int, reason: int, side: int, cooldown: int) -> tuple[int, int]:
+def find_free_bars(exit_bar: int, reason: int, sign: int, cooldown: int) -> tuple[int, int]:
     """First bars at which signals of longs and of shorts count again after a trade."""
     if is_stop(reason):
         return exit_bar + cooldown, exit_bar + cooldown
     # Flat at the exit bar's open already, as was known a bar before: the other side may reverse.
-    longs = exit_bar - int(reason == SIGNAL and side < 0)
-    return longs, exit_bar - int(reason == SIGNAL and side > 0)
+    longs = exit_bar - int(reason == SIGNAL and sign < 0)
+    return longs, exit_bar - int(reason == SIGNAL and sign > 0)
 
 
 def take_signals(world: World, span: SignalSpan, book: Book, trades: ListedTrades) -> None:
@@ -93,7 +93,7 @@ def take_signals(world: World, span: SignalSpan, book: Book, trades: ListedTrade
     position, j = stay_out(), span.first
     while j < span.end:
         position = take_bar(world, span, book, trades, position, j)
-        if position.place != FLAT:
+        if position.side != FLAT:
             position = move_stop(world, book, position, j)
         count_placed(world, span, book, j)
         position, j = pass_quiet_bars(world, span, book, position, j + 1)
@@ -104,26 +104,26 @@ def take_bar(
 ) -> HeldPosition:
     """What a bar does, by the finer bars of which it is made up; the position at its close."""
     stand_orders(world, span, book, j)
-    is_touched, is_free, count = touches_bar(world, book, at, j), at.place == FLAT, 1
+    is_touched, is_free, count = touches_bar(world, book, at, j), at.side == FLAT, 1
     is_whole = count_finer(world, j) == 0
     if not is_whole:
         count = count_finer(world, j)
-    for place in range(count):
+    for side in range(count):
         bar, entered = read_bar(world, j), stay_out()
         if not is_whole:
-            bar = read_finer_bar(world, j, place)
+            bar = read_finer_bar(world, j, side)
         meet_orders(world, book, bar)
-        if at.place != FLAT:
+        if at.side != FLAT:
             at, entered, is_free = leave_part(world, span, book, trades, at, bar)
             if is_free:
                 is_touched = is_touched or touches_bar(world, book, at, j)
                 meet_orders(world, book, bar)
         if is_free:
             entered = fill_first(world, book, bar)
-        if entered.place != FLAT:
+        if entered.side != FLAT:
             at, is_free = enter_part(world, span, book, trades, entered, bar), False
         # Any exit but these by a signal or by a reversal is the last of what its bar does.
-        if at.place == FLAT and not is_free:
+        if at.side == FLAT and not is_free:
             break
     if is_whole and is_touched and world.spans.shape[1] > 0:
         book.counts[COARSE] += 1
@@ -143,9 +143,9 @@ def leave_part(
     list_trade(world, book, trades, at, leave, bar.number)
     # Flat at the open, as was known a bar before: orders may fill in this bar.
     if leave.reason == SIGNAL:
-        free_at_open(world, span, book, at.place, bar.number)
+        free_at_open(world, span, book, at.side, bar.number)
         return stay_out(), stay_out(), True
-    free_sides(world, book, at.place, bar.number, is_stop(leave.reason))
+    free_sides(world, book, at.side, bar.number, is_stop(leave.reason))
     return stay_out(), leave.following, False
 
 
@@ -153,12 +153,12 @@ def enter_part(
     world: World, span: SignalSpan, book: Book, trades: ListedTrades, at: HeldPosition, bar: BarPart
 ) -> HeldPosition:
     """What a bar or a part of one does to a position that it fills; the position after it."""
-    hold_sides(world, book, at.place, bar.number)
+    hold_sides(world, book, at.side, bar.number)
     leave = leave_fill_bar(world, span, book, at, bar)
     if leave.reason == STILL_OPEN:
         return fold_best(world, at, bar, True)
     list_trade(world, book, trades, at, leave, bar.number)
-    free_sides(world, book, at.place, bar.number, is_stop(leave.reason))
+    free_sides(world, book, at.side, bar.number, is_stop(leave.reason))
     return stay_out()
 
 
@@ -168,11 +168,11 @@ def touches_bar(world: World, book: Book, at: HeldPosition, j: int) -> bool:
     meet_orders(world, book, bar)
     if book.orders[0, HOW] != UNTOUCHED or book.orders[1, HOW] != UNTOUCHED:
         return True
-    if at.place == FLAT:
+    if at.side == FLAT:
         return False
-    side, nearest = find_sign(at.place), find_nearest_target(world, book, at.place)
-    worst, reach = (bar.low, bar.high) if side > 0 else (bar.high, bar.low)
-    return bool(side * worst <= side * at.stop or side * reach >= nearest)
+    sign, nearest = find_sign(at.side), find_nearest_target(world, book, at.side)
+    worst, reach = (bar.low, bar.high) if sign > 0 else (bar.high, bar.low)
+    return bool(sign * worst <= sign * at.stop or sign * reach >= nearest)
 
 
 def pass_quiet_bars(
@@ -185,7 +185,7 @@ def pass_quiet_bars(
     if book.orders[0, STANDING] != NO_ORDER or book.orders[1, STANDING] != NO_ORDER:
         return at, j
     marks, prices, ago = world.marks, world.prices, 1 + world.limits.delay
-    if at.place == FLAT:
+    if at.side == FLAT:
         if j >= span.last + ago:
             return at, span.end
         longs, shorts = marks[ENTRIES], marks[ENTRIES + 1]
@@ -195,21 +195,21 @@ def pass_quiet_bars(
                 break
             j += 1
         return at, j
-    side, against, leaves = (
-        find_sign(at.place),
-        marks[ENTRIES + 1 - at.place],
-        marks[EXITS + at.place],
+    sign, against, leaves = (
+        find_sign(at.side),
+        marks[ENTRIES + 1 - at.side],
+        marks[EXITS + at.side],
     )
-    last, nearest = find_last_bar(world, span, at), find_nearest_target(world, book, at.place)
-    worst, reach = (prices[LOW], prices[HIGH]) if side > 0 else (prices[HIGH], prices[LOW])
+    last, nearest = find_last_bar(world, span, at), find_nearest_target(world, book, at.side)
+    worst, reach = (prices[LOW], prices[HIGH]) if sign > 0 else (prices[HIGH], prices[LOW])
     while j < last and not leaves[j - 1]:
         if world.limits.reverses and (against[j] or against[max(j - ago, 0)]):
             break
         if len(world.local_ns) > 0 and leaves_by_clock(world, at.entry_bar, j):
             break
-        if side * worst[j] <= side * at.stop or side * reach[j] >= nearest:
+        if sign * worst[j] <= sign * at.stop or sign * reach[j] >= nearest:
             break
-        best = max(at.best, reach[j]) if side > 0 else min(at.best, reach[j])
+        best = max(at.best, reach[j]) if sign > 0 else min(at.best, reach[j])
         at = follow_prices(world, with_best(at, best), j)
         j += 1
     return at, j
@@ -222,12 +222,12 @@ def find_last_bar(world: World, span: SignalSpan, at: HeldPosition) -> int:
     return span.end - 1
 
 
-def find_nearest_target(world: World, book: Book, place: int) -> float:
+def find_nearest_target(world: World, book: Book, side: int) -> float:
     """The nearest target that was not reached, times the side; infinity where there is none."""
     nearest = np.inf
-    for leg in range(count_targets(world, place)):
-        if book.orders[place, LEG_BARS + leg] == NOT_REACHED:
-            nearest = min(nearest, find_sign(place) * book.levels[place, LEG_LEVELS + leg])
+    for leg in range(count_targets(world, side)):
+        if book.orders[side, LEG_BARS + leg] == NOT_REACHED:
+            nearest = min(nearest, find_sign(side) * book.levels[side, LEG_LEVELS + leg])
     return nearest
 
 

@@ -72,7 +72,7 @@ FLAT = -1
 class HeldPosition(NamedTuple):
     """An open position, or none; R is its first risk to the end, wherever the stop moves."""
 
-    place: int  # 0 for a long, 1 for a short; `FLAT`
+    side: int  # 0 for a long, 1 for a short; `FLAT`
     signal_bar: int
     entry_bar: int
     is_inside: bool  # whether it was entered within its first bar, not at the open
@@ -106,19 +106,19 @@ def stay_out() -> HeldPosition:
 
 def fill_first(world: World, book: Book, bar: BarPart) -> HeldPosition:
     """The position of the first touched order that is worth it; each that is looked at is used."""
-    entered, place = stay_out(), find_first_touched(world, book, bar)
-    while place >= 0 and entered.place == FLAT:
-        entered = fill_order(world, book, place, bar)
-        place = find_first_touched(world, book, bar)
+    entered, side = stay_out(), find_first_touched(world, book, bar)
+    while side >= 0 and entered.side == FLAT:
+        entered = fill_order(world, book, side, bar)
+        side = find_first_touched(world, book, bar)
     return entered
 
 
-def fill_order(world: World, book: Book, place: int, bar: BarPart) -> HeldPosition:
+def fill_order(world: World, book: Book, side: int, bar: BarPart) -> HeldPosition:
     """The position that an order opens which a bar touches, or none; either way it is used up."""
-    t, how = int(book.orders[place, STANDING]), int(book.orders[place, HOW])
-    entered = open_position(world, book, place, t, how, bar)
-    book.orders[place, STANDING], book.orders[place, HOW] = NO_ORDER, UNTOUCHED
-    if world.parts[place, FORM, ORDER_PART] != 0:
+    t, how = int(book.orders[side, STANDING]), int(book.orders[side, HOW])
+    entered = open_position(world, book, side, t, how, bar)
+    book.orders[side, STANDING], book.orders[side, HOW] = NO_ORDER, UNTOUCHED
+    if world.parts[side, FORM, ORDER_PART] != 0:
         book.counts[USED] += 1
     if is_worth(world, book, entered):
         return entered
@@ -127,59 +127,59 @@ def fill_order(world: World, book: Book, place: int, bar: BarPart) -> HeldPositi
 
 
 def open_position(
-    world: World, book: Book, place: int, t: int, how: int, bar: BarPart
+    world: World, book: Book, side: int, t: int, how: int, bar: BarPart
 ) -> HeldPosition:
     """The levels of a signal at bar t whose order a bar fills."""
-    side, limits = find_sign(place), world.limits
-    entry = fill_price(world, place, t, how, bar)
+    sign, limits = find_sign(side), world.limits
+    entry = fill_price(world, side, t, how, bar)
     # A stop of a long sells worse on the tick, a target better.
-    stop = on_tick(limits, find_first_stop(world, place, t, entry), side < 0)
-    risk = side * (entry - stop)
-    for leg in range(count_targets(world, place)):
-        target = find_target(world, place, leg, t, entry, risk)
-        book.levels[place, LEG_LEVELS + leg] = on_tick(limits, target, side > 0)
-        book.orders[place, LEG_BARS + leg] = NOT_REACHED
+    stop = on_tick(limits, find_first_stop(world, side, t, entry), sign < 0)
+    risk = sign * (entry - stop)
+    for leg in range(count_targets(world, side)):
+        target = find_target(world, side, leg, t, entry, risk)
+        book.levels[side, LEG_LEVELS + leg] = on_tick(limits, target, sign > 0)
+        book.orders[side, LEG_BARS + leg] = NOT_REACHED
     reach = 0.0
-    if world.parts[place, FORM, TRAIL_PART] == FROM_ENTRY:
-        reach = read_row(world, place, TRAIL_PART, t)
+    if world.parts[side, FORM, TRAIL_PART] == FROM_ENTRY:
+        reach = read_row(world, side, TRAIL_PART, t)
     is_inside = how == WITHIN
     return HeldPosition(
-        place, t, bar.number, is_inside, entry, stop, risk, reach, stop, -side * np.inf, STOP
+        side, t, bar.number, is_inside, entry, stop, risk, reach, stop, -sign * np.inf, STOP
     )
 
 
-def find_first_stop(world: World, place: int, t: int, entry: float) -> float:
+def find_first_stop(world: World, side: int, t: int, entry: float) -> float:
     """The stop of a signal at bar t."""
-    form, side = world.parts[place, FORM, STOP_PART], find_sign(place)
+    form, sign = world.parts[side, FORM, STOP_PART], find_sign(side)
     # A share of the entry.
     if form == SHARE:
-        share: float = world.parts[place, NUMBER, STOP_PART]
-        return entry - side * (entry * share)
-    read = read_row(world, place, STOP_PART, t)
+        share: float = world.parts[side, NUMBER, STOP_PART]
+        return entry - sign * (entry * share)
+    read = read_row(world, side, STOP_PART, t)
     # A price.
     if form == LEVEL:
         return read
     # A distance from the entry.
     if form == FROM_ENTRY:
-        return entry - side * read
+        return entry - sign * read
     # A distance beyond the signal bar's low, or for a short its high.
-    beyond: float = world.prices[LOW, t] if side > 0 else world.prices[HIGH, t]
-    return beyond - side * read
+    beyond: float = world.prices[LOW, t] if sign > 0 else world.prices[HIGH, t]
+    return beyond - sign * read
 
 
-def find_target(world: World, place: int, leg: int, t: int, entry: float, risk: float) -> float:
+def find_target(world: World, side: int, leg: int, t: int, entry: float, risk: float) -> float:
     """One of the targets of a signal at bar t."""
-    form, side = world.parts[place, FORM, FIRST_LEG + leg], find_sign(place)
-    number: float = world.parts[place, NUMBER, FIRST_LEG + leg]
+    form, sign = world.parts[side, FORM, FIRST_LEG + leg], find_sign(side)
+    number: float = world.parts[side, NUMBER, FIRST_LEG + leg]
     # A multiple of the risk.
     if form == R_MULTIPLE:
-        return entry + side * (number * risk)
+        return entry + sign * (number * risk)
     # A share of the entry.
     if form == SHARE:
-        return entry + side * (entry * number)
-    read = read_row(world, place, FIRST_LEG + leg, t)
+        return entry + sign * (entry * number)
+    read = read_row(world, side, FIRST_LEG + leg, t)
     # A price, or a distance from the entry.
-    return read if form == LEVEL else entry + side * read
+    return read if form == LEVEL else entry + sign * read
 
 
 def is_worth(world: World, book: Book, at: HeldPosition) -> bool:
@@ -187,15 +187,15 @@ def is_worth(world: World, book: Book, at: HeldPosition) -> bool:
     # There is a price, and the risk is more than a small fraction of it.
     if not at.entry > 0.0 or not at.risk > at.entry * world.limits.min_risk:
         return False
-    side = find_sign(at.place)
+    sign = find_sign(at.side)
     # A target that was read from a row lies on the right side of the entry.
-    for leg in range(count_targets(world, at.place)):
-        form = world.parts[at.place, FORM, FIRST_LEG + leg]
+    for leg in range(count_targets(world, at.side)):
+        form = world.parts[at.side, FORM, FIRST_LEG + leg]
         is_read = form not in (R_MULTIPLE, SHARE)
-        if is_read and not side * book.levels[at.place, LEG_LEVELS + leg] > side * at.entry:
+        if is_read and not sign * book.levels[at.side, LEG_LEVELS + leg] > sign * at.entry:
             return False
     # A trailing stop follows at a distance.
-    return bool(world.parts[at.place, FORM, TRAIL_PART] != FROM_ENTRY or at.reach > 0.0)
+    return bool(world.parts[at.side, FORM, TRAIL_PART] != FROM_ENTRY or at.reach > 0.0)
 
 
 def leave_bar(world: World, span: SignalSpan, book: Book, at: HeldPosition, bar: BarPart) -> Exit:
@@ -210,7 +210,7 @@ def leave_bar(world: World, span: SignalSpan, book: Book, at: HeldPosition, bar:
 
 def leave_open(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit:
     """What the open of a bar does to a position."""
-    none, side, other, opened = stay_out(), find_sign(at.place), 1 - at.place, bar.open
+    none, sign, other, opened = stay_out(), find_sign(at.side), 1 - at.side, bar.open
     local_ns, j = world.local_ns, bar.number
     # 1. The side's condition was true at the last close.
     if bar.is_first and asks_exit(world, at, j - 1):
@@ -221,20 +221,20 @@ def leave_open(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit
     # 2r. The other side's order is touched.
     if book.orders[other, HOW] == AT_OPEN:
         following = fill_order(world, book, other, bar)
-        if following.place != FLAT:
+        if following.side != FLAT:
             return Exit(REVERSE, following.entry, True, following)
     # 3. It lies at the stop or beyond it.
-    if side * opened <= side * at.stop:
+    if sign * opened <= sign * at.stop:
         return Exit(STOP_GAP, opened, bar.is_first, none)
     return Exit(STILL_OPEN, opened, False, none)
 
 
 def asks_exit(world: World, at: HeldPosition, t: int) -> bool:
     """Whether the close of a bar asks for a position's exit: its condition, between its bounds."""
-    if not world.marks[EXITS + at.place, t]:
+    if not world.marks[EXITS + at.side, t]:
         return False
-    bounds, held = world.parts[at.place, NUMBER], t - at.entry_bar + 1
-    gain = find_sign(at.place) * (world.prices[CLOSE, t] - at.entry)
+    bounds, held = world.parts[at.side, NUMBER], t - at.entry_bar + 1
+    gain = find_sign(at.side) * (world.prices[CLOSE, t] - at.entry)
     return bool(
         bounds[BARS_FROM] <= held <= bounds[BARS_TO]
         and bounds[PROFIT_FROM] * at.risk <= gain <= bounds[PROFIT_TO] * at.risk
@@ -243,33 +243,33 @@ def asks_exit(world: World, at: HeldPosition, t: int) -> bool:
 
 def leave_range(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit:
     """What the range of a bar does to a position, between its open and its close."""
-    none, side, other = stay_out(), find_sign(at.place), 1 - at.place
-    worst, reach = (bar.low, bar.high) if side > 0 else (bar.high, bar.low)
+    none, sign, other = stay_out(), find_sign(at.side), 1 - at.side
+    worst, reach = (bar.low, bar.high) if sign > 0 else (bar.high, bar.low)
     is_met, against = book.orders[other, HOW] == WITHIN, world.parts[other, FORM, ORDER_PART]
     # 4r. The other side's stop order is touched, no farther than the stop.
-    if is_met and against == STOP_ORDER and side * book.levels[other, NEEDED] >= side * at.stop:
+    if is_met and against == STOP_ORDER and sign * book.levels[other, NEEDED] >= sign * at.stop:
         following = fill_order(world, book, other, bar)
-        if following.place != FLAT:
+        if following.side != FLAT:
             return Exit(REVERSE, following.entry, True, following)
     # 4. The stop comes before the target: within a bar the worse of the two is assumed.
-    if side * worst <= side * at.stop:
+    if sign * worst <= sign * at.stop:
         return Exit(at.mover if world.limits.names_stops else STOP, at.stop, False, none)
     # 5. Targets as far as its limit order, 5r. that order, then the targets beyond.
     if is_met and against == LIMIT_ORDER:
         limit = order_price(world, other, int(book.orders[other, STANDING]))
-        farthest = reach_targets(world, book, at.place, bar.number, reach, side * limit)
-        if is_all_out(world, book, at.place):
+        farthest = reach_targets(world, book, at.side, bar.number, reach, sign * limit)
+        if is_all_out(world, book, at.side):
             return Exit(TARGET, farthest, False, none)
         following = fill_order(world, book, other, bar)
-        if following.place != FLAT:
+        if following.side != FLAT:
             return Exit(REVERSE, following.entry, True, following)
     return leave_targets(world, book, at, bar.number, reach)
 
 
 def leave_targets(world: World, book: Book, at: HeldPosition, j: int, reach: float) -> Exit:
     """What targets do to a position in a bar whose prices went so far."""
-    farthest = reach_targets(world, book, at.place, j, reach, np.inf)
-    reason = TARGET if is_all_out(world, book, at.place) else STILL_OPEN
+    farthest = reach_targets(world, book, at.side, j, reach, np.inf)
+    reason = TARGET if is_all_out(world, book, at.side) else STILL_OPEN
     return Exit(reason, farthest, False, stay_out())
 
 
@@ -277,15 +277,15 @@ def leave_fill_bar(
     world: World, span: SignalSpan, book: Book, at: HeldPosition, bar: BarPart
 ) -> Exit:
     """What the bar of its fill does to a position."""
-    side = find_sign(at.place)
+    sign = find_sign(at.side)
     # Its open was before a fill within it.
-    if not at.is_inside and side * bar.open <= side * at.stop:
+    if not at.is_inside and sign * bar.open <= sign * at.stop:
         return Exit(STOP_GAP, bar.open, bar.is_first, stay_out())
-    worst, reach = (bar.low, bar.high) if side > 0 else (bar.high, bar.low)
-    if side * worst <= side * at.stop:
+    worst, reach = (bar.low, bar.high) if sign > 0 else (bar.high, bar.low)
+    if sign * worst <= sign * at.stop:
         return Exit(STOP, at.stop, False, stay_out())
     # What was reached may be older than the fill of a limit, unless the close lies there.
-    if at.is_inside and world.parts[at.place, FORM, ORDER_PART] == LIMIT_ORDER:
+    if at.is_inside and world.parts[at.side, FORM, ORDER_PART] == LIMIT_ORDER:
         reach = bar.close
     leave = leave_targets(world, book, at, bar.number, reach)
     return leave if leave.reason != STILL_OPEN else leave_close(world, span, at, bar)
@@ -309,26 +309,26 @@ def leave_close(world: World, span: SignalSpan, at: HeldPosition, bar: BarPart) 
 
 
 def reach_targets(
-    world: World, book: Book, place: int, j: int, reach: float, beyond: float
+    world: World, book: Book, side: int, j: int, reach: float, beyond: float
 ) -> float:
     """Note targets that a bar reaches, none behind a price; the farthest of them."""
-    side, farthest = find_sign(place), -np.inf
-    for leg in range(count_targets(world, place)):
-        target = side * book.levels[place, LEG_LEVELS + leg]
+    sign, farthest = find_sign(side), -np.inf
+    for leg in range(count_targets(world, side)):
+        target = sign * book.levels[side, LEG_LEVELS + leg]
         # An open beyond the target still fills at the target, the cautious choice.
-        is_reached = side * reach >= target and target <= beyond
-        if book.orders[place, LEG_BARS + leg] == NOT_REACHED and is_reached:
-            book.orders[place, LEG_BARS + leg] = j
+        is_reached = sign * reach >= target and target <= beyond
+        if book.orders[side, LEG_BARS + leg] == NOT_REACHED and is_reached:
+            book.orders[side, LEG_BARS + leg] = j
             farthest = max(farthest, target)
-    return side * farthest
+    return sign * farthest
 
 
-def is_all_out(world: World, book: Book, place: int) -> bool:
+def is_all_out(world: World, book: Book, side: int) -> bool:
     """Whether targets have taken all of a position."""
-    count = count_targets(world, place)
-    if count == 0 or world.parts[place, NUMBER, REST] > 0.0:
+    count = count_targets(world, side)
+    if count == 0 or world.parts[side, NUMBER, REST] > 0.0:
         return False
     left = count
     for leg in range(count):
-        left -= int(book.orders[place, LEG_BARS + leg] != NOT_REACHED)
+        left -= int(book.orders[side, LEG_BARS + leg] != NOT_REACHED)
     return left == 0

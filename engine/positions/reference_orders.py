@@ -94,19 +94,19 @@ def on_tick(limits: Limits, price: float, is_up: bool) -> float:
     return whole * limits.tick_over / limits.tick_under
 
 
-def slip_price(world: World, place: int, price: float, bar: int, buys: bool) -> float:
+def slip_price(world: World, side: int, price: float, bar: int, buys: bool) -> float:
     """The price of a fill at the market or at a stop in a bar: worse, and on the tick."""
-    limits, form, number = world.limits, world.parts[place, FORM, SLIP_PART], 0.0
+    limits, form, number = world.limits, world.parts[side, FORM, SLIP_PART], 0.0
     if form == NO_SLIPPAGE:
         return price
-    number = world.parts[place, NUMBER, SLIP_PART]
+    number = world.parts[side, NUMBER, SLIP_PART]
     if form == TICKS:
         worse = number * limits.tick_over / limits.tick_under
     elif form == BASIS_POINTS:
         worse = price * number / 10000.0
     else:
         # The newest value that was known at the close before; NaN where none was.
-        read = read_row(world, place, SLIP_PART, bar - 1)
+        read = read_row(world, side, SLIP_PART, bar - 1)
         worse = 0.0 if read < 0.0 else read
     return on_tick(limits, price + worse if buys else price - worse, buys)
 
@@ -118,43 +118,43 @@ def both_rest(world: World) -> bool:
     )
 
 
-def asks_entry(world: World, span: SignalSpan, place: int, t: int) -> bool:
+def asks_entry(world: World, span: SignalSpan, side: int, t: int) -> bool:
     """Whether a side's signal at a bar places an order, when it may."""
-    if t < span.first or t >= span.last or not world.marks[ENTRIES + place, t]:
+    if t < span.first or t >= span.last or not world.marks[ENTRIES + side, t]:
         return False
     # Where both sides signal neither does, unless both wait for prices to come.
-    return bool(not world.marks[ENTRIES + 1 - place, t] or both_rest(world))
+    return bool(not world.marks[ENTRIES + 1 - side, t] or both_rest(world))
 
 
 def stand_orders(world: World, span: SignalSpan, book: Book, j: int) -> None:
     """Which order of each side stands in a bar."""
     orders, t = book.orders, j - 1 - world.limits.delay
-    for place in range(2):
+    for side in range(2):
         # A new signal replaces its own side's order.
-        if t >= orders[place, SINCE] and asks_entry(world, span, place, t):
-            orders[place, STANDING] = t
-        placed = orders[place, STANDING]
-        if placed != NO_ORDER and not still_stands(world, place, placed, j):
-            orders[place, STANDING] = NO_ORDER
+        if t >= orders[side, SINCE] and asks_entry(world, span, side, t):
+            orders[side, STANDING] = t
+        placed = orders[side, STANDING]
+        if placed != NO_ORDER and not still_stands(world, side, placed, j):
+            orders[side, STANDING] = NO_ORDER
 
 
 def meet_orders(world: World, book: Book, bar: BarPart) -> None:
     """How a bar meets the order of each side that stands."""
     orders = book.orders
-    for place in range(2):
-        placed = orders[place, STANDING]
-        orders[place, HOW] = UNTOUCHED
+    for side in range(2):
+        placed = orders[side, STANDING]
+        orders[side, HOW] = UNTOUCHED
         if placed != NO_ORDER:
-            book.levels[place, NEEDED] = touch_level(world, place, placed)
-            orders[place, HOW] = touch_order(world, place, book.levels[place, NEEDED], bar)
+            book.levels[side, NEEDED] = touch_level(world, side, placed)
+            orders[side, HOW] = touch_order(world, side, book.levels[side, NEEDED], bar)
 
 
-def still_stands(world: World, place: int, t: int, j: int) -> bool:
+def still_stands(world: World, side: int, t: int, j: int) -> bool:
     """Whether the order of a signal at bar t, which stood in the bar before, stands in bar j."""
     first = t + 1 + world.limits.delay
-    if world.parts[place, FORM, ORDER_PART] == MARKET:
+    if world.parts[side, FORM, ORDER_PART] == MARKET:
         return bool(j == first)
-    expires = world.parts[place, NUMBER, EXPIRES]
+    expires = world.parts[side, NUMBER, EXPIRES]
     if expires > 0.0 and j >= first + expires:
         return False
     # All closes behind the signal's count; those before the last were asked for before.
@@ -166,58 +166,58 @@ def still_stands(world: World, place: int, t: int, j: int) -> bool:
     return bool(len(local_ns) == 0 or local_ns[j] // DAY_NS == local_ns[first] // DAY_NS)
 
 
-def is_met_from_below(world: World, place: int) -> bool:
+def is_met_from_below(world: World, side: int) -> bool:
     """Whether prices rise to a side's order: to a buy stop, and to a limit that sells."""
-    return bool((world.parts[place, FORM, ORDER_PART] == STOP_ORDER) == (place == 0))
+    return bool((world.parts[side, FORM, ORDER_PART] == STOP_ORDER) == (side == 0))
 
 
-def order_price(world: World, place: int, t: int) -> float:
+def order_price(world: World, side: int, t: int) -> float:
     """The level of a resting order of a signal at bar t, on the tick."""
-    price = read_row(world, place, ORDER_PART, t)
-    return on_tick(world.limits, price, is_met_from_below(world, place))
+    price = read_row(world, side, ORDER_PART, t)
+    return on_tick(world.limits, price, is_met_from_below(world, side))
 
 
-def touch_level(world: World, place: int, t: int) -> float:
+def touch_level(world: World, side: int, t: int) -> float:
     """The price that must be reached before an order counts as touched."""
-    if world.parts[place, FORM, ORDER_PART] == MARKET:
+    if world.parts[side, FORM, ORDER_PART] == MARKET:
         return 0.0
-    level = order_price(world, place, t)
+    level = order_price(world, side, t)
     # Where there is no price, none lies beyond it.
-    if world.parts[place, FORM, ORDER_PART] == LIMIT_ORDER and level > 0.0:
-        level = level - find_sign(place) * world.parts[place, NUMBER, BEYOND]
+    if world.parts[side, FORM, ORDER_PART] == LIMIT_ORDER and level > 0.0:
+        level = level - find_sign(side) * world.parts[side, NUMBER, BEYOND]
     return level
 
 
-def touch_order(world: World, place: int, level: float, bar: BarPart) -> int:
+def touch_order(world: World, side: int, level: float, bar: BarPart) -> int:
     """How a bar meets an order that stands; `level` is what must be reached."""
-    if world.parts[place, FORM, ORDER_PART] == MARKET:
+    if world.parts[side, FORM, ORDER_PART] == MARKET:
         return AT_OPEN if bar.is_first else UNTOUCHED
     # Not finite, or no price: it is never touched.
     if not 0.0 < level < math.inf:
         return UNTOUCHED
-    is_above = is_met_from_below(world, place)
+    is_above = is_met_from_below(world, side)
     if bar.open >= level if is_above else bar.open <= level:
         return AT_OPEN
     return WITHIN if (bar.high >= level if is_above else bar.low <= level) else UNTOUCHED
 
 
-def fill_price(world: World, place: int, t: int, how: int, bar: BarPart) -> float:
+def fill_price(world: World, side: int, t: int, how: int, bar: BarPart) -> float:
     """The price at which a bar fills the order of a signal at bar t that it touches."""
-    price = bar.open if how == AT_OPEN else order_price(world, place, t)
-    slipped = slip_price(world, place, price, bar.number, place == 0)
+    price = bar.open if how == AT_OPEN else order_price(world, side, t)
+    slipped = slip_price(world, side, price, bar.number, side == 0)
     # A limit is filled at its level or better, once it is known by how much its exit may slip.
-    if world.parts[place, FORM, ORDER_PART] == LIMIT_ORDER and not math.isnan(slipped):
+    if world.parts[side, FORM, ORDER_PART] == LIMIT_ORDER and not math.isnan(slipped):
         return price
     return slipped
 
 
 def find_first_touched(world: World, book: Book, bar: BarPart) -> int:
     """The side whose order a bar fills first; -1 where it touches none."""
-    orders, levels, place = book.orders, book.levels, -1
+    orders, levels, side = book.orders, book.levels, -1
     longs, shorts = orders[0, HOW], orders[1, HOW]
     # The open comes first; of two that are met there, or as near, the older one.
     if longs != UNTOUCHED and shorts != UNTOUCHED and longs == shorts:
-        place = 0 if orders[0, STANDING] <= orders[1, STANDING] else 1
+        side = 0 if orders[0, STANDING] <= orders[1, STANDING] else 1
         if longs == WITHIN:
             # The path of a bar: to its nearer extreme first.
             goes_up = bar.high - bar.open < bar.open - bar.low
@@ -225,52 +225,52 @@ def find_first_touched(world: World, book: Book, bar: BarPart) -> int:
             long_away = abs(levels[0, NEEDED] - bar.open)
             short_away = abs(levels[1, NEEDED] - bar.open)
             if long_up != short_up:
-                place = 0 if long_up == goes_up else 1
+                side = 0 if long_up == goes_up else 1
             elif long_away != short_away:
-                place = 0 if long_away < short_away else 1
+                side = 0 if long_away < short_away else 1
     elif longs == AT_OPEN or (longs == WITHIN and shorts == UNTOUCHED):
-        place = 0
+        side = 0
     elif shorts != UNTOUCHED:
-        place = 1
-    return place
+        side = 1
+    return side
 
 
 def count_placed(world: World, span: SignalSpan, book: Book, j: int) -> None:
     """Count the resting orders that are placed at a close."""
-    for place in range(2):
-        is_placed = j >= book.orders[place, SINCE] and asks_entry(world, span, place, j)
-        if is_placed and world.parts[place, FORM, ORDER_PART] != MARKET:
+    for side in range(2):
+        is_placed = j >= book.orders[side, SINCE] and asks_entry(world, span, side, j)
+        if is_placed and world.parts[side, FORM, ORDER_PART] != MARKET:
             book.counts[ORDERS] += 1
 
 
-def hold_sides(world: World, book: Book, place: int, j: int) -> None:
+def hold_sides(world: World, book: Book, side: int, j: int) -> None:
     """A fill ends all other orders; from its bar's close on the other side may reverse."""
-    for side in range(2):
-        book.orders[side, STANDING], book.orders[side, HOW] = NO_ORDER, UNTOUCHED
-    book.orders[place, SINCE] = NEVER
-    book.orders[1 - place, SINCE] = j if world.limits.reverses else NEVER
+    for each in range(2):
+        book.orders[each, STANDING], book.orders[each, HOW] = NO_ORDER, UNTOUCHED
+    book.orders[side, SINCE] = NEVER
+    book.orders[1 - side, SINCE] = j if world.limits.reverses else NEVER
 
 
-def free_sides(world: World, book: Book, place: int, j: int, is_stopped: bool) -> None:
+def free_sides(world: World, book: Book, side: int, j: int, is_stopped: bool) -> None:
     """After an exit both sides may place orders; what its bar touches is used up."""
     orders, cooldown = book.orders, world.limits.cooldown
     meet_orders(world, book, read_bar(world, j))
     # A signal on the exit bar is known at its close and counts.
-    orders[place, SINCE] = j
+    orders[side, SINCE] = j
     if not world.limits.reverses:
-        orders[1 - place, SINCE] = j
-    for side in range(2):
-        if orders[side, HOW] != UNTOUCHED:
-            orders[side, STANDING] = NO_ORDER
+        orders[1 - side, SINCE] = j
+    for each in range(2):
+        if orders[each, HOW] != UNTOUCHED:
+            orders[each, STANDING] = NO_ORDER
         # After a stop no order stands, and for some bars none is placed.
         if is_stopped and cooldown > 0:
-            orders[side, STANDING], orders[side, SINCE] = NO_ORDER, j + cooldown
+            orders[each, STANDING], orders[each, SINCE] = NO_ORDER, j + cooldown
 
 
-def free_at_open(world: World, span: SignalSpan, book: Book, place: int, j: int) -> None:
+def free_at_open(world: World, span: SignalSpan, book: Book, side: int, j: int) -> None:
     """After an exit by condition, known a bar before: the other side's signal there counts."""
-    other = 1 - place
-    book.orders[place, SINCE] = j
+    other = 1 - side
+    book.orders[side, SINCE] = j
     if not world.limits.reverses:
         book.orders[other, SINCE] = j - 1
         rests = world.parts[other, FORM, ORDER_PART] != MARKET

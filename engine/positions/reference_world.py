@@ -28,7 +28,7 @@ ENTRIES, EXITS, CANCELS = 0, 2, 4
 """Columns of what a side does: parts that have a form or read a row, then numbers alone, then its
 targets."""
 
-FORM, NUMBER, PLACE, SHARE = range(4)
+FORM, NUMBER, ROW, SHARE = range(4)
 """Rows of it: form, of `engine.positions.exit_spec`; what a form takes that reads no row; row that
 is read, or `NOWHERE`; share of a target."""
 
@@ -75,23 +75,23 @@ def build_world(
     sides, n_bars = (longs, shorts), prices.shape[1]
     marks = np.zeros((5, n_bars), np.bool_)
     rows: list[Floats] = []
-    legs = max(len(side.legs.forms) for side in sides)
+    legs = max(len(plan.legs.forms) for plan in sides)
     parts = np.zeros((2, 4, FIRST_LEG + legs))
-    parts[:, PLACE] = NOWHERE
-    for place, side in enumerate(sides):
-        marks[ENTRIES + place] = side.signals
-        if len(side.exits):
-            marks[EXITS + place] = side.exits
+    parts[:, ROW] = NOWHERE
+    for side, plan in enumerate(sides):
+        marks[ENTRIES + side] = plan.signals
+        if len(plan.exits):
+            marks[EXITS + side] = plan.exits
         read = {
-            STOP_PART: side.stop.row, TRAIL_PART: side.trail.row, ORDER_PART: side.order.price,
-            SLIP_PART: side.slippage.row, BORROW_PART: side.borrow, FUNDING_PART: tables.funding,
-            **{FIRST_LEG + leg: row for leg, row in enumerate(side.legs.rows)},
+            STOP_PART: plan.stop.row, TRAIL_PART: plan.trail.row, ORDER_PART: plan.order.price,
+            SLIP_PART: plan.slippage.row, BORROW_PART: plan.borrow, FUNDING_PART: tables.funding,
+            **{FIRST_LEG + leg: row for leg, row in enumerate(plan.legs.rows)},
         }  # fmt: skip
         for part, row in read.items():
             if len(row):
-                parts[place, PLACE, part] = len(rows)
+                parts[side, ROW, part] = len(rows)
                 rows.append(row)
-        _write_numbers(parts[place], side)
+        _write_numbers(parts[side], plan)
     if len(tables.cancels):
         marks[CANCELS] = tables.cancels
     return World(
@@ -100,15 +100,15 @@ def build_world(
     )  # fmt: skip
 
 
-def _write_numbers(part: Floats, side: SidePlan) -> None:
+def _write_numbers(part: Floats, plan: SidePlan) -> None:
     """Forms and numbers of a side into its part [4, N]."""
-    forms = side.stop.form, side.trail.form, side.order.form, side.slippage.form
+    forms = plan.stop.form, plan.trail.form, plan.order.form, plan.slippage.form
     part[FORM, : len(forms)] = forms
-    part[NUMBER, STOP_PART], part[NUMBER, TRAIL_PART] = side.stop.number, side.trail.number
-    part[NUMBER, SLIP_PART], part[NUMBER, AFTER] = side.slippage.number, side.after
-    part[NUMBER, EXPIRES], part[NUMBER, BEYOND] = side.order.expires, side.order.beyond
-    part[NUMBER, BARS_FROM:FIRST_LEG] = side.bounds
-    legs = side.legs
+    part[NUMBER, STOP_PART], part[NUMBER, TRAIL_PART] = plan.stop.number, plan.trail.number
+    part[NUMBER, SLIP_PART], part[NUMBER, AFTER] = plan.slippage.number, plan.after
+    part[NUMBER, EXPIRES], part[NUMBER, BEYOND] = plan.order.expires, plan.order.beyond
+    part[NUMBER, BARS_FROM:FIRST_LEG] = plan.bounds
+    legs = plan.legs
     count = part[NUMBER, COUNT] = len(legs.forms)
     part[NUMBER, REST] = legs.rest if count else 0.0
     targets = slice(FIRST_LEG, FIRST_LEG + count)
@@ -131,26 +131,26 @@ def count_finer(world: World, j: int) -> int:
     return int(world.spans[1, j] - world.spans[0, j])
 
 
-def read_finer_bar(world: World, j: int, place: int) -> BarPart:
+def read_finer_bar(world: World, j: int, side: int) -> BarPart:
     """One of the finer bars of which a bar is made up, from 0 on."""
-    k, is_last, prices = world.spans[0, j] + place, place == count_finer(world, j) - 1, world.finer
+    k, is_last, prices = world.spans[0, j] + side, side == count_finer(world, j) - 1, world.finer
     return BarPart(
-        j, place == 0, is_last, prices[OPEN, k], prices[HIGH, k], prices[LOW, k], prices[CLOSE, k]
+        j, side == 0, is_last, prices[OPEN, k], prices[HIGH, k], prices[LOW, k], prices[CLOSE, k]
     )
 
 
-def count_targets(world: World, place: int) -> int:
+def count_targets(world: World, side: int) -> int:
     """How many targets a side has."""
-    return int(world.parts[place, NUMBER, COUNT])
+    return int(world.parts[side, NUMBER, COUNT])
 
 
-def read_row(world: World, place: int, part: int, t: int) -> float:
+def read_row(world: World, side: int, part: int, t: int) -> float:
     """What a part of a side reads at a bar; NaN where it reads nothing."""
-    row = int(world.parts[place, PLACE, part])
+    row = int(world.parts[side, ROW, part])
     read: float = world.rows[row, t] if row != NOWHERE else np.nan
     return read
 
 
-def find_sign(place: int) -> float:
+def find_sign(side: int) -> float:
     """1 for longs, -1 for shorts: to multiply by it is exact, so that one formula serves both."""
-    return 1.0 - 2.0 * place
+    return 1.0 - 2.0 * side

@@ -124,17 +124,17 @@ def find_standing(
 def _follow_position(world: World, ledger: Ledger, end: int) -> HeldPosition:
     """The open position with which a ledger ends, its stop as it stands from bar `end` on."""
     trade, book = ledger.trade(len(ledger) - 1), begin_book(world)
-    place, risk = 0 if trade.side > 0 else 1, trade.side * (trade.entry - trade.stop)
-    reach = read_row(world, place, TRAIL_PART, trade.signal_bar)
+    side, risk = 0 if trade.side > 0 else 1, trade.side * (trade.entry - trade.stop)
+    reach = read_row(world, side, TRAIL_PART, trade.signal_bar)
     best = -trade.side * math.inf
     at = HeldPosition(
-        place, trade.signal_bar, trade.entry_bar, False, trade.entry, trade.stop, risk, reach,
+        side, trade.signal_bar, trade.entry_bar, False, trade.entry, trade.stop, risk, reach,
         trade.stop, best, STOP,
     )  # fmt: skip
     for j in range(trade.entry_bar, end):
         for leg, bar in enumerate(ledger.leg_bar[-1].tolist()):
             is_reached = NOT_REACHED < bar <= j
-            book.orders[place, LEG_BARS + leg] = bar if is_reached else NOT_REACHED
+            book.orders[side, LEG_BARS + leg] = bar if is_reached else NOT_REACHED
         at = fold_best(world, at, read_bar(world, j), j == trade.entry_bar)
         at = move_stop(world, book, at, j)
     return at
@@ -150,11 +150,11 @@ def _find_pending(
     """The first signal that counts, but for those that no open would make a trade of."""
     for bar in signals:
         t = int(bar)
-        place = 0 if sides[0].signals[t] else 1
-        plan = sides[place]
-        if t < free[place] or _is_void(plan, t):
+        side = 0 if sides[0].signals[t] else 1
+        plan = sides[side]
+        if t < free[side] or _is_void(plan, t):
             continue
-        stop, target = _place_stop(world, plan, place, t), _place_target(world, plan, place, t)
+        stop, target = _place_stop(world, plan, side, t), _place_target(world, plan, side, t)
         return PendingEntry(t, t + 1 + world.limits.delay - end, int(plan.side), stop, target)
     return None
 
@@ -182,22 +182,22 @@ def _is_wrong(form: ExitForm, t: int) -> bool:
     return math.isnan(value) or (form.form == FROM_ENTRY and not value > 0)
 
 
-def _place_stop(world: World, plan: SidePlan, place: int, t: int) -> EntryLevel:
+def _place_stop(world: World, plan: SidePlan, side: int, t: int) -> EntryLevel:
     """The stop of a signal at bar t, as far as it is known."""
     if plan.stop.form in (BEYOND_BAR, LEVEL):
-        stop = find_first_stop(world, place, t, math.nan)
-        return EntryLevel("price", float(on_tick(world.limits, stop, place == 1)))
+        stop = find_first_stop(world, side, t, math.nan)
+        return EntryLevel("price", float(on_tick(world.limits, stop, side == 1)))
     return _place_level(plan.stop, t)
 
 
-def _place_target(world: World, plan: SidePlan, place: int, t: int) -> EntryLevel:
+def _place_target(world: World, plan: SidePlan, side: int, t: int) -> EntryLevel:
     """The first target of a signal at bar t, as far as it is known."""
     targets = _list_targets(plan)
     if not targets:
         return EntryLevel("none", math.nan)
     if targets[0].form == LEVEL:
-        target = find_target(world, place, 0, t, math.nan, math.nan)
-        return EntryLevel("price", float(on_tick(world.limits, target, place == 0)))
+        target = find_target(world, side, 0, t, math.nan, math.nan)
+        return EntryLevel("price", float(on_tick(world.limits, target, side == 0)))
     return _place_level(targets[0], t)
 
 
