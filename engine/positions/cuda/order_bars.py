@@ -48,12 +48,12 @@ def count_finer(p_finer_of, j):
 @triton.jit
 def touches_bar(at, longs, shorts, bar, m):
     """Where a bar touches an order that stands, or the stop or a target of a position, of m."""
-    sign, is_short = side_sign(at.place), at.place == 1
+    sign, is_short = side_sign(at.side), at.side == 1
     worst = tl.where(is_short, bar.high, bar.low)
     reach = tl.where(is_short, bar.low, bar.high)
     is_reached = (sign * worst <= sign * at.stop) | (sign * reach >= at.nearest)
     is_met = (longs.how != UNTOUCHED) | (shorts.how != UNTOUCHED)
-    return m & (is_met | ((at.place != FLAT) & is_reached))
+    return m & (is_met | ((at.side != FLAT) & is_reached))
 
 
 @triton.jit
@@ -63,12 +63,12 @@ def find_changes(rules, at, longs, shorts, bar, is_signal, m):
     is_signal: where a condition ends positions at the open of the bar.
     """
     is_clock, is_at_open = (at.clock >> 1) == bar.j, (at.clock & 1) == 1
-    is_end = tl.zeros(at.place.shape, tl.int32) + bar.j == rules.last_bar
+    is_end = tl.zeros(at.side.shape, tl.int32) + bar.j == rules.last_bar
     is_end = is_end | (bar.j - at.entry_bar + 1 == rules.hold)
     opens = is_signal | (is_clock & is_at_open)
     closes = is_end | (is_clock & (is_at_open == 0))
     is_over = (bar.is_first & opens) | (bar.is_last & closes)
-    return (m & (at.place != FLAT) & is_over) | touches_bar(at, longs, shorts, bar, m)
+    return (m & (at.side != FLAT) & is_over) | touches_bar(at, longs, shorts, bar, m)
 
 
 @triton.jit
@@ -89,7 +89,7 @@ def hold_orders(orders, m, since):
 
 
 @triton.jit
-def fill_touched(inputs, scratch, rules, p_market, bar, longs, shorts, wants, free, reversed_place,
+def fill_touched(inputs, scratch, rules, p_market, bar, longs, shorts, wants, free, reversed_side,
                  LONG_ORDER: tl.constexpr, SHORT_ORDER: tl.constexpr, SLIPS: tl.constexpr,
                  HAS_TICK: tl.constexpr):  # fmt: skip
     """Fill the first touched order that is worth it, where free; the other side's, where wants.
@@ -104,20 +104,20 @@ def fill_touched(inputs, scratch, rules, p_market, bar, longs, shorts, wants, fr
     waits = wants | (free & ((longs.how != UNTOUCHED) | (shorts.how != UNTOUCHED)))
     while tl.max(waits.to(tl.int32), 0) > 0:
         first = find_first_touched(longs, shorts, bar, LONG_ORDER, SHORT_ORDER)
-        place = tl.where(wants, reversed_place, first)
-        waits = waits & (place >= 0)
-        is_short = place == 1
+        side = tl.where(wants, reversed_side, first)
+        waits = waits & (side >= 0)
+        is_short = side == 1
         t = tl.where(is_short, shorts.standing, longs.standing)
         how = tl.where(is_short, shorts.how, longs.how)
         price = tl.where(is_short, shorts.price, longs.price)
-        fill = fill_orders(inputs, scratch, p_market, bar, place, t, how, price, waits, LONG_ORDER,
+        fill = fill_orders(inputs, scratch, p_market, bar, side, t, how, price, waits, LONG_ORDER,
                            SHORT_ORDER, SLIPS, HAS_TICK)  # fmt: skip
         is_worth = waits & fill.is_worth
-        opened = enter(inputs, rules, fill, place, t, bar.j, is_worth)
+        opened = enter(inputs, rules, fill, side, t, bar.j, is_worth)
         entered = pick(is_worth, opened, entered)
         is_inside = tl.where(is_worth, how == WITHIN, is_inside)
         is_entered = is_entered | is_worth
-        longs = use_up(longs, waits & (place == 0))
+        longs = use_up(longs, waits & (side == 0))
         shorts = use_up(shorts, waits & is_short)
         rests = tl.where(is_short, SHORT_ORDER, LONG_ORDER) != MARKET
         used += (waits & rests).to(tl.int32)
@@ -138,16 +138,16 @@ def take_part(inputs, scratch, rules, lists, p_market, p_reasons, bar, at, longs
     free: where orders may be filled. is_signal: where a condition ends positions at its open.
     how_long, how_short: how the whole bar meets orders.
     """
-    zero = tl.zeros(at.place.shape, tl.int32)
-    farthest = -tl.full(at.place.shape, float("inf"), tl.float64)
+    zero = tl.zeros(at.side.shape, tl.int32)
+    farthest = -tl.full(at.side.shape, float("inf"), tl.float64)
     wants = zero != 0
     if REVERSES:
         is_clock = ((at.clock & 1) == 1) & ((at.clock >> 1) == bar.j)
-        holds = (at.place != FLAT) & (is_signal == 0) & (is_clock == 0)
+        holds = (at.side != FLAT) & (is_signal == 0) & (is_clock == 0)
         wants, at, farthest = want_reversal(inputs, scratch, at, longs, shorts, bar, holds,
                                             LONG_ORDER, SHORT_ORDER, LADDERS)  # fmt: skip
     longs, shorts, entered, is_entered, is_inside, more_used, more_rejected = fill_touched(
-        inputs, scratch, rules, p_market, bar, longs, shorts, wants, free, 1 - at.place,
+        inputs, scratch, rules, p_market, bar, longs, shorts, wants, free, 1 - at.side,
         LONG_ORDER, SHORT_ORDER, SLIPS, HAS_TICK,
     )  # fmt: skip
     used += more_used
@@ -161,18 +161,18 @@ def take_part(inputs, scratch, rules, lists, p_market, p_reasons, bar, at, longs
     for step in range(2):
         if step == 1:
             at = pick(is_entered, entered, without(at, ends))
-            order = tl.where(at.place == 1, SHORT_ORDER, LONG_ORDER)
+            order = tl.where(at.side == 1, SHORT_ORDER, LONG_ORDER)
             is_late = is_entered & is_inside & (order == LIMIT_ORDER)
             at, leave = leave_positions(inputs, scratch, rules, at, bar, is_entered,
                                         is_entered & is_inside, is_late, farthest,
-                                        at.place != FLAT, LADDERS, NAMES,
+                                        at.side != FLAT, LADDERS, NAMES,
                                         FINER)  # fmt: skip
             ends = leave.reason != STILL_OPEN
         if tl.max(ends.to(tl.int32), 0) > 0:
             sums = end_trades(inputs, scratch, sums, p_reasons, lists, at, leave, bar.j, ends,
                               LADDERS, SLIPS, HAS_TICK, CARRIES,
                               SIZE)  # fmt: skip
-    is_short = at.place == 1
+    is_short = at.side == 1
     # A fill ends all other orders; from its bar's close on the other side may reverse.
     other_since = bar.j if REVERSES else NO_BAR
     longs = hold_orders(longs, is_entered, tl.where(is_short, other_since, NO_BAR))
@@ -195,5 +195,5 @@ def take_part(inputs, scratch, rules, lists, p_market, p_reasons, bar, at, longs
         shorts = hold_orders(shorts, is_stop, bar.j + cooldown)
     at = without(at, ends)
     if MOVES:
-        at = fold_best(at, bar, is_late, at.place != FLAT)
+        at = fold_best(at, bar, is_late, at.side != FLAT)
     return at, longs, shorts, sums, free & (is_entered == 0), used, rejected

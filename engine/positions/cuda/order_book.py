@@ -52,9 +52,9 @@ def load_window(words, row, n_words, begin, m):
     first = begin >> 6
     shift = (begin & 63).to(tl.int64)
     is_there = m & (row >= 0)
-    place = words + tl.maximum(row, 0).to(tl.int64) * n_words + first
-    low = tl.load(place, mask=is_there & (first >= 0) & (first < n_words), other=0)
-    high = tl.load(place + 1, mask=is_there & (first >= -1) & (first + 1 < n_words), other=0)
+    word = words + tl.maximum(row, 0).to(tl.int64) * n_words + first
+    low = tl.load(word, mask=is_there & (first >= 0) & (first < n_words), other=0)
+    high = tl.load(word + 1, mask=is_there & (first >= -1) & (first + 1 < n_words), other=0)
     # The sign must not come down with the highest bits.
     low = (low >> shift) & lowest_bits(64 - shift)
     return low | tl.where(shift == 0, 0, high << ((64 - shift) & 63))
@@ -82,7 +82,7 @@ def is_set(word, k):
 
 
 @triton.jit
-def stand_order(inputs, orders, terms, is_signal, j, today, last_cancel, m, PLACE: tl.constexpr,
+def stand_order(inputs, orders, terms, is_signal, j, today, last_cancel, m, SIDE: tl.constexpr,
                 ORDER: tl.constexpr, HAS_TICK: tl.constexpr, CANCELS: tl.constexpr,
                 DAYS: tl.constexpr):  # fmt: skip
     """Which order of a side stands in a bar; how the bar meets it is what it was."""
@@ -94,17 +94,17 @@ def stand_order(inputs, orders, terms, is_signal, j, today, last_cancel, m, PLAC
     if ORDER == MARKET:
         standing = tl.where(is_new, t, NO_ORDER)
     else:
-        is_above = (ORDER == STOP_ORDER) == (PLACE == 0)
+        is_above = (ORDER == STOP_ORDER) == (SIDE == 0)
         if tl.max(is_new.to(tl.int32), 0) > 0:
-            place = tl.zeros(t.shape, tl.int32) + PLACE
-            level = read_part(inputs, ORDER_PART, place, t, is_new)
-            is_up = place == PLACE if is_above else place != PLACE
+            side = tl.zeros(t.shape, tl.int32) + SIDE
+            level = read_part(inputs, ORDER_PART, side, t, is_new)
+            is_up = side == SIDE if is_above else side != SIDE
             level = on_tick(inputs, level, is_up, HAS_TICK)
             price = tl.where(is_new, level, price)
             if ORDER == LIMIT_ORDER:
                 # Where there is no price, none lies beyond it.
                 beyond = tl.where(level > 0.0, terms.beyond, 0.0)
-                level = level - beyond if PLACE == 0 else level + beyond
+                level = level - beyond if SIDE == 0 else level + beyond
             needed = tl.where(is_new, level, needed)
         stands = m & (standing != NO_ORDER)
         ends = standing + 1 + terms.delay + terms.expires
@@ -120,7 +120,7 @@ def stand_order(inputs, orders, terms, is_signal, j, today, last_cancel, m, PLAC
 
 
 @triton.jit
-def touch_order(orders, bar, PLACE: tl.constexpr, ORDER: tl.constexpr):
+def touch_order(orders, bar, SIDE: tl.constexpr, ORDER: tl.constexpr):
     """How a bar, or a finer one, meets the order of a side that stands."""
     stands = orders.standing != NO_ORDER
     if ORDER == MARKET:
@@ -128,7 +128,7 @@ def touch_order(orders, bar, PLACE: tl.constexpr, ORDER: tl.constexpr):
     else:
         # Not finite, or no price: it is never touched.
         is_price = stands & (orders.needed > 0.0) & (orders.needed < float("inf"))
-        if (ORDER == STOP_ORDER) == (PLACE == 0):
+        if (ORDER == STOP_ORDER) == (SIDE == 0):
             at_open, within = bar.open >= orders.needed, bar.high >= orders.needed
         else:
             at_open, within = bar.open <= orders.needed, bar.low <= orders.needed

@@ -50,14 +50,14 @@ def reach_targets(inputs, scratch, at, j, reach, beyond, m):
 
     Returns the nearest that is left, how many are left, and that price, times the sign of the side.
     """
-    sign = side_sign(at.place)
-    count = count_legs(inputs, at.place)
+    sign = side_sign(at.side)
+    count = count_legs(inputs, at.side)
     nothing = tl.full(reach.shape, float("inf"), tl.float64)
     nearest, farthest = nothing, -nothing
-    left = tl.zeros(at.place.shape, tl.int32)
+    left = tl.zeros(at.side.shape, tl.int32)
     for leg in range(inputs.n_legs):
         m_leg = m & (leg < count)
-        where = (2 * leg + at.place).to(tl.int64) * scratch.stride + scratch.pair
+        where = (2 * leg + at.side).to(tl.int64) * scratch.stride + scratch.pair
         target = sign * tl.load(scratch.levels + where, mask=m_leg, other=0.0)
         m_leg = m_leg & (tl.load(scratch.bars + where, mask=m_leg, other=0) < 0)
         # An open beyond the target still fills at the target, the cautious choice.
@@ -73,24 +73,24 @@ def reach_targets(inputs, scratch, at, j, reach, beyond, m):
 @triton.jit
 def with_targets(at, nearest, left):
     """The same positions with other targets left."""
-    return LanePositions(at.place, at.signal_bar, at.entry_bar, at.clock, at.entry, at.first_stop,
+    return LanePositions(at.side, at.signal_bar, at.entry_bar, at.clock, at.entry, at.first_stop,
                     at.risk, at.reach, at.stop, at.best, nearest, left, at.mover)  # fmt: skip
 
 
 @triton.jit
 def with_stop(at, stop, best, mover):
     """The same positions with other stops in force."""
-    return LanePositions(at.place, at.signal_bar, at.entry_bar, at.clock, at.entry, at.first_stop,
+    return LanePositions(at.side, at.signal_bar, at.entry_bar, at.clock, at.entry, at.first_stop,
                     at.risk, at.reach, stop, best, at.nearest, at.left, mover)  # fmt: skip
 
 
 @triton.jit
 def is_all_out(inputs, at, m, LADDERS: tl.constexpr):
     """Whether targets have taken all of positions."""
-    count = count_legs(inputs, at.place)
+    count = count_legs(inputs, at.side)
     is_out = m & (at.left == 0) & (count > 0)
     if LADDERS:
-        is_out = is_out & (share_left(inputs, at.place) == 0.0)
+        is_out = is_out & (share_left(inputs, at.side) == 0.0)
     return is_out
 
 
@@ -101,29 +101,29 @@ def find_even_price(inputs, at, m, EVEN_FORM: tl.constexpr, HAS_TICK: tl.constex
     if EVEN_FORM != NONE:
         number = tl.load(inputs.number + EVEN_OFFSET, mask=m, other=0.0)
         away = number * at.risk if EVEN_FORM == R_MULTIPLE else at.entry * number
-        even = even + side_sign(at.place) * away
-    return on_tick(inputs, even, at.place == 1, HAS_TICK)
+        even = even + side_sign(at.side) * away
+    return on_tick(inputs, even, at.side == 1, HAS_TICK)
 
 
 @triton.jit
 def follow_prices(inputs, at, j, m, LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr,
                   HAS_TICK: tl.constexpr):  # fmt: skip
     """The stops from the bar after j on, given the best prices so far; they are never loosened."""
-    sign, stop, best = side_sign(at.place), at.stop, at.best
-    form = load_form(inputs, TRAIL_PART, at.place)
-    share = tl.load(inputs.number + 2 * TRAIL_NUMBER + at.place, mask=m, other=0.0)
-    after = tl.load(inputs.number + 2 * AFTER_NUMBER + at.place, mask=m, other=0.0)
+    sign, stop, best = side_sign(at.side), at.stop, at.best
+    form = load_form(inputs, TRAIL_PART, at.side)
+    share = tl.load(inputs.number + 2 * TRAIL_NUMBER + at.side, mask=m, other=0.0)
+    after = tl.load(inputs.number + 2 * AFTER_NUMBER + at.side, mask=m, other=0.0)
     gone = sign * (best - at.entry)
     behind = tl.where(form == SHARE, best * share, at.reach)
     candidate = best - sign * behind
     if LEVELS:
         is_level = m & (form == LEVEL)
-        t = tl.zeros(at.place.shape, tl.int32) + j
-        level = read_part(inputs, TRAIL_PART, at.place, t, is_level)
+        t = tl.zeros(at.side.shape, tl.int32) + j
+        level = read_part(inputs, TRAIL_PART, at.side, t, is_level)
         # What is unknown, infinite or no price moves nothing.
         is_price = (level > 0.0) & (level < float("inf"))
         candidate = tl.where(is_level, tl.where(is_price, level, stop), candidate)
-    candidate = on_tick(inputs, candidate, at.place == 1, HAS_TICK)
+    candidate = on_tick(inputs, candidate, at.side == 1, HAS_TICK)
     follows = (form != NONE) & (gone >= after * at.risk)
     follows = follows & (sign * candidate > sign * stop)
     stop, mover = tl.where(follows, candidate, stop), tl.where(follows, TRAIL, at.mover)
@@ -137,7 +137,7 @@ def follow_prices(inputs, at, j, m, LEVELS: tl.constexpr, EVEN_FORM: tl.constexp
 @triton.jit
 def fold_best(at, bar, is_late_fill, m):
     """Positions whose best prices take in a bar or a finer one, where m."""
-    is_short = at.place == 1
+    is_short = at.side == 1
     # The high of the bar may be older than the fill of a limit.
     late = tl.where(is_short, tl.minimum(at.entry, bar.close), tl.maximum(at.entry, bar.close))
     reach = tl.where(is_late_fill, late, tl.where(is_short, bar.low, bar.high))
@@ -149,14 +149,14 @@ def fold_best(at, bar, is_late_fill, m):
 def move_stops(inputs, scratch, at, j, even_leg, m, MOVES: tl.constexpr, EVEN_LEG: tl.constexpr,
                LEVELS: tl.constexpr, EVEN_FORM: tl.constexpr, HAS_TICK: tl.constexpr):  # fmt: skip
     """Positions at the close of a bar, with the stops of the bars to come, where m."""
-    sign = side_sign(at.place)
+    sign = side_sign(at.side)
     stop, mover = at.stop, at.mover
     if MOVES:
         stop, mover = follow_prices(inputs, at, j, m, LEVELS, EVEN_FORM, HAS_TICK)
     if EVEN_LEG:
-        count = count_legs(inputs, at.place)
+        count = count_legs(inputs, at.side)
         m_leg = m & (even_leg <= count)
-        where = (2 * (even_leg - 1) + at.place).to(tl.int64) * scratch.stride + scratch.pair
+        where = (2 * (even_leg - 1) + at.side).to(tl.int64) * scratch.stride + scratch.pair
         is_even = m_leg & (tl.load(scratch.bars + where, mask=m_leg, other=-1) >= 0)
         even = find_even_price(inputs, at, m, EVEN_FORM, HAS_TICK)
         is_even = is_even & (sign * even > sign * stop)
@@ -177,7 +177,7 @@ class ExitRules(NamedTuple):
 def pick(m, left, right):
     """Positions of left where m, else of right."""
     return LanePositions(
-        tl.where(m, left.place, right.place), tl.where(m, left.signal_bar, right.signal_bar),
+        tl.where(m, left.side, right.side), tl.where(m, left.signal_bar, right.signal_bar),
         tl.where(m, left.entry_bar, right.entry_bar), tl.where(m, left.clock, right.clock),
         tl.where(m, left.entry, right.entry), tl.where(m, left.first_stop, right.first_stop),
         tl.where(m, left.risk, right.risk), tl.where(m, left.reach, right.reach),
@@ -190,8 +190,8 @@ def pick(m, left, right):
 @triton.jit
 def without(at, m):
     """Positions that are left but where m."""
-    place = tl.where(m, FLAT, at.place)
-    return LanePositions(place, at.signal_bar, at.entry_bar, at.clock, at.entry, at.first_stop,
+    side = tl.where(m, FLAT, at.side)
+    return LanePositions(side, at.signal_bar, at.entry_bar, at.clock, at.entry, at.first_stop,
                          at.risk, at.reach, at.stop, at.best, at.nearest, at.left,
                          at.mover)  # fmt: skip
 
@@ -205,23 +205,23 @@ def stay_out(zero):
 
 
 @triton.jit
-def enter(inputs, rules, fill, place, t, j, m):
+def enter(inputs, rules, fill, side, t, j, m):
     """Positions that orders of signals at bars t opened in a bar, where m."""
     entry_bar = tl.zeros(t.shape, tl.int32) + j
     clock = tl.load(rules.sessions + j, mask=m & rules.has_session, other=2 * NO_BAR)
-    best = -side_sign(place) * tl.full(t.shape, float("inf"), tl.float64)
-    left = count_legs(inputs, place)
-    return LanePositions(place, t, entry_bar, clock, fill.entry, fill.stop, fill.risk, fill.reach,
-                    fill.stop, best, fill.nearest, left, place * 0 + STOP)  # fmt: skip
+    best = -side_sign(side) * tl.full(t.shape, float("inf"), tl.float64)
+    left = count_legs(inputs, side)
+    return LanePositions(side, t, entry_bar, clock, fill.entry, fill.stop, fill.risk, fill.reach,
+                    fill.stop, best, fill.nearest, left, side * 0 + STOP)  # fmt: skip
 
 
 @triton.jit
 def keep_between(inputs, p_market, at, j, m):
     """Where positions lie between the bounds of their exits at the close before bar j, of m."""
-    bounds = inputs.number + BOUNDS + 4 * at.place
+    bounds = inputs.number + BOUNDS + 4 * at.side
     held = (j - at.entry_bar).to(tl.float64)
     close = tl.load(p_market + tl.maximum(j - 1, 0) * 4 + 3)
-    gain = side_sign(at.place) * (close - at.entry)
+    gain = side_sign(at.side) * (close - at.entry)
     m = m & (tl.load(bounds, mask=m, other=0.0) <= held)
     m = m & (held <= tl.load(bounds + 1, mask=m, other=0.0))
     m = m & (tl.load(bounds + 2, mask=m, other=0.0) * at.risk <= gain)
@@ -236,7 +236,7 @@ def want_reversal(inputs, scratch, at, longs, shorts, bar, m, LONG_ORDER: tl.con
     Returns that, positions with targets that a bar reaches before a limit, and the farthest of
     these, times the sign of the side.
     """
-    sign, is_short = side_sign(at.place), at.place == 1
+    sign, is_short = side_sign(at.side), at.side == 1
     form = tl.where(is_short, LONG_ORDER, SHORT_ORDER)
     how = tl.where(is_short, longs.how, shorts.how)
     price = tl.where(is_short, longs.price, shorts.price)
@@ -270,7 +270,7 @@ def leave_positions(inputs, scratch, rules, at, bar, is_new, is_inside, is_late_
     is_new: whether they were entered in it. is_inside: within it, not at its open. is_late_fill: by
     a limit. farthest: of the targets that it reached before, times the sign of the side.
     """
-    sign, is_short = side_sign(at.place), at.place == 1
+    sign, is_short = side_sign(at.side), at.side == 1
     worst = tl.where(is_short, bar.high, bar.low)
     reach = tl.where(is_short, bar.low, bar.high)
     # What was reached may be older than the fill of a limit, unless the close lies there.
@@ -290,7 +290,7 @@ def leave_positions(inputs, scratch, rules, at, bar, is_new, is_inside, is_late_
     is_target = is_all_out(inputs, at, m & (is_over == 0), LADDERS)
     is_time = bar.j - at.entry_bar + 1 == rules.hold
     is_late = (is_clock_open == 0) & (clock_bar == bar.j)
-    is_end = tl.zeros(at.place.shape, tl.int32) + bar.j == rules.last_bar
+    is_end = tl.zeros(at.side.shape, tl.int32) + bar.j == rules.last_bar
     reason = tl.where(is_end, END, STILL_OPEN)
     reason = tl.where(is_late, SESSION, reason)
     reason = tl.where(is_time, TIME, reason)

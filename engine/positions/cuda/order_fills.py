@@ -93,9 +93,9 @@ class Scratch(NamedTuple):
 
 
 class LanePositions(NamedTuple):
-    """Open positions, of each lane; none where place is -1."""
+    """Open positions, of each lane; none where side is -1."""
 
-    place: tl.tensor  # 0 for a long, 1 for a short
+    side: tl.tensor  # 0 for a long, 1 for a short
     signal_bar: tl.tensor
     entry_bar: tl.tensor
     clock: tl.tensor  # twice the bar at which the clock ends it, plus 1 at its open
@@ -134,16 +134,16 @@ class Fill(NamedTuple):
 
 
 @triton.jit
-def side_sign(place):
+def side_sign(side):
     """1 for longs, -1 for shorts."""
-    return 1.0 - 2.0 * place.to(tl.float64)
+    return 1.0 - 2.0 * side.to(tl.float64)
 
 
 @triton.jit
-def load_form(inputs, part, place):
+def load_form(inputs, part, side):
     """The form of a part of each lane's side."""
     long, short = tl.load(inputs.forms + 2 * part), tl.load(inputs.forms + 2 * part + 1)
-    return tl.where(place == 1, short, long)
+    return tl.where(side == 1, short, long)
 
 
 @triton.jit
@@ -183,12 +183,12 @@ def evaluate_lanes(inputs, begin, end, t, m):
 
 
 @triton.jit
-def read_part(inputs, part, place, t, m):
+def read_part(inputs, part, side, t, m):
     """What a part of each lane's side reads at bars t, where m; 0 where it reads nothing."""
     value = tl.zeros(t.shape, tl.float64)
-    for side in range(2):
-        span = inputs.reads + (2 * part + side) * 2
-        is_side = m & (place == side)
+    for each in range(2):
+        span = inputs.reads + (2 * part + each) * 2
+        is_side = m & (side == each)
         read = evaluate_lanes(inputs, tl.load(span), tl.load(span + 1), t, is_side)
         value = tl.where(is_side, read, value)
     return value
@@ -199,8 +199,8 @@ def load_carried(inputs, column, bar, m):
     """A carried row at bars, where m, and whether there is one; column: of each lane."""
     row = tl.load(inputs.carried_of + column, mask=m, other=-1)
     is_there = m & (row >= 0)
-    place = tl.maximum(row, 0).to(tl.int64) * inputs.n_bars + bar
-    return tl.load(inputs.carried + place, mask=is_there, other=0.0), is_there
+    where = tl.maximum(row, 0).to(tl.int64) * inputs.n_bars + bar
+    return tl.load(inputs.carried + where, mask=is_there, other=0.0), is_there
 
 
 @triton.jit
@@ -217,13 +217,13 @@ def on_tick(inputs, price, is_up, HAS_TICK: tl.constexpr):
 
 
 @triton.jit
-def slip_price(inputs, price, place, is_buy, bar, m, SLIPS: tl.constexpr, HAS_TICK: tl.constexpr):
+def slip_price(inputs, price, side, is_buy, bar, m, SLIPS: tl.constexpr, HAS_TICK: tl.constexpr):
     """Prices of fills at the market or at a stop in a bar: worse, and on the tick."""
     if SLIPS:
-        form = load_form(inputs, SLIP_PART, place)
-        number = tl.load(inputs.number + 2 * SLIP_NUMBER + place, mask=m, other=0.0)
+        form = load_form(inputs, SLIP_PART, side)
+        number = tl.load(inputs.number + 2 * SLIP_NUMBER + side, mask=m, other=0.0)
         # The newest value that was known at the close before; NaN where none was.
-        worse, _ = load_carried(inputs, SLIPPED + place, bar - 1, m)
+        worse, _ = load_carried(inputs, SLIPPED + side, bar - 1, m)
         worse = tl.where(worse < 0.0, 0.0, worse)
         over, under = tl.load(inputs.charges + TICK_OVER), tl.load(inputs.charges + TICK_UNDER)
         worse = tl.where(form == TICKS, number * over / under, worse)
@@ -235,69 +235,69 @@ def slip_price(inputs, price, place, is_buy, bar, m, SLIPS: tl.constexpr, HAS_TI
 
 
 @triton.jit
-def find_first_stop(inputs, bars, place, t, entry, m):
+def find_first_stop(inputs, bars, side, t, entry, m):
     """The stops of signals at bars t, before they are put on the tick."""
-    sign = side_sign(place)
-    form = load_form(inputs, STOP_PART, place)
-    number = tl.load(inputs.number + 2 * STOP_NUMBER + place, mask=m, other=0.0)
-    read = read_part(inputs, STOP_PART, place, t, m)
-    beyond = tl.load(bars + t.to(tl.int64) * 4 + tl.where(place == 1, 1, 2), mask=m, other=1.0)
+    sign = side_sign(side)
+    form = load_form(inputs, STOP_PART, side)
+    number = tl.load(inputs.number + 2 * STOP_NUMBER + side, mask=m, other=0.0)
+    read = read_part(inputs, STOP_PART, side, t, m)
+    beyond = tl.load(bars + t.to(tl.int64) * 4 + tl.where(side == 1, 1, 2), mask=m, other=1.0)
     away = tl.where(form == SHARE, entry * number, read)
     base = tl.where(form == BEYOND_BAR, beyond, entry)
     return tl.where(form == LEVEL, read, base - sign * away)
 
 
 @triton.jit
-def place_targets(inputs, scratch, place, t, entry, risk, m, HAS_TICK: tl.constexpr):
+def place_targets(inputs, scratch, side, t, entry, risk, m, HAS_TICK: tl.constexpr):
     """Write the targets of signals at bars t, where m, none of them reached.
 
     Returns the nearest, times the sign of the side, and whether all that were read lie beyond the
     entry.
     """
-    sign = side_sign(place)
+    sign = side_sign(side)
     nearest = tl.full(t.shape, float("inf"), tl.float64)
     is_beyond = m
-    count = tl.where(place == 1, inputs.n_short, inputs.n_long)
+    count = tl.where(side == 1, inputs.n_short, inputs.n_long)
     for leg in range(inputs.n_legs):
         m_leg = m & (leg < count)
-        form = load_form(inputs, FIRST_LEG + leg, place)
-        number = tl.load(inputs.number + FIRST_TARGET + 4 * leg + place, mask=m_leg, other=0.0)
-        read = read_part(inputs, FIRST_LEG + leg, place, t, m_leg)
+        form = load_form(inputs, FIRST_LEG + leg, side)
+        number = tl.load(inputs.number + FIRST_TARGET + 4 * leg + side, mask=m_leg, other=0.0)
+        read = read_part(inputs, FIRST_LEG + leg, side, t, m_leg)
         away = tl.where(form == R_MULTIPLE, number * risk, read)
         away = tl.where(form == SHARE, entry * number, away)
         level = tl.where(form == LEVEL, read, entry + sign * away)
-        level = on_tick(inputs, level, place == 0, HAS_TICK)
+        level = on_tick(inputs, level, side == 0, HAS_TICK)
         lies_there = sign * level > sign * entry
         is_number = (form == R_MULTIPLE) | (form == SHARE)
         # What is NaN does not lie there.
         is_beyond = is_beyond & ((m_leg == 0) | is_number | lies_there)
         nearest = tl.where(m_leg, tl.minimum(nearest, sign * level), nearest)
-        where = (2 * leg + place).to(tl.int64) * scratch.stride + scratch.pair
+        where = (2 * leg + side).to(tl.int64) * scratch.stride + scratch.pair
         tl.store(scratch.levels + where, level, mask=m_leg)
         tl.store(scratch.bars + where, tl.full(t.shape, -1, tl.int32), mask=m_leg)
     return nearest, is_beyond
 
 
 @triton.jit
-def fill_orders(inputs, scratch, bars, bar, place, t, how, price, m, LONG_ORDER: tl.constexpr,
+def fill_orders(inputs, scratch, bars, bar, side, t, how, price, m, LONG_ORDER: tl.constexpr,
                 SHORT_ORDER: tl.constexpr, SLIPS: tl.constexpr,
                 HAS_TICK: tl.constexpr):  # fmt: skip
     """What orders of signals at bars t open that a bar touches, where m.
 
     bars: [B, 4] prices of the series. how: at the open, or within. price: of resting orders.
     """
-    sign = side_sign(place)
-    order = tl.where(place == 1, SHORT_ORDER, LONG_ORDER)
+    sign = side_sign(side)
+    order = tl.where(side == 1, SHORT_ORDER, LONG_ORDER)
     entry = tl.where(how == AT_OPEN, bar.open, price)
-    slipped = slip_price(inputs, entry, place, place == 0, bar.j, m, SLIPS, HAS_TICK)
+    slipped = slip_price(inputs, entry, side, side == 0, bar.j, m, SLIPS, HAS_TICK)
     # A limit is filled at its level or better, once it is known by how much its exit may slip.
     entry = tl.where((order == LIMIT_ORDER) & (slipped == slipped), entry, slipped)
     # A stop of a long sells worse on the tick, a target better.
-    stop = on_tick(inputs, find_first_stop(inputs, bars, place, t, entry, m), place == 1, HAS_TICK)
+    stop = on_tick(inputs, find_first_stop(inputs, bars, side, t, entry, m), side == 1, HAS_TICK)
     risk = sign * (entry - stop)
-    nearest, is_beyond = place_targets(inputs, scratch, place, t, entry, risk, m, HAS_TICK)
-    follows = load_form(inputs, TRAIL_PART, place)
-    reach = read_part(inputs, TRAIL_PART, place, t, m & (follows == FROM_ENTRY))
+    nearest, is_beyond = place_targets(inputs, scratch, side, t, entry, risk, m, HAS_TICK)
+    follows = load_form(inputs, TRAIL_PART, side)
+    reach = read_part(inputs, TRAIL_PART, side, t, m & (follows == FROM_ENTRY))
     is_worth = m & is_beyond & (entry > 0.0)
     is_worth = is_worth & (risk > entry * tl.load(inputs.charges + MIN_RISK))
     is_worth = is_worth & ((follows != FROM_ENTRY) | (reach > 0.0))

@@ -26,26 +26,26 @@ VOLATILITY = tl.constexpr(stake.VOLATILITY)
 
 
 @triton.jit
-def find_rest(inputs, place: tl.constexpr, count, m):
+def find_rest(inputs, side: tl.constexpr, count, m):
     """The share that none of a side's targets takes."""
     rest = 1.0 + tl.zeros(m.shape, tl.float64)
     for leg in range(count):
-        rest -= tl.load(inputs.number + FIRST_TARGET + 4 * leg + 2 + place, mask=m, other=0.0)
+        rest -= tl.load(inputs.number + FIRST_TARGET + 4 * leg + 2 + side, mask=m, other=0.0)
     slack = tl.load(inputs.charges + SUM_SLACK)
     # Without a target all of it leaves with the exit.
     return tl.where(rest > slack, rest, 0.0)
 
 
 @triton.jit
-def count_legs(inputs, place):
+def count_legs(inputs, side):
     """Targets of each lane's side."""
-    return tl.where(place == 1, inputs.n_short, inputs.n_long)
+    return tl.where(side == 1, inputs.n_short, inputs.n_long)
 
 
 @triton.jit
-def share_left(inputs, place):
+def share_left(inputs, side):
     """The share that no target of each lane's side takes; all of it without a target."""
-    return tl.where(place == 1, inputs.rest_short, inputs.rest_long)
+    return tl.where(side == 1, inputs.rest_short, inputs.rest_long)
 
 
 @triton.jit
@@ -54,11 +54,11 @@ def load_leg(inputs, scratch, at, leg, j, price, m):
 
     -1 where it was not; then it leaves with the rest.
     """
-    m_leg = m & (leg < count_legs(inputs, at.place))
-    where = (2 * leg + at.place).to(tl.int64) * scratch.stride + scratch.pair
+    m_leg = m & (leg < count_legs(inputs, at.side))
+    where = (2 * leg + at.side).to(tl.int64) * scratch.stride + scratch.pair
     reached = tl.load(scratch.bars + where, mask=m_leg, other=-1)
     level = tl.load(scratch.levels + where, mask=m_leg, other=0.0)
-    share = tl.load(inputs.number + FIRST_TARGET + 4 * leg + 2 + at.place, mask=m_leg, other=0.0)
+    share = tl.load(inputs.number + FIRST_TARGET + 4 * leg + 2 + at.side, mask=m_leg, other=0.0)
     is_reached = reached >= 0
     return (
         m_leg,
@@ -125,7 +125,7 @@ def grow_cash(inputs, scratch, at, cash, scale, r, j, price, m, SIZE: tl.constex
             m_leg, share, _, left_at, _ = load_leg(inputs, scratch, at, leg, j, price, m)
             more = add_least_fee(inputs, short, share, money, size, left_at)
             short = tl.where(m_leg, more, short)
-        rest = share_left(inputs, at.place)
+        rest = share_left(inputs, at.side)
         more = add_least_fee(inputs, short, rest, money, size, price)
         short = tl.where(rest > 0.0, more, short)
         gain = tl.where(fee_min > 0.0, gain - short, gain)

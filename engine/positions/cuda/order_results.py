@@ -91,13 +91,13 @@ class LaneLists(NamedTuple):
 @triton.jit
 def compute_net(inputs, at, x, leave, m, CARRIES: tl.constexpr):
     """What one unit gains that leaves in bars x: both sides pay on traded notional."""
-    sign = side_sign(at.place)
+    sign = side_sign(at.side)
     unit_fee = tl.load(inputs.charges + UNIT_FEE)
     net = sign * (leave - at.entry) - tl.load(inputs.charges + PER_SIDE) * (at.entry + leave)
     net = net - (unit_fee + unit_fee)
     if CARRIES:
         for column in tl.static_range(2):
-            which = BORROWED + at.place
+            which = BORROWED + at.side
             if column == 0:
                 which = tl.zeros(x.shape, tl.int32) + FUNDED
             until, is_paid = load_carried(inputs, which, x, m)
@@ -121,9 +121,9 @@ def compute_net_r(inputs, scratch, at, j, price, m, LADDERS: tl.constexpr, CARRI
             m_leg, share, x, left_at, _ = load_leg(inputs, scratch, at, leg, j, price, m)
             net = compute_net(inputs, at, x, left_at, m_leg, CARRIES)
             r = tl.where(m_leg, r + share * (net / risk), r)
-        rest = share_left(inputs, at.place)
+        rest = share_left(inputs, at.side)
         r = tl.where(rest > 0.0, r + rest * whole, r)
-        count = count_legs(inputs, at.place)
+        count = count_legs(inputs, at.side)
         # One target that takes all is the exit.
         return tl.where((count == 0) | ((count == 1) & (rest == 0.0)), whole, r)
     else:
@@ -145,16 +145,16 @@ def count_exits(exits, scratch, reason, m):
     """Count trades by their reasons."""
     # Exits at a stop that moved are counted with the others there.
     counted = tl.where(reason > REVERSE, STOP, reason)
-    place = exits + tl.where(m, counted, 0) * scratch.stride + scratch.pair
-    tl.store(place, tl.load(place, mask=m, other=0) + 1, mask=m)
+    count = exits + tl.where(m, counted, 0) * scratch.stride + scratch.pair
+    tl.store(count, tl.load(count, mask=m, other=0) + 1, mask=m)
 
 
 @triton.jit
 def count_partials(inputs, scratch, at, leave, j, m, LADDERS: tl.constexpr):
     """Targets that were reached, but for those with which a trade ended."""
-    reached = tl.zeros(at.place.shape, tl.int32)
+    reached = tl.zeros(at.side.shape, tl.int32)
     if LADDERS:
-        ends = tl.zeros(at.place.shape, tl.int32)
+        ends = tl.zeros(at.side.shape, tl.int32)
         for leg in range(inputs.n_legs):
             m_leg, _, _, _, bar = load_leg(inputs, scratch, at, leg, j, leave.price, m)
             reached += (m_leg & (bar >= 0)).to(tl.int32)
@@ -167,27 +167,27 @@ def count_partials(inputs, scratch, at, leave, j, m, LADDERS: tl.constexpr):
 def list_trades(inputs, scratch, at, leave, lists, k, held, j, price, r, scale, m):
     """Write trades behind those of each lane before, where there is room."""
     m_list = m & (k < lists.capacity)
-    place = scratch.pair * lists.capacity + k
-    side = 1 - 2 * at.place
-    exit_bar = tl.zeros(side.shape, tl.int32) + j
-    whole = lists.whole + place * (WHOLE + lists.legs)
+    trade = scratch.pair * lists.capacity + k
+    direction = 1 - 2 * at.side
+    exit_bar = tl.zeros(direction.shape, tl.int32) + j
+    whole = lists.whole + trade * (WHOLE + lists.legs)
     tl.store(whole, at.signal_bar, mask=m_list)
     tl.store(whole + 1, at.entry_bar, mask=m_list)
     tl.store(whole + 2, exit_bar, mask=m_list)
     tl.store(whole + 3, leave.reason, mask=m_list)
-    tl.store(whole + 4, side, mask=m_list)
+    tl.store(whole + 4, direction, mask=m_list)
     tl.store(whole + 5, held, mask=m_list)
-    figures = lists.figures + place * (FIGURES + lists.legs)
-    sign = side_sign(at.place)
-    count = count_legs(inputs, at.place)
+    figures = lists.figures + trade * (FIGURES + lists.legs)
+    sign = side_sign(at.side)
+    count = count_legs(inputs, at.side)
     nothing = tl.full(r.shape, float("inf"), tl.float64)
     farthest = tl.where(count > 0, -nothing, nothing)
     for leg in range(inputs.n_legs):
         m_leg, _, _, _, bar = load_leg(inputs, scratch, at, leg, j, price, m)
-        where = (2 * leg + at.place).to(tl.int64) * scratch.stride + scratch.pair
+        where = (2 * leg + at.side).to(tl.int64) * scratch.stride + scratch.pair
         level = tl.load(scratch.levels + where, mask=m_leg, other=0.0)
         farthest = tl.where(m_leg, tl.maximum(farthest, sign * level), farthest)
-        m_leg_list = m_list & (tl.zeros(side.shape, tl.int32) + leg < lists.legs)
+        m_leg_list = m_list & (tl.zeros(direction.shape, tl.int32) + leg < lists.legs)
         reached = tl.where(m_leg & (bar >= 0), level, float("nan"))
         tl.store(whole + WHOLE + leg, tl.where(m_leg, bar, -1), mask=m_leg_list)
         tl.store(figures + FIGURES + leg, reached, mask=m_leg_list)
@@ -229,15 +229,15 @@ def end_trades(inputs, scratch, sums, exits, lists, at, leave, j, m, LADDERS: tl
                SLIPS: tl.constexpr, HAS_TICK: tl.constexpr, CARRIES: tl.constexpr,
                SIZE: tl.constexpr):  # fmt: skip
     """LaneSums behind trades that end in a bar, where m; they are listed, too."""
-    is_short = at.place == 1
+    is_short = at.side == 1
     # Targets, and entries of the other side, are prices of their own; all others may slip.
     is_own = (leave.reason == TARGET) | (leave.reason == REVERSE)
-    slipped = slip_price(inputs, leave.price, at.place, is_short, j, m, SLIPS, HAS_TICK)
+    slipped = slip_price(inputs, leave.price, at.side, is_short, j, m, SLIPS, HAS_TICK)
     price = tl.where(is_own, leave.price, slipped)
     r = compute_net_r(inputs, scratch, at, j, price, m, LADDERS, CARRIES)
     scale = tl.zeros(r.shape, tl.float64)
     if SIZE == VOLATILITY:
-        scale = read_part(inputs, SIZE_PART, at.place, at.signal_bar, m)
+        scale = read_part(inputs, SIZE_PART, at.side, at.signal_bar, m)
     grown, unsized = grow_cash(inputs, scratch, at, sums.equity, scale, r, j, price, m, SIZE)
     held = j - at.entry_bar + 1 - leave.is_at_open.to(tl.int32)
     partials = count_partials(inputs, scratch, at, leave, j, m, LADDERS)

@@ -62,10 +62,10 @@ MOST_EXPIRES = tl.constexpr(2.0**29)
 
 
 @triton.jit
-def load_terms(inputs, delay, place: tl.constexpr, m):
+def load_terms(inputs, delay, side: tl.constexpr, m):
     """How long orders of a side stand."""
-    expires = tl.load(inputs.number + 2 * EXPIRES_NUMBER + place, mask=m, other=0.0)
-    through = tl.load(inputs.number + 2 * THROUGH_NUMBER + place, mask=m, other=0.0)
+    expires = tl.load(inputs.number + 2 * EXPIRES_NUMBER + side, mask=m, other=0.0)
+    through = tl.load(inputs.number + 2 * THROUGH_NUMBER + side, mask=m, other=0.0)
     over, under = tl.load(inputs.charges + TICK_OVER), tl.load(inputs.charges + TICK_UNDER)
     # What is longer than any series is without end.
     expires = tl.minimum(expires, MOST_EXPIRES).to(tl.int32)
@@ -160,7 +160,7 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
         out_short = load_window(p_leaves, exit_short, n_words, block, m)
         has_signal = (on_long | on_short | at_long | at_short) != 0
         stands = (longs.standing != NO_ORDER) | (shorts.standing != NO_ORDER)
-        is_busy = m & (has_signal | stands | (at.place != FLAT))
+        is_busy = m & (has_signal | stands | (at.side != FLAT))
         if CANCELS:
             cancels = load_window(p_cancels, cancel_row, n_words, block, m)
             # An order that is late may stand only after blocks that cancel it.
@@ -177,8 +177,8 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
                 today = tl.load(p_days + j)
             # 1. The side's condition was true at the last close: flat at the open, as was known a
             # bar before, so that the other side's signal there counts.
-            is_short = at.place == 1
-            has_position = at.place != FLAT
+            is_short = at.side == 1
+            has_position = at.side != FLAT
             is_signal = has_position & tl.where(is_short, left_short, left_long)
             if BOUNDED:
                 is_signal = keep_between(inputs, p_market, at, j, is_signal)
@@ -225,7 +225,7 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
                             HAS_TICK, CARRIES, SIZE, COOLS, NAMES, FINER,
                         )  # fmt: skip
                     elif MOVES:
-                        at = fold_best(at, part, zero != 0, at.place != FLAT)
+                        at = fold_best(at, part, zero != 0, at.side != FLAT)
             else:
                 at, longs, shorts, sums, free, used, rejected = take_part(
                     inputs, scratch, rules, lists, p_market, p_reasons, bar, at, longs, shorts,
@@ -234,7 +234,7 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
                     SIZE, COOLS, NAMES, FINER,
                 )  # fmt: skip
             if MOVES or EVEN_LEG:
-                at = move_stops(inputs, scratch, at, j, even_leg, at.place != FLAT, MOVES,
+                at = move_stops(inputs, scratch, at, j, even_leg, at.side != FLAT, MOVES,
                                 EVEN_LEG, LEVELS, EVEN_FORM, HAS_TICK)  # fmt: skip
             was_long, was_short = is_set(on_long, k), is_set(on_short, k)
             if LONG_ORDER != MARKET:
