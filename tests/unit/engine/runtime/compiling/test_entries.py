@@ -11,8 +11,15 @@ WITHOUT = {"compiled_part", "compiled_uncounted"}
 
 
 def list_decorators(function):
-    """Names of plain decorators."""
-    return {each.id for each in function.decorator_list if isinstance(each, ast.Name)}
+    """Names of decorators, of those with arguments too."""
+    named = (getattr(each, "func", each) for each in function.decorator_list)
+    return {each.id for each in named if isinstance(each, ast.Name)}
+
+
+def is_compiled(function):
+    """Whether Python runs machine code in its place."""
+    names = list_decorators(function)
+    return "declare_loop" in names or any(name.startswith("compiled_") for name in names)
 
 
 def list_parts(tree):
@@ -30,8 +37,7 @@ def list_python_calls(tree, parts):
 
     def walk_python(node):
         for inner in ast.iter_child_nodes(node):
-            is_function = isinstance(inner, ast.FunctionDef)
-            if is_function and any(name.startswith("compiled_") for name in list_decorators(inner)):
+            if isinstance(inner, ast.FunctionDef) and is_compiled(inner):
                 continue
             if isinstance(inner, ast.Call) and getattr(inner.func, "id", None) in known:
                 yield inner.func.id
@@ -59,6 +65,7 @@ def test_a_call_from_python_is_found():
     tree = ast.parse(
         "from rows import begin\n"
         "@compiled_part\ndef fill(x):\n    begin(x)\n"
+        "@declare_loop('i8(i8)')\ndef pass_by(x):\n    begin(x)\n"
         "def run(x):\n    fill(x)\n    return begin(x), other(x)\n"
     )
     assert list_python_calls(tree, {"rows": {"begin"}}) == ["fill", "begin"]
