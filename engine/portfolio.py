@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from engine.cpu.limited import LimitedBackend
 from engine.errors import EngineError
 from engine.reference import Reference
 from engine.reference_account import take_account as take_by_reference
-from engine.reference_terms import list_terms
+from engine.reference_terms import has_terms, list_terms
 from engine.runtime.compiling.forms import CompiledForm
 from strategy.genes import Floats
 from strategy.model import Strategy
@@ -126,7 +127,7 @@ class Portfolio:
         more, why = account.measure(flat)
         return values | more, why
 
-    @property
+    @cached_property
     def account(self) -> Account:
         """The account of all windows of all components, in order."""
         series: list[Bars] = []
@@ -141,8 +142,11 @@ class Portfolio:
             names += [f"{number}:{each.series}" for each in one.windows]
             weights += [one.weight] * len(one.windows)
             charges += [one.costs] * len(one.windows)
-            reference = Reference(one.spec, one.series, [], one.costs, form=CompiledForm())
-            terms += list_terms(reference, one.genome, one.windows)
+            if has_terms(one.spec, one.costs):
+                reference = Reference(one.spec, one.series, [], one.costs, form=CompiledForm())
+                terms += list_terms(reference, one.genome, one.windows)
+            else:
+                terms += [None] * len(one.windows)
             series += one.series
         joined = tuple(series), tuple(windows), tuple(names)
         return Account(*joined, self._costs, tuple(weights), tuple(charges), tuple(terms))

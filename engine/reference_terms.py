@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from data.bars import Window
+from engine.accounts.costs import Costs
 from engine.accounts.marks import ClosingTerms
 from engine.accounts.stake import list_shares
 from engine.positions.exit_spec import (
@@ -17,20 +18,20 @@ from engine.positions.exit_spec import (
 )
 from engine.positions.reference_orders import TICK_SLACK
 from engine.reference import Reference
+from strategy.model import Strategy
 from strategy.money import find_step
+
+
+def has_terms(spec: Strategy, costs: Costs) -> bool:
+    """Whether trades pay more than basis points, leave in parts, or not at prices of bars."""
+    parts = spec.targets, spec.slippage, spec.funding, spec.borrow
+    return costs.fee_unit > 0.0 or any(part is not None for part in parts)
 
 
 def list_terms(
     reference: Reference, genome: Floats, windows: Sequence[Window]
-) -> tuple[ClosingTerms | None, ...]:
-    """Terms of an individual's [G] trades in windows [W].
-
-    None of each where trades pay nothing but basis points, and leave whole, at prices of bars.
-    """
-    spec = reference.spec
-    parts = spec.targets, spec.slippage, spec.funding, spec.borrow
-    if reference.costs.fee_unit == 0.0 and all(part is None for part in parts):
-        return (None,) * len(windows)
+) -> tuple[ClosingTerms, ...]:
+    """Terms of an individual's [G] trades in windows [W]."""
     numbers = {window.series for window in windows}
     terms = {number: find_terms(reference, genome, number) for number in numbers}
     return tuple(terms[window.series] for window in windows)

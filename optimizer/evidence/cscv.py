@@ -30,7 +30,7 @@ AT_ONCE = 16
 """Splits whose ratios a thread holds at a time."""
 
 MOST_THREADS = 8
-"""More find no more memory to read from at once."""
+"""Each holds ratios of `AT_ONCE` splits and of their complements, 256 bytes a trial."""
 
 NOISE_RANGE = {(32, 10): (0.25, 0.75), (96, 40): (0.13, 0.81)}
 """Population and generations of a search, and where 5 to 95 % of PBO lie on markets of noise."""

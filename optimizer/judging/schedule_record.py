@@ -8,6 +8,7 @@ import numpy as np
 from data.bars import Window
 from data.checks import Floats, format_time
 from engine.accounts.account import Account
+from engine.accounts.marks import choose_trades
 from engine.accounts.reference import grow_cash, merge_ledgers, order_exits, size_trades
 from engine.accounts.stake import build_stake
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
@@ -132,8 +133,9 @@ def _grow_money(task: Task, stitched: Stitched, picks: Sequence[StepPick]) -> Fl
     }
     # The account begins with the cash of the first step that has a pick.
     worth = np.full(len(merged) + 1, next(iter(stakes.values())).cash if stakes else 1.0)
+    trades = size_trades(merged)
     for k, step in enumerate(steps.tolist()):
-        trade = size_trades(merged.keep(np.arange(len(merged)) == k))
+        trade = choose_trades(trades, np.array([k]))
         after, _ = grow_cash(trade, stakes[step]._replace(cash=worth[k]))
         worth[k + 1] = after[0]
     return worth

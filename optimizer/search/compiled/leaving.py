@@ -9,6 +9,16 @@ from optimizer.search.compiled.fronts import Unsigned
 from optimizer.search.compiled.sorting import Floats, Places, rising_orders
 
 
+def allocate_leaving(
+    count: int,
+) -> tuple[Cells, Unsigned, Places, Places, Cells, Cells, Cells]:
+    """Scratch of `truncate` for so many members."""
+    nodes = np.empty((2, NODE * (count + 2)), dtype=np.int64)
+    members, best = np.empty((3, count), dtype=np.int64), np.empty(3, dtype=np.int64)
+    volumes = np.empty(count, dtype=np.int64)
+    return (nodes[0], nodes[1].view(np.uint64), members, best, *allocate_names(count), volumes)
+
+
 class Front:
     """Members of a front of three objectives, of which those that contribute least may leave.
 
@@ -22,17 +32,9 @@ class Front:
         self._count, self._reference = count, reference
         self._columns = np.array(objectives.T, order="C")
         self._orders = rising_orders(self._columns)
-        self._members = np.empty((3, count), dtype=np.int64)
-        self._best = np.empty(3, dtype=np.int64)
+        self._scratch = allocate_leaving(count)
+        self._members, self._volumes = self._scratch[2], self._scratch[-1]
         self._members[0] = np.arange(count)
-        nodes = np.empty((2, NODE * (count + 2)), dtype=np.int64)
-        self._values, self._links = nodes[0], nodes[1].view(np.uint64)
-        self._names, self._words = allocate_names(count)
-        self._volumes = np.empty(count, dtype=np.int64)
-        self._scratch = (
-            self._values, self._links, self._members, self._best, self._names, self._words,
-            self._volumes,
-        )  # fmt: skip
 
     @property
     def rows(self) -> Places:

@@ -13,9 +13,9 @@ from optimizer.search.compiled.blocks import (
     sweep_blocks,
     sweep_first,
 )
-from optimizer.search.compiled.contributions import NODE, allocate_names, sweep
+from optimizer.search.compiled.contributions import sweep
 from optimizer.search.compiled.crowding import add_gaps
-from optimizer.search.compiled.leaving import truncate
+from optimizer.search.compiled.leaving import allocate_leaving, truncate
 from optimizer.search.compiled.sorting import (
     LEAST_PLACE_BITS,
     Floats,
@@ -74,11 +74,7 @@ class SearchWorkspace:
         self.first: Scratch = allocate_seats(count)
         self.table: Scratch = allocate_table(count)
         self.front: Scratch = _allocate_orders(count)
-        nodes = np.empty((2, NODE * (count + 2)), dtype=np.int64)
-        members, best = np.empty((3, count), dtype=np.int64), np.empty(3, dtype=np.int64)
-        volumes = np.empty(count, dtype=np.int64)
-        names = allocate_names(count)
-        self.leaving: Scratch = (nodes[0], nodes[1].view(np.uint64), members, best, *names, volumes)
+        self.leaving: Scratch = allocate_leaving(count)
         self.gaps: Scratch = np.empty((4, count)), np.empty(count, dtype=np.int64)
         self.volume: Scratch = np.empty((2, count + 2)), np.empty(count + 2, dtype=np.int64)
         self.places = np.empty((6, count), dtype=np.int64)
