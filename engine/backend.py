@@ -66,9 +66,9 @@ class Backend(ABC):
     threads: int
     meets_own = False
 
-    @abstractmethod
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows of any forms into their slots, in every series."""
+        raise EngineError("rows of this strategy are computed as they are read")
 
     @abstractmethod
     def begin(
@@ -142,9 +142,9 @@ class Backend(ABC):
         `times` say when the bars of each series open.
         """
 
-    @abstractmethod
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
+        raise EngineError("rows of this strategy are computed as they are read")
 
 
 def iter_parts(count: int, step: int) -> Iterator[Ints]:

@@ -16,14 +16,19 @@ from engine.accounts.results import Results, join_results, order_windows, split_
 from engine.accounts.stake import build_stakes
 from engine.backend import Ints, RowForm, Slots, iter_parts
 from engine.devices import Device, find_device_case, settle_device
-from engine.indicators.plan import RowGroup, plan_chunks, plan_rows
-from engine.indicators.row_cache import RowBank
-from engine.indicators.row_slots import RowSlots
+from engine.indicators.plan import bring_in_parts, group_rows, list_reads
+from engine.indicators.row_bank import RowBank
 from engine.memory_plan import MemoryPlan, row_capacity
 from engine.pairs import Wait, begin_groups, check_pairs
 from engine.runtime.cpu.threads import Threads
 from engine.sending import Sender
-from engine.validate import check_chunk, check_keeps_limits, check_windows, require_genomes
+from engine.validate import (
+    Admitting,
+    check_chunk,
+    check_keeps_limits,
+    check_windows,
+    require_genomes,
+)
 from strategy.genes import Floats
 from strategy.model import Strategy
 
@@ -97,9 +102,12 @@ class Engine:
             work_bytes=self._room.work,
             threads=threads,
         )
-        self._bank = RowBank(capacity, self._backend.fill)
-        self._slots = RowSlots(self._case, self._bank)
-        self._sender = Sender(self._case, self._backend, self._bank, self._slots, chunk)
+        fill = self._backend.fill
+        self._bank = RowBank(
+            list_reads(self._case), capacity, lambda names, slots: fill(group_rows(names, slots))
+        )
+        self._admitting = Admitting(spec)
+        self._sender = Sender(self._case, self._backend, self._bank, self._admitting, chunk)
         self._chunk = chunk
         self._kept: dict[tuple[Window, ...], Engine] = {}
 
@@ -268,11 +276,9 @@ class Engine:
 
     def list_results(self, genomes: Floats) -> tuple[Floats, Results]:
         """Accumulators [P, W, A], and the results of the trades that they count."""
-        members = self._slots.require_legal(require_genomes(self.spec, genomes))
+        members = self._require_legal(genomes)
         times = [bars.timestamp for bars in self.series]
-        slots = self._slots.find(members)
-        if slots is None:
-            slots = self._slots.try_fill(members)
+        slots = self._bring(members)
         if slots is not None:
             return self._backend.list_results(members, slots, self.windows, times)
         # Their rows do not fit the bank together.
@@ -280,9 +286,9 @@ class Engine:
         out = np.empty((len(members), len(window_numbers), len(ACCUMULATORS)))
 
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
-            for some, plan in plan_chunks(self._case, members, self._bank.capacity, self._chunk):
+            for some, slots in bring_in_parts(self._case, self._bank, members, self._chunk):
                 out[some], results = self._backend.list_results(
-                    members[some], self._slots.fill(plan), self.windows, times
+                    members[some], slots, self.windows, times
                 )
                 yield some, window_numbers, results
 
@@ -303,11 +309,11 @@ class Engine:
         Raises:
             GenomeError: When a genome is not legal.
         """
-        genomes = self._slots.require_legal(require_genomes(self.spec, genomes))
+        genomes = self._require_legal(genomes)
         step = max(1, LISTED_PAIRS // len(self.windows))
         for begin in range(0, len(genomes), step):
             members = genomes[begin : begin + step]
-            slots = self._slots.try_fill(members)
+            slots = self._bring(members)
             if slots is None:
                 yield from (self.trades(genome) for genome in members)
             else:
@@ -322,9 +328,9 @@ class Engine:
 
     def row(self, form: RowForm, parameters: Sequence[float], series: int = 0) -> Floats:
         """One indicator row [T] of one series, as the device computed it."""
-        group = RowGroup(form, np.array([parameters], np.float64).reshape(1, -1))
-        (slot,) = self._bank.slots([group])
-        return self._backend.rows(int(slot), series)
+        slots = self._bank.take([(form, tuple(map(float, parameters)))])
+        assert slots is not None
+        return self._backend.rows(int(slots[0]), series)
 
     def _list_ledgers(self, genomes: Floats, slots: Slots) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each of several individuals."""
@@ -337,5 +343,15 @@ class Engine:
 
     def _alone(self, genome: Floats) -> tuple[Floats, Slots]:
         """An individual as a population of one [1, G], and its slots [1, R]; all rows are there."""
-        genomes = self._slots.require_legal(require_genomes(self.spec, np.asarray(genome)[None]))
-        return genomes, self._slots.fill(plan_rows(self._case, genomes))
+        genomes = self._require_legal(np.asarray(genome)[None])
+        slots = self._bring(genomes)
+        assert slots is not None
+        return genomes, slots
+
+    def _require_legal(self, genomes: Floats) -> Floats:
+        return self._admitting.require_legal(require_genomes(self.spec, genomes))
+
+    def _bring(self, genomes: Floats) -> Slots | None:
+        """Slots [P, R] of rows, all of which are there from now on; None where they do not fit."""
+        slots = self._bank.find(genomes)
+        return self._bank.bring(genomes) if slots is None else slots

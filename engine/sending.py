@@ -10,10 +10,10 @@ from data.bars import Window
 from engine.accounts.ledger import ACCUMULATORS
 from engine.backend import Backend, Slots, StretchedRows
 from engine.fast_case import FastCase
-from engine.indicators.plan import plan_chunks, plan_rows
-from engine.indicators.row_cache import RowBank
-from engine.indicators.row_slots import RowSlots
+from engine.indicators.plan import bring_in_parts, plan_rows
+from engine.indicators.row_bank import RowBank
 from engine.pairs import Wait
+from engine.validate import Admitting
 from strategy.genes import Floats
 
 PART_INDIVIDUALS = 16_384
@@ -49,19 +49,24 @@ class Sender:
         case: The strategy.
         backend: Evaluates.
         bank: Rows that are there.
-        slots: Where the rows of individuals lie.
+        admitting: Admits legal genomes.
         chunk: Most individuals that are evaluated together; all that fit when None.
     """
 
     def __init__(
-        self, case: FastCase, backend: Backend, bank: RowBank, slots: RowSlots, chunk: int | None
+        self,
+        case: FastCase,
+        backend: Backend,
+        bank: RowBank,
+        admitting: Admitting,
+        chunk: int | None,
     ) -> None:
         self._case, self._backend, self._bank = case, backend, bank
-        self._slots, self._chunk = slots, chunk
+        self._admitting, self._chunk = admitting, chunk
 
     def with_backend(self, backend: Backend) -> "Sender":
         """The same to another backend, which has the rows too."""
-        return Sender(self._case, backend, self._bank, self._slots, self._chunk)
+        return Sender(self._case, backend, self._bank, self._admitting, self._chunk)
 
     def begin(self, genomes: Floats, windows: Sequence[Window], own: Slots | None = None) -> Wait:
         """Begin to evaluate genomes [P, G]; what is returned waits for accumulators [P, W, A].
@@ -124,13 +129,13 @@ class Sender:
     def _looked_up(self, sent: Sent, part: slice) -> Callable[[], bool] | None:
         """The same, with legality and rows looked up here, and missing rows computed."""
         some = sent.of(part)
-        members = self._slots.require_legal(some.genomes)
-        slots = self._slots.find(members)
+        members = self._admitting.require_legal(some.genomes)
+        slots = self._bank.find(members)
         if slots is None:
-            filled = self._slots.try_fill(sent.genomes)
-            if filled is None:
+            brought = self._bank.bring(self._admitting.require_legal(sent.genomes))
+            if brought is None:
                 return None
-            slots = filled[part]
+            slots = brought[part]
         return self._start(some._replace(genomes=members), slots)
 
     def _start(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
@@ -154,7 +159,7 @@ class Sender:
         is_plain = own is None and account is None
         if is_plain and self._try_evaluate_tiles(genomes, windows, out):
             return out
-        for members, plan in plan_chunks(self._case, genomes, self._bank.capacity, self._chunk):
+        for members, slots in bring_in_parts(self._case, self._bank, genomes, self._chunk):
             # Arrays of their own: members are not side by side.
             some = Sent(
                 genomes[members],
@@ -163,7 +168,7 @@ class Sender:
                 out[members],
                 None if account is None else account[members],
             )
-            wait = self._start(some, self._slots.fill(plan))
+            wait = self._start(some, slots)
             assert wait is not None
             wait()
             out[members] = some.out

@@ -1,7 +1,4 @@
-"""What every call asks of each individual before a device sees it: may it run, where are its rows.
-
-Both questions are asked of whole populations in every generation, so their loops are compiled.
-"""
+"""What every call asks of each individual before a device sees it: may it run."""
 
 from collections.abc import Sequence
 
@@ -9,13 +6,10 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.backend import BackendMaker, Floats, Ints, Slots
+from engine.backend import BackendMaker, Floats, Ints
 from engine.errors import EngineError, GenomeError
 from engine.runtime.compiling.loops import compiled_loop
 from strategy.model import Strategy
-
-Limits = tuple[Floats, Floats, Ints, Ints]
-"""Least and most values [G], where values are whole [G], and ordered pairs [N, 2]."""
 
 
 @compiled_loop
@@ -36,34 +30,25 @@ def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordere
     return n_wrong == 0
 
 
-@compiled_loop
-def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots: Slots) -> bool:
-    """Look up the slot of each row of each individual; whether all rows are there.
+class Admitting:
+    """Admits legal genomes of a strategy."""
 
-    `genomes` are [P, G], legal; `columns` [R] of `length_columns`; `tables` R times [largest +
-    1], slot by parameter, -1 where there is none. `slots` [P, R] receives them, -1 for rows that
-    are not there.
-    """
-    n_missing = 0
-    for r in range(columns.size):
-        table, column = tables[r], columns[r]
-        for p in range(genomes.shape[0]):
-            key = int(genomes[p, column]) if column >= 0 else -1 - column
-            slot = table[key] if key < table.size else np.int32(-1)
-            slots[p, r] = slot
-            n_missing += 1 if slot < 0 else 0
-    return n_missing == 0
+    def __init__(self, spec: Strategy) -> None:
+        layout = spec.layout
+        self._spec = spec
+        self._limits = (spec.least, spec.most, layout.is_int.astype(np.int64), layout.ordered)
+        # It takes half a second to load a process's first compiled loop.
+        are_legal(layout.defaults[None].copy(), *self._limits)
 
+    def require_legal(self, genomes: Floats) -> Floats:
+        """The same genomes [P, G].
 
-def load_loops(genomes: Floats, limits: Limits, columns: Ints) -> None:
-    """Load both loops, which takes half a second where a process has not used a compiled one yet.
-
-    `genomes` [P, G] are any; `columns` as in `find_slots`, which is not used without any.
-    """
-    are_legal(genomes, *limits)
-    if columns.size:
-        tables = tuple(np.full(1, -1, np.int32) for _ in columns)
-        find_slots(genomes, columns, tables, np.empty((len(genomes), len(columns)), np.int32))
+        Raises:
+            GenomeError: When one is not legal; the message names the first.
+        """
+        if not are_legal(genomes, *self._limits):
+            self._spec.check_genomes(genomes)
+        return genomes
 
 
 def require_genomes(spec: Strategy, genomes: Floats) -> Floats:

@@ -10,11 +10,10 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Backend, Room, RowRequest, by_series
+from engine.backend import Backend, Room, by_series
 from engine.cpu.backend import CpuBackend, checked_threads
 from engine.cpu.market import FormulaMarket
 from engine.cpu.order_market import OrderMarket
-from engine.errors import EngineError
 from engine.indicators.cpu.trends import build_series_rows
 from engine.positions.cpu.listing import extract_results
 from engine.runtime.cpu.threads import Threads
@@ -88,9 +87,6 @@ class LanguageBackend(Backend):
         """How an amount of memory is divided: half for rows that are kept, half to work with."""
         return Room(memory_bytes // 2, memory_bytes // 2)
 
-    def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Rows are computed as they are read."""
-
     def begin(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
@@ -147,7 +143,3 @@ class LanguageBackend(Backend):
         order = np.argsort(places).tolist()
         joined = (list(chain.from_iterable(of_one)) for of_one in zip(*listed, strict=True))
         return [tuple(ledgers[number] for number in order) for ledgers in joined]
-
-    def rows(self, slot: int, series: int) -> Floats:
-        """There are no slots to copy a row from."""
-        raise EngineError("rows of this strategy have no slots")

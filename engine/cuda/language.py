@@ -12,7 +12,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Backend, Floats, Ints, Room, RowRequest, Slots, by_series
+from engine.backend import Backend, Floats, Ints, Room, Slots, by_series
 from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.accounts import SeriesAccounts
 from engine.cuda.batch_inputs import Asking
@@ -20,7 +20,7 @@ from engine.cuda.captured import CapturedCalls, CapturedSeries
 from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
 from engine.cuda.order_accounts import OrderAccounts
 from engine.cuda.order_inputs import OrderInputs
-from engine.errors import DeviceError, EngineError
+from engine.errors import DeviceError
 from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.device_rows import Making, reads_trends
 from engine.indicators.cuda.market import (
@@ -165,10 +165,6 @@ class CudaLanguageBackend(Backend):
             )
         ]
 
-    @device_errors
-    def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Rows are computed as they are read."""
-
     def begin(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
@@ -190,10 +186,6 @@ class CudaLanguageBackend(Backend):
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
         return self._thread.submit(self._list_results, genomes, windows, times).result()
-
-    def rows(self, slot: int, series: int) -> Floats:
-        """There are no slots to copy a row from."""
-        raise EngineError("rows of this strategy have no slots")
 
     @device_errors
     def _evaluate(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from engine.backend import RowForm, RowRequest
+from engine.backend import RowRequest
 from engine.conditions.cuda.candidate_lists import CandidateLists, Packing
 from engine.cuda.validate import admission_kernel
 from engine.cuda.workspace import Workspace
@@ -44,7 +44,7 @@ class Admission:
         # Parameters within the bounds, as far as a table pays.
         most = [case.layout.high[c] if c >= 0 else -1 - c for c in self._lengths]
         self._width = int(min(max(most, default=0), LONGEST)) + 1
-        self._owner: list[tuple[RowForm, int] | None] = [None] * capacity
+        self._capacity = capacity
         self._device = device
         self._here = np.full((len(case.rows), self._width), -1, np.int32)
         self.places = torch.full(self._here.shape, -1, dtype=torch.int32, device=device)
@@ -65,19 +65,22 @@ class Admission:
         """Remember which rows lie in slots from now on, in place of those that did."""
         if not self._is_possible:
             return
+        is_taken = np.zeros(self._capacity + 1, np.bool_)
+        for request in requests:
+            is_taken[request.slots] = True
+        # Nowhere, -1, is behind all slots.
+        self._here[is_taken[self._here]] = -1
         for form, parameters, slots in requests:
             lengths = parameters[:, 0] if parameters.shape[1] else np.zeros(len(parameters))
-            for length, slot in zip(lengths.astype(np.int64).tolist(), slots.tolist(), strict=True):
-                old = self._owner[slot]
-                if old is not None:
-                    self._leave(old[0], old[1], slot)
-                self._owner[slot] = (form, length)
-                self._enter(form, length, slot)
+            is_listed = lengths < self._width
+            places = lengths[is_listed].astype(np.int64)
+            for row, other in enumerate(self._forms):
+                if other == form:
+                    self._here[row, places] = slots[is_listed]
         overwrite(self.places, self._here)
 
     def clear(self) -> None:
         """Forget all rows."""
-        self._owner = [None] * len(self._owner)
         self._here.fill(-1)
         self.places.fill_(-1)
 
@@ -88,18 +91,3 @@ class Admission:
                self._width, N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
                WHOLE=self._whole, ORDERED=self._ordered, LENGTHS=self._lengths, LEAD=self._lead,
                PACKED=self._packed, LANES=LANES)  # fmt: skip
-
-    def _enter(self, form: RowForm, length: int, slot: int) -> None:
-        if length < self._width:
-            for row in self._list_form_rows(form):
-                self._here[row, length] = slot
-
-    def _leave(self, form: RowForm, length: int, slot: int) -> None:
-        """A slot no longer holds a row, which may have been computed into another one since."""
-        if length < self._width:
-            for row in self._list_form_rows(form):
-                if self._here[row, length] == slot:
-                    self._here[row, length] = -1
-
-    def _list_form_rows(self, form: RowForm) -> Sequence[int]:
-        return [row for row, other in enumerate(self._forms) if other == form]

@@ -5,11 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.backend import Floats, Ints
+from engine.backend import Floats, Ints, Slots
 from engine.runtime.compiling.loops import compiled_loop, compiled_part
 
 FREE = -1
 """In a table's slot that holds no number."""
+
+NO_GENE = -1
+"""In the place of a gene, for what fewer genes decide than others: its value is 0."""
 
 LEAST_SLOTS = 64
 
@@ -34,7 +37,7 @@ class Keys:
         self.columns = list(columns)
         self.count = 0
         self._values = np.empty((0, len(self.columns)), np.int64)
-        self._slots = np.empty(0, np.int64)
+        self._slots = _make_slots(0)
 
     def number(self, genomes: Floats) -> NumberedSets:
         """The number of each of genomes [P, G]."""
@@ -44,6 +47,21 @@ class Keys:
         n = number_sets(values, self._values, self._slots, self.count, numbers, fresh)
         self.count += n
         return NumberedSets(numbers, fresh[:n])
+
+    def find(self, genomes: Floats, columns: Ints, there: Slots, found: Slots) -> bool:
+        """Look up for each r of `columns` the set of r and the values of genes.
+
+        Args:
+            genomes: [P, G]; one with a -0.0 is not found.
+            columns: [R, k] genes, or `NO_GENE`; k is one less than in a set.
+            there: What belongs to each number, -1 where nothing does.
+            found: [P, R] receives it.
+
+        Returns:
+            Whether something belongs to all of them.
+        """
+        bits = np.ascontiguousarray(genomes).view(np.int64)
+        return find_sets(bits, columns, self._values, self._slots, there, found)
 
     def keep(self, numbers: Ints) -> None:
         """Forget all other sets; those that stay are numbered anew, in the order given."""
@@ -105,13 +123,11 @@ def number_sets(
         How many were new.
     """
     n_fresh, last_slot = 0, np.uint64(len(slots) - 1)
-    # Small whole numbers differ in upper bits only, and so do their products.
-    unused_bits = np.uint64(64 - int(np.log2(len(slots))))
+    unused_bits = count_unused_bits(slots)
     for p in range(values.shape[0]):
         mixed = MIXER
         for k in range(values.shape[1]):
-            mixed = (mixed ^ np.uint64(values[p, k])) * MIXER
-            mixed ^= mixed >> HALF_BITS
+            mixed = mix(mixed, values[p, k])
         slot = mixed >> unused_bits
         while slots[slot] != FREE and not are_equal(values[p], known[slots[slot]]):
             slot = (slot + np.uint64(1)) & last_slot
@@ -122,6 +138,50 @@ def number_sets(
             n_fresh += 1
         numbers[p] = slots[slot]
     return n_fresh
+
+
+@compiled_loop
+def find_sets(
+    bits: Ints, columns: Ints, known: Ints, slots: Ints, there: Slots, found: Slots
+) -> bool:
+    """As `Keys.find` says, with genomes [P, G] as bits, and the table's sets and slots."""
+    n_missing, last_slot, unused_bits = 0, np.uint64(len(slots) - 1), count_unused_bits(slots)
+    kinds = np.arange(columns.shape[0]).astype(np.float64).view(np.int64)
+    # Without a branch: bits of a gene, or none.
+    masks, genes = -(columns != NO_GENE).astype(np.int64), np.maximum(columns, 0)
+    for r in range(columns.shape[0]):
+        kind = mix(MIXER, kinds[r])
+        for p in range(bits.shape[0]):
+            mixed = kind
+            for k in range(columns.shape[1]):
+                mixed = mix(mixed, bits[p, genes[r, k]] & masks[r, k])
+            slot = mixed >> unused_bits
+            while True:
+                number = slots[slot]
+                if number == FREE:
+                    break
+                is_same = known[number, 0] == kinds[r]
+                for k in range(columns.shape[1]):
+                    is_same &= known[number, 1 + k] == bits[p, genes[r, k]] & masks[r, k]
+                if is_same:
+                    break
+                slot = (slot + np.uint64(1)) & last_slot
+            found[p, r] = there[number] if number != FREE else -1
+            n_missing += found[p, r] < 0
+    return n_missing == 0
+
+
+@compiled_part
+def count_unused_bits(slots: Ints) -> np.uint64:
+    """Lower bits of a hash, which choose no slot: those of small whole numbers are much alike."""
+    return np.uint64(64 - int(np.log2(len(slots))))
+
+
+@compiled_part
+def mix(mixed: np.uint64, value: int) -> np.uint64:
+    """The hash of a set so far, and of one value more."""
+    mixed = (mixed ^ np.uint64(value)) * MIXER
+    return mixed ^ (mixed >> HALF_BITS)
 
 
 @compiled_part

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.backend import Floats, Ints, RowForm, RowRequest
-from engine.fast_case import FastCase
+from engine.backend import Floats, Ints, RowForm, RowRequest, Slots
+from engine.fast_case import FastCase, Row
+from engine.indicators.row_bank import RowBank, RowName, RowRead
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ def plan_rows(case: FastCase, genomes: Floats) -> RowPlan:
         row_of[:, of_form] = inverse.reshape(len(of_form), -1).T + n_rows
         n_rows += len(distinct)
         groups.append(RowGroup(form, distinct))
-    return RowPlan(tuple(groups), row_of, _order(case, row_of))
+    return RowPlan(tuple(groups), row_of, _order(case, genomes))
 
 
 def read_row_parameters(case: FastCase, place: int, genomes: Floats) -> Floats:
@@ -81,25 +82,45 @@ def list_warm_ups(requests: Sequence[RowRequest], most: int) -> tuple[Ints, Ints
     return np.concatenate([nothing, *slots]), np.concatenate([nothing, *bars])
 
 
-def plan_chunks(
-    case: FastCase, genomes: Floats, capacity: int, most: int | None
-) -> Iterator[tuple[Ints, RowPlan]]:
-    """Split a population [P, G] into parts of at most `most`, whose rows fit a bank of `capacity`.
+def list_reads(case: FastCase) -> list[RowRead]:
+    """The rows of a fast case as a bank knows them: by form and parameters."""
+    return [_read(case, row) for row in case.rows]
 
-    Yields places of a part's individuals, and its plan. The bank holds one individual's rows.
+
+def _read(case: FastCase, row: Row) -> RowRead:
+    if isinstance(row.length, str):
+        return RowRead((case.layout.index(row.length),), lambda length: (row.form, length))
+    name = row.form, () if row.length is None else (float(row.length),)
+    return RowRead((), lambda _: name)
+
+
+def group_rows(names: Sequence[RowName], slots: Ints) -> list[RowRequest]:
+    """Rows that go to slots [n] by their forms."""
+    of_form: dict[RowForm, list[int]] = {}
+    for place, (form, _) in enumerate(names):
+        of_form.setdefault(form, []).append(place)
+    return [
+        RowRequest(form, np.array([names[place][1] for place in places]), slots[places])
+        for form, places in of_form.items()
+    ]
+
+
+def bring_in_parts(
+    case: FastCase, bank: RowBank, genomes: Floats, most: int | None
+) -> Iterator[tuple[Ints, Slots]]:
+    """Split a population [P, G] into parts of at most `most`, whose rows fit the bank.
+
+    Yields places of a part's individuals, and slots of their rows, which are there until the next
+    part is asked for. The bank holds one individual's rows.
     """
-    whole = plan_rows(case, genomes)
-    most = most or max(len(genomes), 1)
-    if whole.n_rows <= capacity and len(genomes) <= most:
-        yield np.arange(len(genomes)), whole
-        return
-    # Neighbours in the plan's order share rows, so that a part needs as few as possible.
-    waiting = [whole.order[i : i + most] for i in range(0, len(genomes), most)][::-1]
+    order, most = _order(case, genomes), most or max(len(genomes), 1)
+    # Neighbours in this order share rows, so that a part needs as few as possible.
+    waiting = [order[i : i + most] for i in range(0, len(genomes), most)][::-1]
     while waiting:
         members = waiting.pop()
-        plan = plan_rows(case, genomes[members])
-        if plan.n_rows <= capacity:
-            yield members, plan
+        slots = bank.bring(genomes[members])
+        if slots is not None:
+            yield members, slots
         else:
             half = len(members) // 2
             waiting += [members[half:], members[:half]]
@@ -113,15 +134,10 @@ def _distinct(parameters: Floats) -> tuple[Floats, Ints]:
     return values[:, None], inverse
 
 
-def _order(case: FastCase, row_of: Ints) -> Ints:
+def _order(case: FastCase, genomes: Floats) -> Ints:
     """Sort by the rows that every bar is compared with, so that neighbours share them."""
-    if not case.rows:
-        return np.arange(len(row_of))
-    compared = [
-        case.row_index[comparison.left]
-        for comparison in case.entry
-        if comparison.right in case.layout.names
-    ]
-    columns = compared or list(range(row_of.shape[1]))
-    order: Ints = np.lexsort(tuple(row_of[:, column] for column in reversed(columns)))
-    return order
+    compared = [case.row_index[one.left] for one in case.entry if one.right in case.layout.names]
+    columns = length_columns(case)
+    columns = columns[compared] if compared else columns
+    lengths = genomes[:, columns[columns >= 0][::-1]]
+    return np.lexsort(lengths.T) if lengths.shape[1] else np.arange(len(genomes))

@@ -25,7 +25,7 @@ def stage_seconds(engine: Engine, genomes):
     chunks, it is the first chunk's, scaled to all. Empty where several GPUs or none are used, and
     where the rows of the population do not fit the bank together.
     """
-    backend, slots = engine._backend, engine._slots.find(genomes)
+    backend, slots = engine._backend, engine._bank.find(genomes)
     if not isinstance(backend, CudaBackend) or slots is None:
         return {}
     with torch.cuda.device(backend._device):

@@ -320,7 +320,7 @@ def compare_accounts(spec):
         compare(device, "one account, in parts")
     assert seen == [4], seen
     small = Engine(spec, series, windows, charged, device="cuda", memory_bytes=200_000)
-    assert small._slots.try_fill(genomes) is None, "memory holds everything"
+    assert small._bank.bring(genomes) is None, "memory holds everything"
     compare(small, "one account, some rows at a time")
     own = np.array([(4, 1, 2), (0, 5, 5), (3, 2, 0), (2, 4, 0)], np.int32)
     accumulators, account = device.evaluate_account(genomes, own)

@@ -1,11 +1,10 @@
 """What is asked of each individual before a device sees it."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.validate import are_legal, find_slots
+from engine.validate import are_legal
 from strategy.errors import GeneError
 from tests.support.worlds import SHORT_SPECS, random_genomes
 
@@ -30,13 +29,3 @@ def test_the_compiled_answer_is_that_of_the_strategy(individual, gene, value):
 def test_nobody_is_legal():
     """An empty population has nothing to refuse."""
     assert are_legal(np.empty((0, len(SPEC.layout))), *LIMITS)
-
-
-@pytest.mark.parametrize(("length", "slot"), [(3.0, 7), (2.0, -1), (4.0, -1), (1e9, -1)])
-def test_slots_are_looked_up_by_length(length, slot):
-    """A row is found at its length; a length without a row, or beyond the table, is not."""
-    slots = np.zeros((1, 2), np.int32)
-    tables = (np.array([5], np.int32), np.array([-1, -1, -1, 7], np.int32))
-    is_there = find_slots(np.array([[0.0, length]]), np.array([-1, 1]), tables, slots)
-    assert slots.tolist() == [[5, slot]]
-    assert is_there == (slot >= 0)

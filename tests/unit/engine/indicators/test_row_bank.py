@@ -1,0 +1,161 @@
+"""The bank keeps the newest rows and never loses one that is in use."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.backend import RowForm
+from engine.fast_case import find_fast_case
+from engine.indicators import row_bank
+from engine.indicators.plan import group_rows, list_reads, plan_rows
+from engine.indicators.row_bank import RowBank, RowRead
+from tests.support.worlds import SHORT_SPECS, random_genomes
+
+EMA, SMA = RowForm("ema", "close"), RowForm("sma", "true_range")
+ODD = [0.0, -0.0, 0.5, 1.0, 3.0, np.nextafter(3.0, 4.0), -2.0, 2.0**20, 1e300, 5e-324]
+READS = [
+    RowRead((0,), lambda length: ("ema", length)),
+    RowRead((1,), lambda length: ("ema", length)),
+    RowRead((), lambda _: "close"),
+    RowRead((1, 0), lambda lengths: ("pair", lengths)),
+]
+"""Two of which are one row where their lengths are equal."""
+
+
+class Recorder:
+    """Stands in for a device: remembers which row was written into which slot."""
+
+    def __init__(self):
+        self.rows = {}
+        self.calls = 0
+        self.fails = False
+
+    def fill(self, names, slots):
+        """Write each row's name into its slot, or fail as a device may."""
+        self.calls += 1
+        for name, slot in zip(names, slots.tolist(), strict=True):
+            self.rows[slot] = None if self.fails else name
+        if self.fails:
+            raise MemoryError("no room")
+
+
+def asked(genomes):
+    """What each individual reads."""
+    return [[read.name(tuple(genome[c] for c in read.columns)) for read in READS]
+            for genome in genomes.tolist()]  # fmt: skip
+
+
+def assert_in_place(recorder, names, slots):
+    """Every slot holds the row that was asked for."""
+    assert [[recorder.rows[slot] for slot in row] for row in slots.tolist()] == names
+
+
+def take(bank, recorder, *lengths):
+    """Bring EMAs into the bank by name."""
+    names = [("ema", (float(length),)) for length in lengths]
+    assert_in_place(recorder, [names], bank.take(names)[None])
+
+
+def test_rows_are_computed_once_and_together():
+    """One call for all that misses, none without need; what was computed is found again."""
+    recorder, genomes = Recorder(), np.array([[3.0, 5.0], [5.0, 3.0], [3.0, 3.0]])
+    bank = RowBank(READS, 10, recorder.fill)
+    assert bank.find(genomes) is None
+    for _ in range(2):
+        assert_in_place(recorder, asked(genomes), bank.bring(genomes))
+        assert_in_place(recorder, asked(genomes), bank.find(genomes))
+    assert (bank.computed, len(bank), recorder.calls) == (6, 6, 1)
+    bank.clear()
+    assert bank.find(genomes) is None
+
+
+def test_least_recently_used_row_goes_first():
+    """A full bank lets go of what was not asked for longest."""
+    recorder = Recorder()
+    bank = RowBank(READS, 3, recorder.fill)
+    for length in (1, 2, 3, 1, 4):
+        take(bank, recorder, length)
+    computed = bank.computed
+    take(bank, recorder, 1, 3, 4)
+    assert bank.computed == computed
+    take(bank, recorder, 2)
+    assert bank.computed == computed + 1
+
+
+def test_more_rows_than_slots_are_refused():
+    """All of them, and nothing is computed."""
+    recorder = Recorder()
+    bank = RowBank(READS, 4, recorder.fill)
+    assert bank.bring(np.array([[3.0, 5.0], [3.0, 7.0]])) is None
+    assert recorder.calls == 0
+
+
+@pytest.mark.parametrize("others", [(), (9,)])
+def test_row_that_was_not_written_is_not_found(others):
+    """After a failure of the device, the bank asks for the row again, whatever it lost."""
+    recorder, genomes = Recorder(), np.array([[3.0, 5.0]])
+    bank = RowBank(READS, 4, recorder.fill)
+    take(bank, recorder, 1, 2, 3)
+    recorder.fails = True
+    with pytest.raises(MemoryError):
+        bank.bring(genomes)
+    recorder.fails = False
+    if others:
+        take(bank, recorder, 2, *others)
+    for _ in range(2):
+        assert_in_place(recorder, asked(genomes), bank.bring(genomes))
+        take(bank, recorder, 1, 2)
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from(ODD)] * 2), min_size=1, max_size=12),
+    st.integers(4, 9),
+    st.integers(1, 3),
+    st.sampled_from([4, 2**20]),
+)
+def test_any_values_are_found_again(values, capacity, together, most_keys):
+    """Whole or not, huge, with a sign, however often the bank turns over and forgets keys."""
+    recorder, genomes = Recorder(), np.array(values)
+    bank = RowBank(READS, capacity, recorder.fill)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(row_bank, "MOST_KEYS", most_keys)
+        for begin in range(0, len(genomes), together):
+            some = genomes[begin : begin + together]
+            slots = bank.bring(some)
+            n_rows = len({name for names in asked(some) for name in names})
+            assert (slots is None) == (n_rows > capacity)
+            if slots is not None:
+                assert_in_place(recorder, asked(some), slots)
+            assert len(bank) <= capacity
+            assert set(recorder.rows) <= set(range(capacity))
+            found = bank.find(some + 0.0)
+            assert (found is None) == (slots is None)
+            if found is not None:
+                assert found.tolist() == slots.tolist()
+
+
+def test_plan_finds_each_distinct_row_once():
+    """The plan's numbers lead back to each individual's own lengths, as a bank's slots do."""
+    spec = SHORT_SPECS["seller_exhaustion"]
+    genomes = random_genomes(spec, 200, seed=1)
+    case = find_fast_case(spec)
+    plan = plan_rows(case, genomes)
+    rows = [(g.form, tuple(row)) for g in plan.groups for row in g.parameters.tolist()]
+    assert len(rows) == len(set(rows)) == plan.n_rows
+    recorder = Recorder()
+    slots = RowBank(list_reads(case), 200 * len(case.rows), recorder.fill).bring(genomes)
+    for i, genome in enumerate(genomes):
+        genes = spec.layout.decode(genome)
+        for r, row in enumerate(case.rows):
+            expected = (row.form, tuple(genes[name] for name in row.genes))
+            assert rows[plan.row_of[i, r]] == recorder.rows[slots[i, r]] == expected
+    assert sorted(plan.order.tolist()) == list(range(200))
+
+
+def test_rows_are_requested_by_form():
+    """Each with its own parameters, and its slot."""
+    names = [(EMA, (3.0,)), (SMA, ()), (EMA, (7.0,))]
+    requests = group_rows(names, np.array([5, 1, 2]))
+    found = [(form, table.tolist(), slots.tolist()) for form, table, slots in requests]
+    assert found == [(EMA, [[3.0], [7.0]], [5, 2]), (SMA, [[]], [1])]
