@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 MOST_HELD = 2**20
-"""Pairs of a trade and a market that are looked at together."""
+"""Pairs of trades, one of which is open when the other is taken, that are looked at together."""
 
 
 class ClosingTerms(NamedTuple):
@@ -92,25 +92,26 @@ def measure_gross(strand: Ints, entry_ns: Ints, over_ns: Ints, leverage: Floats)
         leverage: Its own.
     """
     order = np.lexsort((strand, entry_ns))
-    turn = np.empty(len(order), np.int64)
-    turn[order] = np.arange(len(order))
-    by_strand = [order[strand[order] == number] for number in np.unique(strand)]
+    begun = entry_ns[order]
+    # Each is open for those taken after it, up to when it is over or its market is taken again.
+    ends = np.searchsorted(begun, over_ns[order])
+    turns = np.arange(len(order))
+    by_strand = np.argsort(strand[order], kind="stable")
+    followed = strand[order][by_strand[1:]] == strand[order][by_strand[:-1]]
+    before, after = by_strand[:-1][followed], by_strand[1:][followed]
+    ends[before] = np.minimum(ends[before], after)
+    met = np.maximum(ends - turns - 1, 0)
     gross: Floats = np.zeros(len(order))
-    step = max(1, MOST_HELD // len(by_strand))
+    step = max(1, MOST_HELD // (int(met.max(initial=0)) + 1))
     for begin in range(0, len(order), step):
-        some = np.arange(begin, min(begin + step, len(order)))
-        # The newest trade of each market before a trade, [N, S]; turns are in the order of taking.
-        before = np.full((len(some), len(by_strand)), -1)
-        for column, members in enumerate(by_strand):
-            found = np.searchsorted(turn[members], turn[some]) - 1
-            before[:, column] = np.where(found >= 0, members[np.maximum(found, 0)], -1)
-        held = (before >= 0) & (over_ns[before] > entry_ns[some][:, None])
-        held &= strand[before] != strand[some][:, None]
-        taken = np.argsort(np.where(held, turn[before], len(order)), axis=1, kind="stable")
-        worth = np.where(held, leverage[before], 0.0)
-        for column in np.take_along_axis(worth, taken, axis=1).T:
-            gross[some] += column
-    return gross + leverage
+        lasting = met[begin : begin + step]
+        held = np.repeat(turns[begin : begin + step], lasting)
+        nth = np.arange(len(held)) - np.repeat(lasting.cumsum() - lasting, lasting)
+        # One addition after another, those that were taken first first.
+        np.add.at(gross, held + 1 + nth, leverage[order][held])
+    worth = np.empty(len(order))
+    worth[order] = gross
+    return worth + leverage
 
 
 def join_marks(parts: Iterable[tuple[Ints, Ints, Sized]]) -> tuple[Ints, Ints, Sized]:

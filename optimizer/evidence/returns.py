@@ -13,6 +13,7 @@ from data.bars import Bars, Window
 from data.checks import Flags, Floats, Ints
 from data.timeframe import UNITS_NS
 from engine.accounts.ledger import Ledger
+from engine.accounts.results import Results, arrange_results
 from optimizer.evidence.figures import Figure, make_undefined
 
 FEWEST_DAYS = 3
@@ -57,15 +58,45 @@ def daily_returns(
     Returns:
         [D, N]; a window's r are added in the order of its trades, then windows in their order.
     """
-    # Of each bar once: trials have many more trades than there are bars.
-    bar_days = [np.searchsorted(days, _list_dates(window, series)) for window in windows]
-    columns = [
-        _sum_days(
-            of_trial, windows, bar_days, np.zeros(len(days)) if before is None else before[:, n]
-        )
-        for n, of_trial in enumerate(ledgers)
-    ]
-    return np.array(columns).reshape(len(columns), len(days)).T
+    listed = [*ledgers]
+    counts = np.array([[len(ledger) for ledger in of_trial] for of_trial in listed], np.int64)
+    pairs = [pair for of_trial in listed for pair in zip(of_trial, windows, strict=True)]
+    exits = [series[window.series].timestamp[ledger.exit_bar] for ledger, window in pairs]
+    # Empty ones give both their types where there is none.
+    exit_ns = np.concatenate([np.empty(0, np.int64), *exits])
+    r = np.concatenate([np.empty(0), *(ledger.r for ledger, _ in pairs)])
+    shape = len(listed), len(windows)
+    results = arrange_results(counts.reshape(shape), exit_ns, r, np.ones(len(r), np.int8))
+    daily = np.zeros((shape[0], len(days))) if before is None else before.T.copy()
+    add_results(results, days, daily)
+    return daily.T
+
+
+def add_results(results: Results, days: Ints, daily: Floats) -> None:
+    """Add the R of trials' trades to the days on which they were closed, as `daily_returns` does.
+
+    Args:
+        results: Of N trials; those of a window in the order of their exits.
+        days: [D] from `list_days`.
+        daily: [N, D] that receives them, side by side.
+    """
+    counts = results.counts.ravel()
+    total = int(counts.sum())
+    if not total:
+        return
+    ends = counts.cumsum()
+    places = np.arange(total) + np.repeat(results.firsts.ravel() - (ends - counts), counts)
+    day_of = np.empty(days[-1] - days[0] + 1, np.int64)
+    day_of[days - days[0]] = np.arange(len(days))
+    closed = day_of[_find_dates(results.exit_ns[places]) - days[0]]
+    closed += np.repeat(np.arange(counts.size) // results.counts.shape[1] * len(days), counts)
+    is_first = np.empty(total, np.bool_)
+    is_first[0] = True
+    np.not_equal(closed[1:], closed[:-1], out=is_first[1:])
+    is_first[(ends - counts)[counts > 0]] = True
+    # One trade after the other, unlike a sum over groups; then one window after the other.
+    sums = np.bincount(is_first.cumsum() - 1, results.r[places])
+    np.add.at(daily.reshape(-1), closed[is_first], sums)
 
 
 def count_closing_days(
@@ -137,18 +168,6 @@ def compute_efficiency(trained: Floats, tested: Floats) -> Figure:
     if not before > 0:
         return make_undefined("the mean in training is not above 0")
     return Figure(float(tested.mean()) / before)
-
-
-def _sum_days(
-    ledgers: Sequence[Ledger], windows: Sequence[Window], bar_days: Sequence[Ints], before: Floats
-) -> Floats:
-    """R of one trial on each day [D]; `places` [W] are those of the days of a window's bars."""
-    total = before.copy()
-    for ledger, window, exit_days in zip(ledgers, windows, bar_days, strict=True):
-        closed_on = exit_days[ledger.exit_bar - window.start]
-        # Unlike a sum over sorted groups, this adds one trade after the other.
-        total += np.bincount(closed_on, ledger.r, len(total))
-    return total
 
 
 def _list_dates(window: Window, series: Sequence[Bars]) -> Ints:

@@ -13,7 +13,7 @@ from optimizer.evidence.bootstrap import BootstrapRecord, choose_block_length, c
 from optimizer.evidence.cpcv_paths import StabilityRecord, evaluate_fixed_paths
 from optimizer.evidence.cscv import CscvRecord, compare_halves
 from optimizer.evidence.figures import Figure, encode_figures
-from optimizer.evidence.returns import daily_returns, list_days
+from optimizer.evidence.returns import add_results, list_days
 from optimizer.evidence.splits import combinatorial, list_paths, list_windows
 from optimizer.evidence.trials import TrialsRecord, choose_trials
 from optimizer.judging.pick import SUMS, Pick
@@ -26,6 +26,9 @@ MOST_IN_BLOCKS = 50_000
 
 EVALUATED_PAIRS = 2**20
 """Pairs of individual and window whose accumulators, 200 MB, are held at a time."""
+
+LISTED_PAIRS = 8192
+"""Pairs of individual and window whose trades are held at a time."""
 
 TOO_MANY = "the trials do not fit memory"
 
@@ -67,14 +70,17 @@ def build_daily_columns(
     whole = _add_missing(used, first)
     # Memory may hold fewer rows than all of them read.
     whole = whole[sharing_order(task.spec, whole)]
-    daily = np.zeros((len(days), len(whole)))
+    daily = np.zeros((len(whole), len(days)))
     for _, share in engine.shares():
-        daily = daily_returns(share.ledgers(whole), share.series, share.windows, days, daily)
+        step = max(1, LISTED_PAIRS // len(share.windows))
+        for begin in range(0, len(whole), step):
+            part = slice(begin, begin + step)
+            add_results(share.list_results(whole[part])[1], days, daily[part])
         # Memory may not hold it beside the next one.
         del share
     columns = {genome.tobytes(): index for index, genome in enumerate(whole)}
     each, members, begun = (
-        daily[:, [columns[genome.tobytes()] for genome in some]] for some in (used, front, first)
+        daily.T[:, [columns[genome.tobytes()] for genome in some]] for some in (used, front, first)
     )
     return DailyColumns(each, members, begun, members[:, pick.member])
 
