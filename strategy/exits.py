@@ -1,11 +1,18 @@
 """Stops, targets and session exits as plain data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from strategy.clock import Offset, check_offset
 from strategy.errors import StrategyError, quote_value
-from strategy.expressions import Arithmetic, Expression, GeneValue, Setting, check_settings
+from strategy.expressions import (
+    Arithmetic,
+    Expression,
+    GeneValue,
+    Number,
+    Setting,
+    check_settings,
+)
 from strategy.indicators import ABOVE_ZERO, ANY, Parameter
 from strategy.nodes import Node, Numbers, declare_reals, walk
 from strategy.other_parts import suggest_form
@@ -20,7 +27,7 @@ class PriceForm(Node):
 
 @dataclass(frozen=True)
 class BeyondBar(PriceForm):
-    """A stop at a distance beyond the signal bar: below its low, above its high for a short."""
+    """A stop so far below the signal bar's low, or above its high for a short."""
 
     distance: Expression
     written: ClassVar[str] = "beyond_bar"
@@ -28,7 +35,7 @@ class BeyondBar(PriceForm):
 
 @dataclass(frozen=True)
 class FromEntry(PriceForm):
-    """A price at a distance from the entry."""
+    """A price so far from the entry."""
 
     distance: Expression
     written: ClassVar[str] = "from_entry"
@@ -36,7 +43,7 @@ class FromEntry(PriceForm):
 
 @dataclass(frozen=True)
 class Share(PriceForm):
-    """A price at a fraction of the entry from it."""
+    """A price at this fraction of the entry from it."""
 
     fraction: Setting
     written: ClassVar[str] = "share"
@@ -45,7 +52,7 @@ class Share(PriceForm):
 
 @dataclass(frozen=True)
 class Level(PriceForm):
-    """The price of a row at the signal bar."""
+    """The price in a row at the signal bar."""
 
     price: Expression
     written: ClassVar[str] = "level"
@@ -53,7 +60,7 @@ class Level(PriceForm):
 
 @dataclass(frozen=True)
 class RMultiple(PriceForm):
-    """A target at a multiple of the risk."""
+    """A target at so many times the risk from the entry."""
 
     multiple: Setting
     written: ClassVar[str] = "r_multiple"
@@ -62,11 +69,15 @@ class RMultiple(PriceForm):
 
 @dataclass(frozen=True)
 class Trail(Node):
-    """A stop that follows the best price, or a row."""
+    """A stop that follows once the best price is `after` times the risk from the entry.
+
+    It stays behind that price, or with `level` at the value of a row at each close.
+    """
 
     # `FromEntry` or `Share`: how far behind the best price; `Level`: the row that it follows.
     form: FromEntry | Share | Level
-    after: Setting  # it begins once the best price is so many times the risk from the entry
+    # It begins once the best price is so many times the risk from the entry.
+    after: Setting = field(default=Number(0.0))
     written: ClassVar[str] = "trail"
     numbers: ClassVar[Numbers] = declare_reals("after", least=0)
 
@@ -109,9 +120,11 @@ class PositionBounds(Node):
 
 @dataclass(frozen=True)
 class SessionExit(Node):
-    """Out at a minute of the local day, and at the open of another session."""
+    """Out at a minute of the local day, and whenever another session has begun."""
 
-    minute: Setting  # 1 to 1,440; the bar that reaches it is the last
+    minute: Setting = field(
+        default=Number(1440.0)
+    )  # 1 to 1,440; the bar that reaches it is the last
     offset: Offset = 0  # minutes added to UTC, or a zone's name
     written: ClassVar[str] = "session_exit"
     numbers: ClassVar[Numbers] = {"minute": Parameter("minute", least=1, most=1440)}

@@ -190,6 +190,29 @@ def word(function: Callable[P, Result]) -> Callable[P, Result]:
     return locate_errors(call)
 
 
+def build_word(
+    name: str, about: str, taken: Mapping[str, object], make: Callable[..., Result]
+) -> Callable[..., Result]:
+    """A word made of data: what it takes by name, each with its default or `Parameter.empty`.
+
+    `make` is given all of that by name, and `about` is its docstring.
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature(
+        [inspect.Parameter(keyword, kind, default=default) for keyword, default in taken.items()]
+    )
+
+    @locate_errors
+    def call(*args: object, **kwargs: object) -> Result:
+        arguments = check_arguments(name, signature, args, kwargs)
+        arguments.apply_defaults()
+        return make(**arguments.arguments)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__, call.__signature__ = about, signature  # type: ignore[attr-defined]
+    return call
+
+
 def check_arguments(
     name: str, signature: inspect.Signature, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> inspect.BoundArguments:

@@ -29,11 +29,11 @@ class Charge(PriceForm):
 
 @dataclass(frozen=True)
 class MarketFacts(Node):
-    """What is fixed of a symbol: tick of its prices, worth of a point, smallest size."""
+    """What is fixed of a symbol: tick and lot as decimals in quotes, and the worth of a point."""
 
     tick: str | None = None  # a decimal, as in "0.025"; None: prices are as they come
     # Money that one unit gains when the price rises by 1.
-    multiplier: Setting = field(default_factory=lambda: Number(1.0))
+    multiplier: Setting = field(default=Number(1.0))
     lot: str | None = None  # a decimal: sizes are whole multiples of it; None: any size
     written: ClassVar[str] = "market"
     numbers: ClassVar[Numbers] = declare_reals("multiplier")
@@ -67,9 +67,9 @@ class BasisPoints(Charge):
 
 @dataclass(frozen=True)
 class PriceOf(Charge):
-    """Slippage by a row in price, its newest known value at the bar before the fill."""
+    """Slippage by a row in price, read at the bar before the fill."""
 
-    row: Expression
+    row: Expression  # its newest known value
     written: ClassVar[str] = "price"
 
 
@@ -87,14 +87,14 @@ class Payment(Charge):
 
 @dataclass(frozen=True)
 class Funding(Payment):
-    """What longs pay shorts; below 0 shorts pay longs."""
+    """What longs pay shorts: a fraction of the open, every so many minutes."""
 
     written: ClassVar[str] = "funding"
 
 
 @dataclass(frozen=True)
 class Borrow(Payment):
-    """What a position pays to be held."""
+    """What positions pay to be held: a fraction of the open, every so many minutes."""
 
     written: ClassVar[str] = "borrow"
 
@@ -137,7 +137,7 @@ class Units(Charge):
 
 @dataclass(frozen=True)
 class Volatility(Charge):
-    """A size whose row, a move in price, is this fraction of the cash."""
+    """A size at which a move as large as the row is this fraction of the cash."""
 
     fraction: Setting
     row: Expression  # read at the signal bar; none is taken unless it is above 0

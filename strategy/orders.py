@@ -18,7 +18,10 @@ SUM_SLACK = 1e-9
 
 @dataclass(frozen=True)
 class StopAt(PriceForm):
-    """An order that buys once prices rise to a level, or sells short once they fall to it."""
+    """An order that buys once prices rise to a level, or sells short once they fall to it.
+
+    `price` is read at the signal bar, `expires` counts the bars in which the order stands.
+    """
 
     price: Expression  # level, read at the signal bar
     expires: Setting | None = None  # bars in which it stands; None: without end
@@ -28,12 +31,14 @@ class StopAt(PriceForm):
 
 @dataclass(frozen=True)
 class LimitAt(PriceForm):
-    """An order that buys once prices fall to a level, or sells short once they rise to it."""
+    """An order that buys once prices fall to a level, or sells short once they rise to it.
+
+    With `through` prices must pass the level by so many ticks before it counts as touched.
+    """
 
     price: Expression  # level, read at the signal bar
     expires: Setting | None = None  # bars in which it stands; None: without end
-    # Ticks by which prices must pass the level before it counts as touched.
-    through: Setting = field(default_factory=lambda: Number(0.0))
+    through: Setting = field(default=Number(0.0))
     written: ClassVar[str] = "limit_at"
     numbers: ClassVar[Numbers] = {
         "expires": Parameter("expires"),
@@ -75,9 +80,9 @@ class Ladder(Node):
 
 @dataclass(frozen=True)
 class AfterLeg(Node):
-    """The stop moves to the entry once this target has been reached, the first being 1."""
+    """For `break_even`: the stop moves to the entry once the target of this number was reached."""
 
-    leg: int
+    leg: int  # the first is 1
     written: ClassVar[str] = "after_leg"
 
     def __post_init__(self) -> None:

@@ -1,12 +1,11 @@
 """Words for rows of the bars: columns, and an indicator's name called with its parameters."""
 
 from collections.abc import Callable
-from inspect import Parameter, Signature
+from inspect import Parameter
 
 from strategy.expressions import Arithmetic, Call, Column
 from strategy.indicator_registry import COLUMNS, KINDS
-from strategy.language import Operand, Term, as_expression, as_setting, check_arguments, word
-from strategy.source_location import locate_errors
+from strategy.language import Operand, Term, as_expression, as_setting, build_word, word
 
 
 def _indicator_word(name: str) -> Callable[..., Term]:
@@ -14,30 +13,15 @@ def _indicator_word(name: str) -> Callable[..., Term]:
     kind = KINDS[name]
     taken: dict[str, object] = dict.fromkeys(() if kind.columns else ("x",), Parameter.empty)
     defaults = kind.defaults or (Parameter.empty,) * len(kind.parameters)
-    taken |= {
-        parameter.name: default
-        for parameter, default in zip(kind.parameters, defaults, strict=True)
-    }
-    signature = Signature(
-        [
-            Parameter(keyword, Parameter.POSITIONAL_OR_KEYWORD, default=default)
-            for keyword, default in taken.items()
-        ]
-    )
+    names = (parameter.name for parameter in kind.parameters)
+    taken |= zip(names, defaults, strict=True)
 
-    @locate_errors
-    def call(*args: Operand, **kwargs: Operand) -> Term:
-        arguments = check_arguments(name, signature, args, kwargs)
-        arguments.apply_defaults()
-        values = list(arguments.arguments.values())
-        source = None if kind.columns else as_expression(values.pop(0))
-        return Term(Call(name, source, tuple(as_setting(value) for value in values)))
+    def make(**given: object) -> Term:
+        source = None if kind.columns else as_expression(given.pop("x"))
+        return Term(Call(name, source, tuple(map(as_setting, given.values()))))
 
-    call.__name__ = call.__qualname__ = name
     # Its first line; the rest speaks of arrays.
-    call.__doc__ = kind.summary or str(kind.loop.__doc__).splitlines()[0]
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    return call
+    return build_word(name, kind.summary or str(kind.loop.__doc__).splitlines()[0], taken, make)
 
 
 open, high, low, close, volume = (Term(Column(name)) for name in COLUMNS[:5])

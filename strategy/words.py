@@ -20,22 +20,6 @@ from strategy.composed_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
 from strategy.defining import indicator
 from strategy.errors import StrategyError, quote_value
-from strategy.exit_words import (
-    BreakEven,
-    InTrade,
-    beyond_bar,
-    break_even,
-    by_side,
-    from_entry,
-    in_trade,
-    level,
-    r_multiple,
-    session_exit,
-    share,
-    split_break_even,
-    split_exit,
-    trail,
-)
 from strategy.exits import BySide, SessionExit, check_side
 from strategy.expressions import Clock, Column, Higher
 from strategy.gene_words import choice, gene, length, switch, whole
@@ -54,25 +38,40 @@ from strategy.language import (
 from strategy.model import Strategy
 from strategy.money import AccountOf, Funding, MarketFacts
 from strategy.nodes import Node
-from strategy.order_words import (
+from strategy.orders import AfterLeg
+from strategy.part_words import (
+    BreakEven,
+    InTrade,
     account,
     after_leg,
+    as_optional,
+    beyond_bar,
     borrow,
     bp,
+    break_even,
     build_ladder,
+    by_side,
     equity_share,
+    from_entry,
     funding,
+    in_trade,
+    level,
     limit_at,
     market,
     notional,
     price,
+    r_multiple,
     risk,
+    session_exit,
+    share,
+    split_break_even,
+    split_exit,
     stop_at,
     ticks,
+    trail,
     units,
     volatility,
 )
-from strategy.orders import AfterLeg
 from strategy.row_words import *  # noqa: F403
 from strategy.source_location import here
 
@@ -228,7 +227,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         trail=trail,
         break_even=None if gain is after_leg else as_setting(gain),
         after_leg=after_leg,
-        max_hold=None if max_hold is None else as_setting(max_hold),
+        max_hold=as_optional(max_hold),
         session=session,
         delay=as_setting(delay),
         reverse=True if reverse else None,
@@ -237,7 +236,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         funding=funding,
         borrow=borrow,
         account=account,
-        cooldown=None if cooldown is None else as_setting(cooldown),
+        cooldown=as_optional(cooldown),
         even_offset=even_offset,
         named_stops=True if named_stops else None,
         exit_bounds=BySide(long_bounds, short_bounds) if has_bounds else None,

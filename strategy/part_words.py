@@ -1,0 +1,186 @@
+"""The words of orders, stops, targets and other ways out of a position, and of money."""
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from inspect import Parameter
+from typing import Any, NamedTuple, TypeVar
+
+from strategy.errors import StrategyError, quote_value
+from strategy.exits import (
+    BeyondBar,
+    BySide,
+    FromEntry,
+    Level,
+    PositionBounds,
+    PriceForm,
+    RMultiple,
+    SessionExit,
+    Share,
+    Trail,
+)
+from strategy.expressions import Expression, Number, Setting
+from strategy.language import Claim, Operand, as_expression, as_setting, build_word, word
+from strategy.money import (
+    AccountOf,
+    BasisPoints,
+    Borrow,
+    EquityShare,
+    Funding,
+    MarketFacts,
+    Notional,
+    PriceOf,
+    RiskOf,
+    Ticks,
+    Units,
+    Volatility,
+)
+from strategy.nodes import Node
+from strategy.orders import AfterLeg, Ladder, Leg, LimitAt, StopAt
+
+Made = TypeVar("Made", bound=Node)
+
+
+def as_optional(value: object) -> Setting | None:
+    """The tree of a constant or a gene; None where there is none."""
+    return None if value is None else as_setting(value)
+
+
+READ: dict[Any, Callable[[Any], object]] = {
+    Expression: as_expression,
+    Setting: as_setting,
+    Setting | None: as_optional,
+}
+"""How a field of a node is read from what a person writes, by its type; others are taken as is."""
+
+
+def _node_word(kind: type[Made]) -> Callable[..., Made]:
+    """The word of a kind of node, which takes its fields."""
+
+    def make(**given: object) -> Made:
+        return kind(**{name: readers[name](value) for name, value in given.items()})
+
+    parts = fields(kind)
+    readers = {part.name: READ.get(part.type, _take) for part in parts}
+    taken = {part.name: _find_default(part.default) for part in parts}
+    return build_word(kind.written, str(kind.__doc__), taken, make)
+
+
+def _take(value: object) -> object:
+    return value
+
+
+def _find_default(default: object) -> object:
+    if isinstance(default, Number):
+        return int(default.value)
+    return Parameter.empty if default is MISSING else default
+
+
+stop_at, limit_at, after_leg = _node_word(StopAt), _node_word(LimitAt), _node_word(AfterLeg)
+beyond_bar, from_entry, share = _node_word(BeyondBar), _node_word(FromEntry), _node_word(Share)
+level, r_multiple = _node_word(Level), _node_word(RMultiple)
+trail, session_exit = _node_word(Trail), _node_word(SessionExit)
+market, ticks, bp = _node_word(MarketFacts), _node_word(Ticks), _node_word(BasisPoints)
+price, funding, borrow = _node_word(PriceOf), _node_word(Funding), _node_word(Borrow)
+risk, notional, units = _node_word(RiskOf), _node_word(Notional), _node_word(Units)
+equity_share, volatility = _node_word(EquityShare), _node_word(Volatility)
+
+
+@word
+def account(cash: float, size: Node, leverage: Operand | None = None) -> AccountOf:
+    """Money that trades are sized from, and how much of it a position may be worth."""
+    return AccountOf(as_setting(cash), size, as_optional(leverage))
+
+
+class InTrade(NamedTuple):
+    """A condition of an exit, and bounds of the position between which it counts."""
+
+    condition: Claim
+    bounds: PositionBounds
+
+    @property
+    def written(self) -> str:
+        """The word that makes it."""
+        return "in_trade"
+
+
+@word
+def in_trade(
+    condition: Claim,
+    bars_from: Operand | None = None,
+    bars_to: Operand | None = None,
+    profit_from: Operand | None = None,
+    profit_to: Operand | None = None,
+) -> InTrade:
+    """For `exit_long` and `exit_short`: a condition that counts in some positions alone.
+
+    Bars are those in the trade, the entry's being the first; profit is the open one at the close,
+    in units of risk and without costs.
+    """
+    bounds = (bars_from, bars_to, profit_from, profit_to)
+    return InTrade(condition, PositionBounds(*map(as_optional, bounds)))
+
+
+def split_exit(leave: Claim | InTrade | None) -> tuple[Claim | None, PositionBounds | None]:
+    """The condition of an exit, and its bounds."""
+    return leave if isinstance(leave, InTrade) else (leave, None)
+
+
+class BreakEven(NamedTuple):
+    """A gain, or a target, and how far beyond the entry the stop then goes."""
+
+    gain: Operand | AfterLeg
+    offset: RMultiple | Share
+
+    @property
+    def written(self) -> str:
+        """The word that makes it."""
+        return "break_even"
+
+
+@word
+def break_even(gain: Operand | AfterLeg, offset: RMultiple | Share) -> BreakEven:
+    """For `break_even`: the stop moves beyond the entry, by a multiple of the risk or a share."""
+    return BreakEven(gain, offset)
+
+
+def split_break_even(
+    break_even: Operand | AfterLeg | BreakEven | None,
+) -> tuple[Operand | AfterLeg | None, RMultiple | Share | None]:
+    """The gain or the target of a break-even, and its offset."""
+    if isinstance(break_even, BreakEven):
+        return break_even.gain, break_even.offset
+    if isinstance(break_even, PriceForm | Trail):
+        raise StrategyError(
+            "break_even takes a gain in units of risk, after_leg(k) or break_even(1, offset=...), "
+            f"got {quote_value(break_even)}"
+        )
+    return break_even, None
+
+
+@word
+def by_side(long: Any, short: Any) -> BySide:  # noqa: ANN401 - forms, lists of targets, or None
+    """One form for longs, another one for shorts; None where a side has none."""
+    return BySide(as_ladder(long), as_ladder(short))
+
+
+def build_ladder(targets: Any) -> Node | None:  # noqa: ANN401 - a person gave it
+    """The targets of a strategy: a list of (form, share), or these by side."""
+    if targets is None or isinstance(targets, BySide):
+        return targets
+    ladder = as_ladder(targets)
+    if not isinstance(ladder, Ladder):
+        raise StrategyError(
+            "targets is a list of (form, share), as in targets=[(r_multiple(1), 0.5), "
+            f"(r_multiple(3), 0.5)], or by_side of two such lists, got {quote_value(targets)}"
+        )
+    return ladder
+
+
+def as_ladder(form: Any) -> Any:  # noqa: ANN401 - a person gave it
+    """A list of targets as a ladder; anything else as it is."""
+    if not isinstance(form, list | tuple):
+        return form
+    for pair in form:
+        if not isinstance(pair, list | tuple) or len(pair) != len(("form", "share")):
+            raise StrategyError(f"each target is a pair (form, share), got {quote_value(pair)}")
+    return Ladder(tuple(Leg(target, as_setting(share)) for target, share in form))
