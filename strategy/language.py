@@ -191,15 +191,25 @@ def word(function: Callable[P, Result]) -> Callable[P, Result]:
 
 
 def build_word(
-    name: str, about: str, taken: Mapping[str, object], make: Callable[..., Result]
+    name: str,
+    about: str,
+    taken: Mapping[str, object],
+    make: Callable[..., Result],
+    made: object = inspect.Signature.empty,
 ) -> Callable[..., Result]:
-    """A word made of data: what it takes by name, each with its default or `Parameter.empty`.
+    """A word made of data.
 
-    `make` is given all of that by name, and `about` is its docstring.
+    Args:
+        name: As it is written.
+        about: Its docstring.
+        taken: What it takes by name, each with its default or `Parameter.empty`.
+        make: Is given all of that by name.
+        made: The type that it makes, for people.
     """
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature(
-        [inspect.Parameter(keyword, kind, default=default) for keyword, default in taken.items()]
+        [inspect.Parameter(keyword, kind, default=default) for keyword, default in taken.items()],
+        return_annotation=made,
     )
 
     @locate_errors

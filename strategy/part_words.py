@@ -62,7 +62,7 @@ def _node_word(kind: type[Made]) -> Callable[..., Made]:
     parts = fields(kind)
     readers = {part.name: READ.get(part.type, _take) for part in parts}
     taken = {part.name: _find_default(part.default) for part in parts}
-    return build_word(kind.written, str(kind.__doc__), taken, make)
+    return build_word(kind.written, str(kind.__doc__), taken, make, kind)
 
 
 def _take(value: object) -> object:

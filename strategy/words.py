@@ -10,7 +10,9 @@ makes a strategy of conditions, a stop and what else it may have.
 (('span',), 49)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import Parameter
+from itertools import starmap
 
 from data.errors import TimeframeError
 from data.timeframe import SECOND_NS, parse_timeframe
@@ -23,7 +25,7 @@ from strategy.errors import StrategyError, quote_value
 from strategy.exits import BySide, SessionExit, check_side
 from strategy.expressions import Clock, Column, Higher
 from strategy.gene_words import choice, gene, length, switch, whole
-from strategy.indicator_registry import COLUMNS, KINDS
+from strategy.indicator_registry import CLOCK, COLUMNS, KINDS
 from strategy.language import (
     Claim,
     Operand,
@@ -31,6 +33,7 @@ from strategy.language import (
     as_condition,
     as_expression,
     as_setting,
+    build_word,
     check_name,
     check_pairs,
     word,
@@ -92,34 +95,26 @@ def higher(minutes: int, x: Term, offset: int = 0) -> Term:
     return Term(Higher(minutes, as_expression(x), offset))
 
 
-@word
-def minute_of_day(offset: Offset = 0) -> Term:
-    """Whole minutes since local midnight at a bar's open."""
-    return Term(Clock("minute_of_day", (), offset))
+def _clock_word(name: str, about: str) -> Callable[..., Term]:
+    """The word of a row ruled by the clock: minutes where it takes them, then an offset."""
+    taken = {**{minutes.name: Parameter.empty for minutes in CLOCK[name]}, "offset": 0}
+
+    def make(offset: Offset, **minutes: object) -> Term:
+        return Term(Clock(name, tuple(map(as_setting, minutes.values())), offset))
+
+    return build_word(name, about, taken, make, Term)
 
 
-@word
-def day_of_week(offset: Offset = 0) -> Term:
-    """Monday 0 to Sunday 6, of a bar's open."""
-    return Term(Clock("day_of_week", (), offset))
-
-
-@word
-def vwap(offset: Offset = 0) -> Term:
-    """The session's average price so far, weighted by volume."""
-    return Term(Clock("vwap", (), offset))
-
-
-@word
-def opening_high(minutes: Operand, offset: Offset = 0) -> Term:
-    """The largest high of a session's first minutes, once they are over."""
-    return Term(Clock("opening_high", (as_setting(minutes),), offset))
-
-
-@word
-def opening_low(minutes: Operand, offset: Offset = 0) -> Term:
-    """The smallest low of a session's first minutes, once they are over."""
-    return Term(Clock("opening_low", (as_setting(minutes),), offset))
+minute_of_day, day_of_week, vwap, opening_high, opening_low = starmap(
+    _clock_word,
+    {
+        "minute_of_day": "Whole minutes since local midnight at a bar's open.",
+        "day_of_week": "Monday 0 to Sunday 6, of a bar's open.",
+        "vwap": "The session's average price so far, weighted by volume.",
+        "opening_high": "The largest high of a session's first minutes, once they are over.",
+        "opening_low": "The smallest low of a session's first minutes, once they are over.",
+    }.items(),
+)
 
 
 @word
