@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from data.errors import BarsError
+from data.errors import BarsError, list_some
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -156,11 +156,10 @@ def _refuse_values(table: _Rows, what: str, bad: Flags) -> None:
     n_bad = int(np.count_nonzero(bad))
     if n_bad == 0:
         return
-    shown = ", ".join(table.describe(i) for i in np.flatnonzero(bad)[:SHOWN])
-    more = f" and {n_bad - SHOWN} more" if n_bad > SHOWN else ""
+    shown = list_some(map(table.describe, np.flatnonzero(bad)[:SHOWN]), n_bad)
     hint = wrong_unit(table.timestamp[bad]) if what.startswith("with a time") else ""
     raise BarsError(
-        f"{table.prefix}{_count(n_bad)} {what}: {shown}{more}"
+        f"{table.prefix}{_count(n_bad)} {what}: {shown}"
         f"{hint or '; --drop-bad-bars drops them'}{REMEDIES.get(what, '')}"
     )
 
@@ -191,12 +190,10 @@ def _refuse_repeats(table: _Rows) -> None:
             "--dedupe drops equal rows only, so correct the file"
         )
     if len(equal):
-        shown = ", ".join(
-            f"row {table.rows[i]} ({format_time(table.timestamp[i])})" for i in equal[:SHOWN]
-        )
-        more = f" and {len(equal) - SHOWN} more" if len(equal) > SHOWN else ""
+        first = (f"row {table.rows[i]} ({format_time(table.timestamp[i])})" for i in equal[:SHOWN])
+        shown = list_some(first, len(equal))
         raise BarsError(
-            f"{table.prefix}{_count(len(equal))} equal to the row before: {shown}{more}; "
+            f"{table.prefix}{_count(len(equal))} equal to the row before: {shown}; "
             "--dedupe drops them"
         )
 

@@ -50,6 +50,16 @@ class WindowError(DataError):
     """A range of bars is empty or reversed."""
 
 
+def list_some(shown: Iterable[str], count: int) -> str:
+    """The first of several texts for a message, and how many more there are of `count`.
+
+    >>> list_some(["a", "b"], 5), list_some(["a", "b"], 2)
+    ('a, b and 3 more', 'a, b')
+    """
+    texts = list(shown)
+    return ", ".join(texts) + (f" and {count - len(texts)} more" if count > len(texts) else "")
+
+
 def near_match(name: str, known: Iterable[str]) -> str:
     """The hint that ends an error about an unknown name; empty when no known name is near.
 

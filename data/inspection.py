@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from data.checks import faults, format_time, repeats
-from data.errors import DataError, WindowError
+from data.errors import DataError, WindowError, list_some
 from data.jumps import jumps_of
 from data.load import DEFAULTS, load_bars
 from data.providers import find_provider
@@ -132,12 +132,10 @@ def _problems(table: RawTable) -> tuple[str, ...]:
 def _line(
     table: RawTable, what: str, option: str, rows: np.ndarray[tuple[int], np.dtype[np.intp]]
 ) -> str:
-    shown = ", ".join(
-        f"{row} ({format_time(table.timestamp[row])})" for row in rows[:SHOWN_ROWS].tolist()
-    )
-    more = f" and {len(rows) - SHOWN_ROWS} more" if len(rows) > SHOWN_ROWS else ""
+    first = (f"{row} ({format_time(table.timestamp[row])})" for row in rows[:SHOWN_ROWS].tolist())
     help_ = f"; {option}" if option else "; correct the file"
-    return f"{len(rows)} {'row' if len(rows) == 1 else 'rows'} {what}: {shown}{more}{help_}"
+    count = f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}"
+    return f"{count} {what}: {list_some(first, len(rows))}{help_}"
 
 
 def _silent(bars: Bars) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints, format_time
-from data.errors import TableError, near_match
+from data.errors import TableError, list_some, near_match
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
 
 AS_UTC = "times name no zone, read as UTC; --tz names another"
@@ -246,8 +246,8 @@ def _refuse_impossible(
     for mark, words in kinds:
         bad = rows[shift_ns == mark]
         if len(bad):
-            shown = ", ".join(f"row {i} {format_time(local_ns[i])}" for i in bad[:SHOWN])
-            more = f" and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
+            first = (f"row {i} {format_time(local_ns[i])}" for i in bad[:SHOWN])
+            shown = list_some(first, len(bad))
             remedy = (
                 "the order of rows does not show which is meant, "
                 f"--tz {zone} --ambiguous earlier (or later) says so"
@@ -256,7 +256,7 @@ def _refuse_impossible(
             )
             raise TableError(
                 f"{label}, in --tz {zone}: {len(bad)} local times {words} because clocks change: "
-                f"{shown}{more}; {remedy}"
+                f"{shown}; {remedy}"
             )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from data.checks import PRICES, VALUES
-from data.errors import TableError, near_match
+from data.errors import TableError, list_some, near_match
 from data.providers.column_names import (
     PERIOD_STARTS,
     SAYS_OPEN,
@@ -152,7 +152,7 @@ def recognise(
 def list_names(names: Sequence[str]) -> str:
     """At most twelve column names for a message, each at most 24 characters."""
     shown = [repr(name if len(name) <= 24 else name[:24] + "...") for name in names[:12]]
-    return ", ".join(shown) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    return list_some(shown, len(names))
 
 
 def list_counted(names: Sequence[str]) -> tuple[str, ...]:

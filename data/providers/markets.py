@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data.bars import LONGEST_SYMBOL
-from data.errors import TableError
+from data.errors import TableError, list_some
 
 PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
 """Name of a column that has two, as pandas writes it in a Parquet file."""
@@ -35,14 +35,13 @@ def choose_market(
 
     `otherwise` ends the error about several, of which a person must name one.
     """
-    shown = ", ".join(repr(market)[:24] for market in markets[:5])
-    more = f" and {len(markets) - 5} more" if len(markets) > 5 else ""
+    shown = list_some((repr(market)[:24] for market in markets[:5]), len(markets))
     if chosen is not None and chosen not in markets:
-        have = f"it holds {shown}{more}" if markets else "it names none"
+        have = f"it holds {shown}" if markets else "it names none"
         raise TableError(f"{where}: there is no market {chosen[:40]!r} in this file; {have}")
     if chosen is None and len(markets) > 1:
         raise TableError(
-            f"{where}: names {len(markets)} markets ({shown}{more}); name one of them behind the "
+            f"{where}: names {len(markets)} markets ({shown}); name one of them behind the "
             f"path, such as {where}#{markets[0][:LONGEST_SYMBOL]}{otherwise}"
         )
     return chosen if chosen is not None else next(iter(markets), None)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.checks import SHOWN, Floats
-from data.errors import TableError
+from data.errors import TableError, list_some
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MISSING = frozenset(
@@ -219,11 +219,10 @@ def _one_by_one(column: pa.Array, label: str) -> Floats:
         elif text.lower() not in MISSING:
             strange.append(f"row {row} {text[:40]!r}")
     if strange:
-        more = f" and {len(strange) - SHOWN} more" if len(strange) > SHOWN else ""
         has_mark = any(mark in text for mark in ".," for text in strange)
         hint = ", or name their mark with --decimal" if has_mark else ""
         raise TableError(
-            f"{label} holds text that is no number: {', '.join(strange[:SHOWN])}{more}; "
+            f"{label} holds text that is no number: {list_some(strange[:SHOWN], len(strange))}; "
             f"write plain numbers with a decimal point{hint}"
         )
     return numbers

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints
-from data.errors import TableError
+from data.errors import TableError, list_some
 from data.providers.numbers import to_array
 from data.providers.time_format import parse_time_format, suggest_format
 from data.providers.time_forms import (
@@ -203,8 +203,8 @@ def _refuse(label: str, column: pa.Array, rows: npt.NDArray[np.intp]) -> TableEr
 
 
 def _show(column: pa.Array, rows: npt.NDArray[np.intp]) -> str:
-    shown = ", ".join(f"row {i} {column[int(i)].as_py()[:40]!r}" for i in rows[:SHOWN])
-    return shown + (f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else "")
+    shown = (f"row {i} {column[int(i)].as_py()[:40]!r}" for i in rows[:SHOWN])
+    return list_some(shown, len(rows))
 
 
 def _has_real_offsets(column: pa.Array) -> bool:

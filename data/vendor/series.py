@@ -25,7 +25,7 @@ from data.cache import (
     now_text,
 )
 from data.checks import VALUES, Floats, Ints, format_time
-from data.errors import FetchError, RewrittenError
+from data.errors import FetchError, RewrittenError, list_some
 from data.timeframe import DAY_NS, SECOND_NS, parse_timeframe
 from data.vendor.account import find_account
 from data.vendor.aggregates import MS_NS, Fetched, fetch_bars
@@ -123,9 +123,8 @@ def settled_end_ns(now_ns: int) -> int:
 
 def name_days(days: tuple[str, ...]) -> str:
     """Words for days that lack bars, the first few by name."""
-    shown = ", ".join(days[:MOST_NAMED_DAYS])
-    more = f" and {len(days) - MOST_NAMED_DAYS} more" if len(days) > MOST_NAMED_DAYS else ""
-    return f"{len(days)} trading {'day' if len(days) == 1 else 'days'} ({shown}{more})"
+    shown = list_some(days[:MOST_NAMED_DAYS], len(days))
+    return f"{len(days)} trading {'day' if len(days) == 1 else 'days'} ({shown})"
 
 
 def log_step(step: FetchStep) -> None:

@@ -1,7 +1,6 @@
 """runs: list, show, label, export, compare, check and delete what was recorded."""
 
 import sys
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -18,6 +17,9 @@ from optimizer.grades import GRADES, Grade
 app = command_group(
     "Recorded runs: list, show, tag, note, export, compare, verify, source, delete."
 )
+
+MOST_NAMED = 3
+"""Files beside a run that are named before the others are counted."""
 
 
 @app.command("list")
@@ -224,6 +226,7 @@ def remove_run(
     yes: Annotated[bool, option("--yes", "Do it; there is no way back.")] = False,
 ) -> None:
     """Remove a run from the disk; only with --yes, and never one that is being recorded."""
+    from data.errors import list_some
     from optimizer.cli.console import stdout
     from optimizer.store import delete_run, find_run, list_foreign_files, list_run_files
 
@@ -231,7 +234,8 @@ def remove_run(
     size = sum(file.lstat().st_size for file in list_run_files(path))
     target = f"run '{path.resolve().name}' in {path}, {size / 1e6:,.1f} MB"
     foreign = [str(file.relative_to(path)) for file in list_foreign_files(path)]
-    rest = f"; what is not of the run stays: {_name_some(foreign)}" if foreign else ""
+    others = list_some(foreign[:MOST_NAMED], len(foreign))
+    rest = f"; what is not of the run stays: {others}" if foreign else ""
     if not yes:
         raise ConfigError(f"{target}, would be removed for ever{rest}; if that is meant, add --yes")
     delete_run(path)
@@ -302,8 +306,3 @@ def print_source(run: RunName, *, runs: Runs = Path("runs")) -> None:
     if shown != text:
         note("signs that command a terminal are shown as ?; `runs show --json` has the exact text")
     sys.stdout.write(shown)
-
-
-def _name_some(names: Sequence[str], at_most: int = 3) -> str:
-    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
-    return f"{', '.join(names[:at_most])}{more}"

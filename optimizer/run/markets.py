@@ -24,6 +24,7 @@ from data import (
 )
 from data.bars import Role
 from data.checks import format_time
+from data.errors import list_some
 from data.mmap_store import put_down
 from engine.accounts.derived import Span
 from engine.accounts.metrics import measure_span
@@ -241,8 +242,7 @@ class Markets:
     def _whose(self, names: list[str]) -> str:
         if len(names) == len(set(self.names)):
             return f"all {len(names)} symbols"
-        more = len(names) - MOST_NAMED
-        return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        return list_some(names[:MOST_NAMED], len(names))
 
 
 def load_series(config: RunConfig, *, may_fetch: bool = True) -> tuple[Bars, ...]:
@@ -352,10 +352,9 @@ def _note_skipped_parts(
         f"{format_time(int(part.timestamp[0]))[:10]} to {format_time(int(part.timestamp[-1]))[:10]}"
         for part in short
     ]
-    more = f" and {len(days) - MOST_NAMED} more" if len(days) > MOST_NAMED else ""
     return (
         f"{len(short)} of {len(parts)} parts are skipped, too short for windows of {least} bars "
-        f"({sum(map(len, short)):,} bars): {', '.join(days[:MOST_NAMED])}{more}",
+        f"({sum(map(len, short)):,} bars): {list_some(days[:MOST_NAMED], len(days))}",
     )
 
 

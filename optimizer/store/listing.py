@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from data.errors import list_some
 from optimizer.errors import StoreError
 from optimizer.store.answers import RunAnswer, mapping_or_empty, read_answer
 from optimizer.store.files import DATABASE
@@ -120,10 +121,11 @@ def find_run(runs_dir: Path, name: str) -> Path:
     if len(matching) == 1:
         return run_path(runs_dir, matching[0])
     if matching:
-        raise StoreError(f"'{name}' begins more than one run: {_name_some(matching)}")
+        newest = list_some(matching[-5:], len(matching))
+        raise StoreError(f"'{name}' begins more than one run: {newest}")
     if name.lower() != LATEST:
         validate_run_id(name)
-    known = f"there are {_name_some(ids)}" if ids else "there are no runs at all"
+    known = f"there are {list_some(ids[-5:], len(ids))}" if ids else "there are no runs at all"
     raise StoreError(f"there is no run '{name}' in {runs_dir}: {known}")
 
 
@@ -284,10 +286,6 @@ def _parse_id_time(run_id: str) -> str:
 
 def _first_line(words: str) -> str:
     return words.splitlines()[0]
-
-
-def _name_some(ids: list[str]) -> str:
-    return ", ".join(ids[-5:]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
 
 
 def _quote_text(text: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from data.errors import list_some
 from optimizer.errors import StoreError
 from optimizer.forecasts.column import SUFFIX, ForecastRecord, list_records, read_forecast
 from optimizer.forecasts.words import (
@@ -84,9 +85,8 @@ def _explaining(path: Path) -> Iterator[None]:
 
 def _list_cells(record: ForecastRecord) -> list[str]:
     gain, symbols = find_main_gain(record), [span.symbol for span in record.data]
-    more = f" and {len(symbols) - MOST_SYMBOLS} more" if len(symbols) > MOST_SYMBOLS else ""
     return [
-        ", ".join(symbols[:MOST_SYMBOLS]) + more,
+        list_some(symbols[:MOST_SYMBOLS], len(symbols)),
         str(record.settings["model"]),
         number(record.settings["horizon"]),
         "skill" if record.skill.has_skill else "no skill",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from data.errors import list_some
 from optimizer.errors import StoreError
 from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.shown import fraction, number
@@ -112,13 +113,12 @@ def _build_row(place: int, run: RunSummary) -> Mapping[str, object]:
     is_graded = run.front_size is not None and run.status != JUDGED_NOW
     grade = run.verdict or "not_judged" if is_graded else ""
     rank = GRADES.index(grade) if grade in GRADES else -1
-    symbols = ", ".join(run.symbols[:MOST_SYMBOLS])
-    more = len(run.symbols) - MOST_SYMBOLS
+    symbols = list_some(run.symbols[:MOST_SYMBOLS], len(run.symbols))
     cells: tuple[tuple[str, object], ...] = (
         (run.id, place),
         (GRADE_WORDS.get(grade, grade) or _describe_state(run), rank),
         (run.strategy or "", None),
-        (f"{symbols} and {more} more" if more > 0 else symbols or run.data or "", None),
+        (symbols or run.data or "", None),
         (number(run.strength), run.strength),
         (fraction(run.cagr), run.cagr),
         (fraction(run.max_drawdown), run.max_drawdown),
