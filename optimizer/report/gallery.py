@@ -16,7 +16,6 @@ from optimizer.report.charts import front as front_charts
 from optimizer.report.charts import judged, price, progress, results
 from optimizer.report.charts import schedule as schedule_charts
 from optimizer.report.charts.chart import Chart
-from optimizer.report.folds import parse_ns, stitched_curve
 from optimizer.report.grids import (
     MOST_MEASURED,
     Candidates,
@@ -24,7 +23,12 @@ from optimizer.report.grids import (
     find_candidates,
     is_lattice,
 )
-from optimizer.report.schedule import build_schedule_curve, collect_step_genes
+from optimizer.report.schedule import (
+    build_schedule_curve,
+    collect_step_genes,
+    parse_ns,
+    stitched_curve,
+)
 from optimizer.report.tables import Tables
 from optimizer.report.trades import (
     PAYMENTS,

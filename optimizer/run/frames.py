@@ -1,20 +1,29 @@
 """Bars in memory, of pandas, polars or pyarrow, as files that everything else reads."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from data.checks import NO_TIME, VALUES, Ints, format_time
 from data.errors import DataError, SourceError
+from data.providers.column_names import bare_name, find_role
+from data.providers.columns import Layout, recognise
+from data.providers.mixed_rows import find_markets, show_markets
+from data.statement import state_frame
+from data.table import LoadOptions
+from data.timeframe import DAY_NS
 from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError
-from optimizer.run.frame_markets import list_markets
-from optimizer.run.frame_table import tabulate_bars
+from optimizer.run.frame_columns import CLOSE, TIMES, TIMESTAMP, FrameColumns, has_times, list_texts
+from optimizer.run.frame_markets import MarketFrame, list_markets
 from optimizer.run.sources import FRAME, load_options
 
 READING = ("columns", "aligned_columns", "tz", "ambiguous", "time_format")
@@ -22,6 +31,9 @@ READING = ("columns", "aligned_columns", "tz", "ambiguous", "time_format")
 
 DIGEST = b"exhaustion-optimizer digest"
 """Name of the hash of a frame in the metadata of its file."""
+
+
+SYMBOL = "symbol"
 
 
 @contextmanager
@@ -98,3 +110,231 @@ def _name_frames(text: object, names: Mapping[str, str]) -> object:
     if not isinstance(text, str):
         return text
     return FRAME.sub(lambda file: names.get(file[1], file[0]), text)
+
+
+def tabulate_bars(market: MarketFrame, options: LoadOptions) -> pa.Table:
+    """The columns of a frame that are read with these options, as these name them.
+
+    An index of times is the time, unless the options name a column; no other column is read only
+    because its name sounds like a time.
+
+    Raises:
+        ConfigError: When its columns differ from its index or its key, or hold other markets.
+        DataError: When its columns cannot be recognised.
+    """
+    index = name_index(market.frame, options)
+    columns = FrameColumns(market.frame, market.name, market.code, index)
+    chosen, closes = dict(options.columns), []
+    if index and not is_overruled(options) and find_role(index) != CLOSE:
+        refuse_other_times(columns, index, options)
+        chosen[TIMESTAMP], closes = index, list_closes(columns, index, options)
+    keyed = _list_named(columns, options) if market.symbol else []
+    if keyed:
+        chosen[SYMBOL] = keyed[0]
+    layout = recognise(list(columns), market.name, chosen, options.aligned)
+    names = _name_in_file(layout, options) | {name: name for name in closes}
+    names = {text: name for text, name in names.items() if name != layout.symbol}
+    if doubled := sorted(columns.doubled & set(names.values())):
+        raise ConfigError(f"{market.name} has two columns {doubled[0]!r}: leave one")
+    symbol = _choose_symbol(
+        market, columns, keyed or [layout.symbol or ""], is_said=SYMBOL in options.columns
+    )
+    if layout.symbol is None:
+        _refuse_mixed(columns, layout, options)
+    arrays = {name: columns[actual] for name, actual in names.items()}
+    if layout.symbol is not None and SYMBOL in options.columns:
+        # The reader is asked to look for it.
+        arrays[options.columns[SYMBOL]] = _repeat(symbol, len(market.frame))
+    read = recognise(list(arrays), market.name, options.columns, options.aligned)
+    notes = (*market.notes, *(note for note in layout.notes if note not in read.notes))
+    return pa.table(arrays).replace_schema_metadata(state_frame(symbol, notes))
+
+
+def _list_named(columns: FrameColumns, options: LoadOptions) -> list[str]:
+    """Columns of a frame with a key that seem to name a market too."""
+    taken = (*options.columns.values(), *options.aligned.values())
+    is_said = SYMBOL in options.columns
+    names = [name for name in columns if find_role(name) == SYMBOL and name not in taken]
+    return [] if is_said else names
+
+
+def _choose_symbol(
+    market: MarketFrame, columns: FrameColumns, named: Sequence[str], *, is_said: bool
+) -> str:
+    """The one market that a frame is of, by its key and by the columns that name it.
+
+    Raises:
+        ConfigError: When they name another, or several.
+    """
+    symbol = market.symbol
+    for name in filter(None, named):
+        markets = list_texts(columns[name], f"{market.name}: column {name!r}")
+        if len(markets) > 1:
+            raise _refuse_several(columns, name, markets)
+        if symbol and markets and markets[0] != symbol:
+            # A column that the settings name cannot be left out.
+            way = f"drop(columns={name!r})"
+            if name == market.frame.index.name:
+                way = "reset_index(drop=True)"
+            dropped = "" if is_said else f", or pass {market.code}.{way}"
+            raise ConfigError(
+                f"{market.name}: its column {name!r} says {markets[0]!r}, and its key {symbol!r}; "
+                f"name it so, as in bars={{{markets[0]!r}: frame}}{dropped}"
+            )
+        symbol = symbol or "".join(markets)
+    return symbol or market.name
+
+
+def _refuse_mixed(columns: FrameColumns, layout: Layout, options: LoadOptions) -> None:
+    """Refuse rows of several markets, which a column that is not read parts."""
+    time_ns = columns.find_times(layout.times, options)
+    if time_ns is None:
+        return
+
+    def others() -> pa.Table:
+        names = [name for name in columns if name not in layout.used]
+        return pa.table({name: columns[name] for name in names if columns.is_plain(name)})
+
+    if (parted := find_markets(time_ns, others)) is not None:
+        raise _refuse_several(columns, *parted)
+
+
+def _refuse_several(columns: FrameColumns, name: str, markets: Sequence[object]) -> ConfigError:
+    return ConfigError(
+        f"{columns.where}: its column {name!r} {show_markets(markets)}; pass "
+        f"bars={columns.code}.groupby({name!r})"
+    )
+
+
+def _name_in_file(layout: Layout, options: LoadOptions) -> dict[str, str]:
+    """Columns that are read but for the symbol, by what the options call them."""
+    named, meanings = options.columns, dict(zip(VALUES, layout.values, strict=True))
+    parted = layout.times
+    if TIMESTAMP in named:
+        meanings[TIMESTAMP] = layout.times[0]
+        parted = layout.same_times[0] if layout.same_times else ()
+    meanings |= zip([name for name in ("date", "time") if name in named], parted, strict=False)
+    texts = [(meanings[name], text) for name, text in named.items() if meanings.get(name)]
+    texts += [(actual, options.aligned[name]) for name, actual in layout.aligned]
+    texts += [(name, name) for name in layout.used if name not in dict(texts)]
+    first = layout.used.index
+    return {text: name for name, text in sorted(texts, key=lambda pair: first(pair[0]))}
+
+
+def _repeat(symbol: str, count: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(count, dtype=np.int32)), pa.array([symbol])
+    )
+
+
+def name_index(frame: pd.DataFrame, options: LoadOptions) -> str:
+    """The column as which an index of times is read; empty where there is none.
+
+    It keeps its name where that is one of a time.
+    """
+    names = [str(name).lower() for name in frame.columns]
+    if not _is_time(frame, names, options):
+        return ""
+    index_name = str(frame.index.name)
+    named = options.columns.get(TIMESTAMP, "")
+    if named.lower() in (index_name.lower(), TIMESTAMP) and named.lower() not in names:
+        return named
+    name = index_name if _find_role(index_name) else TIMESTAMP
+    # The settings may name the column of that name as the times.
+    return "" if is_overruled(options) and name.lower() in names else name
+
+
+def is_overruled(options: LoadOptions) -> bool:
+    """Whether settings name the columns that hold the times."""
+    return not options.columns.keys().isdisjoint(TIMES)
+
+
+def list_closes(columns: FrameColumns, index: str, options: LoadOptions) -> list[str]:
+    """Columns of closing times, by which the reader knows an index of closes.
+
+    Days before those of the index are none.
+    """
+    opens = columns.find_times((index,), options)
+    closes = []
+    for name in columns:
+        time_ns = columns.find_times((name,), options) if _find_role(name) == CLOSE else None
+        if time_ns is None or opens is None:
+            continue
+        if _has_clock(time_ns) or not ((time_ns < opens) & (time_ns != NO_TIME)).any():
+            closes.append(name)
+    return closes
+
+
+def refuse_other_times(columns: FrameColumns, index: str, options: LoadOptions) -> None:
+    """Refuse columns that could be the time of a bar as well as the index, and differ from it.
+
+    Days beside an index are no times of bars, nor are times of day.
+
+    Raises:
+        ConfigError: Naming them, and how to pass either.
+    """
+    index_times = columns.find_times((index,), options)
+    if index_times is None:
+        return
+    times = _list_times(columns, index, options)
+    differing = [
+        name for name, other in times.items() if _find_difference(index_times, other) is not None
+    ]
+    if not differing:
+        return
+    name = differing[0]
+    row = _find_difference(index_times, times[name]) or 0
+    rest = [other for other in times if _find_difference(times[name], times[other]) is not None]
+    further = f".drop(columns={_list_labels(rest)})" if rest else ""
+    raise ConfigError(
+        f"{columns.where}: its index and its column {bare_name(name)!r} could both be the time of "
+        f"a bar, and differ: row {row} has {format_time(int(index_times[row]))} and "
+        f"{format_time(int(times[name][row]))}; pass {columns.code}.drop(columns="
+        f"{_list_labels(differing)}) or {columns.code}.set_index({bare_name(name)!r}){further}"
+    )
+
+
+def _is_time(frame: pd.DataFrame, names: list[str], options: LoadOptions) -> bool:
+    """Whether an index holds times, or texts where nothing else can be the time."""
+    if has_times(frame.index, options):
+        return True
+    is_text = frame.index.dtype == object or pd.api.types.is_string_dtype(frame.index.dtype)
+    return (
+        is_text
+        and not is_overruled(options)
+        and not any(_find_role(name) in TIMES for name in names)
+    )
+
+
+def _find_role(name: str) -> str:
+    """The time that a name sounds like, of bars that open or close; empty for other names."""
+    role = find_role(name) or ""
+    return role if role in (*TIMES, CLOSE) else ""
+
+
+def _list_times(columns: FrameColumns, index: str, options: LoadOptions) -> dict[str, Ints]:
+    """Times [N] of columns that sound like the time of a bar and hold such."""
+    taken = {index, *options.columns.values(), *options.aligned.values()}
+    times = {}
+    for name in columns:
+        role = _find_role(name)
+        if role not in TIMES or name in taken:
+            continue
+        time_ns = columns.find_times((name,), options)
+        if time_ns is not None and (role == TIMESTAMP or _has_clock(time_ns)):
+            times[name] = time_ns
+    return times
+
+
+def _list_labels(names: list[str]) -> str:
+    return repr(list(map(bare_name, names)))
+
+
+def _has_clock(time_ns: Ints) -> bool:
+    return bool((time_ns[time_ns != NO_TIME] % DAY_NS).any())
+
+
+def _find_difference(times: Ints, other: Ints) -> int | None:
+    """The first row in which two columns hold different times."""
+    rows = np.flatnonzero((times != other) & (times != NO_TIME) & (other != NO_TIME))
+    return int(rows[0]) if len(rows) else None

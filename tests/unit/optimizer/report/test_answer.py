@@ -15,9 +15,9 @@ from optimizer.judging.sentences import suggest_next
 from optimizer.report import gallery
 from optimizer.report.account import Curve, match_volatility
 from optimizer.report.evidence import build_answer
-from optimizer.report.folds import stitched_curve
 from optimizer.report.model import choose_members
 from optimizer.report.page import page_html
+from optimizer.report.schedule import stitched_curve
 from optimizer.report.tiles import list_tiles
 from optimizer.shown import fraction, metric
 from tests.support.judged import judgement, record_judgement

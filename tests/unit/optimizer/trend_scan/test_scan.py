@@ -10,9 +10,8 @@ from engine.trends import Trend
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, ParityError
 from optimizer.trend_scan import scan as scan_module
-from optimizer.trend_scan.check import draw_sample
 from optimizer.trend_scan.params import ScanParams
-from optimizer.trend_scan.scan import Ways, scan_sources
+from optimizer.trend_scan.scan import Ways, draw_sample, scan_sources
 from tests.support.commands import write_market
 from tests.support.scanning import list_bits, pieces, real_series, scan_markets, symbol
 
