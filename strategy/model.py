@@ -265,11 +265,6 @@ class Strategy(Node):
         """First bar that may signal, given the value of each gene by name."""
         return max((count_warm_up(part, genes) for part in self._parts()), default=0)
 
-    @cached_property
-    def longest_warm_up(self) -> int:
-        """Longest warm-up of an expression within the bounds, bars, at all corners of its genes."""
-        return max((self._longest(part, count_warm_up) for part in self._parts()), default=0)
-
     def longest_reach(self, timeframe_ns: int) -> int:
         """Bars before one that any of its rows may depend on within bounds; see `count_reach`."""
         reach = partial(count_reach, timeframe_ns=timeframe_ns)

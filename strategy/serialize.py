@@ -75,7 +75,7 @@ def encode_node(value: object) -> object:
 
 
 def decode_node(
-    data: object, genes: Mapping[str, Gene], own: Mapping[str, OwnIndicator] | None = None
+    data: object, genes: Mapping[str, Gene], own: Mapping[str, OwnIndicator] | None
 ) -> object:
     """The node that `encode_node` wrote down.
 

@@ -51,7 +51,7 @@ def to_raw(
     layout: Layout,
     path: Path,
     options: LoadOptions,
-    market: str | None = None,
+    market: str | None,
     others: Callable[[], pa.Table] | None = None,
 ) -> RawTable:
     """Read times, numbers and the symbol out of Arrow columns.

@@ -76,7 +76,7 @@ def plain_table(
 
 
 def long_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, right: Collection[str] = ()
+    headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, right: Collection[str]
 ) -> str:
     """Text of a table of thousands of rows; first cells are cut where a line is too wide."""
     columns = list(zip(headings, *rows, strict=True))
@@ -95,9 +95,9 @@ def long_table(
     return "\n".join(lines)
 
 
-def facts_table(facts: Mapping[str, object], title: str = "") -> Table:
+def facts_table(facts: Mapping[str, object]) -> Table:
     """Names and values, one a line."""
-    return columns_table({"": {name: number(value) for name, value in facts.items()}}, title)
+    return columns_table({"": {name: number(value) for name, value in facts.items()}}, "")
 
 
 def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table:

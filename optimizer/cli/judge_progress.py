@@ -113,7 +113,7 @@ def naming_resume(
         raise type(error)(f"{error}; {describe_kept(path, settings, request)}") from error
 
 
-def describe_kept(path: Path, settings: EvidenceSettings, request: Asked | None = None) -> str:
+def describe_kept(path: Path, settings: EvidenceSettings, request: Asked | None) -> str:
     """Sentence on what is kept of a judge, and the command that goes on with it."""
     null = settings.null or (DEFAULT_SEARCHES if settings.judge else 0)
     wanted = {**settings.model_dump(include=set(EvidenceSettings.model_fields)), "null": null}

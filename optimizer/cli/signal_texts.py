@@ -14,7 +14,7 @@ MOST_NAMED = 8
 """Flat symbols that are named before the others are counted."""
 
 
-def print_signal(console: Lines, signal: Signal, changed: Collection[str] | None = None) -> None:
+def print_signal(console: Lines, signal: Signal, changed: Collection[str] | None) -> None:
     """Print a signal; of a source that is watched only what `changed`.
 
     Args:

@@ -29,7 +29,7 @@ def keep_for_json(is_kept: bool) -> Iterator[None]:
         return
     original.flush()
     kept = original
-    is_first = _has_descriptor(original, 1)
+    is_first = _is_stdout(original)
     if is_first:
         kept = open(os.dup(1), "w", encoding=original.encoding, errors=original.errors)  # noqa: SIM115
         os.dup2(2, 1)
@@ -51,13 +51,13 @@ def give_back_stdout() -> None:
     """Let descriptor 1 be our own output again, for a program that takes the place of this one."""
     kept = find_own_stdout()
     kept.flush()
-    if kept is not sys.stdout and not _has_descriptor(kept, 1):
+    if kept is not sys.stdout and not _is_stdout(kept):
         with contextlib.suppress(OSError, ValueError):
             os.dup2(kept.fileno(), 1)
 
 
-def _has_descriptor(stream: TextIO, number: int) -> bool:
+def _is_stdout(stream: TextIO) -> bool:
     try:
-        return stream.fileno() == number
+        return stream.fileno() == 1
     except (OSError, ValueError):
         return False

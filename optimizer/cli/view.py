@@ -138,7 +138,7 @@ class JudgeView:
         yield Text(self.describe_done(), style="dim")
 
 
-def draw_trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str:
+def draw_trend(values: Sequence[float], width: int, levels: str) -> str:
     """Values over time as heights, at most `width` of them; blank where there was none.
 
     >>> draw_trend([1.0, 1.0, 2.0, 8.0], 3)

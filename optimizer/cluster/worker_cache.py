@@ -163,13 +163,12 @@ KEPT = Keep()
 """Of this process."""
 
 
-def solve(work: Work, host: str = "", keep: Keep = KEPT) -> JobResult | Lacks | Made:
+def solve(work: Work, host: str) -> JobResult | Lacks | Made:
     """Do a piece of work.
 
     Args:
         work: What to do.
         host: By which name `work.shares` knows this machine.
-        keep: Setups that this process has.
 
     Returns:
         The result; or what is lacking for it; or, where this process would find other bits, its
@@ -178,12 +177,12 @@ def solve(work: Work, host: str = "", keep: Keep = KEPT) -> JobResult | Lacks | 
     here = made_here()
     if here.digest != work.made_for:
         return here
-    setup = keep.setup(work.setup)
+    setup = KEPT.setup(work.setup)
     if setup is None:
         if work.setup not in work.carried:
             return Lacks()
         share = work.shares.get(host, 1)
-        unpacked = keep.unpack(work.setup, work.carried, work.folder, share)
+        unpacked = KEPT.unpack(work.setup, work.carried, work.folder, share)
         if isinstance(unpacked, tuple):
             return Lacks(unpacked)
         setup = unpacked

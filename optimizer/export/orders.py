@@ -114,7 +114,7 @@ def format_orders(member: ExportedMember, lines: ExpressionLines) -> dict[str, s
         "cancel": "nothing" if strategy.cancel is None else lines.text(strategy.cancel),
         "long_price": levels[0],
         "short_price": levels[1],
-        "away": format_away(strategy, lines.text, "risk", "entry"),
+        "away": format_away(strategy, lines.text),
         **{
             f"{side}_follows": "None" if row is None else lines.name_at_bars(row)
             for side, row in zip(("long", "short"), list_followed(strategy), strict=True)
@@ -142,16 +142,12 @@ def format_slippage(slippage: object, lines: ExpressionLines, tick: StepSize) ->
     return f"lambda price, bar: {text}"
 
 
-def format_away(strategy: Strategy, read: Callable[[Node], str], risk: str, entry: str) -> str:
+def format_away(strategy: Strategy, read: Callable[[Node], str]) -> str:
     """How far beyond the entry a break-even puts the stop."""
-    texts = []
-    for form in split_sides(strategy.even_offset):
-        if isinstance(form, RMultiple | Share):
-            unit = risk if isinstance(form, RMultiple) else entry
-            texts.append(f"{read(form.parts[0])} * {unit}")
-        else:
-            texts.append("0.0")
-    return texts[0]
+    form = strategy.even_offset
+    if not isinstance(form, RMultiple | Share):
+        return "0.0"
+    return f"{read(form.parts[0])} * {'risk' if isinstance(form, RMultiple) else 'entry'}"
 
 
 def list_followed(strategy: Strategy) -> list[Expression | None]:

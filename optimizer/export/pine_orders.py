@@ -118,7 +118,7 @@ def format_legs(
             f"    p.target_{k} := f_target_{k}(s, entry, p.risk, b)\n    p.out_{k} := false"
             for k in legs
         ),
-        "away": format_away(member.strategy, read, "risk", "entry"),
+        "away": format_away(member.strategy, read),
         "followed": _by_side(
             [
                 "behind" if row is None else f"follow_{side}"

@@ -247,7 +247,7 @@ class Goals:
         goals: tuple[Objective | Constraint, ...] = (*self.objectives, *self.constraints)
         return POOLED in (self.over, *(goal.over for goal in goals))
 
-    def compute_objectives(self, metrics: MetricTable, near: Floats | None = None) -> Floats:
+    def compute_objectives(self, metrics: MetricTable, near: Floats | None) -> Floats:
         """Values of individuals in each objective, feasible or not, [P, O]; NaN if undefined."""
         return np.column_stack(self._list_objective_values(metrics, near))
 

@@ -37,7 +37,7 @@ HASHES = "column_hashes"
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
 
-def make_column_adder(files: Sequence[str], tz: LocalZone | None = None) -> Callable[[Bars], Bars]:
+def make_column_adder(files: Sequence[str], tz: LocalZone | None) -> Callable[[Bars], Bars]:
     """Function that adds to bars a column for each file: numbers known at the close of each bar.
 
     `tz` is the zone of times that name none. The function raises ConfigError where a file knows
@@ -200,7 +200,7 @@ def lacks_columns(files: Sequence[str], run: Path) -> bool:
     return any(path.is_file() and not copy.exists() for copy, path in named)
 
 
-def kept_columns(files: Sequence[str], run: Path, *, may_read: bool = True) -> list[str]:
+def kept_columns(files: Sequence[str], run: Path, *, may_read: bool) -> list[str]:
     """Column files of a run: as they were named while they are what they were, else its copies.
 
     With `may_read` a file may be read where the record names it; else copies alone are.

@@ -34,7 +34,7 @@ def forecast_to_file(
     out: Path,
     flags: Mapping[str, object],
     settings: ForecastSettings,
-    watch: Watch = lambda done, planned: None,
+    watch: Watch,
 ) -> Forecast:
     """Fit a forecast on the bars that flags name, and write it; interrupted, nothing is written.
 

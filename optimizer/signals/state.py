@@ -145,7 +145,7 @@ def _build_state(
     )
 
 
-def name_state(standing: Standing, *, has_room: bool = True) -> State:
+def name_state(standing: Standing, *, has_room: bool) -> State:
     """Name of a state."""
     if standing.trade is not None:
         return "in a trade"

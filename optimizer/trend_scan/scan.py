@@ -71,7 +71,7 @@ def scan_by_settings(
     ways: Ways,
     *,
     is_kept: bool,
-    source: str | None = None,
+    source: str | None,
 ) -> Scan:
     """Scan by settings of Python; see `optimizer.scan`."""
     for name in settings:

@@ -15,7 +15,7 @@ MOST_LINES = 300
 """More lines than this are a grey wall."""
 
 
-def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None = None) -> Chart:
+def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None) -> Chart:
     """Members of a front by two of their numbers.
 
     `columns` maps names to values [F]; `customdata` of a point is its member.

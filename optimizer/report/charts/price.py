@@ -123,7 +123,7 @@ def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
     return Chart(f"trade {k}", alt, [candles, stop, target, way, *legs], frame.layout)
 
 
-def trade_frame(*, has_legs: bool = False) -> Chart:
+def trade_frame(*, has_legs: bool) -> Chart:
     """The chart of a trade without its numbers: bars, stop, target, and the way through it."""
 
     def draw_dashed_line(label: str, colour: str) -> Trace:

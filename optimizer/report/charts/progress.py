@@ -71,7 +71,7 @@ def gene_fan(
     quantiles: Floats,
     bounds: Sequence[float],
     final: Floats,
-    options: Sequence[str] = (),
+    options: Sequence[str],
 ) -> Chart:
     """How a gene's values spread over the population, generation by generation.
 

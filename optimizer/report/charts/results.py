@@ -125,9 +125,7 @@ def extremes(groups: Groups) -> list[int]:
     return [int(index) for index in order]
 
 
-def cost_line(
-    facts: CostFacts, costs: Costs, *, has_trades: bool, is_uncharged: bool = False
-) -> Chart:
+def cost_line(facts: CostFacts, costs: Costs, *, has_trades: bool, is_uncharged: bool) -> Chart:
     """The sum of R at other costs: where it crosses 0, trading only pays the broker."""
     paid = costs.per_side * 10_000
     furthest = max(2 * paid, 10.0, 1.3 * facts.break_even_bp if has_trades else 0.0)

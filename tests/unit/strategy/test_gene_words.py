@@ -121,13 +121,13 @@ def test_the_warm_up_is_that_of_the_option():
     assert one.warm_up(genes) == 18
     assert one.warm_up(genes | {"average": 1}) == 9
     assert one.warm_up(genes | {"busy": 1}) == 29 + 3
-    assert one.longest_warm_up == 38
+    assert one.longest_reach(60 * 10**9) == 38
 
 
 def test_the_longest_warm_up_is_asked_of_every_option():
     """Also of one that is neither first nor last."""
     row = choice("average", sma, words.dema, ema)(close, 10)
-    assert strategy("Warm.", long=close > row, stop=STOP).longest_warm_up == 18
+    assert strategy("Warm.", long=close > row, stop=STOP).longest_reach(60 * 10**9) == 18
 
 
 def test_a_record_is_read_back():
