@@ -278,7 +278,7 @@ class Engine:
         """Accumulators [P, W, A], and the results of the trades that they count."""
         members = self._require_legal(genomes)
         times = [bars.timestamp for bars in self.series]
-        slots = self._bring(members)
+        slots = self._bank.bring(members)
         if slots is not None:
             return self._backend.list_results(members, slots, self.windows, times)
         # Their rows do not fit the bank together.
@@ -313,7 +313,7 @@ class Engine:
         step = max(1, LISTED_PAIRS // len(self.windows))
         for begin in range(0, len(genomes), step):
             members = genomes[begin : begin + step]
-            slots = self._bring(members)
+            slots = self._bank.bring(members)
             if slots is None:
                 yield from (self.trades(genome) for genome in members)
             else:
@@ -344,14 +344,9 @@ class Engine:
     def _alone(self, genome: Floats) -> tuple[Floats, Slots]:
         """An individual as a population of one [1, G], and its slots [1, R]; all rows are there."""
         genomes = self._require_legal(np.asarray(genome)[None])
-        slots = self._bring(genomes)
+        slots = self._bank.bring(genomes)
         assert slots is not None
         return genomes, slots
 
     def _require_legal(self, genomes: Floats) -> Floats:
         return self._admitting.require_legal(require_genomes(self.spec, genomes))
-
-    def _bring(self, genomes: Floats) -> Slots | None:
-        """Slots [P, R] of rows, all of which are there from now on; None where they do not fit."""
-        slots = self._bank.find(genomes)
-        return self._bank.bring(genomes) if slots is None else slots

@@ -1,5 +1,6 @@
 """What a strategy asks of one series, for all individuals of a population at once."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +20,10 @@ from engine.conditions.cuda.operands import (
 from engine.conditions.cuda.specialization import Comparing
 from engine.conditions.switches import lower_conditions
 from engine.cuda.accounts import BatchInputs, IndividualInputs
-from engine.indicators.cuda.device_rows import Making
+from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
 from engine.indicators.cuda.market import MOST_BARS
-from engine.indicators.cuda.row_store import RowKey, RowStore
 from engine.indicators.individuals import Individuals, resolve_values
+from engine.indicators.row_bank import RowBank, RowRead
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.both_sides import session_exits
 from engine.positions.encode import Lowered, lower_exits
@@ -68,8 +69,7 @@ class SeriesInputs:
     Args:
         spec: The strategy.
         bars: Of the series.
-        making: Makes rows of the series.
-        room: Where rows lie on the device.
+        rows: Of the series.
         delay: Bars by which every entry is late.
         device: Where tensors lie.
         comparing: Decides comparisons there.
@@ -80,8 +80,7 @@ class SeriesInputs:
         self,
         spec: Strategy,
         bars: Bars,
-        making: Making,
-        room: RowStore,
+        rows: DeviceRows,
         delay: int,
         device: torch.device,
         comparing: Comparing,
@@ -89,7 +88,7 @@ class SeriesInputs:
     ) -> None:
         self._spec, self._bars, self._delay, self._device = spec, bars, delay, device
         formulas = Formulas(spec.layout)
-        self._readings = DeviceReadings(making, spec.layout, formulas, room, device, comparing)
+        self._readings = DeviceReadings(rows, spec.layout, formulas, device, comparing)
         parts = [self._part(condition) for condition in lower_conditions(spec)]
         self._entries, self._exits, self._cancel = parts[:2], parts[2:4], parts[4]
         forms, settings = self._list_parts()
@@ -102,7 +101,8 @@ class SeriesInputs:
         self._reads = self._there(reads)
         self._settings, self._constants = self._encode_settings(settings)
         self._warm_ups = WarmUps(spec)
-        self._sessions = RowStore(len(bars), MOST_SESSIONS, device, torch.int32, first=1)
+        self._sessions = GrowingRows(len(bars), MOST_SESSIONS, device, torch.int32, first=1)
+        self._session_bank = RowBank(self._read_session(), MOST_SESSIONS, self._fill_sessions)
         self._uploads = uploads
         words = self._readings.n_words
         self._nothing = torch.zeros((1, words), dtype=torch.int64, device=device)
@@ -184,12 +184,20 @@ class SeriesInputs:
 
     def _find_sessions(self, genomes: Floats) -> Slots:
         """Which of the tables of where the clock ends positions is whose, [P]; -1 without one."""
+        slots = self._session_bank.bring(genomes)
+        assert slots is not None
+        return slots[:, 0].copy() if slots.size else np.full(len(genomes), -1, np.int32)
+
+    def _read_session(self) -> list[RowRead]:
+        """Tables of where the clock ends positions, by the minute of the day."""
         if self._spec.session is None:
-            return np.full(len(genomes), -1, np.int32)
-        minutes = resolve_values(self._spec.session.minute, self._spec.layout, genomes)
-        distinct, index = np.unique(minutes, return_inverse=True)
-        slots = self._sessions.slots([(minute,) for minute in distinct.tolist()], self._clock)
-        return slots.astype(np.int32)[index.reshape(-1)]
+            return []
+        minute = self._spec.session.minute
+        if isinstance(minute, GeneValue):
+            column = self._spec.layout.index(minute.gene.name)
+            return [RowRead((column,), lambda values: values[0])]
+        constant = resolve_values(minute, self._spec.layout, self._spec.layout.defaults[None])
+        return [RowRead((), lambda _: constant[0])]
 
     def _encode_settings(self, settings: list[Setting]) -> tuple[torch.Tensor, Floats]:
         """Columns of what parts of positions take.
@@ -207,13 +215,18 @@ class SeriesInputs:
                 constants.append(setting.value if isinstance(setting, Number) else absent)
         return self._there(columns), np.array(constants)
 
-    def _clock(self, keys: list[RowKey], out: torch.Tensor) -> None:
-        """Make tables [n, T] of where the clock ends positions at minutes of the day."""
+    def _fill_sessions(self, minutes: Sequence[float], slots: Ints) -> None:
+        """Make tables of where the clock ends positions at minutes of the day."""
         assert self._spec.session is not None
         local = local_time(self._bars.timestamp, self._spec.session.offset)
-        for table, (minute,) in zip(out, keys, strict=True):
-            exits = session_exits(local, int(minute) * MINUTE_NS, self._bars.timeframe_ns)
-            table[:] = self._there(np.minimum(exits, NO_BAR))
+
+        def make(some: Ints, out: torch.Tensor) -> None:
+            for table, number in zip(out, some.tolist(), strict=True):
+                minute_ns = int(minutes[number]) * MINUTE_NS
+                exits = session_exits(local, minute_ns, self._bars.timeframe_ns)
+                table[:] = self._there(np.minimum(exits, NO_BAR))
+
+        self._sessions.put(slots, make)
 
     def _there(self, numbers: object) -> torch.Tensor:
         """Whole numbers on the device."""
@@ -248,7 +261,7 @@ class Asking(SeriesInputs):
             rooms |= dict.fromkeys(PER_INDIVIDUAL, room)
         arrays["windows"] = np.asarray(() if windows is None else windows, np.int32)
         plan = self._uploads.lay_out(arrays, rooms)
-        key = (self._sessions.rows.data_ptr(), self._uploads.address, plan.size)
+        key = (self._sessions.values.data_ptr(), self._uploads.address, plan.size)
         return LaidOut(
             individuals,
             plan,
@@ -270,7 +283,7 @@ class Asking(SeriesInputs):
         leaves, following = self._leaves(seen), self._following(seen)
         self._readings.forget()
         moves = self._spec.trail is not None or self._spec.break_even is not None
-        inputs = BatchInputs(longs, shorts, leaves, following, self._sessions.rows, self._shapes,
+        inputs = BatchInputs(longs, shorts, leaves, following, self._sessions.values, self._shapes,
                       self._reads, *self._formulas, self._readings.rows, moves)  # fmt: skip
         return inputs, each, there["windows"]
 

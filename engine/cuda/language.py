@@ -22,14 +22,13 @@ from engine.cuda.order_accounts import OrderAccounts
 from engine.cuda.order_inputs import OrderInputs
 from engine.errors import DeviceError
 from engine.indicators.cpu.trends import build_series_rows
-from engine.indicators.cuda.device_rows import Making, reads_trends
+from engine.indicators.cuda.device_rows import DeviceRows, reads_trends
 from engine.indicators.cuda.market import (
     PRICE_BYTES,
     count_finer_bytes,
     round_up_bars,
     upload_prices,
 )
-from engine.indicators.cuda.row_store import RowStore
 from engine.runtime.cuda.faults import device_errors, is_out_of_memory
 from engine.runtime.cuda.uploads import Uploads
 from engine.runtime.cuda.watchdog import on_device, wait_for_launches
@@ -320,9 +319,8 @@ class CudaLanguageBackend(Backend):
         self, spec: Strategy, number: int, bars: Bars, rows: Rows, costs: Costs, share: int
     ) -> OneSeries:
         """A series with room for so large a share of all rows."""
-        making, room = self._row_rooms(spec, bars, rows, share)
-        shared = (spec, bars, making, room, costs.entry_delay, self._device, self._comparing,
-                  self._uploads)  # fmt: skip
+        shared = (spec, bars, self._make_rows(spec, rows, share), costs.entry_delay, self._device,
+                  self._comparing, self._uploads)  # fmt: skip
         prices = upload_prices(bars, self._device)
         if spec.has_orders or costs.fee_unit > 0.0:
             inputs = OrderInputs(*shared, risk_fraction=costs.risk_fraction)
@@ -334,16 +332,11 @@ class CudaLanguageBackend(Backend):
         asking = Asking(*shared)
         return OneSeries(asking, accounts, CapturedSeries(number, asking, accounts))
 
-    def _row_rooms(
-        self, spec: Strategy, bars: Bars, rows: Rows, share: int
-    ) -> tuple[Making, RowStore]:
-        """What makes rows of a series, and where they lie."""
+    def _make_rows(self, spec: Strategy, rows: Rows, share: int) -> DeviceRows:
         rows_bytes = self._work_bytes // share
         # Rows that are made on the device share this with what they are made of.
         making_bytes = rows_bytes // 2 if reads_trends(spec) else 0
-        making = Making(rows, making_bytes, self._device, self.threads)
-        most = (rows_bytes - making_bytes) // (8 * len(bars))
-        return making, RowStore(len(bars), most, self._device)
+        return DeviceRows(rows, rows_bytes - making_bytes, making_bytes, self._device, self.threads)
 
 
 class CudaLanguageMaker(GpuMaker):

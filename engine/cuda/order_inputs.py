@@ -10,8 +10,7 @@ from engine.backend import Floats, Slots
 from engine.conditions.cuda.operands import DevicePopulation
 from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.batch_inputs import SeriesInputs, Setting
-from engine.indicators.cuda.device_rows import Making
-from engine.indicators.cuda.row_store import RowStore
+from engine.indicators.cuda.device_rows import DeviceRows
 from engine.indicators.individuals import Individuals, list_gene_columns
 from engine.positions.carried import CarriedRows
 from engine.positions.encode import (
@@ -88,8 +87,7 @@ class OrderInputs(SeriesInputs):
         self,
         spec: Strategy,
         bars: Bars,
-        making: Making,
-        room: RowStore,
+        rows: DeviceRows,
         delay: int,
         device: torch.device,
         comparing: Comparing,
@@ -98,8 +96,8 @@ class OrderInputs(SeriesInputs):
         risk_fraction: float,
     ) -> None:
         self._risk_fraction = risk_fraction
-        super().__init__(spec, bars, making, room, delay, device, comparing, uploads)
-        self._carried = CarriedRows(making.rows, bars, spec.layout)
+        super().__init__(spec, bars, rows, delay, device, comparing, uploads)
+        self._carried = CarriedRows(rows.host, bars, spec.layout)
         self._charges = [*split_sides(spec.slippage), *split_sides(spec.borrow), spec.funding]
         days = np.zeros(1, np.int64)
         if spec.session is not None:
@@ -144,7 +142,7 @@ class OrderInputs(SeriesInputs):
         )
         leaves = self._leaves(seen)
         self._readings.forget()
-        batch = OrderBatch(longs, shorts, leaves, cancels, self._sessions.rows, self._days,
+        batch = OrderBatch(longs, shorts, leaves, cancels, self._sessions.values, self._days,
                            self._shapes, self._reads, *self._formulas, self._readings.rows,
                            there["carried"])  # fmt: skip
         return batch, each

@@ -7,9 +7,11 @@ import numpy as np
 
 from engine.backend import Floats, Ints
 from engine.indicators.keys import number_once
-from strategy.expressions import GeneValue, Number
+from engine.indicators.row_bank import RowRead
+from strategy.expressions import Expression, GeneValue, Number
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node, walk
+from strategy.rows import bound
 
 
 class Distinct(NamedTuple):
@@ -81,6 +83,13 @@ def list_gene_columns(node: Node, layout: GenomeLayout) -> tuple[int, ...]:
     """Genes that decide a part's values, columns of a genome."""
     names = {leaf.gene.name for leaf in walk(node) if isinstance(leaf, GeneValue)}
     return tuple(sorted(map(layout.index, names)))
+
+
+def read_row(row: Expression, layout: GenomeLayout) -> RowRead:
+    """A row as a bank knows it: by its tree without genes."""
+    columns = list_gene_columns(row, layout)
+    genes = [layout.names[column] for column in columns]
+    return RowRead(columns, lambda values: bound(row, dict(zip(genes, values, strict=True))))
 
 
 def resolve_values(setting: Node, layout: GenomeLayout, genomes: Floats) -> Floats:

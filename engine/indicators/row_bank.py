@@ -78,6 +78,9 @@ class RowBank:
 
     def bring(self, genomes: Floats) -> Slots | None:
         """The same, with missing rows computed; None where not all fit together."""
+        slots = self.find(genomes)
+        if slots is not None:
+            return slots
         numbers = self._number(genomes)
         slots = self._slot_of_key[numbers]
         individuals, rows = np.nonzero(slots < 0)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from engine.backend import Floats, Ints, Slots
+from engine.backend import Ints
 from engine.conditions.cpu.kernels import RELATIONS
 from engine.conditions.cuda.expression_vm import Formulas
 from engine.conditions.cuda.kernels import (
@@ -23,16 +23,19 @@ from engine.conditions.cuda.kernels import (
     remember_kernel,
 )
 from engine.conditions.cuda.specialization import CodedComparison, Comparing, Read
-from engine.indicators.cuda.device_rows import Making
-from engine.indicators.cuda.row_store import RowKey, RowStore
-from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
-from engine.indicators.keys import Keys
+from engine.indicators.cuda.device_rows import DeviceRows
+from engine.indicators.individuals import (
+    Individuals,
+    list_gene_columns,
+    read_row,
+    resolve_values,
+)
+from engine.indicators.row_bank import RowBank
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.watchdog import to_device
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
-from strategy.expressions import Expression, GeneValue
+from strategy.expressions import GeneValue
 from strategy.genes import GenomeLayout
-from strategy.rows import bound
 
 BITS = 64
 
@@ -48,34 +51,6 @@ class DevicePart:
     columns: tuple[int, ...]  # genes that decide it, columns of a genome
     below: tuple["DevicePart", ...]  # the conditions that it joins, holds or remembers
     comparison: CodedComparison | None  # what a comparison asks; None of any other condition
-
-
-class Leaf:
-    """A row that is made whole.
-
-    Args:
-        node: The row.
-        columns: Its genes, columns of a genome.
-
-    Attributes:
-        slots: [n] int32, where it lies by the numbers of values of its genes; -1 where it does not.
-    """
-
-    def __init__(self, node: Expression, columns: tuple[int, ...]) -> None:
-        self.node, self.columns = node, columns
-        self.forget()
-
-    def forget(self) -> None:
-        """Know of no row."""
-        self._keys = Keys(self.columns)
-        self.slots: Slots = np.empty(0, np.int32)
-
-    def number(self, genomes: Floats) -> Ints:
-        """Numbers [P] of the values that genomes [P, G] have."""
-        numbers, fresh = self._keys.number(genomes)
-        if len(fresh):
-            self.slots = np.concatenate([self.slots, np.full(len(fresh), -1, np.int32)])
-        return numbers
 
 
 Columns = tuple[int, ...]
@@ -114,39 +89,36 @@ class DeviceReadings:
     All that is read is named by `part`, and stands in `formulas`, before the first population.
 
     Args:
-        making: Makes rows of the series.
+        rows: Of the series.
         layout: Of the genomes.
         formulas: Of the strategy.
-        room: Where rows lie on the device.
         device: Where tensors lie.
         comparing: Decides comparisons there.
     """
 
     def __init__(
         self,
-        making: Making,
+        rows: DeviceRows,
         layout: GenomeLayout,
         formulas: Formulas,
-        room: RowStore,
         device: torch.device,
         comparing: Comparing,
     ) -> None:
-        self._making, self._layout, self._formulas = making, layout, formulas
-        self._room, self._device, self._comparing = room, device, comparing
+        self._rows, self._layout, self._formulas = rows, layout, formulas
+        self._device, self._comparing = device, comparing
         self._parts: dict[Condition, DevicePart] = {}
         self._words: dict[DevicePart, torch.Tensor] = {}
-        self._leaves: list[Leaf] = []
         self._spread: set[tuple[Columns, Columns]] = set()
 
     @property
     def rows(self) -> torch.Tensor:
         """Rows [slots, T] of the population before, and others."""
-        return self._room.rows
+        return self._rows.values
 
     @property
     def n_bars(self) -> int:
         """Bars T of the series."""
-        return len(self._making.rows.series)
+        return len(self._rows.host.series)
 
     @property
     def n_words(self) -> int:
@@ -172,9 +144,8 @@ class DeviceReadings:
 
     def load(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Instructions and constants of all formulas on the device."""
-        self._leaves = [
-            Leaf(node, list_gene_columns(node, self._layout)) for node in self._formulas.rows
-        ]
+        reads = [read_row(node, self._layout) for node in self._formulas.rows]
+        self._bank = RowBank(reads, self._rows.most, self._rows.fill)
         self._spread = {
             (below.columns, part.columns)
             for part in self._parts.values()
@@ -195,10 +166,11 @@ class DeviceReadings:
 
         Under "slots": [P, R] int32, where the rows of each lie, which are there from now on.
         """
-        slots = self._find_slots(individuals)
+        slots = self._bank.bring(individuals.here)
         if slots is None:
             return None
-        arrays: Arrays = {"slots": slots}
+        # Kernels are given a column also where no row is read.
+        arrays: Arrays = {"slots": slots if slots.size else np.zeros((len(slots), 1), np.int32)}
         rooms: Rooms = {}
         for part in self._parts.values():
             columns = part.columns
@@ -236,52 +208,11 @@ class DeviceReadings:
         ]
         return any(waits)
 
-    def _find_slots(self, individuals: Individuals) -> Slots | None:
-        slots = np.zeros((len(individuals), max(len(self._leaves), 1)), np.int32)
-        for column, leaf in enumerate(self._leaves):
-            # All read one row that no gene decides.
-            numbers = leaf.number(individuals.here if leaf.columns else individuals.here[:1])
-            slots[:, column] = leaf.slots[numbers]
-        if slots.min(initial=0) < 0:
-            if not self._are_made(individuals):
-                return None
-            return self._find_slots(individuals)
-        return slots
-
-    def _are_made(self, individuals: Individuals) -> bool:
-        """Make rows that are not there; returns whether there is room for all."""
-        genomes, clears = individuals.here, self._room.clears
-        members = [individuals.distinct(leaf.columns).members for leaf in self._leaves]
-        if sum(map(len, members)) > self._room.most:
-            return False
-        keys = [
-            (number, *values)
-            for number, (leaf, some) in enumerate(zip(self._leaves, members, strict=True))
-            for values in genomes[some][:, list(leaf.columns)].tolist()
-        ]
-        row_slots, begin = self._room.slots(keys, self._make), 0
-        for leaf, some in zip(self._leaves, members, strict=True):
-            if clears != self._room.clears:
-                leaf.forget()
-            numbers, end = leaf.number(genomes[some]), begin + len(some)
-            leaf.slots[numbers] = row_slots[begin:end]
-            begin = end
-        return True
-
     def words(self, part: DevicePart, seen: DevicePopulation) -> torch.Tensor:
         """Words [n, N] of a condition for every set of its genes; no bit behind the last bar."""
         if part not in self._words:
             self._words[part] = self._decide_words(part, seen)
         return self._words[part]
-
-    def _make(self, keys: list[RowKey], out: torch.Tensor) -> None:
-        """Make rows [n, T] by their leaf and the values of its genes."""
-        trees = []
-        for number, *values in keys:
-            leaf = self._leaves[int(number)]
-            names = (self._layout.names[column] for column in leaf.columns)
-            trees.append(bound(leaf.node, dict(zip(names, values, strict=True))))
-        self._making.fill(trees, out)
 
     def following(self, part: DevicePart, seen: DevicePopulation) -> torch.Tensor:
         """For each word of a condition the first from there on that is not 0, [n, N + 1]; N: none.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from engine.conditions.cuda import expression_vm
 from engine.conditions.cuda.expression_vm import DEPTH, Formulas
-from engine.indicators.cuda.row_store import RowStore
+from engine.indicators.cuda.device_rows import GrowingRows
 from engine.indicators.individuals import Individuals
 from engine.indicators.warm_ups import WarmUps
 from strategy.expressions import Arithmetic, Column, GeneValue, Number
@@ -153,21 +153,15 @@ def test_warm_ups_of_all_are_those_of_each(seed):
     assert np.broadcast_to(found, len(genomes)).tolist() == expected
 
 
-def test_rows_are_brought_once_and_let_go_when_there_is_no_room():
-    """A key that is there is not computed again; where new ones do not fit, all are let go."""
-    store, asked = RowStore(3, 3, torch.device("cpu")), []
-
-    def slots(*keys):
-        def make(missing, out):
-            asked.append([number for (number,) in missing])
-            out[:] = torch.tensor([number for (number,) in missing])[:, None]
-
-        found = store.slots([(key,) for key in keys], make)
-        assert store.rows[torch.from_numpy(found), 0].tolist() == list(keys)
-
-    for keys in ((1, 2), (2, 1, 1), (3, 1), (4, 1), (2, 4, 1)):
-        slots(*keys)
-    assert asked == [[1, 2], [3], [4, 1], [2]]
+def test_rows_lie_where_they_were_put():
+    """Side by side or not, and also after there had to be more room."""
+    rows, expected = GrowingRows(3, 200, torch.device("cpu"), first=1), {}
+    for slots in ([0], [1, 2, 3], [2, 9, 1], [*range(150, 10, -1), 199], []):
+        places = np.array(slots, np.int64)
+        rows.put(places, lambda some, out: out.copy_(torch.from_numpy(some)[:, None] + 7.0))
+        expected |= {slot: number + 7.0 for number, slot in enumerate(slots)}
+        assert rows.values[list(expected)].tolist() == [[value] * 3 for value in expected.values()]
+    assert len(rows.values) == 200
 
 
 def test_a_device_makes_room_for_sets_within_bounds():
