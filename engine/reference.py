@@ -28,7 +28,7 @@ from engine.positions import exit_spec
 from engine.positions.evaluate import (
     evaluate_bounds,
     evaluate_form,
-    evaluate_offset,
+    evaluate_limits,
     evaluate_order,
     evaluate_slippage,
     find_trail_form,
@@ -41,7 +41,7 @@ from engine.positions.exit_spec import (
     SessionClock,
     SidePlan,
     build_clock,
-    build_form,
+    build_idle_plan,
     build_legs,
     build_plan,
     build_tables,
@@ -67,13 +67,16 @@ from strategy.model import Strategy
 from strategy.money import Payment, Volatility, find_step
 from strategy.orders import Ladder, count_legs
 from strategy.pretty_print import format_tree
-from strategy.rows import Genes, LoopRunner, Rows, as_it_reads, resolve_value
+from strategy.rows import Genes, GenesOfOne, LoopRunner, Rows, as_it_reads, resolve_value
 from strategy.series import Series
 from strategy.signals import truth
 from strategy.switches import settle_switches
 
 KEPT_BYTES = 2**29
 """Rows that are kept for the next individual; what was read longest ago is let go first."""
+
+MOST_GENES = 4096
+"""Individuals whose genes are kept."""
 
 Result = TypeVar("Result")
 
@@ -119,6 +122,7 @@ class Reference:
         # In the order of `reference_world.OPEN` to `CLOSE`.
         self._prices = [np.array([b.open, b.high, b.low, b.close]) for b in self.series]
         self._kept = ArrayCache(KEPT_BYTES)
+        self._genes: dict[bytes, GenesOfOne] = {}
         self._rows = [
             Rows(Series.of(bars), form, self._kept, (number,))
             for number, bars in enumerate(self.series)
@@ -134,7 +138,7 @@ class Reference:
 
     def fold(self, ledger: Ledger, genome: Floats) -> Floats:
         """Fold the trades of an individual's [G] ledger, in their order, into accumulators [A]."""
-        stake = build_stake(self.spec, self.costs, self.spec.layout.decode(genome))
+        stake = build_stake(self.spec, self.costs, self._decode(genome))
         sums = self._run(fold_results, size_trades(ledger), stake)
         return compute_accumulators(ledger, sums, find_max_leverage(ledger, stake))
 
@@ -164,8 +168,7 @@ class Reference:
             before: The trade before, of whomever; None where the account is flat.
         """
         refuse_limits(self.costs)
-        genes = self.spec.layout.decode(genome)
-        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
+        genes, warm_up, limits = self._settle(genome)
         bars = find_signal_range(window.start, window.end, warm_up, limits)
         start, free = bars.start, (0, 0)
         if before is not None:
@@ -191,21 +194,19 @@ class Reference:
             EngineError: When its entries rest or reverse, of which this does not tell yet.
         """
         check_is_told(self.spec)
-        genes = self.spec.layout.decode(genome)
-        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
+        genes, warm_up, limits = self._settle(genome)
         sides, end = self._sides(genes, window.series), window.end
         known = find_signal_range(window.start, end + 1 + limits.delay, warm_up, limits)
         bars = slice(max(known.start, end - 1 - limits.delay), known.stop)
         signals, world = list_signals(*sides, bars), self._build_world(genes, window.series)
         held = world
         if entered_by is not None:
-            held = self._build_world(self.spec.layout.decode(entered_by), window.series)
+            held = self._build_world(self._decode(entered_by), window.series)
         return find_standing(world, sides, ledger, signals, end, held=held)
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
         """Bars [S] of each window [W] at which one side of an individual [G] asks, and not both."""
-        genes = self.spec.layout.decode(genome)
-        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
+        genes, warm_up, limits = self._settle(genome)
         listed = []
         for window in self.windows:
             bars = find_signal_range(window.start, window.end, warm_up, limits)
@@ -214,8 +215,7 @@ class Reference:
 
     def contradictions(self, genome: Floats) -> int:
         """How many bars of all windows have both sides of an individual [G] contradict another."""
-        genes = self.spec.layout.decode(genome)
-        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
+        genes, warm_up, limits = self._settle(genome)
         count = 0
         for window in self.windows:
             longs, shorts = self._sides(genes, window.series)
@@ -253,12 +253,11 @@ class Reference:
 
     def _backtests(self, genome: Floats, windows: Iterable[int]) -> Iterator[Ledger]:
         """The ledgers of an individual [G] in some windows, by number."""
-        genes = self.spec.layout.decode(genome)
+        genes, warm_up, limits = self._settle(genome)
         if self.costs.has_limits:
             ledgers = take_account(self.list_asks(genome), build_limits(self.costs))
             yield from (ledgers[number] for number in windows)
             return
-        warm_up, limits = self.spec.warm_up(genes), self._limits(genes)
         chosen = (self.windows[number] for number in windows)
         for series, of_series in groupby(chosen, lambda window: window.series):
             world, scales = self._build_world(genes, series), self._scales(genes, series)
@@ -272,9 +271,9 @@ class Reference:
 
     def ask_until(self, genome: Floats, window: Window, stop: int) -> AskingWindow:
         """The same in any window; from bar `stop` on no signal counts."""
-        genes, series = self.spec.layout.decode(genome), window.series
-        stake, limits = build_stake(self.spec, self.costs, genes), self._limits(genes)
-        known = find_signal_range(window.start, window.end, self.spec.warm_up(genes), limits)
+        (genes, warm_up, limits), series = self._settle(genome), window.series
+        stake = build_stake(self.spec, self.costs, genes)
+        known = find_signal_range(window.start, window.end, warm_up, limits)
         bars = slice(known.start, max(known.start, min(known.stop, stop)))
         sides, world = self._sides(genes, series), self._build_world(genes, series)
         signals, scales = list_signals(*sides, bars), self._scales(genes, series)
@@ -297,7 +296,23 @@ class Reference:
         self._run(take_signals, world, span, book, trades)
         return build_ledger(trades, book.counts, scales)
 
-    def _build_world(self, genes: Genes, series: int) -> World:
+    def _decode(self, genome: Floats) -> GenesOfOne:
+        """Genes of an individual [G], the same ones while it is replayed in other windows."""
+        name = genome.tobytes()
+        genes = self._genes.get(name)
+        if genes is None:
+            if len(self._genes) == MOST_GENES:
+                self._genes.clear()
+            genes = self._genes[name] = GenesOfOne(self.spec.layout.decode(genome))
+        return genes
+
+    def _settle(self, genome: Floats) -> tuple[GenesOfOne, int, Limits]:
+        """Genes of an individual [G], its warm-up and its limits."""
+        genes = self._decode(genome)
+        warm_up = genes.keep("warm-up", self.spec, lambda: self.spec.warm_up(genes))
+        return genes, warm_up, self._limits(genes)
+
+    def _build_world(self, genes: GenesOfOne, series: int) -> World:
         """A series and what an individual asks of it."""
         clock, sides = self._clock(genes, series), self._sides(genes, series)
         limits, tables = self._limits(genes), self._tables(genes, series)
@@ -305,24 +320,11 @@ class Reference:
 
     def find_limits(self, genome: Floats) -> Limits:
         """Limits of an individual [G], the same for both sides."""
-        return self._limits(self.spec.layout.decode(genome))
+        return self._settle(genome)[2]
 
-    def _limits(self, genes: Genes) -> Limits:
-        spec, tick = self.spec, find_step(self.spec.market, "tick")
-        return Limits(
-            float("nan") if spec.break_even is None else resolve_value(spec.break_even, genes),
-            0 if spec.max_hold is None else int(resolve_value(spec.max_hold, genes)),
-            int(resolve_value(spec.delay, genes)) + int(self.costs.entry_delay),
-            float(self.costs.per_side),
-            float(self.costs.min_risk),
-            0 if spec.after_leg is None else spec.after_leg.leg,
-            bool(spec.reverse),
-            *tick,
-            self._unit_fee,
-            0 if spec.cooldown is None else int(resolve_value(spec.cooldown, genes)),
-            *evaluate_offset(spec.even_offset, genes),
-            bool(spec.named_stops),
-        )
+    def _limits(self, genes: GenesOfOne) -> Limits:
+        known = self.spec, self.costs, genes, self._unit_fee
+        return genes.keep("limits", self.costs, lambda: evaluate_limits(*known))
 
     def _clock(self, genes: Genes, series: int) -> SessionClock:
         bars, session = self.series[series], self.spec.session
@@ -334,7 +336,7 @@ class Reference:
 
     def find_sides(self, genome: Floats, series: int) -> tuple[SidePlan, SidePlan]:
         """What longs of an individual [G] do in a series, and what shorts do."""
-        return self._sides(self.spec.layout.decode(genome), series)
+        return self._sides(self._decode(genome), series)
 
     def _sides(self, genes: Genes, series: int) -> tuple[SidePlan, SidePlan]:
         """What longs do, and what shorts do."""
@@ -345,7 +347,7 @@ class Reference:
         spec, rows, side = self.spec, self._rows[series], 1 - 2 * place
         entry, leave = (spec.long, spec.short)[place], (spec.exit_long, spec.exit_short)[place]
         if entry is None:
-            return build_plan(side, np.zeros(len(rows.series), np.bool_), build_form())
+            return build_idle_plan(side, len(rows.series))
         stop, target, targets, trail, order, slippage, borrow, bounds = (
             split_sides(form)[place]
             for form in (

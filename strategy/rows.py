@@ -25,7 +25,6 @@ from strategy.expressions import (
     Higher,
     Number,
     Setting,
-    holds_row,
 )
 from strategy.genes import Floats, Ints
 from strategy.indicator_registry import COMPUTED_COLUMNS, KINDS
@@ -38,6 +37,23 @@ from strategy.switches import settle_switches
 Loop = TypeVar("Loop", bound=Callable[..., object])
 Tree = TypeVar("Tree", bound=Node)
 Genes = Mapping[str, float]
+Kept = TypeVar("Kept")
+
+
+class GenesOfOne(dict[str, float]):
+    """Genes of one individual by name, with what they alone decide; threads may share them."""
+
+    def __init__(self, genes: Genes) -> None:
+        super().__init__(genes)
+        self._made: dict[tuple[str, int], tuple[object, object]] = {}
+
+    def keep(self, name: str, of: object, make: Callable[[], Kept]) -> Kept:
+        """What was made of something under a name; made where it is not there."""
+        found = self._made.get((name, id(of)))
+        if found is None:
+            # It is held as well, so that nothing else gets its id. Two threads may make equal ones.
+            found = self._made[name, id(of)] = of, make()
+        return cast(Kept, found[1])
 
 
 class LoopRunner(Protocol):
@@ -98,6 +114,8 @@ def bound(tree: Tree, genes: Genes) -> Tree:
             return node.pick(node.gene.value)
         return Number(genes[node.gene.name]) if isinstance(node, GeneValue) else node
 
+    if isinstance(genes, GenesOfOne):
+        return genes.keep("bound", tree, lambda: transform_nodes(tree, replace_gene))
     return transform_nodes(tree, replace_gene)
 
 
@@ -161,11 +179,13 @@ class Rows:
             return self._column(tree)
         if isinstance(tree, Arithmetic):
             # Computed sooner than looked up: with a real gene in it no other tree shares it.
-            return self._canonical(tree) if holds_row(tree) else float(self._apply_operation(tree))
-        return self.kept.get((*self.place, tree), lambda: self._canonical(tree))
+            made = self._apply_operation(tree)
+            return self._make_canonical(made) if made.ndim else float(made)
+        return self.kept.get(
+            (*self.place, tree), lambda: self._make_canonical(self._compute_row(tree))
+        )
 
-    def _canonical(self, tree: Expression) -> Floats:
-        row = self._compute_row(tree)
+    def _make_canonical(self, row: Floats) -> Floats:
         # The row of a loop is new and not shared; a person's own may be kept elsewhere too.
         row = row if row.flags.writeable and row.base is None else row.copy()
         self.run(make_canonical)(row)
@@ -176,8 +196,6 @@ class Rows:
         if isinstance(tree, Column):
             loop, names = COMPUTED_COLUMNS[tree.name]
             return self.run(loop)(*(getattr(self.series, name) for name in names))
-        if isinstance(tree, Arithmetic):
-            return self._apply_operation(tree)
         if isinstance(tree, Call):
             return self._call_indicator(tree)
         if isinstance(tree, Higher):
@@ -191,8 +209,8 @@ class Rows:
         sides = [self.of(side) for side in (tree.left, tree.right) if side is not None]
         with np.errstate(all="ignore"):
             joined = np.asarray(_OPERATIONS[tree.operation](*sides), np.float64)
-        is_unknown = ~np.isfinite(joined)
-        return np.where(is_unknown, math.nan, joined) if is_unknown.any() else joined
+        np.copyto(joined, math.nan, where=~np.isfinite(joined))
+        return joined
 
     def _call_indicator(self, call: Call) -> Floats:
         parameters = [whole(setting) for setting in call.parameters]

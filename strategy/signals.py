@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Held, Relation, Within
 from strategy.errors import StrategyError
-from strategy.rows import Genes, Rows, bound, whole
+from strategy.rows import Genes, GenesOfOne, Rows, bound, whole
 from strategy.switches import settle_switches
 
 Bools = npt.NDArray[np.bool_]
@@ -19,10 +19,17 @@ def truth(condition: Condition, rows: Rows, genes: Genes) -> Bools:
 
     It is nowhere where they leave nothing.
     """
+    if isinstance(genes, GenesOfOne):
+        left = genes.keep("settled", condition, lambda: _settle(condition, genes))
+    else:
+        left = _settle(condition, genes)
+    return np.zeros(len(rows.series), np.bool_) if left is None else _truth(left, rows)
+
+
+def _settle(condition: Condition, genes: Genes) -> Condition | None:
+    """What switches leave of a condition, without genes."""
     left = settle_switches(condition, genes)
-    if left is None:
-        return np.zeros(len(rows.series), np.bool_)
-    return _truth(bound(left, genes), rows)
+    return None if left is None else bound(left, genes)
 
 
 def _truth(condition: Condition, rows: Rows) -> Bools:
@@ -44,7 +51,11 @@ def _truth(condition: Condition, rows: Rows) -> Bools:
 def _evaluate_comparison(condition: Compare, rows: Rows) -> Bools:
     # A comparison with NaN is false.
     sides = rows.of(condition.left), rows.of(condition.right)
-    flags = np.broadcast_to(_RELATIONS[condition.relation](*sides), len(rows.series))
+    flags = np.asarray(_RELATIONS[condition.relation](*sides))
+    if not flags.ndim:
+        flags = np.full(len(rows.series), flags)
+    if not condition.bars_ago:
+        return flags
     earlier = np.zeros(len(flags), np.bool_)
     ago = min(condition.bars_ago, len(flags))
     earlier[ago:] = flags[: len(flags) - ago]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from engine.accounts.costs import Costs
 from engine.positions import exit_spec
 from engine.positions.exit_spec import (
     build_form,
@@ -9,12 +10,8 @@ from engine.positions.exit_spec import (
     build_slippage,
 )
 from strategy.exits import BeyondBar, FromEntry, Level, PositionBounds, RMultiple, Share, Trail
-from strategy.money import (
-    BasisPoints,
-    PriceOf,
-    StepSize,
-    Ticks,
-)
+from strategy.model import Strategy
+from strategy.money import BasisPoints, PriceOf, StepSize, Ticks, find_step
 from strategy.orders import LimitAt, StopAt
 from strategy.rows import Rows, resolve_value
 
@@ -34,6 +31,26 @@ def evaluate_form(form: object, rows: Rows, genes: Genes) -> exit_spec.ExitForm:
     assert isinstance(form, BeyondBar | FromEntry)
     number = exit_spec.BEYOND_BAR if isinstance(form, BeyondBar) else exit_spec.FROM_ENTRY
     return build_form(number, row=rows.values(form.distance, genes))
+
+
+def evaluate_limits(
+    spec: Strategy, costs: Costs, genes: Genes, unit_fee: float
+) -> exit_spec.Limits:
+    """Limits of both sides; `unit_fee` is the fee of a side for one unit, in price."""
+    return exit_spec.Limits(
+        float("nan") if spec.break_even is None else resolve_value(spec.break_even, genes),
+        0 if spec.max_hold is None else int(resolve_value(spec.max_hold, genes)),
+        int(resolve_value(spec.delay, genes)) + int(costs.entry_delay),
+        float(costs.per_side),
+        float(costs.min_risk),
+        0 if spec.after_leg is None else spec.after_leg.leg,
+        bool(spec.reverse),
+        *find_step(spec.market, "tick"),
+        unit_fee,
+        0 if spec.cooldown is None else int(resolve_value(spec.cooldown, genes)),
+        *evaluate_offset(spec.even_offset, genes),
+        bool(spec.named_stops),
+    )
 
 
 def evaluate_offset(offset: object, genes: Genes) -> tuple[int, float]:

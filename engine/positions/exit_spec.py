@@ -1,7 +1,8 @@
 """What is asked of positions beside their signals, as numbers: words that all engines share."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from functools import cache
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -130,6 +131,12 @@ class SeriesTables(NamedTuple):
     spans: Ints
 
 
+@cache
+def build_idle_plan(side: int, n_bars: int) -> SidePlan:
+    """A side that asks for nothing."""
+    return build_plan(side, np.zeros(n_bars, np.bool_), build_form())
+
+
 def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> ExitForm:
     """A form with everything that it does not need left empty."""
     return ExitForm(
@@ -238,6 +245,9 @@ def build_clock(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> S
 
 def _freeze_array(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.NDArray[Number]:
     """The same values side by side and read-only, so that compiled loops see one type."""
+    flags = values.flags
+    if values.dtype == kind and flags.c_contiguous and not flags.writeable:
+        return cast("npt.NDArray[Number]", values)
     frozen = np.ascontiguousarray(values, kind).view()
     frozen.flags.writeable = False
     return frozen

@@ -188,10 +188,10 @@ def pass_quiet_bars(
     if at.side == FLAT:
         if j >= span.last + ago:
             return at, span.end
-        longs, shorts = marks[ENTRIES], marks[ENTRIES + 1]
+        longs, shorts, first = marks[ENTRIES], marks[ENTRIES + 1], j
         while j < span.end and not (longs[j] or shorts[j]):
-            # Before the first bar is none that could have asked for an order.
-            if longs[max(j - ago, 0)] or shorts[max(j - ago, 0)]:
+            # None asked from the first of these on, and before bar 0 is none that could have.
+            if j - ago < first and (longs[max(j - ago, 0)] or shorts[max(j - ago, 0)]):
                 break
             j += 1
         return at, j

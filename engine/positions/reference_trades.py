@@ -67,7 +67,7 @@ def build_ledger(trades: ListedTrades, counts: Ints, scales: Floats | None = Non
 def begin_trades(world: World, span: SignalSpan, legs: int = 0) -> ListedTrades:
     """Room for as many trades as there may be; `legs`: targets of a ladder."""
     # Each trade has a signal of its own.
-    room = int(world.marks[ENTRIES : ENTRIES + 2, span.first : span.last].sum())
+    room = int(np.count_nonzero(world.marks[ENTRIES : ENTRIES + 2, span.first : span.last]))
     return ListedTrades(
         np.zeros(1, np.int64), np.empty((6, room), np.int64), np.empty((6, room)),
         np.full((room, legs), NOT_REACHED), np.full((room, legs), np.nan),

@@ -52,7 +52,7 @@ class World(NamedTuple):
     """A series and what one individual asks of it."""
 
     prices: Floats  # [4, T] of the series
-    rows: Floats  # [R, T] what stops, targets, orders and charges read
+    rows: Floats  # [R, T] read-only, what stops, targets, orders and charges read
     local_ns: Ints  # [T] when each bar opens by the session's clock; [0] without a session
     marks: Bools  # [5, T] bars whose close asks for something
     parts: Floats  # [2, 4, N] what each side does
@@ -94,8 +94,11 @@ def build_world(
         _write_numbers(parts[side], plan)
     if len(tables.cancels):
         marks[CANCELS] = tables.cancels
+    # Most strategies read one row, which need not be copied.
+    read_rows = rows[0][None] if len(rows) == 1 else np.array(rows).reshape(len(rows), n_bars)
+    read_rows.flags.writeable = False
     return World(
-        prices, np.array(rows).reshape(len(rows), n_bars), clock.local_ns, marks, parts,
+        prices, read_rows, clock.local_ns, marks, parts,
         tables.finer, tables.spans, limits, clock.minute_ns, clock.bar_ns,
     )  # fmt: skip
 
