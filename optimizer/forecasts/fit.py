@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Watch = Callable[[int, int], None]
 """Hears how many stacks of how many are trained."""
 
-CODE = ("features.py", "fit.py", "plan.py", "ridge.py")
+CODE = ("features.py", "fit.py", "plan.py")
 """Files of this room whose text decides a forecast, beside those of `engine.forecasts`."""
 
 
