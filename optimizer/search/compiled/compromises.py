@@ -12,6 +12,7 @@ from optimizer.search.compiled.blocks import sweep_first
 from optimizer.search.compiled.contributions import Cells
 from optimizer.search.compiled.fronts import Bools, Unsigned
 from optimizer.search.compiled.leaving import truncate
+from optimizer.search.compiled.rounds import SmallCells
 from optimizer.search.compiled.sorting import (
     Floats,
     Places,
@@ -23,6 +24,7 @@ from optimizer.search.compiled.sorting import (
 from optimizer.search.compiled.volume import sweep_volume
 from optimizer.search.compiled.workspace import (
     FIRST,
+    LEAVE,
     SETTLE,
     SORT,
     SWEEP,
@@ -68,7 +70,8 @@ def keep_best(
     loops: Places, n_bits: int, columns: Floats, orders: Places, words: Words, spare: Words,
     counts: Places, positions: Places, levels: Floats, least: Floats, front_columns: Floats,
     front_orders: Places, values: Cells, links: Unsigned, members: Places,
-    best: Places, names: Cells, name_words: Cells, volumes: Cells, corners: Floats, north: Places,
+    best: Places, names: Cells, name_words: Cells, cells: SmallCells, near: Cells, volumes: Cells,
+    corners: Floats, north: Places,
     places: Places, is_copy: Bools, kept: Places, size: Floats,
 ) -> int:  # fmt: skip
     """Keep the best; see `keep_compromises`, whose results the last two arguments receive.
@@ -100,8 +103,9 @@ def keep_best(
         call_loop(thin_orders, loops[THIN], orders, n, seats, front_columns, n_bits, front_orders)
         call_loop(settle_runs, loops[SETTLE], front_columns, n_kept, 3, 1, n_bits, front_orders)
         call_loop(
-            truncate, loops[TRUNCATE], loops[SWEEP], front_columns, front_orders, n_kept, keep,
-            n_rounds, reference, values, links, members, best, names, name_words, volumes,
+            truncate, loops[TRUNCATE], loops[SWEEP], loops[LEAVE], front_columns, front_orders,
+            n_kept, keep, n_rounds, reference, values, links, members, best, names, name_words,
+            cells, near, volumes,
         )  # fmt: skip
         n_kept = keep
     for i in range(n):

@@ -6,17 +6,20 @@ from engine.runtime.compiling.addresses import call_loop, declare_loop, find_add
 from engine.runtime.compiling.loops import compiled_inline
 from optimizer.search.compiled.contributions import NODE, Cells, allocate_names, sweep
 from optimizer.search.compiled.fronts import Unsigned
+from optimizer.search.compiled.rounds import GONE, MOST_NEAR, SmallCells, leave_in_rounds
 from optimizer.search.compiled.sorting import Floats, Places, rising_orders
 
 
 def allocate_leaving(
     count: int,
-) -> tuple[Cells, Unsigned, Places, Places, Cells, Cells, Cells]:
+) -> tuple[Cells, Unsigned, Places, Places, Cells, Cells, SmallCells, Cells, Cells]:
     """Scratch of `truncate` for so many members."""
-    nodes = np.empty((2, NODE * (count + 2)), dtype=np.int64)
+    values, links = np.empty((2, NODE * (count + 2)), dtype=np.int64)
     members, best = np.empty((3, count), dtype=np.int64), np.empty(3, dtype=np.int64)
+    alone = np.empty((3, count), dtype=np.int32), np.empty((2, MOST_NEAR), dtype=np.int64)
     volumes = np.empty(count, dtype=np.int64)
-    return (nodes[0], nodes[1].view(np.uint64), members, best, *allocate_names(count), volumes)
+    nodes = values, links.view(np.uint64)
+    return (*nodes, members, best, *allocate_names(count), *alone, volumes)
 
 
 class Front:
@@ -43,118 +46,79 @@ class Front:
 
     def contributions(self) -> Cells:
         """Volumes of the members that are left [N], `MOST` for the first best in an objective."""
-        sweep(self._columns, self._orders, self._count, self._reference, *self._scratch)
+        scratch = *self._scratch[:6], self._volumes
+        sweep(self._columns, self._orders, self._count, self._reference, *scratch)
         return self._volumes[: self._count]
 
     def truncate(self, keep: int, n_rounds: int) -> None:
         """Let those leave that contribute least, of equals the later ones; see `truncate`."""
         truncate(
-            find_address(sweep), self._columns, self._orders, self._count, keep, n_rounds,
-            self._reference, *self._scratch,
+            find_address(sweep), find_address(leave_in_rounds), self._columns, self._orders,
+            self._count, keep, n_rounds, self._reference, *self._scratch,
         )  # fmt: skip
         self._count = keep
 
 
 @declare_loop(
-    "void(i8, f8[:, ::1], i8[:, ::1], i8, i8, i8, i8, i8[::1], u8[::1], i8[:, ::1], i8[::1], "
-    "i8[::1], i8[::1], i8[::1])"
+    "void(i8, i8, f8[:, ::1], i8[:, ::1], i8, i8, i8, i8, i8[::1], u8[::1], i8[:, ::1], i8[::1], "
+    "i8[::1], i8[::1], i4[:, ::1], i8[:, ::1], i8[::1])"
 )
 def truncate(
-    sweeping: int, columns: Floats, orders: Places, count: int, keep: int, n_rounds: int,
-    reference: int, values: Cells, links: Unsigned, members: Places, best: Places, names: Cells,
-    words: Cells, volumes: Cells,
+    sweeping: int, leaving: int, columns: Floats, orders: Places, count: int, keep: int,
+    n_rounds: int, reference: int, values: Cells, links: Unsigned, members: Places, best: Places,
+    names: Cells, words: Cells, cells: SmallCells, near: Cells, volumes: Cells,
 ) -> None:  # fmt: skip
     """Let members leave in rounds.
 
     Args:
         sweeping: Address of `sweep`.
-        columns: [3, F], of which the first N count; those that stay move to the front, in their
-            order, here and below.
-        orders: [3, F], of which the second row is left alone.
-        count: N.
-        keep: How many stay, from 1 to N.
-        n_rounds: Rounds at most, at least 1.
-        reference: As of `sweep`, and all below.
-        values: [`NODE` (F + 2)].
+        leaving: Address of `leave_in_rounds`.
+        columns: [3, F], of which the first N count; lost.
+        orders: [3, F], members by x and, in the last row, by z, of which the first N count; lost.
+        count: N, at least 1.
+        keep: How many stay, at least 1.
+        n_rounds: In how many rounds the others leave.
+        reference: Of every objective, in cells.
+        values: [`NODE` (F + 2)]; scratch, here and below.
         links: [`NODE` (F + 2)].
         members: [3, F], of which row 0 receives the first places of those that stay.
         best: [3].
         names: [S].
         words: [M].
+        cells: [3, F].
+        near: [2, `MOST_NEAR`].
         volumes: [F].
     """
     for m in range(count):
         members[0, m] = m
     step = -(-(count - keep) // n_rounds)
     while count > keep:
-        n_leaving = min(step, count - keep)
         call_loop(
             sweep, sweeping, columns, orders, count, reference, values, links, members, best, names,
             words, volumes,
         )  # fmt: skip
-        bound = find_least(volumes, count, n_leaving, members[1])
-        drop(volumes, count, bound, n_leaving, columns, orders, members)
-        count -= n_leaving
+        n_gone = call_loop(
+            leave_in_rounds, leaving, count, count - keep, step, reference, values, members, cells,
+            near, volumes,
+        )  # fmt: skip
+        drop(volumes, count, columns, orders, members)
+        count -= n_gone
 
 
 @compiled_inline
-def find_least(volumes: Cells, count: int, place: int, left: Places) -> int:
-    """The volume at a place, from 1 on, of so many volumes if they were sorted.
+def drop(volumes: Cells, count: int, columns: Floats, orders: Places, members: Places) -> None:
+    """Take out those that have left.
 
     Args:
-        volumes: [F].
-        count: How many count.
-        place: From 1 to `count`.
-        left: [F] scratch.
-
-    Source: Hoare, "Algorithm 65: find", 1961.
-    """
-    for m in range(count):
-        left[m] = volumes[m]
-    low, high, wanted = 0, count - 1, place - 1
-    while low < high:
-        pivot, i, j = left[(low + high) >> 1], low, high
-        while i <= j:
-            while left[i] < pivot:
-                i += 1
-            while left[j] > pivot:
-                j -= 1
-            if i <= j:
-                left[i], left[j] = left[j], left[i]
-                i, j = i + 1, j - 1
-        # Between both ends all are the pivot.
-        low = i if wanted >= i else low
-        high = j if wanted <= j else high
-        if j < wanted < i:
-            break
-    found: int = left[wanted]
-    return found
-
-
-@compiled_inline
-def drop(
-    volumes: Cells, count: int, bound: int, n_leaving: int, columns: Floats, orders: Places,
-    members: Places,
-) -> None:  # fmt: skip
-    """Take out those that contribute least.
-
-    Args:
-        volumes: [F], contributions, of which the first N count.
+        volumes: [F], of which the first N count; `GONE` of those that have left.
         count: N.
-        bound: Contribution of the last one to leave.
-        n_leaving: How many leave; of those at the bound the later ones.
         columns: [3, F]; those that stay move to the front, in their order, here and below.
         orders: [3, F], of which the second row is left alone.
         members: [3, F], of which row 0 is kept and row 1 lost.
     """
-    n_staying, n_equal = count - n_leaving, 0
-    for m in range(count):
-        n_staying -= volumes[m] > bound
     seat = 0
     for m in range(count):
-        volume = volumes[m]
-        stays = volume > bound or (volume == bound and n_equal < n_staying)
-        n_equal += volume == bound
+        stays = volumes[m] != GONE
         members[1, m] = seat if stays else -1
         if stays:
             members[0, seat] = members[0, m]

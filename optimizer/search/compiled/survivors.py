@@ -14,6 +14,7 @@ from optimizer.search.compiled.contributions import Cells
 from optimizer.search.compiled.crowding import add_gaps
 from optimizer.search.compiled.fronts import Bools, Unsigned
 from optimizer.search.compiled.leaving import truncate
+from optimizer.search.compiled.rounds import SmallCells
 from optimizer.search.compiled.sorting import (
     Floats,
     Places,
@@ -26,6 +27,7 @@ from optimizer.search.compiled.workspace import (
     BLOCKS,
     FIRST,
     GAPS,
+    LEAVE,
     SETTLE,
     SORT,
     SWEEP,
@@ -75,7 +77,8 @@ def survive(
     known: Levels, levels: Levels, least: Levels, fronts: Floats, met: Places,
     front_columns: Floats, front_orders: Places, front_words: Words,
     values: Cells, links: Unsigned, members: Places, best: Places, names: Cells, name_words: Cells,
-    volumes: Cells, places: Places, starts: Places, is_copy: Bools, crowding: Floats,
+    cells: SmallCells, near: Cells, volumes: Cells, places: Places, starts: Places, is_copy: Bools,
+    crowding: Floats,
     survivors: Places, survivor_ranks: Places, survivor_crowding: Floats,
 ) -> bool:  # fmt: skip
     """Choose; see `choose_survivors`, whose results the last three arguments receive.
@@ -160,9 +163,9 @@ def survive(
         call_loop(thin_orders, loops[THIN], orders, n, seats, front_columns, n_bits, front_orders)
         call_loop(settle_runs, loops[SETTLE], front_columns, n_first, 3, 1, n_bits, front_orders)
         call_loop(
-            truncate, loops[TRUNCATE], loops[SWEEP], front_columns, front_orders, n_first,
-            keep - before, n_rounds, reference, values, links, members, best, names, name_words,
-            volumes,
+            truncate, loops[TRUNCATE], loops[SWEEP], loops[LEAVE], front_columns, front_orders,
+            n_first, keep - before, n_rounds, reference, values, links, members, best, names,
+            name_words, cells, near, volumes,
         )  # fmt: skip
         for i in range(n_first):
             moved[rows[i]] = n_ranks
