@@ -55,9 +55,11 @@ class LanguageBackend(Backend):
         self.threads = checked_threads(threads)
         self._workers = Threads(self.threads)
         kind = OrderMarket if spec.has_orders or costs.fee_unit > 0.0 else FormulaMarket
-        self._rows = build_series_rows(series, work_bytes)
+        # Half for what individuals read, half for conditions and what rows are made of.
+        self._rows = build_series_rows(series, work_bytes // 2)
+        most_rows = work_bytes // 2 // self.slot_bytes(series)
         self._markets = [
-            kind(spec, bars, rows, self._workers, costs)
+            kind(spec, bars, rows, self._workers, costs, most_rows)
             for bars, rows in zip(series, self._rows, strict=True)
         ]
 

@@ -49,19 +49,27 @@ class FormulaMarket:
     """Whether both sides enter by resting orders, so that they do not contradict each other."""
 
     def __init__(
-        self, spec: Strategy, bars: Bars, rows: Rows, workers: Threads, costs: Costs
+        self,
+        spec: Strategy,
+        bars: Bars,
+        rows: Rows,
+        workers: Threads,
+        costs: Costs,
+        capacity: int,
     ) -> None:
         self.prices: Extremes = build_extremes(bars.open, bars.high, bars.low, bars.close)
         self._spec, self._bars, self._workers, self._costs = spec, bars, workers, costs
         self._charges = _encode_costs(costs)
         self._conditions = lower_conditions(spec)
+        self._exits, self._after = lower_exits(spec)
         self._readings = Readings(
             rows,
             spec.layout,
             workers,
             [condition for condition in self._conditions if condition is not None],
+            [side.read for pair in self._parts() for side in pair if side.read is not None],
+            capacity,
         )
-        self._exits, self._after = lower_exits(spec)
         self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, Ints] = {}
         self.finer = build_finer(bars)
@@ -114,7 +122,7 @@ class FormulaMarket:
                 numbers[:, side, 3] = read.values(after)
         entries = inputs.conditions(*self._conditions[:2])
         exits_asked = inputs.conditions(*self._conditions[2:4])
-        formula, spans, leaves = inputs.formulas(self._exits)
+        formula, spans, leaves = inputs.formulas(self._parts())
         sessions, session_of = self._clock(len(genomes))
         return CodedPopulation(
             inputs.words(),
@@ -149,6 +157,10 @@ class FormulaMarket:
         return bars[(bars >= first) & (bars < window.end - 1 - int(population.delay[0]))].astype(
             np.int32
         )
+
+    def _parts(self) -> list[list[Lowered]]:
+        """Stop, target and trail of both sides."""
+        return self._exits
 
     def _delays(self) -> Ints:
         """Bars [P] by which entries are late."""

@@ -54,12 +54,18 @@ class OrderMarket(FormulaMarket):
     """One series, and what individuals ask of it."""
 
     def __init__(
-        self, spec: Strategy, bars: Bars, rows: Rows, workers: Threads, costs: Costs
+        self,
+        spec: Strategy,
+        bars: Bars,
+        rows: Rows,
+        workers: Threads,
+        costs: Costs,
+        capacity: int,
     ) -> None:
-        super().__init__(spec, bars, rows, workers, costs)
-        self._carried = CarriedRows(rows, bars, spec.layout)
         self._orders = [form_of_order(order) for order in split_sides(spec.entry)]
         self._targets = lower_targets(spec)
+        super().__init__(spec, bars, rows, workers, costs, capacity)
+        self._carried = CarriedRows(rows, bars, spec.layout)
         self.both_rest = all(order.form != MARKET for order in self._orders)
         self._day_ends = self._find_day_ends()
 

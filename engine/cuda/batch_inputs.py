@@ -22,7 +22,7 @@ from engine.conditions.switches import lower_conditions
 from engine.cuda.accounts import BatchInputs, IndividualInputs
 from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
 from engine.indicators.cuda.market import MOST_BARS
-from engine.indicators.individuals import Individuals, resolve_values
+from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
 from engine.indicators.row_bank import RowBank, RowRead
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.both_sides import session_exits
@@ -63,6 +63,33 @@ class LaidOut(NamedTuple):
     key: tuple[int, ...]  # numbers that the launches depend on
 
 
+class SessionTables(GrowingRows):
+    """By entry bar where the clock ends positions, [n, T] by the minute of the day."""
+
+    def __init__(self, spec: Strategy, bars: Bars, device: torch.device) -> None:
+        super().__init__(len(bars), MOST_SESSIONS, device, torch.int32, first=1)
+        self._session, self._bars, self._device = spec.session, bars, device
+        self.reads: list[RowRead] = []
+        if spec.session is not None:
+            minute, layout = spec.session.minute, spec.layout
+            (default,) = resolve_values(minute, layout, layout.defaults[None]).tolist()
+            columns = list_gene_columns(minute, layout)
+            self.reads.append(RowRead(columns, lambda values: (*values, default)[0]))
+
+    def fill(self, minutes: Sequence[float], slots: Ints) -> None:
+        """Make tables into slots."""
+        assert self._session is not None
+        local = local_time(self._bars.timestamp, self._session.offset)
+
+        def make(some: Ints, out: torch.Tensor) -> None:
+            for table, number in zip(out, some.tolist(), strict=True):
+                minute_ns = int(minutes[number]) * MINUTE_NS
+                exits = session_exits(local, minute_ns, self._bars.timeframe_ns)
+                table[:] = to_device(np.minimum(exits, NO_BAR).astype(np.int32), self._device)
+
+        self.put(slots, make)
+
+
 class SeriesInputs:
     """Rows and conditions of one series that individuals ask for, and the numbers that they give.
 
@@ -86,7 +113,7 @@ class SeriesInputs:
         comparing: Comparing,
         uploads: Uploads,
     ) -> None:
-        self._spec, self._bars, self._delay, self._device = spec, bars, delay, device
+        self._spec, self._delay, self._device = spec, delay, device
         formulas = Formulas(spec.layout)
         self._readings = DeviceReadings(rows, spec.layout, formulas, device, comparing)
         parts = [self._part(condition) for condition in lower_conditions(spec)]
@@ -101,8 +128,8 @@ class SeriesInputs:
         self._reads = self._there(reads)
         self._settings, self._constants = self._encode_settings(settings)
         self._warm_ups = WarmUps(spec)
-        self._sessions = GrowingRows(len(bars), MOST_SESSIONS, device, torch.int32, first=1)
-        self._session_bank = RowBank(self._read_session(), MOST_SESSIONS, self._fill_sessions)
+        self._sessions = SessionTables(spec, bars, device)
+        self._session_bank = RowBank(self._sessions.reads, MOST_SESSIONS, self._sessions.fill)
         self._uploads = uploads
         words = self._readings.n_words
         self._nothing = torch.zeros((1, words), dtype=torch.int64, device=device)
@@ -188,17 +215,6 @@ class SeriesInputs:
         assert slots is not None
         return slots[:, 0].copy() if slots.size else np.full(len(genomes), -1, np.int32)
 
-    def _read_session(self) -> list[RowRead]:
-        """Tables of where the clock ends positions, by the minute of the day."""
-        if self._spec.session is None:
-            return []
-        minute = self._spec.session.minute
-        if isinstance(minute, GeneValue):
-            column = self._spec.layout.index(minute.gene.name)
-            return [RowRead((column,), lambda values: values[0])]
-        constant = resolve_values(minute, self._spec.layout, self._spec.layout.defaults[None])
-        return [RowRead((), lambda _: constant[0])]
-
     def _encode_settings(self, settings: list[Setting]) -> tuple[torch.Tensor, Floats]:
         """Columns of what parts of positions take.
 
@@ -214,19 +230,6 @@ class SeriesInputs:
                 columns.append(len(layout) + len(constants))
                 constants.append(setting.value if isinstance(setting, Number) else absent)
         return self._there(columns), np.array(constants)
-
-    def _fill_sessions(self, minutes: Sequence[float], slots: Ints) -> None:
-        """Make tables of where the clock ends positions at minutes of the day."""
-        assert self._spec.session is not None
-        local = local_time(self._bars.timestamp, self._spec.session.offset)
-
-        def make(some: Ints, out: torch.Tensor) -> None:
-            for table, number in zip(out, some.tolist(), strict=True):
-                minute_ns = int(minutes[number]) * MINUTE_NS
-                exits = session_exits(local, minute_ns, self._bars.timeframe_ns)
-                table[:] = self._there(np.minimum(exits, NO_BAR))
-
-        self._sessions.put(slots, make)
 
     def _there(self, numbers: object) -> torch.Tensor:
         """Whole numbers on the device."""

@@ -38,13 +38,16 @@ class RowBank:
         reads: All that individuals may ask for.
         capacity: Number of slots.
         fill: Computes rows into slots.
+        grows: Whether there are more slots where rows that are read together need them.
 
     `computed` counts rows.
     """
 
-    def __init__(self, reads: Sequence[RowRead], capacity: int, fill: Fill) -> None:
+    def __init__(
+        self, reads: Sequence[RowRead], capacity: int, fill: Fill, *, grows: bool = False
+    ) -> None:
         self.capacity, self.computed = capacity, 0
-        self._reads, self._fill = tuple(reads), fill
+        self._reads, self._fill, self._grows = tuple(reads), fill, grows
         most = max((len(read.columns) for read in reads), default=0)
         self._columns = np.full((len(reads), most), NO_GENE, np.int64)
         for columns, read in zip(self._columns, reads, strict=True):
@@ -63,7 +66,7 @@ class RowBank:
         self._slot_of_key = NO_SLOTS
         self._slot_of_name: dict[RowName, int] = {}
         self._names: list[RowName] = []
-        self._last_used = np.zeros(self.capacity, np.int64)
+        self._last_used = np.empty(0, np.int64)
 
     def find(self, genomes: Floats) -> Slots | None:
         """Slots [P, R] of the rows of genomes [P, G]; None where one is not there."""
@@ -107,9 +110,10 @@ class RowBank:
         known = [self._slot_of_name[name] for name in names if name in self._slot_of_name]
         self._last_used[known] = self._calls
         missing = list(dict.fromkeys(name for name in names if name not in self._slot_of_name))
-        in_use = np.count_nonzero(self._last_used[: len(self._names)] == self._calls)
-        if in_use + len(missing) > self.capacity:
+        needed = int(np.count_nonzero(self._last_used == self._calls)) + len(missing)
+        if needed > self.capacity and not self._grows:
             return None
+        self.capacity = max(self.capacity, needed)
         if missing:
             self._compute(missing, self._release(len(missing)))
         return np.array([self._slot_of_name[name] for name in names], np.int32)
@@ -133,7 +137,7 @@ class RowBank:
         """Slots that are free, or were used longest ago; rows of this call are not among them."""
         begin = len(self._names)
         n_old = max(begin + count - self.capacity, 0)
-        oldest = np.argsort(self._last_used[:begin], kind="stable")[:n_old]
+        oldest = np.argsort(self._last_used, kind="stable")[:n_old]
         for slot in oldest.tolist():
             # A row that was to come here, and could not be computed, may lie elsewhere since.
             if self._slot_of_name.get(self._names[slot]) == slot:
@@ -151,5 +155,7 @@ class RowBank:
                 self._names[slot] = name
             else:
                 self._names.append(name)
+        new = np.empty(len(self._names) - len(self._last_used), np.int64)
+        self._last_used = np.concatenate([self._last_used, new])
         self._last_used[slots] = self._calls
         self.computed += len(names)

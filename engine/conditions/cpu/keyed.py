@@ -57,17 +57,6 @@ class KeyedArrays:
         """The array that was added first."""
         return self._arrays[0]
 
-    def start(self) -> None:
-        """Another population comes: it asked for nothing yet."""
-        self._last = self._last[:0]
-
-    def forget_others(self) -> None:
-        """Let go of all arrays that the last population did not ask for."""
-        used = np.unique(self._last)
-        self._keys.keep(used)
-        self._arrays = [self._arrays[number] for number in used.tolist()]
-        self._addresses, self._count = self._addresses[:, used], len(used)
-
 
 def list_addresses(arrays: Sequence[Array]) -> Ints:
     """Where arrays lie, [n]."""

@@ -7,7 +7,7 @@ computed once; part after part is computed for all of them together.
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import count
-from typing import TypeVar, cast
+from typing import cast
 
 import numpy as np
 
@@ -35,21 +35,24 @@ from engine.conditions.cpu.parts import (
     name_words,
     write_formula,
 )
-from engine.indicators.cpu.trends import TrendForm
-from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
-from engine.indicators.trend_spec import is_trend
+from engine.indicators.cpu.row_arrays import RowArrays
+from engine.indicators.individuals import (
+    Individuals,
+    list_gene_columns,
+    read_row,
+    resolve_values,
+)
+from engine.indicators.row_bank import RowBank
 from engine.runtime.cpu.bitset import LAST_BIT, Words, list_set_bars
-from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints
 from engine.runtime.lru_cache import ArrayCache
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
-from strategy.expressions import Arithmetic, Call, Expression, GeneValue, Number, holds_row
+from strategy.expressions import Arithmetic, Expression, GeneValue, Number, holds_row
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node
-from strategy.rows import Rows, bound
+from strategy.rows import Rows
 
-Thing = TypeVar("Thing")
 Name = Hashable
 Made = tuple[Ints, Sequence[Array]]
 
@@ -65,6 +68,8 @@ class Readings:
         layout: Of the genomes.
         workers: Threads that share the work.
         conditions: All that will be asked for; what compares the same sides is decided together.
+        values: The same for what is read beside them.
+        capacity: Rows that are kept for the next population.
     """
 
     def __init__(
@@ -73,6 +78,8 @@ class Readings:
         layout: GenomeLayout,
         workers: Threads,
         conditions: Sequence[Condition],
+        values: Sequence[Expression] = (),
+        capacity: int = 0,
     ) -> None:
         self._rows, self._layout, self._workers = rows, layout, workers
         self._is_whole = layout.is_int.tolist()
@@ -83,10 +90,13 @@ class Readings:
         self._passing: set[Name] = set()
         self._kept = cast(ArrayCache, rows.kept)
         self._let_go, self._n_blocks = 0, count()
-        self._row_tables: dict[int, KeyedArrays] = {}
         self._word_tables: dict[Name, KeyedArrays] = {}
         self.begin(layout.defaults[None])
         self._passing = self._list_passing([self.part(condition) for condition in conditions])
+        self._places = self._list_places([self.part(value) for value in values])
+        reads = [read_row(cast(Expression, part.node), layout) for part in self._places]
+        self._arrays = RowArrays(rows, workers)
+        self._bank = RowBank(reads, capacity, self._arrays.fill, grows=True)
 
     @property
     def n_bars(self) -> int:
@@ -102,14 +112,10 @@ class Readings:
         """Take up another population [P, G]."""
         self.individuals = Individuals(genomes, self._layout)
         if self._kept.let_go != self._let_go:
-            # What was let go must not be held here; only what was read last is still at hand.
+            # What was let go must not be held here.
             self._let_go = self._kept.let_go
-            for table in self._row_tables.values():
-                table.forget_others()
             self._word_tables.clear()
-        for table in self._row_tables.values():
-            table.start()
-        self._asked: set[int] = set()
+        self._addresses: Ints | None = None
         self._found: dict[Name, Ints] = {}
         self._blocks: list[Words] = []
 
@@ -143,36 +149,30 @@ class Readings:
             if isinstance(leaf.node, GeneValue | Number):
                 numbers[:, column] = self.values(leaf.node)[chosen]
                 continue
-            table = self._update_row_table(leaf)
-            if not leaf.columns and table.first.size == 1:
-                # The same at every bar.
-                numbers[:, column] = table.first[0]
+            if leaf in self._places:
+                rows[:, column] = self._find_rows()[chosen, self._places[leaf]]
             else:
-                rows[:, column] = table.addresses[0][chosen]
+                # The same at every bar.
+                numbers[:, column] = self._rows.of(cast(Expression, leaf.node))
         return Leaves(rows, numbers)
 
-    def _update_row_table(self, part: Part) -> KeyedArrays:
-        """Rows of a leaf, in which those that the population reads were looked up."""
-        table = self._row_tables.setdefault(part.number, KeyedArrays(part.columns))
-        if part.number not in self._asked:
-            with forget_unfinished(self._row_tables, part.number):
-                fresh = table.find(self.individuals.here)
-                rows = self._computed_rows(part, self.individuals.here[fresh])
-                table.add(list_addresses(rows)[None], rows)
-            self._asked.add(part.number)
-        return table
+    def _find_rows(self) -> Ints:
+        """Where all rows [P, R] of the population lie; looked up once it reads one."""
+        if self._addresses is None:
+            slots = self._bank.bring(self.individuals.here)
+            assert slots is not None
+            self._addresses = self._arrays.addresses[slots]
+        return self._addresses
 
-    def _computed_rows(self, part: Part, genomes: Floats) -> list[Floats]:
-        """A leaf's rows for genomes [n, G]."""
-        rows_by_member: dict[int, Floats] = {}
-
-        def compute(some: list[int]) -> None:
-            rows = self._evaluate_trees(cast(Expression, part.node), genomes[some])
-            # They are read from their addresses on.
-            rows_by_member.update(zip(some, map(np.ascontiguousarray, rows), strict=True))
-
-        self._run_on_threads(compute, self._together(part.node, list(range(len(genomes)))))
-        return [rows_by_member[u] for u in range(len(genomes))]
+    def _list_places(self, values: Sequence[Part]) -> dict[Part, int]:
+        """The rows that comparisons and these values read, and places of them."""
+        read = [*values]
+        for part in self._parts.values():
+            if isinstance(part.node, Compare):
+                read += part.below
+        leaves = write_formula(*read)[0].leaves
+        rows = [leaf for leaf in leaves if holds_row(leaf.node)]
+        return {leaf: place for place, leaf in enumerate(rows)}
 
     def words(self, part: Part, chosen: Ints | None = None) -> Ints:
         """Where words of bars at which a condition is true lie, [n] of chosen individuals, or all.
@@ -262,26 +262,6 @@ class Readings:
 
     def _are_whole(self, columns: tuple[int, ...]) -> bool:
         return all(self._is_whole[column] for column in columns)
-
-    def _together(self, node: Node, places: list[int]) -> list[list[int]]:
-        """Rows that are computed together: trends four at a time, where all threads get some."""
-        size = 1
-        if is_trend(node) and isinstance(self._rows.run, TrendForm):
-            size = max(min(LANES, len(places) // self._workers.count), 1)
-        return [places[begin : begin + size] for begin in range(0, len(places), size)]
-
-    def _evaluate_trees(self, node: Expression, genomes: Floats) -> list[Floats]:
-        trees = [bound(node, self._layout.decode(genome)) for genome in genomes]
-        if len(trees) > 1 and isinstance(self._rows.run, TrendForm):
-            return self._rows.run.of(self._rows, cast(list[Call], trees))
-        return [np.atleast_1d(np.asarray(self._row(tree), np.float64)) for tree in trees]
-
-    def _row(self, tree: Expression) -> Floats | float:
-        """A row, which counts as kept also where it is arithmetic."""
-        if isinstance(tree, Arithmetic) and holds_row(tree):
-            name = (*self._rows.place, tree)
-            return self._kept.get(name, lambda: cast(Floats, self._rows.of(tree)))
-        return self._rows.of(tree)
 
     def _decide_words(self, part: Part, chosen: Ints) -> Words:
         """Words [1, n, N] of a condition for some individuals."""
@@ -386,13 +366,3 @@ class Readings:
 
         self._workers.run(compute, len(n_bars))
         return words
-
-    def _run_on_threads(self, compute: Callable[[Thing], None], things: Sequence[Thing]) -> None:
-        """Compute several things on all threads."""
-
-        def work(thread: int) -> None:
-            for thing in things[thread :: min(self._workers.count, len(things))]:
-                compute(thing)
-
-        if len(things):
-            self._workers.run(work, len(things))

@@ -5,7 +5,6 @@ The law is `strategy.indicators.adaptive_trend`; these rows have its bits.
 
 import weakref
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import count
 from typing import NamedTuple, TypeVar, cast
 
@@ -177,18 +176,10 @@ class TrendForm:
         # One that is let go must not stay because of the others.
         return [row.copy() for row in lanes_rows[: len(tuples)]]
 
-    def of(self, rows: Rows, calls: Sequence[Call]) -> list[Floats]:
-        """Rows [T] of up to four calls of one indicator, kept where all rows of a series are."""
-        loop, made = KINDS[calls[0].label].loop, dict[Call, Floats]()
-
-        def make(call: Call) -> Floats:
-            if call not in made:
-                rest = calls[calls.index(call) :]
-                tuples = [[whole(parameter) for parameter in each.parameters] for each in rest]
-                made.update(zip(rest, self.rows(loop, rows.series.close, tuples), strict=True))
-            return made[call]
-
-        return [rows.kept.get((*rows.place, call), partial(make, call)) for call in calls]
+    def compute_calls(self, close: Floats, calls: Sequence[Call]) -> list[Floats]:
+        """Rows [T] of up to four calls of one indicator."""
+        tuples = [[whole(parameter) for parameter in call.parameters] for call in calls]
+        return self.rows(KINDS[calls[0].label].loop, close, tuples)
 
     def _words(self, close: Floats, form: int, base: int, robustness: int) -> Words:
         """The sides of a family's nine averages, [T] uint32."""

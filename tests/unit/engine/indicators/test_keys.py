@@ -56,20 +56,15 @@ def test_what_is_forgotten_is_new_again():
 
 
 def test_arrays_are_found_where_they_lie():
-    """Each individual gets the address of its own array, also after others were let go."""
+    """Each individual gets the address of its own array."""
     table, genomes = KeyedArrays([0]), np.array([[4.0], [7.0], [4.0]])
     rows = [np.array([value, 0.0]) for value in (4.0, 7.0)]
     assert table.find(genomes).tolist() == [0, 1]
     table.add(list_addresses(rows)[None], rows)
     assert table.addresses.tolist() == [[address_of(rows[k]) for k in (0, 1, 0)]]
     assert table.first is rows[0]
-    table.start()
     assert table.find(genomes[1:2]).size == 0
-    table.forget_others()
-    assert table.find(genomes).tolist() == [0]
-    table.add(list_addresses(rows[:1])[None], rows[:1])
-    assert table.addresses.tolist() == [[address_of(rows[k]) for k in (0, 1, 0)]]
-    assert table.first is rows[1]
+    assert table.addresses.tolist() == [[address_of(rows[1])]]
 
 
 def test_rows_of_a_block_lie_side_by_side():

@@ -9,6 +9,7 @@ from data import Window
 from engine.batch import Engine
 from engine.conditions.cpu.operands import Readings
 from engine.cpu.language import TOGETHER
+from engine.indicators.cpu.row_arrays import RowArrays
 from strategy import find_strategy
 from strategy.files import build_strategies
 from tests.support.formulas import formula_engine
@@ -40,8 +41,11 @@ def test_what_stays_changes_nothing(name, memory_bytes):
         assert alone[:, :, 0].sum() > 0
 
 
-@pytest.mark.parametrize("stage", ["_evaluate_trees", "_compare_sides", "_decide_words"])
-def test_an_interrupted_population_leaves_nothing_half_done(stage, monkeypatch):
+@pytest.mark.parametrize(
+    ("room", "stage"),
+    [(RowArrays, "_compute"), (Readings, "_compare_sides"), (Readings, "_decide_words")],
+)
+def test_an_interrupted_population_leaves_nothing_half_done(room, stage, monkeypatch):
     """Who is interrupted while rows or conditions are computed may ask again."""
     strategy = EXAMPLE["RSI_PULLBACK"]
     genomes = random_genomes(strategy, 20, seed=1)
@@ -49,7 +53,7 @@ def test_an_interrupted_population_leaves_nothing_half_done(stage, monkeypatch):
     engine = Engine(strategy, BARS, WINDOWS, device="cpu")
     engine.evaluate(genomes[:3])
     with monkeypatch.context() as patched:
-        patched.setattr(Readings, stage, interrupt)
+        patched.setattr(room, stage, interrupt)
         with pytest.raises(KeyboardInterrupt):
             engine.evaluate(genomes)
     assert engine.evaluate(genomes).tobytes() == expected.tobytes()
