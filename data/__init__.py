@@ -2,6 +2,7 @@
 
 from data.bars import Bars, Window
 from data.errors import DataError
+from data.hours import Gaps
 from data.inspection import (
     Inspection,
     Quality,
@@ -17,7 +18,7 @@ from data.providers import PROVIDERS, expand_spec
 from data.resample import resample
 from data.save_parquet import keep_bars
 from data.table import FetchOptions, LoadOptions
-from data.timeframe import Gaps, format_timeframe, infer_timeframe, parse_timeframe
+from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe
 from data.windows import Holdout, joined, parse_holdout, parts, split_window
 
 __all__ = [

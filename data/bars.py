@@ -14,8 +14,8 @@ import numpy.typing as npt
 from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
 from data.finer import FinerBars, find_spans
-from data.hours import OpenGaps
-from data.timeframe import Gaps, count_gaps, format_timeframe
+from data.hours import Gaps, OpenGaps, list_gaps
+from data.timeframe import format_timeframe
 
 LONGEST_SYMBOL = 64
 
@@ -170,20 +170,13 @@ class Bars:
 
         Of bars [start, end), those steps count that end at one of them: parts of a series add up.
         """
-        first = max(start, 1)
-        gaps = count_gaps(self.timestamp[first - 1 : end], self.timeframe_ns)
-        return replace(gaps, longest_at=gaps.longest_at + first - 1) if gaps.count else gaps
+        return list_gaps(self.timestamp, self.timeframe_ns).count(self.timestamp, start, end)
 
     def gaps_in_open_hours(self, start: int = 0, end: int | None = None) -> Gaps:
         """Count gaps as `gaps` does, but for closed hours where these are known."""
         if self.open_gaps is None:
             return self.gaps(start, end)
-        last = len(self) if end is None else end
-        edges = (int(self.timestamp[at]) for at in (max(start, 1) - 1, last - 1))
-        gaps = self.open_gaps.between(*edges)
-        if not gaps.count:
-            return gaps
-        return replace(gaps, longest_at=int(np.searchsorted(self.timestamp, gaps.longest_at)))
+        return self.open_gaps.count(self.timestamp, start, end)
 
 
 @dataclass(frozen=True)

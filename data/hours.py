@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from data.checks import Flags, Ints, format_time
-from data.timeframe import DAY_NS, Gaps, gap_notes
+from data.timeframe import DAY_NS
 from data.week_rhythm import WeekGrid, count_cells, expect_by_rhythm, make_grid, set_days_aside
 
 ZONES = ("UTC", "America/New_York", "Europe/London")
@@ -25,14 +25,31 @@ ALWAYS_OPEN_SHARE = 0.97
 MOST_NAMED = 5
 
 
+@dataclass(frozen=True)
+class Gaps:
+    """Gaps between neighbouring bars.
+
+    Args:
+        count: Steps longer than one bar.
+        missing_bars: Bars that would fill them.
+        longest_ns: Longest step, nanoseconds; 0 without gaps.
+        longest_at: Number of the bar that ends it; -1 without gaps.
+    """
+
+    count: int
+    missing_bars: int
+    longest_ns: int
+    longest_at: int
+
+
 @dataclass(frozen=True, eq=False)
 class OpenGaps:
-    """Gaps of a series while its market is open."""
+    """Gaps of a series while its market is open, or all where no closed hours are known."""
 
     starts_ns: Ints  # [K], when the bar before each gap opens, nanoseconds UTC
     ends_ns: Ints  # [K], when the bar after it opens
-    missing: Ints  # [K], bars that are missing in it, at least 1
-    rule: str  # how closed hours are known, in words
+    missing: Ints  # [K], bars that are missing in it; at least 1 where closed hours are known
+    rule: str = ""  # how closed hours are known, in words; empty where they are not
     # Code of the exchange whose calendar it is; None for the rhythm of the weeks.
     calendar: str | None = None
     pauses: int = 0  # further steps longer than a bar: hours in which the market is closed
@@ -40,18 +57,19 @@ class OpenGaps:
     days_off: tuple[str, ...] = ()
     short_days: tuple[str, ...] = ()  # days that end early or begin late
 
-    def between(self, first_ns: int, last_ns: int) -> Gaps:
-        """Gaps that end at bars which open after a time and up to another.
-
-        The place of the longest is the time at which the bar after it opens.
-        """
-        start, end = np.searchsorted(self.ends_ns, (first_ns, last_ns), side="right")
-        steps = (self.ends_ns - self.starts_ns)[start:end]
+    def count(self, timestamp: Ints, start: int, end: int | None) -> Gaps:
+        """Gaps that end at bars [start, end) of those that open at times [T]."""
+        part = timestamp[max(start, 1) - 1 : end]
+        first, last = (
+            np.searchsorted(self.ends_ns, part[[0, -1]], side="right") if len(part) else (0, 0)
+        )
+        steps = (self.ends_ns - self.starts_ns)[first:last]
         if not len(steps):
             return Gaps(count=0, missing_bars=0, longest_ns=0, longest_at=-1)
         at = int(np.argmax(steps))
-        missing = int(self.missing[start:end].sum())
-        return Gaps(len(steps), missing, int(steps[at]), int(self.ends_ns[start + at]))
+        missing = int(self.missing[first:last].sum())
+        ends_at = int(np.searchsorted(timestamp, self.ends_ns[first + at]))
+        return Gaps(len(steps), missing, int(steps[at]), ends_at)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -61,13 +79,13 @@ class OpenGaps:
         short = "short day" if self.calendar is None else "half day"
         closed = "; ".join((pauses, *_name(off, self.days_off), *_name(short, self.short_days)))
         closed_lines = (closed,) if self.pauses else ()
-        if not len(self.missing):
+        if not self.missing.any():
             return closed_lines
         longest = int(np.argmax(self.ends_ns - self.starts_ns))
         start, end = (format_time(times[longest]) for times in (self.starts_ns, self.ends_ns))
         lacking = _count(int(self.missing.sum()), "bar")
-        gaps = _count(len(self.missing), "gap")
-        line = f"{gaps} in open hours, {lacking} missing; the longest from {start} to {end}"
+        gaps = _count(len(self.missing), "gap") + (" in open hours" if self.rule else "")
+        line = f"{gaps}, {lacking} missing; the longest from {start} to {end}"
         return (line, *closed_lines)
 
 
@@ -103,9 +121,16 @@ def find_open_gaps(
     return _with_days(open_gaps, None, days_off, short_days)
 
 
+def list_gaps(timestamp: Ints, timeframe_ns: int) -> OpenGaps:
+    """All steps between bars [T] that are longer than one."""
+    before = np.flatnonzero(np.diff(timestamp) > timeframe_ns)
+    starts, ends = timestamp[before], timestamp[before + 1]
+    return OpenGaps(starts, ends, (ends - starts) // timeframe_ns - 1)
+
+
 def gap_lines(timestamp: Ints, timeframe_ns: int, open_gaps: OpenGaps | None) -> tuple[str, ...]:
     """Notes about the gaps of bars [T]: those in open hours, where these are known."""
-    return gap_notes(timestamp, timeframe_ns) if open_gaps is None else open_gaps.notes
+    return (open_gaps or list_gaps(timestamp, timeframe_ns)).notes
 
 
 def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -> OpenGaps | None:

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from data.checks import faults, format_time, repeats
 from data.errors import DataError, WindowError, list_some
+from data.hours import Gaps, list_gaps
 from data.jumps import jumps_of
 from data.load import DEFAULTS, load_bars
 from data.providers import find_provider
 from data.repair import widen_roundings
 from data.table import LoadOptions, RawTable
-from data.timeframe import Gaps
 
 SHOWN_ROWS = 3
 MOST_SHOWN = 5
@@ -84,16 +84,11 @@ def quality_of(bars: Bars, start: int = 0, end: int | None = None) -> Quality:
 
 def longest_gaps(bars: Bars, most: int = MOST_SHOWN) -> list[dict[str, object]]:
     """The longest gaps in open hours: the bars before and after, and how many miss."""
-    gaps = bars.open_gaps
-    if gaps is None:
-        before = np.flatnonzero(np.diff(bars.timestamp) > bars.timeframe_ns)
-        starts, ends = bars.timestamp[before], bars.timestamp[before + 1]
-        missing = (ends - starts) // bars.timeframe_ns - 1
-    else:
-        inside = (gaps.starts_ns >= bars.timestamp[0]) & (gaps.ends_ns <= bars.timestamp[-1])
-        starts, ends, missing = (
-            column[inside] for column in (gaps.starts_ns, gaps.ends_ns, gaps.missing)
-        )
+    gaps = bars.open_gaps or list_gaps(bars.timestamp, bars.timeframe_ns)
+    inside = (gaps.starts_ns >= bars.timestamp[0]) & (gaps.ends_ns <= bars.timestamp[-1])
+    starts, ends, missing = (
+        column[inside] for column in (gaps.starts_ns, gaps.ends_ns, gaps.missing)
+    )
     longest = np.argsort(starts - ends, kind="stable")[:most]
     return [
         {

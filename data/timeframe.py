@@ -1,12 +1,11 @@
 """The duration of a bar: as text such as '15m', as nanoseconds, and as the steps of a file show."""
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from data.checks import NO_TIME, format_time
+from data.checks import NO_TIME
 from data.errors import TimeframeError
 
 SECOND_NS = 10**9
@@ -23,23 +22,6 @@ MOST_SHORT_STEPS_FRAC = 0.01
 
 MOST_SESSIONS = 3
 """Times a day that a market may pause alike: at night, at noon, for a break."""
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """Gaps between neighbouring bars.
-
-    Args:
-        count: Steps longer than one bar.
-        missing_bars: Bars that would fill them.
-        longest_ns: Longest step, nanoseconds; 0 without gaps.
-        longest_at: Number of the bar that ends it; -1 without gaps.
-    """
-
-    count: int
-    missing_bars: int
-    longest_ns: int
-    longest_at: int
 
 
 def find_lead(time_ns: npt.NDArray[np.int64]) -> tuple[int, str]:
@@ -166,29 +148,6 @@ def _count_sustained_steps(steps: npt.NDArray[np.int64], step: int) -> int:
     long = np.diff(shorter) > width
     spans = zip(shorter[:-1][long].tolist(), shorter[1:][long].tolist(), strict=True)
     return sum(int((steps[start : end - 1] == step).sum()) for start, end in spans)
-
-
-def count_gaps(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> Gaps:
-    """Count the steps between neighbours [T] that are longer than one bar."""
-    steps = np.diff(timestamp)
-    longer = steps[steps > timeframe_ns]
-    if len(longer) == 0:
-        return Gaps(count=0, missing_bars=0, longest_ns=0, longest_at=-1)
-    at = int(np.argmax(steps))
-    missing = int((longer // timeframe_ns - 1).sum())
-    return Gaps(len(longer), missing, int(steps[at]), at + 1)
-
-
-def gap_notes(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> tuple[str, ...]:
-    """A line about the steps that are longer than a bar, none where there are none."""
-    gaps = count_gaps(timestamp, timeframe_ns)
-    if not gaps.missing_bars:
-        return ()
-    start, end = (format_time(timestamp[gaps.longest_at - i]) for i in (1, 0))
-    return (
-        f"{gaps.count:,} {'gap' if gaps.count == 1 else 'gaps'}, {gaps.missing_bars:,} "
-        f"{'bar' if gaps.missing_bars == 1 else 'bars'} missing; the longest from {start} to {end}",
-    )
 
 
 def _common(steps: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from data import LoadOptions, jumps_of, load_bars, longest_gaps, quirks_of
-from data.timeframe import gap_notes
+from data.hours import gap_lines
 from tests.support.series import MINUTE_NS, NAMES, make_bars, make_columns
 
 
@@ -115,6 +115,6 @@ def test_gaps_are_told_longest_first():
     timestamp[30:] += 60 * MINUTE_NS
     bars = make_bars(50, timestamp=timestamp)
     assert [gap["missing_bars"] for gap in longest_gaps(bars)] == [4, 1]
-    (told,) = gap_notes(bars.timestamp, bars.timeframe_ns)
+    (told,) = gap_lines(bars.timestamp, bars.timeframe_ns, None)
     assert told == ("2 gaps, 5 bars missing; the longest from 2024-01-01T07:30 to 2024-01-01T08:45")
     assert quirks_of(bars) == ()
