@@ -51,7 +51,7 @@ def _has_whole_times(times: pa.Array, days: pa.Array) -> bool:
     """Whether times are written whole, on these days: 20240102093500000 on 2024-01-02."""
     if _is_whole(times):
         times = times.cast(pa.int64()).cast(pa.string())
-    if not pa.types.is_string(times.type) or not _all_match(times, WHOLE_TIME):
+    if not pa.types.is_string(times.type) or not all_match(times, WHOLE_TIME):
         return False
     day_of_time, bare = (pc.replace_substring_regex(text, "[-/.]", "") for text in (times, days))
     day_of_time = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(day_of_time), 0, 8)
@@ -70,8 +70,8 @@ def _write_days(dates: pa.Array) -> pa.Array | None:
         dates = dates.cast(pa.int64()).cast(pa.string())
     if not pa.types.is_string(dates.type):
         return None
-    text = _without_blanks(dates)
-    return text if _all_match(text, DATE) else None
+    text = strip_blanks(dates)
+    return text if all_match(text, DATE) else None
 
 
 def _write_clock(times: pa.Array) -> pa.Array | None:
@@ -88,10 +88,10 @@ def _write_clock(times: pa.Array) -> pa.Array | None:
         return _part_digits(times.cast(pa.int64()).cast(pa.string()))
     if not pa.types.is_string(kind):
         return None
-    text = _without_blanks(times)
-    if _all_match(text, DIGITS):
+    text = strip_blanks(times)
+    if all_match(text, DIGITS):
         return _part_digits(text)
-    return text if _all_match(text, TIME_OF_DAY) else None
+    return text if all_match(text, TIME_OF_DAY) else None
 
 
 def _part_digits(digits: pa.Array) -> pa.Array | None:
@@ -99,7 +99,7 @@ def _part_digits(digits: pa.Array) -> pa.Array | None:
     longest = pc.max(pc.utf8_length(digits)).as_py() or 0
     width, pattern, clock = next((form for form in CLOCKS if longest <= form[0]), CLOCKS[-1])
     padded = pc.utf8_lpad(digits, width, "0")
-    is_clock = _all_match(padded, pattern)
+    is_clock = all_match(padded, pattern)
     return pc.replace_substring_regex(padded, pattern, clock) if is_clock else None
 
 
@@ -111,11 +111,13 @@ def _is_whole(column: pa.Array) -> bool:
     return bool(pa.types.is_integer(column.type))
 
 
-def _without_blanks(column: pa.Array) -> pa.Array:
+def strip_blanks(column: pa.Array) -> pa.Array:
+    """Text without blanks at its ends; missing where nothing is left."""
     text = pc.utf8_trim_whitespace(column)
-    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+    return pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
 
 
-def _all_match(column: pa.Array, pattern: str) -> bool:
+def all_match(column: pa.Array, pattern: str) -> bool:
+    """Whether a pattern occurs in every text that is there, and some is."""
     matches = pc.match_substring_regex(column.drop_null(), pattern)
     return len(matches) > 0 and pc.all(matches).as_py() is True

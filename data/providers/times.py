@@ -19,7 +19,7 @@ from data.checks import (
 )
 from data.errors import TableError
 from data.providers.column_names import find_local_zone
-from data.providers.day_times import join_date_and_time
+from data.providers.day_times import all_match, join_date_and_time, strip_blanks
 from data.providers.numbers import to_array
 from data.providers.written_times import ZONE_UTC, find_named_zone, read_written
 from data.zones import AS_UTC, LocalZone, localise
@@ -66,12 +66,12 @@ def _read(
     label = f"{where}: column {' and '.join(repr(name) for name in columns)}"
     column = _calendar_as_text(column)
     if pa.types.is_string(column.type):
-        column = _strip(column)
+        column = strip_blanks(column)
         if time_format is not None:
             return _read_text(column, tz, label, time_format)
-        if _all_match(column, WHOLE):
+        if all_match(column, WHOLE):
             column = pc.replace_substring_regex(column, r"\.0+$", "")
-        if _all_match(column, DIGITS) and not _all_match(column, CALENDAR):
+        if all_match(column, DIGITS) and not all_match(column, CALENDAR):
             return _read_whole(_digits(column, label), tz, label)
         return _read_text(column, tz, label, None)
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
@@ -236,16 +236,6 @@ def _note_unused_zone(tz: LocalZone | None, why: str) -> tuple[str, ...]:
 
 def _calendar_as_text(column: pa.Array) -> pa.Array:
     """A column as it is, but dates that were written as numbers as text."""
-    if pa.types.is_integer(column.type) and _all_match(column.cast(pa.string()), CALENDAR):
+    if pa.types.is_integer(column.type) and all_match(column.cast(pa.string()), CALENDAR):
         return column.cast(pa.string())
     return column
-
-
-def _strip(column: pa.Array) -> pa.Array:
-    stripped = pc.utf8_trim_whitespace(column)
-    return pc.if_else(pc.equal(stripped, ""), pa.scalar(None, stripped.type), stripped)
-
-
-def _all_match(column: pa.Array, pattern: str) -> bool:
-    matches = pc.match_substring_regex(column.drop_null(), pattern)
-    return len(matches) > 0 and pc.all(matches).as_py() is True

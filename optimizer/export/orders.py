@@ -1,13 +1,13 @@
 """Orders, ladders and ticks of a strategy as Python for backtesting.py and vectorbt."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from optimizer.errors import ConfigError
 from optimizer.export.bracket import Phrases, format_bracket
 from optimizer.export.member import ExportedMember
 from optimizer.export.python_rows import ExpressionLines
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
+from strategy.exits import Level, RMultiple, Share, Trail, split_sides
 from strategy.expressions import Expression, GeneValue, Number, Setting
 from strategy.model import Strategy
 from strategy.money import BasisPoints, PriceOf, StepSize, Ticks, find_step
@@ -15,13 +15,8 @@ from strategy.nodes import Node
 from strategy.orders import Ladder, LimitAt, StopAt
 
 PHRASES = Phrases(
-    places={
-        BeyondBar: "(bars.low if side > 0 else bars.high)[t] - side * {0}",
-        FromEntry: "entry {sign} side * {0}",
-        Share: "entry {sign} side * (entry * {0})",
-        Level: "{0}",
-        RMultiple: "entry + side * ({0} * risk)",
-    },
+    side="side",
+    bar="(bars.low if side > 0 else bars.high)[t]",
     either="({} if side > 0 else {})",
     no_target="",
     no_trail="math.inf",
@@ -108,9 +103,16 @@ def format_orders(member: ExportedMember, lines: ExpressionLines) -> dict[str, s
     ]
     return {
         **{name: forms[name] for name in ("stop", "reach", "share", "after")},
-        "targets": _by_side(_list_prices(legs, read) for legs in ladders),
-        "shares": _by_side(f"[{', '.join(read(share) for _, share in legs)}]" for legs in ladders),
-        "worth": _by_side(_list_needs(legs) for legs in ladders) + forms["worth"],
+        "targets": PHRASES.by_side(
+            f"[{', '.join(PHRASES.price(form, read) for form, _ in legs)}]" for legs in ladders
+        ),
+        "shares": PHRASES.by_side(
+            f"[{', '.join(read(share) for _, share in legs)}]" for legs in ladders
+        ),
+        "worth": PHRASES.by_side(
+            PHRASES.require_beyond(legs, "targets[{}]".format) for legs in ladders
+        )
+        + forms["worth"],
         "cancel": "nothing" if strategy.cancel is None else lines.text(strategy.cancel),
         "long_price": levels[0],
         "short_price": levels[1],
@@ -176,26 +178,6 @@ def list_legs(strategy: Strategy, place: int) -> list[tuple[Node, Setting]]:
     if isinstance(ladder, Ladder):
         return [(leg.target, leg.share) for leg in ladder.legs]
     return [(target, Number(1.0))] if isinstance(target, Node) else []
-
-
-def _list_prices(legs: Sequence[tuple[Node, Setting]], read: Callable[[Node], str]) -> str:
-    prices = (PHRASES.places[type(form)].format(read(form.parts[0]), sign="+") for form, _ in legs)
-    return f"[{', '.join(prices)}]"
-
-
-def _list_needs(legs: Sequence[tuple[Node, Setting]]) -> str:
-    """That targets which were read lie on their side of the entry."""
-    needs = (
-        f"side * targets[{leg}] > side * entry"
-        for leg, (form, _) in enumerate(legs)
-        if isinstance(form, FromEntry | Level)
-    )
-    return " and ".join(needs) or "True"
-
-
-def _by_side(texts: Iterable[str]) -> str:
-    long, short = texts
-    return long if long == short else PHRASES.either.format(long, short)
 
 
 def format_constants(member: ExportedMember) -> dict[str, object]:

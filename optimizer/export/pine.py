@@ -18,7 +18,7 @@ from optimizer.export.pine_orders import format_signals as format_order_signals
 from optimizer.export.python_rows import ExpressionLines
 from optimizer.export.scripts import asset
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, OverBars
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
+from strategy.exits import SessionExit
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
 from strategy.money import Ticks
 from strategy.nodes import Node
@@ -46,13 +46,8 @@ DIFFERENCES = (
 )
 
 PHRASES = Phrases(
-    places={
-        BeyondBar: "(s > 0 ? low[b] : high[b]) - s * {0}",
-        FromEntry: "entry {sign} s * {0}",
-        Share: "entry {sign} s * (entry * {0})",
-        Level: "{0}",
-        RMultiple: "entry + s * ({0} * risk)",
-    },
+    side="s",
+    bar="(s > 0 ? low[b] : high[b])",
     either="s > 0 ? {} : {}",
     no_target="float(na)",
     no_trail="float(na)",
@@ -96,7 +91,7 @@ def build_pine_script(member: ExportedMember) -> str:
     rows = "\n".join([*_format_signals(member, lines), ""])
     forms = format_bracket(member.strategy, lines.format_at_signal, PHRASES)
     if has_orders:
-        forms |= format_legs(member, lines.format_at_signal, PHRASES.places)
+        forms |= format_legs(member, lines.format_at_signal, PHRASES)
         forms["worth"] = (" and (reach > 0.0)" if PHRASES.is_apart in forms["worth"] else "") + (
             f" and ({forms['needs']})"
         )

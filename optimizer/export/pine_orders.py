@@ -1,9 +1,10 @@
 """Orders, ladders, ticks and their slippage of a strategy as Pine."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from optimizer.errors import ConfigError
+from optimizer.export.bracket import Phrases, Read
 from optimizer.export.member import ExportedMember
 from optimizer.export.orders import (
     format_away,
@@ -12,7 +13,7 @@ from optimizer.export.orders import (
     list_legs,
     refuse_unsaid,
 )
-from strategy.exits import FromEntry, Level, split_sides
+from strategy.exits import split_sides
 from strategy.expressions import Number, Setting
 from strategy.money import Ticks, find_step
 from strategy.nodes import Node
@@ -101,9 +102,7 @@ def format_signals(member: ExportedMember, text: Callable[[Node], str]) -> Itera
             yield f"float follow_{side} = {text(row)}"
 
 
-def format_legs(
-    member: ExportedMember, read: Callable[[Node], str], places: Mapping[type, str]
-) -> dict[str, str]:
+def format_legs(member: ExportedMember, read: Read, say: Phrases) -> dict[str, str]:
     """Phrases of the template of orders that each target repeats."""
     ladders = [list_legs(member.strategy, place) for place in range(2)]
     count, delay = max(map(len, ladders)), member.constants("")["delay"]
@@ -111,27 +110,30 @@ def format_legs(
     after = member.strategy.after_leg
     return {
         "leg_fields": _join(f"    float target_{k} = na\n    bool out_{k} = false" for k in legs),
-        "leg_functions": "\n".join(_format_functions(ladders, k, read, places) for k in legs)
-        + _format_rest(ladders, read),
+        "leg_functions": "\n".join(_format_functions(ladders, k, read, say) for k in legs)
+        + _format_rest(ladders, read, say),
         "leg_hits": _join(_format_hit(k) for k in legs),
         "leg_opens": _join(
             f"    p.target_{k} := f_target_{k}(s, entry, p.risk, b)\n    p.out_{k} := false"
             for k in legs
         ),
         "away": format_away(member.strategy, read),
-        "followed": _by_side(
+        "followed": say.by_side(
             [
                 "behind" if row is None else f"follow_{side}"
                 for side, row in zip(SIDES, list_followed(member.strategy), strict=True)
             ]
         ),
-        "may_leave": _by_side([_format_bounds(bounds) for bounds in list_bounds(member)]),
+        "may_leave": say.by_side([_format_bounds(bounds) for bounds in list_bounds(member)]),
         "is_even": f"p.out_{after.leg}" if after is not None and after.leg <= count else "false",
         "late_cancel": "nz(late[1]) > 0" if delay else "false",
         "held_exits": _format_held(legs),
         "long_exits": _format_exits(ladders[0], "long", "1"),
         "short_exits": _format_exits(ladders[1], "short", "-1"),
-        "needs": _by_side([_list_needs(legs_of_side) for legs_of_side in ladders]),
+        "needs": say.by_side(
+            say.require_beyond(targets, lambda leg: f"f_target_{leg + 1}(s, entry, risk, b)")
+            for targets in ladders
+        ),
         **{f"{side}_kind": _format_kind(form, side) for side, form in
            zip(SIDES, split_sides(member.strategy.entry), strict=True)},
     }  # fmt: skip
@@ -150,30 +152,27 @@ def _format_bounds(bounds: tuple[float, float, float, float]) -> str:
 def _format_functions(
     ladders: Sequence[Sequence[tuple[Node, Setting]]],
     k: int,
-    read: Callable[[Node], str],
-    places: Mapping[type, str],
+    read: Read,
+    say: Phrases,
 ) -> str:
     targets, parts = [], []
     for legs in ladders:
         form, share = legs[k - 1] if k <= len(legs) else (None, Number(0.0))
-        text = "float(na)"
-        if form is not None:
-            text = places[type(form)].format(read(form.parts[0]), sign="+")
-        targets.append(text)
+        targets.append(say.price(form, read))
         parts.append(read(share))
     return (
         f"f_target_{k}(int s, float entry, float risk, int b) =>\n"
-        f"    f_tick({_by_side(targets)}, s > 0)\n\n"
-        f"f_part_{k}(int s) =>\n    {_by_side(parts)}\n"
+        f"    f_tick({say.by_side(targets)}, s > 0)\n\n"
+        f"f_part_{k}(int s) =>\n    {say.by_side(parts)}\n"
     )
 
 
 def _format_rest(
-    ladders: Sequence[Sequence[tuple[Node, Setting]]], read: Callable[[Node], str]
+    ladders: Sequence[Sequence[tuple[Node, Setting]]], read: Read, say: Phrases
 ) -> str:
     """What targets leave of each side."""
     rests = [" - ".join(["1.0", *(read(share) for _, share in legs)]) for legs in ladders]
-    return f"\nf_rest(int s) =>\n    {_by_side(rests)}\n"
+    return f"\nf_rest(int s) =>\n    {say.by_side(rests)}\n"
 
 
 def _format_hit(k: int) -> str:
@@ -227,21 +226,6 @@ def _format_kind(form: object, side: str) -> str:
     if isinstance(form, StopAt):
         return f", stop = {side}_level"
     return f", limit = {side}_level" if isinstance(form, LimitAt) else ""
-
-
-def _list_needs(legs: Sequence[tuple[Node, Setting]]) -> str:
-    """That targets which were read lie on their side of the entry."""
-    needs = (
-        f"s * f_target_{k}(s, entry, risk, b) > s * entry"
-        for k, (form, _) in enumerate(legs, start=1)
-        if isinstance(form, FromEntry | Level)
-    )
-    return " and ".join(needs) or "true"
-
-
-def _by_side(texts: Sequence[str]) -> str:
-    long, short = texts
-    return long if long == short else f"s > 0 ? {long} : {short}"
 
 
 def _join(texts: Iterator[str]) -> str:

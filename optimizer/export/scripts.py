@@ -25,7 +25,7 @@ from optimizer.export.orders import (
 from optimizer.export.python_rows import INDENT, ExpressionLines, collect_source_code
 from optimizer.export.steps import LAST, ExportedStep, find_warm_up, list_steps
 from strategy.conditions import Condition
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
+from strategy.exits import SessionExit
 from strategy.expressions import Clock, Higher
 from strategy.nodes import walk
 
@@ -84,13 +84,8 @@ DIFFERENCES: dict[str, tuple[tuple[str, Callable[[ExportedMember], bool]], ...]]
 }
 
 PHRASES = Phrases(
-    places={
-        BeyondBar: "np.where(side > 0, bars.low, bars.high) - side * {0}",
-        FromEntry: "entry {sign} side * {0}",
-        Share: "entry {sign} side * (entry * {0})",
-        Level: "{0}",
-        RMultiple: "entry + side * ({0} * risk)",
-    },
+    side="side",
+    bar="np.where(side > 0, bars.low, bars.high)",
     either="np.where(side > 0, {}, {})",
     no_target="side * np.inf",
     no_trail="np.inf",
