@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from optimizer.cli.flags import config_flags, option, run_names, split_member
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import COMPILES, note, relay_logs
-from optimizer.cli.shared import AsJson, Runs, single_command
+from optimizer.cli.shared import AsJson, Platform, Runs, single_command
 from optimizer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -52,12 +52,7 @@ def join_members(  # noqa: PLR0913 - one argument a flag
         option("--export", "Write each component as a program, with --as.", "FOLDER"),
     ] = None,
     platform: Annotated[
-        Literal["backtesting.py", "freqtrade", "nautilus_trader", "vectorbt", "pine"] | None,
-        option(
-            "--as",
-            "Whose programs.",
-            "backtesting.py|freqtrade|nautilus_trader|vectorbt|pine",
-        ),
+        Platform | None, option("--as", "Whose programs.", "|".join(get_args(Platform)))
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -10,7 +10,16 @@ import typer
 
 from optimizer.cli.flags import config_flags, option, trust_flag
 from optimizer.cli.notes import COMPILES, note, relay_logs
-from optimizer.cli.shared import AsJson, Front, Member, Order, RunName, Runs, command_group
+from optimizer.cli.shared import (
+    AsJson,
+    Front,
+    Member,
+    Order,
+    Platform,
+    RunName,
+    Runs,
+    command_group,
+)
 from optimizer.errors import ConfigError, StoreError
 from optimizer.grades import GRADES, Grade
 
@@ -164,12 +173,8 @@ def export_run(  # noqa: PLR0913 - one argument a flag
     ] = 500,
     member: Member = None,
     platform: Annotated[
-        Literal["backtesting.py", "freqtrade", "nautilus_trader", "vectorbt", "pine"] | None,
-        option(
-            "--as",
-            "A member as a program of this platform.",
-            "backtesting.py|freqtrade|nautilus_trader|vectorbt|pine",
-        ),
+        Platform | None,
+        option("--as", "A member as a program of this platform.", "|".join(get_args(Platform))),
     ] = None,
     schedule: Annotated[
         bool, typer.Option("--schedule", help="Its schedule as such a program, not one member.")

@@ -25,6 +25,9 @@ Now = Annotated[
 Order = Literal["created", "verdict", "strength", "return", "trades"]
 """Keys that a list of runs is sorted by."""
 
+Platform = Literal["backtesting.py", "freqtrade", "nautilus_trader", "vectorbt", "pine"]
+"""Whose programs are written."""
+
 Front = Annotated[
     Literal["few", "all"],
     option("--front", "Members that are printed: those that differ most, or all.", "few|all"),
