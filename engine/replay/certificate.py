@@ -15,7 +15,7 @@ from engine.certificate import Certificate, data_hash
 from engine.reference import Reference
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.replay.sample import Piece, chosen_pieces, compare_sample
-from engine.replay.threads import replaying
+from engine.replay.threads import BARS_OF_A_THREAD, replaying
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores, versions
 from strategy.genes import Floats
@@ -24,10 +24,6 @@ from strategy.rows import as_it_reads
 
 REPLAYED_PAIRS = 2048
 """Pairs of individual and window whose ledgers are held at a time, of each engine."""
-
-BARS_OF_A_THREAD = 25_000
-"""Bars of the longest series for each thread of the reference, of which there are at least two:
-between its compiled loops threads wait for each other, because one at a time runs Python."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from engine.accounts.ledger import Ledger
 from engine.reference import Reference
+from engine.runtime.machine import available_cores
 from strategy.expressions import Call, GeneValue
 from strategy.genes import Floats
 from strategy.model import Strategy
@@ -24,6 +25,10 @@ from strategy.nodes import walk
 
 TASKS_PER_THREAD = 8
 """Parts that the work is cut into for each thread, so that all of them end at about one time."""
+
+BARS_OF_A_THREAD = 25_000
+"""Bars for each thread of the reference: between its compiled loops threads wait for each other,
+because one at a time runs Python."""
 
 Indices = npt.NDArray[np.intp]
 
@@ -66,6 +71,20 @@ def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[I
         finally:
             is_over.set()
             pool.shutdown(cancel_futures=True)
+
+
+def replay_alone(
+    reference: Reference, genome: Floats, threads: int | None = None
+) -> tuple[Ledger, ...]:
+    """Ledgers [W] of one individual [G], series side by side; on all cores where `threads` is None.
+
+    As `Reference.trades`.
+    """
+    busy = sum(map(len, reference.series)) // BARS_OF_A_THREAD
+    shared = max(1, min(threads or available_cores(), busy))
+    with replaying(reference, genome[None], shared) as replays:
+        ledgers = {replayed.window: replayed.ledger for replayed in replays}
+    return tuple(ledgers[window] for window in range(len(reference.windows)))
 
 
 def sharing_order(spec: Strategy, genomes: Floats) -> Indices:

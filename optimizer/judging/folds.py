@@ -11,6 +11,7 @@ import numpy as np
 from data import Bars, Window
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
+from engine.replay.threads import replay_alone
 from optimizer.evidence.cpcv_paths import summarise_strengths
 from optimizer.evidence.figures import Figure, encode_figure, encode_figures, make_undefined
 from optimizer.evidence.folds import FoldRow, FoldsRecord, PathsRecord, Range
@@ -117,7 +118,7 @@ def replay_pick(
 ) -> list[Judged]:
     """The pick of a fold on each of several parts of the bars."""
     reference = task.build_reference([*chain.from_iterable(parts)])
-    ledgers = iter(reference.trades(np.array(genome)))
+    ledgers = iter(replay_alone(reference, np.array(genome), task.config.threads))
     series = task.markets.series
     return [Judged(series, part, [*islice(ledgers, len(part))]) for part in parts]
 

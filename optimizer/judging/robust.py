@@ -8,6 +8,7 @@ import numpy as np
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.positions.intrabar import target_first
+from engine.replay.threads import replay_alone
 from optimizer.evidence.figures import Figure, encode_figure, encode_figures, make_undefined
 from optimizer.evidence.robust import (
     DELAY_BARS,
@@ -36,7 +37,8 @@ def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     even = break_even_bp(ledgers)
     later = replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS)
     late = task.build_reference(task.markets.windows, later)
-    moved = late.account(late.trades(pick.genome), range(len(late.windows)), pick.genome)
+    ledgers_late = replay_alone(late, pick.genome, task.config.threads)
+    moved = late.account(ledgers_late, range(len(late.windows)), pick.genome)
     delayed = _make_figure(float(compute_strengths(moved[None])[0]), "no trade moved")
     undecided, target_first = _measure_within_bars(task, ledgers)
     left_out = _measure_left_out(task, engine, pick)

@@ -11,6 +11,7 @@ from engine.accounts.account import Account
 from engine.accounts.marks import choose_trades
 from engine.accounts.reference import grow_cash, merge_ledgers, order_exits, size_trades
 from engine.accounts.stake import build_stake
+from engine.replay.threads import replay_alone
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.figures import (
     Figure,
@@ -180,7 +181,7 @@ def _describe_step(setup: StepSetup, stitched: Stitched, pick: StepPick) -> Sche
 
 def _list_daily(task: Task, windows: Sequence[Window], genome: Floats) -> Floats:
     """R of each day of a training [D]."""
-    ledgers = task.build_reference(windows).trades(genome)
+    ledgers = replay_alone(task.build_reference(windows), genome, task.config.threads)
     series = task.markets.series
     days = list_days(series, windows)
     daily: Floats = daily_returns([ledgers], series, windows, days)[:, 0]

@@ -14,8 +14,9 @@ from engine import reference as reference_module
 from engine.out_of_core import create_engine
 from engine.reference import Reference
 from engine.replay import certificate
+from engine.replay import threads as replay_threads
 from engine.replay.parity import compare_ledgers
-from engine.replay.threads import replaying, sharing_order
+from engine.replay.threads import replay_alone, replaying, sharing_order
 from strategy.errors import StrategyError
 from strategy.expressions import Call
 from strategy.indicator_registry import KINDS
@@ -48,6 +49,16 @@ def test_everybody_is_replayed_once_in_every_window(individuals, threads):
         ((ledger, sums),) = expected.replay(genomes[i], [w])
         assert compare_ledgers(ledger, one.ledger) == ""
         assert_same_bits(sums, one.accumulators, f"individual {i}, window {w}")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_one_alone_has_the_ledgers_of_the_reference(threads, monkeypatch):
+    """Windows in their order, with series side by side."""
+    monkeypatch.setattr(replay_threads, "BARS_OF_A_THREAD", 100)
+    (genome,) = random_genomes(SPEC, 1, seed=4)
+    found = replay_alone(make_reference(), genome, threads)
+    for one, other in zip(make_reference().trades(genome), found, strict=True):
+        assert compare_ledgers(one, other) == ""
 
 
 @pytest.mark.parametrize("threads", [1, 3])
