@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from data.bars import Bars
 from data.timeframe import DAY_NS, MINUTE_NS
@@ -38,6 +39,7 @@ Loop = TypeVar("Loop", bound=Callable[..., object])
 Tree = TypeVar("Tree", bound=Node)
 Genes = Mapping[str, float]
 Kept = TypeVar("Kept")
+Row = TypeVar("Row", bound=npt.NDArray[Any])
 
 
 class GenesOfOne(dict[str, float]):
@@ -66,7 +68,7 @@ class LoopRunner(Protocol):
 class CachedRows(Protocol):
     """Store of computed rows; `engine.runtime.lru_cache.ArrayCache` is one."""
 
-    def get(self, name: tuple[object, ...], compute: Callable[[], Floats]) -> Floats:
+    def get(self, name: tuple[object, ...], compute: Callable[[], Row]) -> Row:
         """The row of that name, computed where it is not there."""
 
 
@@ -180,7 +182,11 @@ class Rows:
         if isinstance(tree, Arithmetic):
             # Computed sooner than looked up: with a real gene in it no other tree shares it.
             made = self._apply_operation(tree)
-            return self._make_canonical(made) if made.ndim else float(made)
+            if not made.ndim:
+                return float(made) if math.isfinite(made) else math.nan
+            self.run(make_finite)(made)
+            made.flags.writeable = False
+            return made
         return self.kept.get(
             (*self.place, tree), lambda: self._make_canonical(self._compute_row(tree))
         )
@@ -205,12 +211,10 @@ class Rows:
         raise StrategyError(f"{tree!r} has no values before its genes have theirs")
 
     def _apply_operation(self, tree: Arithmetic) -> Floats:
-        """One operation at each bar, rounded once; NaN where the result is not finite."""
+        """One operation at each bar, rounded once; a new row, or one number."""
         sides = [self.of(side) for side in (tree.left, tree.right) if side is not None]
         with np.errstate(all="ignore"):
-            joined = np.asarray(_OPERATIONS[tree.operation](*sides), np.float64)
-        np.copyto(joined, math.nan, where=~np.isfinite(joined))
-        return joined
+            return np.asarray(_OPERATIONS[tree.operation](*sides), np.float64)
 
     def _call_indicator(self, call: Call) -> Floats:
         parameters = [whole(setting) for setting in call.parameters]
@@ -269,13 +273,13 @@ class _Memory:
     """Keeps all rows, for one thread."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[object, ...], Floats] = {}
+        self._rows: dict[tuple[object, ...], Any] = {}
 
-    def get(self, name: tuple[object, ...], compute: Callable[[], Floats]) -> Floats:
+    def get(self, name: tuple[object, ...], compute: Callable[[], Row]) -> Row:
         if name not in self._rows:
             self._rows[name] = compute()
             self._rows[name].flags.writeable = False
-        return self._rows[name]
+        return cast(Row, self._rows[name])
 
 
 def whole(setting: Setting) -> int:
@@ -288,6 +292,12 @@ def make_canonical(row: Floats) -> None:
     """Take the sign from every zero of a row [T], and make every NaN the same."""
     for t in range(len(row)):
         row[t] = math.nan if math.isnan(row[t]) else row[t] + 0.0
+
+
+def make_finite(row: Floats) -> None:
+    """The same, and make NaN of what is infinite."""
+    for t in range(len(row)):
+        row[t] = row[t] + 0.0 if math.isfinite(row[t]) else math.nan
 
 
 _OPERATIONS: Mapping[str, Callable[..., Floats]] = {

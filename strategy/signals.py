@@ -33,6 +33,11 @@ def _settle(condition: Condition, genes: Genes) -> Condition | None:
 
 
 def _truth(condition: Condition, rows: Rows) -> Bools:
+    """Whether a condition without genes is true, [T] read-only, computed once for all who ask."""
+    return rows.kept.get((*rows.place, condition), lambda: _evaluate(condition, rows))
+
+
+def _evaluate(condition: Condition, rows: Rows) -> Bools:
     if isinstance(condition, Compare):
         return _evaluate_comparison(condition, rows)
     if isinstance(condition, AllOf):

@@ -22,8 +22,12 @@ from strategy.genes import Floats
 from strategy.model import Strategy
 from strategy.rows import as_it_reads
 
-REPLAYED_PAIRS = 2048
-"""Pairs of individual and window whose ledgers are held at a time, of each engine."""
+FIRST_PAIRS = 256
+"""Pairs of individual and window that are replayed first: they show how many trades there are."""
+
+REPLAYED_TRADES, REPLAYED_PAIRS = 2**22, 2**15
+"""Trades, 400 MB, and pairs whose ledgers are held at a time, of each engine. Rows that individuals
+share are computed each time."""
 
 
 @dataclass(frozen=True)
@@ -196,15 +200,22 @@ def _replays(
 ) -> Iterator[Replay]:
     """Replays of consecutive individuals, as many at a time as ledgers fit memory."""
     pieces = chosen_pieces(spec, windows, genomes)
-    step = max(1, REPLAYED_PAIRS // len(windows))
-    for begin in range(0, len(genomes), step):
+    most, begin, trades = max(1, REPLAYED_PAIRS // len(windows)), 0, 0
+    step = min(most, max(1, FIRST_PAIRS // len(windows)))
+    while begin < len(genomes):
         members = genomes[begin : begin + step]
         pieces_here = tuple(
             piece._replace(individual=piece.individual - begin)
             for piece in pieces
             if begin <= piece.individual < begin + len(members)
         )
-        yield some(members, pieces_here)
+        replayed = some(members, pieces_here)
+        yield replayed
+        begin += len(members)
+        trades += sum(len(ledger) for of_windows in replayed.ledgers for ledger in of_windows)
+        # Not held beside the next ones.
+        del replayed
+        step = min(most, max(1, REPLAYED_TRADES * begin // max(trades, 1)))
 
 
 def _usable_threads(engine: Engine) -> int:
@@ -226,9 +237,10 @@ def _describe_first_problem(
 
 
 def _hash_ledger(digest: "hashlib._Hash", ledger: Ledger) -> None:
+    parts: list[bytes] = []
     for name, column in ledger.columns().items():
         # To add nothing takes the sign from a zero.
-        unsigned = np.add(column, column.dtype.type(0))
-        little = unsigned.astype(column.dtype.newbyteorder("<"), order="C", copy=False)
-        digest.update(f"{name} {len(ledger)}\n".encode())
-        digest.update(little.data)
+        unsigned = np.add(column, column.dtype.type(0)) if column.dtype.kind == "f" else column
+        little = unsigned.astype(column.dtype.newbyteorder("<"), copy=False)
+        parts += f"{name} {len(ledger)}\n".encode(), little.tobytes()
+    digest.update(b"".join(parts))

@@ -108,7 +108,9 @@ def _tasks(reference: Reference, genomes: Floats, threads: int) -> list[tuple[li
         # Of an account with limits all series are replayed together.
         series = 0 if reference.costs.has_limits else window.series
         of_series.setdefault(series, []).append(number)
-    step = max(1, len(genomes) * len(of_series) // (threads * TASKS_PER_THREAD))
+    # All threads are at work on few series, whose rows memory holds.
+    parts_of_series = max(threads, threads * TASKS_PER_THREAD // max(len(of_series), 1))
+    step = max(1, len(genomes) // parts_of_series)
     order = sharing_order(reference.spec, genomes)
     parts = [order[begin : begin + step] for begin in range(0, len(order), step)]
     return [(numbers, part) for numbers in of_series.values() for part in parts]

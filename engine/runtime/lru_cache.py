@@ -2,8 +2,11 @@
 
 import threading
 from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
-from strategy.genes import Floats
+import numpy.typing as npt
+
+Row = TypeVar("Row", bound=npt.NDArray[Any])
 
 
 class ArrayCache:
@@ -26,7 +29,7 @@ class ArrayCache:
         self._lock = threading.Lock()
         self._slots: dict[tuple[object, ...], _Slot] = {}
 
-    def get(self, name: tuple[object, ...], compute: Callable[[], Floats]) -> Floats:
+    def get(self, name: tuple[object, ...], compute: Callable[[], Row]) -> Row:
         """The array of that name, read-only; computed where it is not there."""
         with self._lock:
             slot = self._slots.pop(name, None) or _Slot()
@@ -36,7 +39,7 @@ class ArrayCache:
                 slot.values = compute()
                 slot.values.flags.writeable = False
                 self._count(name, slot, slot.values.nbytes)
-            return slot.values
+            return cast(Row, slot.values)
 
     def _count(self, name: tuple[object, ...], slot: "_Slot", size: int) -> None:
         with self._lock:
@@ -54,5 +57,5 @@ class _Slot:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.values: Floats | None = None
+        self.values: npt.NDArray[Any] | None = None
         self.bytes = 0

@@ -23,8 +23,9 @@ MOST_BLOCKS = 16
 
 FIGURES = ("pbo", "loss", "slope", "intercept", "median_logit")
 
-TOGETHER = 4096
-"""Trials whose totals are added together, as many as fit a core's own cache."""
+TOGETHER = 32_768
+"""Trials whose totals are added together: threads wait for each other between operations, which on
+fewer take no longer than that."""
 
 AT_ONCE = 16
 """Splits whose ratios a thread holds at a time."""

@@ -68,6 +68,7 @@ def test_the_certificate_is_the_same(monkeypatch):
     assert expected.trades
     for pairs in (10**6, 1):
         monkeypatch.setattr("engine.replay.certificate.REPLAYED_PAIRS", pairs)
+        monkeypatch.setattr("engine.replay.certificate.FIRST_PAIRS", pairs)
         monkeypatch.setattr("engine.out_of_core.LISTED_PAIRS", pairs)
         assert certify(parted, GENOMES) == certify(whole, GENOMES) == expected
 
