@@ -1,6 +1,8 @@
 """Random numbers of one generation, those of several streams drawn by one compiled loop."""
 
+from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import Executor, Future
 from math import prod
 
 import numpy as np
@@ -8,6 +10,9 @@ import numpy as np
 from optimizer.search.compiled.philox import BLOCK, FILL, ROUNDS, draw
 from optimizer.search.generation import Floats
 from optimizer.search.randomness import build_key
+
+SPARE_SHARE = 8
+"""One number in so many is drawn beyond what the generation before took: rates move."""
 
 
 class Stream:
@@ -20,6 +25,11 @@ class Stream:
     def __init__(self, key: tuple[int, int]) -> None:
         self._key, self._n_taken = key, 0
         self._drawn: Floats = np.empty(0)
+
+    @property
+    def n_ready(self) -> int:
+        """Numbers that are drawn and not taken."""
+        return len(self._drawn)
 
     def random(self, size: tuple[int, ...] = ()) -> Floats:
         """The next numbers."""
@@ -63,12 +73,27 @@ class Draws:
     def __init__(self, seed: int) -> None:
         self._seed, self._generation = seed, 0
         self._streams: dict[str, Stream] = {}
+        self._asked: Counter[str] = Counter()
+        self._next: tuple[Draws, Future[None]] | None = None
 
     def switch_generation(self, generation: int) -> "Draws":
         """The streams of another generation; those of the one before must no longer be used."""
         if generation != self._generation:
             self._generation, self._streams = generation, {}
+            self._asked.clear()
+            if self._next is not None and self._next[0]._generation == generation:
+                following, drawing = self._next
+                drawing.result()
+                self._streams = following._streams
+            self._next = None
         return self
+
+    def begin_next(self, thread: Executor) -> None:
+        """Have a thread draw for the next generation about as many numbers as this one took."""
+        following, wanted = Draws(self._seed), +self._asked
+        following.switch_generation(self._generation + 1)
+        spared = {purpose: count + count // SPARE_SHARE for purpose, count in wanted.items()}
+        self._next = following, thread.submit(following.ahead, spared)
 
     def __call__(self, purpose: str) -> Stream:
         """The stream of a purpose, where it was left."""
@@ -79,4 +104,6 @@ class Draws:
 
     def ahead(self, counts: Mapping[str, int]) -> None:
         """Draw at once so many numbers as each purpose will be asked for next."""
-        draw_ahead({self(purpose): count for purpose, count in counts.items() if count})
+        self._asked.update(counts)
+        wanted = {self(purpose): count for purpose, count in counts.items() if count}
+        draw_ahead({stream: n for stream, n in wanted.items() if n > stream.n_ready})

@@ -59,6 +59,8 @@ class Steps:
     def breed(self, state: State, number: int) -> Brood:
         """The newcomers of a generation, numbered in the order in which all were bred."""
         brood = self._brood(state, number)
+        if self._thread is not None and number < self._settings.generations:
+            self._draws.begin_next(self._thread)
         first = state.memory.evaluated
         brood.lineage[:, 0] = np.arange(first, first + len(brood))
         return brood
