@@ -24,10 +24,9 @@ from optimizer.search.compiled.sorting import (
 from optimizer.search.compiled.volume import sweep_volume
 from optimizer.search.compiled.workspace import (
     FIRST,
-    LEAVE,
+    IN_ROUNDS,
     SETTLE,
     SORT,
-    SWEEP,
     THIN,
     TRUNCATE,
     VOLUME,
@@ -103,7 +102,7 @@ def keep_best(
         call_loop(thin_orders, loops[THIN], orders, n, seats, front_columns, n_bits, front_orders)
         call_loop(settle_runs, loops[SETTLE], front_columns, n_kept, 3, 1, n_bits, front_orders)
         call_loop(
-            truncate, loops[TRUNCATE], loops[SWEEP], loops[LEAVE], front_columns, front_orders,
+            truncate, loops[TRUNCATE], loops, IN_ROUNDS, front_columns, front_orders,
             n_kept, keep, n_rounds, reference, values, links, members, best, names, name_words,
             cells, near, volumes,
         )  # fmt: skip

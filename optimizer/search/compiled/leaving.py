@@ -6,8 +6,17 @@ from engine.runtime.compiling.addresses import call_loop, declare_loop, find_add
 from engine.runtime.compiling.loops import compiled_inline
 from optimizer.search.compiled.contributions import NODE, Cells, allocate_names, sweep
 from optimizer.search.compiled.fronts import Unsigned
-from optimizer.search.compiled.rounds import GONE, MOST_NEAR, SmallCells, leave_in_rounds
+from optimizer.search.compiled.rounds import (
+    MOST_NEAR,
+    SmallCells,
+    find_least,
+    leave_in_rounds,
+    measure_alone,
+)
 from optimizer.search.compiled.sorting import Floats, Places, rising_orders
+
+ROUNDS = sweep, leave_in_rounds, find_least, measure_alone
+"""Loops that `truncate` calls by address, in this order."""
 
 
 def allocate_leaving(
@@ -53,26 +62,26 @@ class Front:
     def truncate(self, keep: int, n_rounds: int) -> None:
         """Let those leave that contribute least, of equals the later ones; see `truncate`."""
         truncate(
-            find_address(sweep), find_address(leave_in_rounds), self._columns, self._orders,
+            np.array([find_address(loop) for loop in ROUNDS]), 0, self._columns, self._orders,
             self._count, keep, n_rounds, self._reference, *self._scratch,
         )  # fmt: skip
         self._count = keep
 
 
 @declare_loop(
-    "void(i8, i8, f8[:, ::1], i8[:, ::1], i8, i8, i8, i8, i8[::1], u8[::1], i8[:, ::1], i8[::1], "
-    "i8[::1], i8[::1], i4[:, ::1], i8[:, ::1], i8[::1])"
+    "void(i8[::1], i8, f8[:, ::1], i8[:, ::1], i8, i8, i8, i8, i8[::1], u8[::1], i8[:, ::1], "
+    "i8[::1], i8[::1], i8[::1], i4[:, ::1], i8[:, ::1], i8[::1])"
 )
 def truncate(
-    sweeping: int, leaving: int, columns: Floats, orders: Places, count: int, keep: int,
+    loops: Places, first: int, columns: Floats, orders: Places, count: int, keep: int,
     n_rounds: int, reference: int, values: Cells, links: Unsigned, members: Places, best: Places,
     names: Cells, words: Cells, cells: SmallCells, near: Cells, volumes: Cells,
 ) -> None:  # fmt: skip
     """Let members leave in rounds.
 
     Args:
-        sweeping: Address of `sweep`.
-        leaving: Address of `leave_in_rounds`.
+        loops: Addresses, among them of `ROUNDS`.
+        first: Where these begin.
         columns: [3, F], of which the first N count; lost.
         orders: [3, F], members by x and, in the last row, by z, of which the first N count; lost.
         count: N, at least 1.
@@ -94,31 +103,41 @@ def truncate(
     step = -(-(count - keep) // n_rounds)
     while count > keep:
         call_loop(
-            sweep, sweeping, columns, orders, count, reference, values, links, members, best, names,
-            words, volumes,
+            sweep, loops[first], columns, orders, count, reference, values, links, members, best,
+            names, words, volumes,
         )  # fmt: skip
         n_gone = call_loop(
-            leave_in_rounds, leaving, count, count - keep, step, reference, values, members, cells,
-            near, volumes,
+            leave_in_rounds, loops[first + 1], loops[first + 2], loops[first + 3], count,
+            count - keep, step, reference, values, members, cells, near, volumes, best,
         )  # fmt: skip
-        drop(volumes, count, columns, orders, members)
+        drop(volumes, count, best[0], n_gone, columns, orders, members)
         count -= n_gone
 
 
 @compiled_inline
-def drop(volumes: Cells, count: int, columns: Floats, orders: Places, members: Places) -> None:
-    """Take out those that have left.
+def drop(
+    volumes: Cells, count: int, bound: int, n_leaving: int, columns: Floats, orders: Places,
+    members: Places,
+) -> None:  # fmt: skip
+    """Take out those that contribute least.
 
     Args:
-        volumes: [F], of which the first N count; `GONE` of those that have left.
+        volumes: [F], contributions, of which the first N count.
         count: N.
+        bound: Contribution of the last one to leave.
+        n_leaving: How many leave; of those at the bound the later ones.
         columns: [3, F]; those that stay move to the front, in their order, here and below.
         orders: [3, F], of which the second row is left alone.
         members: [3, F], of which row 0 is kept and row 1 lost.
     """
+    n_staying, n_equal = count - n_leaving, 0
+    for m in range(count):
+        n_staying -= volumes[m] > bound
     seat = 0
     for m in range(count):
-        stays = volumes[m] != GONE
+        volume = volumes[m]
+        stays = volume > bound or (volume == bound and n_equal < n_staying)
+        n_equal += volume == bound
         members[1, m] = seat if stays else -1
         if stays:
             members[0, seat] = members[0, m]

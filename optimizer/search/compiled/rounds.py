@@ -12,7 +12,7 @@ bounds in place of values; Williams, "Algorithm 232: heapsort", 1964.
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.addresses import declare_loop
+from engine.runtime.compiling.addresses import call_loop, declare_loop
 from engine.runtime.compiling.loops import compiled_inline
 from optimizer.search.compiled.contributions import CELLS, MOST, NODE, Cells
 from optimizer.search.compiled.sorting import Places
@@ -28,20 +28,24 @@ MOST_NEAR = 64
 BLOCK = 64
 """Members that are looked for at a time."""
 
-SWEEP_COST, MEASURE_COST = 160, 1024
+SWEEP_COST, MEASURE_COST = 64, 1024
 """A sweep of F members takes as long as `SWEEP_COST` F / (F + `MEASURE_COST`) measured alone."""
 
 FAR = np.int32(2**31 - 1)
 
 
-@declare_loop("i8(i8, i8, i8, i8, i8[::1], i8[:, ::1], i4[:, ::1], i8[:, ::1], i8[::1])")
+@declare_loop(
+    "i8(i8, i8, i8, i8, i8, i8, i8[::1], i8[:, ::1], i4[:, ::1], i8[:, ::1], i8[::1], i8[::1])"
+)
 def leave_in_rounds(
-    count: int, n_leaving: int, step: int, reference: int, values: Cells, members: Places,
-    cells: SmallCells, near: Cells, volumes: Cells,
+    finding: int, measuring: int, count: int, n_leaving: int, step: int, reference: int,
+    values: Cells, members: Places, cells: SmallCells, near: Cells, volumes: Cells, bound: Cells,
 ) -> int:  # fmt: skip
-    """Let members leave that contribute least, of equals the later ones.
+    """Find those who leave because they contribute least, of equals the later ones.
 
     Args:
+        finding: Address of `find_least`.
+        measuring: Address of `measure_alone`.
         count: N.
         n_leaving: How many leave in all rounds.
         step: How many leave in a round.
@@ -50,53 +54,100 @@ def leave_in_rounds(
         members: [3, F], of which row 0 is kept.
         cells: [3, F] scratch, by name less one; the last row becomes `FAR` of those that left.
         near: [2, `MOST_NEAR`] scratch.
-        volumes: [F], contributions, of which the first N count; receives `GONE` of those that left.
+        volumes: [F], contributions, of which the first N count; `GONE` of those that left in
+            rounds before the last one.
+        bound: [1 or more], of which the first receives the greatest volume that leaves.
 
     Returns:
-        How many left: all, or those of the rounds before one that needs another sweep.
+        How many leave: all, or those of the rounds before one that needs another sweep.
     """
-    if step * (count + MEASURE_COST) > SWEEP_COST * count:
-        n_leaving = min(n_leaving, step)
-    for m in range(count):
+    is_local = n_leaving > step and step * (count + MEASURE_COST) < SWEEP_COST * count
+    for m in range(count if is_local else 0):
         name = members[1, m]
         cells[0, name - 1] = np.int32(values[NODE * name])
         cells[1, name - 1] = np.int32(values[NODE * name + 1])
         cells[2, name - 1] = np.int32(reference - members[2, m])
-    # A heap of those that are left, and behind it those that left.
-    names, heap, measured = members[1], members[2], values
+    n_gone = min(step, n_leaving)
     for m in range(count):
-        heap[m], measured[m] = m, 0
-    root, n_heap, n_gone, number = count // 2, count, 0, 0
-    last = count - min(step, n_leaving)
-    while n_gone < n_leaving:
+        values[m] = volumes[m]
+    bound[0] = call_loop(find_least, finding, values, count, n_gone)
+    if not is_local:
+        return n_gone
+    least, n_equal = bound[0], n_gone
+    for m in range(count):
+        n_equal -= volumes[m] < least
+    # Those that are left, and behind them those that leave: of equals the later ones.
+    names, heap, measured = members[1], members[2], values
+    n_heap, last = 0, count - n_gone
+    n_behind = last
+    for m in range(count - 1, -1, -1):
+        is_equal = volumes[m] == least and n_equal > 0
+        n_equal -= is_equal
+        leaves = is_equal or volumes[m] < least
+        heap[n_behind if leaves else n_heap], measured[m] = m, 0
+        n_behind += leaves
+        n_heap += not leaves
+    root, number, n_gone = n_heap // 2, 0, 0
+    bound[0] = GONE
+    while True:
+        if n_heap == last:
+            is_extreme = False
+            for i in range(last, count - n_gone):
+                m = heap[i]
+                is_extreme = is_extreme or volumes[m] == MOST
+                for j in range(3):
+                    is_extreme = is_extreme or cells[j, names[m] - 1] == CELLS
+                volumes[m], cells[2, names[m] - 1] = GONE, FAR
+            n_gone, number = count - last, number + 1
+            last -= min(step, n_leaving - n_gone)
+            # The extent of the front may have changed.
+            if is_extreme or n_gone == n_leaving:
+                return n_gone
         if root > 0:
             root -= 1
         elif measured[heap[0]] < number and volumes[heap[0]] < MOST:
             m = heap[0]
-            volume = measure_alone(cells, count, names[m] - 1, reference, near)
+            volume = call_loop(
+                measure_alone, measuring, cells, count, names[m] - 1, reference, near
+            )
             if volume < 0:
-                break
+                return n_gone
             volumes[m], measured[m] = volume, number
         else:
             n_heap -= 1
             heap[0], heap[n_heap] = heap[n_heap], heap[0]
         sift(heap, n_heap, root, volumes)
-        if n_heap > last:
-            continue
-        # A round ends.
-        is_extreme = False
-        for i in range(last, count - n_gone):
-            m = heap[i]
-            is_extreme = is_extreme or volumes[m] == MOST
-            for j in range(3):
-                is_extreme = is_extreme or cells[j, names[m] - 1] == CELLS
-            volumes[m], cells[2, names[m] - 1] = GONE, FAR
-        n_gone, number = count - last, number + 1
-        last -= min(step, n_leaving - n_gone)
-        # The extent of the front may have changed.
-        if is_extreme:
+
+
+@declare_loop("i8(i8[::1], i8, i8)")
+def find_least(left: Cells, count: int, place: int) -> int:
+    """The volume at a place, from 1 on, of so many volumes if they were sorted.
+
+    Args:
+        left: [F], of which the first ones count; receives another order.
+        count: How many count.
+        place: From 1 to `count`.
+
+    Source: Hoare, "Algorithm 65: find", 1961.
+    """
+    low, high, wanted = 0, count - 1, place - 1
+    while low < high:
+        pivot, i, j = left[(low + high) >> 1], low, high
+        while i <= j:
+            while left[i] < pivot:
+                i += 1
+            while left[j] > pivot:
+                j -= 1
+            if i <= j:
+                left[i], left[j] = left[j], left[i]
+                i, j = i + 1, j - 1
+        # Between both ends all are the pivot.
+        low = i if wanted >= i else low
+        high = j if wanted <= j else high
+        if j < wanted < i:
             break
-    return n_gone
+    found: int = left[wanted]
+    return found
 
 
 @compiled_inline
@@ -121,7 +172,7 @@ def sift(heap: Places, count: int, root: int, volumes: Cells) -> None:
     heap[at] = sinking
 
 
-@compiled_inline
+@declare_loop("i8(i4[:, ::1], i8, i8, i8, i8[:, ::1])")
 def measure_alone(cells: SmallCells, count: int, member: int, reference: int, near: Cells) -> int:
     """Cells that one member alone covers.
 
@@ -145,7 +196,7 @@ def measure_alone(cells: SmallCells, count: int, member: int, reference: int, ne
         top = ceiling if ceiling < top else top
     # By rising x, and at each x the area that no box before it covers.
     volume, edge, n_near, start = 0, np.int64(x), 0, 0
-    area = max(0, north - y) * max(0, top - z)
+    area = max(0, np.int64(north) - y) * max(0, np.int64(top) - z)
     while start < count and area > 0:
         stop, n_here = min(start + BLOCK, count), 0
         for k in range(start, stop):

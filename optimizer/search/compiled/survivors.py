@@ -27,10 +27,9 @@ from optimizer.search.compiled.workspace import (
     BLOCKS,
     FIRST,
     GAPS,
-    LEAVE,
+    IN_ROUNDS,
     SETTLE,
     SORT,
-    SWEEP,
     THIN,
     TRUNCATE,
     Scratch,
@@ -163,7 +162,7 @@ def survive(
         call_loop(thin_orders, loops[THIN], orders, n, seats, front_columns, n_bits, front_orders)
         call_loop(settle_runs, loops[SETTLE], front_columns, n_first, 3, 1, n_bits, front_orders)
         call_loop(
-            truncate, loops[TRUNCATE], loops[SWEEP], loops[LEAVE], front_columns, front_orders,
+            truncate, loops[TRUNCATE], loops, IN_ROUNDS, front_columns, front_orders,
             n_first, keep - before, n_rounds, reference, values, links, members, best, names,
             name_words, cells, near, volumes,
         )  # fmt: skip

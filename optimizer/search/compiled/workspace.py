@@ -13,10 +13,8 @@ from optimizer.search.compiled.blocks import (
     sweep_blocks,
     sweep_first,
 )
-from optimizer.search.compiled.contributions import sweep
 from optimizer.search.compiled.crowding import add_gaps
-from optimizer.search.compiled.leaving import allocate_leaving, truncate
-from optimizer.search.compiled.rounds import leave_in_rounds
+from optimizer.search.compiled.leaving import ROUNDS, allocate_leaving, truncate
 from optimizer.search.compiled.sorting import (
     LEAST_PLACE_BITS,
     Floats,
@@ -30,10 +28,10 @@ from optimizer.search.compiled.sorting import (
 from optimizer.search.compiled.volume import sweep_volume
 
 LOOPS = (
-    sort_words, settle_runs, thin_orders, sweep_first, sweep_blocks, add_gaps, sweep,
-    leave_in_rounds, truncate, sweep_volume,
+    sort_words, settle_runs, thin_orders, sweep_first, sweep_blocks, add_gaps, truncate,
+    sweep_volume, *ROUNDS,
 )  # fmt: skip
-SORT, SETTLE, THIN, FIRST, BLOCKS, GAPS, SWEEP, LEAVE, TRUNCATE, VOLUME = range(10)
+SORT, SETTLE, THIN, FIRST, BLOCKS, GAPS, TRUNCATE, VOLUME, IN_ROUNDS = range(9)
 """Loops that passes call by address, and where these stand in `find_loops`."""
 
 Scratch = tuple[Any, ...]
