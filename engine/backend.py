@@ -37,8 +37,8 @@ class StretchedRows(NamedTuple):
     """Individuals, with rows that are not in slots."""
 
     genomes: Floats  # [P, G]
-    # Form and parameters [n, L] of distinct rows; counted through they are 0 .. I - 1.
-    groups: Sequence[tuple[RowForm, Floats]]
+    n_rows: int  # I, distinct rows
+    requests: Sequence[RowRequest]  # of these, each with its number in the place of a slot
     row_of: Ints  # [P, R] number of each row of the fast case
 
 

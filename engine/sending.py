@@ -10,7 +10,7 @@ from data.bars import Window
 from engine.accounts.ledger import ACCUMULATORS
 from engine.backend import Backend, Slots, StretchedRows
 from engine.fast_case import FastCase
-from engine.indicators.plan import bring_in_parts, plan_rows
+from engine.indicators.plan import bring_in_parts, group_rows, order_individuals
 from engine.indicators.row_bank import RowBank
 from engine.pairs import Wait
 from engine.validate import Admitting
@@ -181,17 +181,17 @@ class Sender:
 
         Up to `PARTS_THAT_PAY` parts whose rows fit keep rows in the bank for the next call.
         """
-        plan = plan_rows(self._case, genomes)
-        if plan.n_rows <= PARTS_THAT_PAY * self._bank.capacity:
+        names, row_of = self._bank.list_distinct(genomes)
+        if len(names) <= PARTS_THAT_PAY * self._bank.capacity:
             return False
-        groups = [(group.form, group.parameters) for group in plan.groups]
         in_order = np.empty_like(out)
-        # Neighbours in the plan's order share rows.
-        rows = StretchedRows(genomes[plan.order], groups, plan.row_of[plan.order])
+        # Neighbours share rows.
+        order, requests = order_individuals(self._case, genomes), group_rows(names)
+        rows = StretchedRows(genomes[order], len(names), requests, row_of[order])
         if not self._backend.evaluate_in_stretches(rows, windows, in_order):
             return False
         self._bank.clear()
-        out[plan.order] = in_order
+        out[order] = in_order
         return True
 
 

@@ -125,7 +125,7 @@ class SeveralGpus(Backend):
         running = [
             self._pool.submit(
                 part.evaluate_in_stretches,
-                StretchedRows(rows.genomes[begin:end], rows.groups, rows.row_of[begin:end]),
+                rows._replace(genomes=rows.genomes[begin:end], row_of=rows.row_of[begin:end]),
                 windows,
                 out[begin:end],
             )

@@ -13,7 +13,7 @@ import torch
 
 from data.bars import Window
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.backend import Floats, Ints, RowRequest, StretchedRows
+from engine.backend import Floats, Ints, StretchedRows
 from engine.conditions.cuda.candidate_lists import CandidateLists
 from engine.cuda.dispatch import first_capacity, longer
 from engine.cuda.stages import Rules, Stages
@@ -66,10 +66,11 @@ class Stretches:
     def evaluate(self, rows: StretchedRows, windows: Sequence[Window], out: Floats) -> None:
         """Evaluate individuals into out [P, W, A]; memory can hold the rows that they read."""
         n_bars = self._count_stretch_bars(rows)
-        requests = _requests(rows)
-        _, warm_ups = list_warm_ups(requests, self._market.longest)
+        slots, bars = list_warm_ups(rows.requests, self._market.longest)
+        warm_ups = np.empty(rows.n_rows, np.int64)
+        warm_ups[slots] = bars
         accounts = self._open_accounts(len(rows.genomes), windows, warm_ups)
-        plan = self._filler.upload_plan(requests, Stretch(0, n_bars, is_part=True))
+        plan = self._filler.upload_plan(rows.requests, Stretch(0, n_bars, is_part=True))
         state = self._filler.allocate_state(plan)
         capacity = first_capacity(min(n_bars, max(window.end - window.start for window in windows)))
         for stretch in self._stretches(windows, n_bars):
@@ -79,7 +80,7 @@ class Stretches:
 
     def _count_stretch_bars(self, rows: StretchedRows) -> int:
         """Bars of a stretch, whole blocks of them."""
-        fits = self._memory[0].numel() // _count(rows)
+        fits = self._memory[0].numel() // rows.n_rows
         return min(fits // INDEX_BARS * INDEX_BARS, self._market.n_bars)
 
     def _open_accounts(
@@ -106,7 +107,7 @@ class Stretches:
         self, rows: StretchedRows, stretch: Stretch, plan: DeviceRowPlan, state: torch.Tensor
     ) -> Memory:
         """All rows and their codes [I, bars of the stretch]."""
-        count = _count(rows)
+        count = rows.n_rows
         size = count * stretch.n_bars
         values, codes = (part.view(-1)[:size].view(count, -1) for part in self._memory)
         self._filler.run(plan, values, codes, stretch, state)
@@ -160,19 +161,6 @@ class Stretches:
             capacity,
             self._market.device,
         )
-
-
-def _count(rows: StretchedRows) -> int:
-    return sum(len(parameters) for _, parameters in rows.groups)
-
-
-def _requests(rows: StretchedRows) -> list[RowRequest]:
-    """Each row into the slot of its number."""
-    ends = np.cumsum([len(parameters) for _, parameters in rows.groups])
-    return [
-        RowRequest(form, parameters, np.arange(end - len(parameters), end))
-        for (form, parameters), end in zip(rows.groups, ends.tolist(), strict=True)
-    ]
 
 
 def _of(accounts: CarriedAccounts, begin: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:

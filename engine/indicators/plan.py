@@ -1,63 +1,12 @@
-"""From genomes to work: which distinct rows a population needs, and in which order to go."""
+"""From genomes to work, in the fast case: which rows it reads, and in which order to go."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from engine.backend import Floats, Ints, RowForm, RowRequest, Slots
 from engine.fast_case import FastCase, Row
 from engine.indicators.row_bank import RowBank, RowName, RowRead
-
-
-@dataclass(frozen=True, eq=False)
-class RowGroup:
-    """Distinct rows of one form."""
-
-    form: RowForm  # indicator and source
-    parameters: Floats  # [n, L], each row of it distinct
-
-
-@dataclass(frozen=True, eq=False)
-class RowPlan:
-    """The rows of a population."""
-
-    # Distinct rows; counted through, group after group, they are the rows 0 .. I - 1.
-    groups: tuple[RowGroup, ...]
-    row_of: Ints  # [P, R] number of each row of the fast case, for each individual
-    order: Ints  # [P] a permutation that brings individuals with common rows together
-
-    @property
-    def n_rows(self) -> int:
-        """I, the number of distinct rows."""
-        return sum(len(group.parameters) for group in self.groups)
-
-
-def plan_rows(case: FastCase, genomes: Floats) -> RowPlan:
-    """Find the distinct rows that a population [P, G] needs; nothing else decides the plan."""
-    rows_of_form: dict[RowForm, list[int]] = {}
-    for number, row in enumerate(case.rows):
-        rows_of_form.setdefault(row.form, []).append(number)
-    groups: list[RowGroup] = []
-    row_of = np.empty((len(genomes), len(case.rows)), np.int64)
-    n_rows = 0
-    for form, of_form in rows_of_form.items():
-        parameters = [read_row_parameters(case, number, genomes) for number in of_form]
-        distinct, inverse = _distinct(np.concatenate(parameters))  # of [n P, L]
-        row_of[:, of_form] = inverse.reshape(len(of_form), -1).T + n_rows
-        n_rows += len(distinct)
-        groups.append(RowGroup(form, distinct))
-    return RowPlan(tuple(groups), row_of, _order(case, genomes))
-
-
-def read_row_parameters(case: FastCase, place: int, genomes: Floats) -> Floats:
-    """Parameters [P, L] of a row, for each individual of genomes [P, G]; L is 1, or 0."""
-    length = case.rows[place].length
-    if length is None:
-        return np.empty((len(genomes), 0))
-    if isinstance(length, str):
-        return genomes[:, [case.layout.index(length)]]
-    return np.full((len(genomes), 1), float(length))
 
 
 def length_columns(case: FastCase) -> Ints:
@@ -94,8 +43,9 @@ def _read(case: FastCase, row: Row) -> RowRead:
     return RowRead((), lambda _: name)
 
 
-def group_rows(names: Sequence[RowName], slots: Ints) -> list[RowRequest]:
-    """Rows that go to slots [n] by their forms."""
+def group_rows(names: Sequence[RowName], slots: Ints | None = None) -> list[RowRequest]:
+    """Rows by their forms, and where they go, [n]; without slots the first goes to 0, and so on."""
+    slots = np.arange(len(names)) if slots is None else slots
     of_form: dict[RowForm, list[int]] = {}
     for place, (form, _) in enumerate(names):
         of_form.setdefault(form, []).append(place)
@@ -113,7 +63,7 @@ def bring_in_parts(
     Yields places of a part's individuals, and slots of their rows, which are there until the next
     part is asked for. The bank holds one individual's rows.
     """
-    order, most = _order(case, genomes), most or max(len(genomes), 1)
+    order, most = order_individuals(case, genomes), most or max(len(genomes), 1)
     # Neighbours in this order share rows, so that a part needs as few as possible.
     waiting = [order[i : i + most] for i in range(0, len(genomes), most)][::-1]
     while waiting:
@@ -126,15 +76,7 @@ def bring_in_parts(
             waiting += [members[half:], members[:half]]
 
 
-def _distinct(parameters: Floats) -> tuple[Floats, Ints]:
-    """Distinct parameters of rows [N, L], L 1 or 0, and for each of the N its place among them."""
-    if parameters.shape[1] == 0:
-        return np.zeros((1, 0)), np.zeros(len(parameters), np.int64)
-    values, inverse = np.unique(parameters[:, 0], return_inverse=True)
-    return values[:, None], inverse
-
-
-def _order(case: FastCase, genomes: Floats) -> Ints:
+def order_individuals(case: FastCase, genomes: Floats) -> Ints:
     """Sort by the rows that every bar is compared with, so that neighbours share them."""
     compared = [case.row_index[one.left] for one in case.entry if one.right in case.layout.names]
     columns = length_columns(case)

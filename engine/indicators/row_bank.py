@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.backend import Floats, Ints, Slots
 from engine.indicators.keys import NO_GENE, Keys
@@ -86,14 +87,7 @@ class RowBank:
             return slots
         numbers = self._number(genomes)
         slots = self._slot_of_key[numbers]
-        individuals, rows = np.nonzero(slots < 0)
-        missing, firsts = np.unique(numbers[individuals, rows], return_index=True)
-        individuals, rows = individuals[firsts], rows[firsts]
-        genes = genomes[individuals[:, None], self._columns[rows]].tolist()
-        names = [
-            self._reads[row].name(tuple(some[: len(self._reads[row].columns)]))
-            for row, some in zip(rows.tolist(), genes, strict=True)
-        ]
+        missing, names = self._name_rows(genomes, numbers, slots < 0)
         found = self.take(names, slots[slots >= 0])
         if found is None:
             return None
@@ -117,6 +111,31 @@ class RowBank:
         if missing:
             self._compute(missing, self._release(len(missing)))
         return np.array([self._slot_of_name[name] for name in names], np.int32)
+
+    def list_distinct(self, genomes: Floats) -> tuple[list[RowName], Ints]:
+        """Distinct rows that genomes [P, G] read, whether they are there or not.
+
+        Their names, and of each individual's rows [P, R] which of them it is.
+        """
+        numbers = self._number(genomes)
+        distinct, names = self._name_rows(genomes, numbers, np.ones(numbers.shape, np.bool_))
+        places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        place_of = np.array([places[name] for name in names], np.int64)
+        return list(places), place_of[np.searchsorted(distinct, numbers)]
+
+    def _name_rows(
+        self, genomes: Floats, numbers: Ints, is_asked: npt.NDArray[np.bool_]
+    ) -> tuple[Ints, list[RowName]]:
+        """Distinct numbers [n], of those [P, R] that are asked for, and what these rows compute."""
+        individuals, rows = np.nonzero(is_asked)
+        distinct, firsts = np.unique(numbers[is_asked], return_index=True)
+        individuals, rows = individuals[firsts], rows[firsts]
+        genes = genomes[individuals[:, None], self._columns[rows]].tolist()
+        names = [
+            self._reads[row].name(tuple(some[: len(self._reads[row].columns)]))
+            for row, some in zip(rows.tolist(), genes, strict=True)
+        ]
+        return distinct, names
 
     def _number(self, genomes: Floats) -> Ints:
         """Numbers [P, R] of the values of genes that decide each row of each individual."""

@@ -19,8 +19,6 @@ from data.bars import Bars, Window
 from engine.batch import Engine
 from engine.devices import choose_backend
 from engine.errors import EngineError
-from engine.fast_case import find_fast_case
-from engine.indicators.plan import plan_rows
 from engine.reference import Reference
 from engine.replay.certificate import certify
 from engine.runtime.machine import describe_processor, versions
@@ -29,6 +27,7 @@ from optimizer.config.run_config import resolve_config
 from optimizer.run.task import prepare
 from strategy import Strategy
 from strategy.genes import Floats
+from tests.support.slot_rows import list_rows
 
 SINGLY = 4
 """Individuals that the reference is timed with; it takes one after another."""
@@ -167,7 +166,7 @@ def _measured(line: Line, engine: Engine, genomes: Floats, result_bytes: int) ->
     from tests.bench.stages import copy_bytes_per_s, peak_device_bytes, stage_seconds
 
     bars, bandwidth = line.case.bars, copy_bytes_per_s(engine)
-    moved = plan_rows(find_fast_case(engine.spec), genomes).n_rows * bars + 32 * bars + result_bytes
+    moved = len(list_rows(engine.spec, genomes)) * bars + 32 * bars + result_bytes
     return replace(
         line,
         stages_s=stage_seconds(engine, genomes),

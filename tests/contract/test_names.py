@@ -25,7 +25,7 @@ KNOWN = frozenset({
 })  # fmt: skip
 """Words that people write in strategies and Python, and a few of before the rule."""
 
-KNOWN_TWINS = frozenset({"Answer", "Entry", "Part", "RowPlan", "Timing"})
+KNOWN_TWINS = frozenset({"Answer", "Entry", "Part", "Timing"})
 """Classes of the same name in two files, of before the rule."""
 
 

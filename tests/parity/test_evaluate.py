@@ -10,8 +10,6 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
-from engine.fast_case import find_fast_case
-from engine.indicators.plan import plan_rows
 from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
 from strategy import STRATEGIES
@@ -25,6 +23,7 @@ from tests.support.markets import (
 )
 from tests.support.parity import assert_same_bits, assert_same_trades
 from tests.support.references import compiled_reference
+from tests.support.slot_rows import list_rows
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,
@@ -152,7 +151,7 @@ def test_more_rows_than_memory_holds_change_no_bit(device):
     bars = make_bars(15, 5000, jump=0.1)
     genomes = random_genomes(SPEC, 60, seed=3)
     roomy = Engine(SPEC, [bars], [Window.whole(bars), Window(0, 700, 3300)], device=device)
-    n_rows = plan_rows(find_fast_case(SPEC), genomes).n_rows
+    n_rows = len(list_rows(SPEC, genomes))
     crowded = engine_with_room_for(n_rows // 5, bars, device)
     for _ in range(2):
         actual = crowded.evaluate(genomes)

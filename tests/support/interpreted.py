@@ -27,10 +27,8 @@ from engine.cuda.dispatch import Dispatch
 from engine.cuda.streams import Lane
 from engine.cuda.time_tiles import Stretches
 from engine.devices import Device
-from engine.fast_case import find_fast_case
 from engine.groups import Group, evaluate_groups
 from engine.indicators.cuda import tables
-from engine.indicators.plan import plan_rows
 from engine.reference import Reference
 from engine.runtime.machine import available_cores
 from optimizer.evidence.splits import combinatorial
@@ -54,6 +52,7 @@ from tests.support.markets import (
     RUIN_WINDOWS,
 )
 from tests.support.parity import assert_same_accounts, assert_same_bits, assert_same_trades
+from tests.support.slot_rows import list_rows
 from tests.support.worlds import SHORT_SPECS, loosen_genomes, make_bars, random_genomes
 
 
@@ -137,7 +136,7 @@ def compare_stretches(spec):
     windows = [Window.whole(series[0]), Window(1, 20, 120)]
     # Room for 6 rows of two blocks of bars each: with 7 to 12 a stretch is one block.
     genomes = loosen_genomes(spec, random_genomes(spec, 2, seed=4))
-    assert 6 < plan_rows(find_fast_case(spec), genomes).n_rows <= 12
+    assert 6 < len(list_rows(spec, genomes)) <= 12
     charged = Costs(risk_fraction=0.9, entry_delay=2)
     host = Engine(spec, series, windows, charged, device="cpu")
     device = Engine(spec, series, windows, charged, device="cuda", memory_bytes=200_000)
@@ -187,12 +186,11 @@ def compare_looked_up(device, genomes, expected):
 
 def compare_rows(spec, host, device, genome):
     """Every row that a genome asks for, on each series."""
-    for group in plan_rows(find_fast_case(spec), genome[None]).groups:
-        for lengths in group.parameters.tolist():
-            for number in range(2):
-                expected = host.row(group.form, lengths, number)
-                actual = device.row(group.form, lengths, number)
-                assert_same_bits(expected, actual, f"{group.form} {lengths}")
+    for form, lengths in list_rows(spec, genome[None]):
+        for number in range(2):
+            expected = host.row(form, lengths, number)
+            actual = device.row(form, lengths, number)
+            assert_same_bits(expected, actual, f"{form} {lengths}")
 
 
 def compare_ways(device, genomes, expected):

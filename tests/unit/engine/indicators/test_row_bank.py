@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engine.backend import RowForm
 from engine.fast_case import find_fast_case
 from engine.indicators import row_bank
-from engine.indicators.plan import group_rows, list_reads, plan_rows
+from engine.indicators.plan import group_rows, list_reads, order_individuals
 from engine.indicators.row_bank import RowBank, RowRead
 from tests.support.worlds import SHORT_SPECS, random_genomes
 
@@ -135,22 +135,20 @@ def test_any_values_are_found_again(values, capacity, together, most_keys):
                 assert found.tolist() == slots.tolist()
 
 
-def test_plan_finds_each_distinct_row_once():
-    """The plan's numbers lead back to each individual's own lengths, as a bank's slots do."""
+def test_each_distinct_row_is_named_once():
+    """The numbers of rows lead back to each individual's own lengths, as a bank's slots do."""
     spec = SHORT_SPECS["seller_exhaustion"]
     genomes = random_genomes(spec, 200, seed=1)
-    case = find_fast_case(spec)
-    plan = plan_rows(case, genomes)
-    rows = [(g.form, tuple(row)) for g in plan.groups for row in g.parameters.tolist()]
-    assert len(rows) == len(set(rows)) == plan.n_rows
-    recorder = Recorder()
-    slots = RowBank(list_reads(case), 200 * len(case.rows), recorder.fill).bring(genomes)
+    case, recorder = find_fast_case(spec), Recorder()
+    bank = RowBank(list_reads(case), 200 * len(spec.layout), recorder.fill)
+    (names, row_of), slots = bank.list_distinct(genomes), bank.bring(genomes)
+    assert len(names) == len(set(names)) == len(bank)
     for i, genome in enumerate(genomes):
         genes = spec.layout.decode(genome)
         for r, row in enumerate(case.rows):
             expected = (row.form, tuple(genes[name] for name in row.genes))
-            assert rows[plan.row_of[i, r]] == recorder.rows[slots[i, r]] == expected
-    assert sorted(plan.order.tolist()) == list(range(200))
+            assert names[row_of[i, r]] == recorder.rows[slots[i, r]] == expected
+    assert sorted(order_individuals(case, genomes).tolist()) == list(range(200))
 
 
 def test_rows_are_requested_by_form():
