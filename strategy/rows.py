@@ -192,8 +192,8 @@ class Rows:
         )
 
     def _make_canonical(self, row: Floats) -> Floats:
-        # The row of a loop is new and not shared; a person's own may be kept elsewhere too.
-        row = row if row.flags.writeable and row.base is None else row.copy()
+        # The row of a loop is new and not shared, whatever a compiler holds of it.
+        row = row.copy() if isinstance(row.base, np.ndarray) else row
         self.run(make_canonical)(row)
         row.flags.writeable = False
         return row
@@ -219,7 +219,8 @@ class Rows:
     def _call_indicator(self, call: Call) -> Floats:
         parameters = [whole(setting) for setting in call.parameters]
         if isinstance(call.indicator, OwnIndicator):
-            return call.indicator.row(self.series, parameters)
+            # It may be kept elsewhere too.
+            return call.indicator.row(self.series, parameters).copy()
         kind = KINDS[call.indicator]
         read = [call.source] if call.source is not None else [Column(name) for name in kind.columns]
         return self.run(kind.loop)(*(self.of(operand) for operand in read), *parameters)

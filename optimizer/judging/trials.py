@@ -1,12 +1,15 @@
 """Statistics over all trials of a search: their number, and the best of them."""
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from data import joined
+from data.checks import Ints
 from engine.batch import Engine
 from engine.replay.threads import sharing_order
 from optimizer.evidence.bootstrap import BootstrapRecord, choose_block_length, compare_with_nothing
@@ -27,8 +30,8 @@ MOST_IN_BLOCKS = 50_000
 EVALUATED_PAIRS = 2**20
 """Pairs of individual and window whose accumulators, 200 MB, are held at a time."""
 
-LISTED_PAIRS = 8192
-"""Pairs of individual and window whose trades are held at a time."""
+LISTED_PAIRS, ADDED_AT_ONCE = 2048, 3
+"""Pairs of individual and window whose trades are listed at a time, and how often they are held."""
 
 TOO_MANY = "the trials do not fit memory"
 
@@ -72,10 +75,7 @@ def build_daily_columns(
     whole = whole[sharing_order(task.spec, whole)]
     daily = np.zeros((len(whole), len(days)))
     for _, share in engine.shares():
-        step = max(1, LISTED_PAIRS // len(share.windows))
-        for begin in range(0, len(whole), step):
-            part = slice(begin, begin + step)
-            add_results(share.list_results(whole[part])[1], days, daily[part])
+        _add_days(share, whole, days, daily)
         # Memory may not hold it beside the next one.
         del share
     columns = {genome.tobytes(): index for index, genome in enumerate(whole)}
@@ -83,6 +83,20 @@ def build_daily_columns(
         daily.T[:, [columns[genome.tobytes()] for genome in some]] for some in (used, front, first)
     )
     return DailyColumns(each, members, begun, members[:, pick.member])
+
+
+def _add_days(engine: Engine, genomes: Floats, days: Ints, daily: Floats) -> None:
+    """Add the trades of genomes [N, G] to their days [N, D], while the next ones are listed."""
+    step, adding = max(1, LISTED_PAIRS // len(engine.windows)), deque[Future[None]]()
+    with ThreadPoolExecutor(ADDED_AT_ONCE, "days") as pool:
+        for begin in range(0, len(genomes), step):
+            part = slice(begin, begin + step)
+            _, results = engine.list_results(genomes[part])
+            adding.append(pool.submit(add_results, results, days, daily[part]))
+            if len(adding) > ADDED_AT_ONCE:
+                adding.popleft().result()
+        for added in adding:
+            added.result()
 
 
 def build_trials_record(
