@@ -27,8 +27,9 @@ from optimizer.search.generation import Floats
 MOST_IN_BLOCKS = 50_000
 """Trials whose halves of blocks are compared at most."""
 
-EVALUATED_PAIRS = 2**20
-"""Pairs of individual and window whose accumulators, 200 MB, are held at a time."""
+EVALUATED_PAIRS = 2**18
+"""Pairs of individual and window that are evaluated at a time: accumulators of 70 MB, and few
+enough individuals that memory holds the rows of those who are alike."""
 
 LISTED_PAIRS, ADDED_AT_ONCE = 2048, 3
 """Pairs of individual and window whose trades are listed at a time, and how often they are held."""
@@ -114,9 +115,9 @@ def build_cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> Cscv
     of_block = [number for number, split in enumerate(splits) for _ in split.test]
     genomes = judged.genomes[choose_trials(len(judged.genomes), MOST_IN_BLOCKS)]
     trades, sum_r, sum_r2 = totals = np.zeros((3, len(genomes), blocks))
-    for part, sums in _sum_windows(engine.on(windows), genomes):
+    for some, sums in _sum_windows(engine.on(windows), genomes):
         for index, block in enumerate(of_block):
-            totals[:, part, block] += sums[:, index].T
+            totals[:, some, block] += sums[:, index].T
     return compare_halves(trades, sum_r, sum_r2, engine.threads)
 
 
@@ -132,8 +133,11 @@ def build_stability_record(
     splits = combinatorial(engine.series, searched, purge=cut[0], embargo=cut[1])
     windows = list_windows(splits)
     genomes = judged.genomes[choose_trials(len(judged.genomes), most)]
-    sums = [part[:, :, 1:] for _, part in _sum_windows(engine.on(windows), genomes)]
-    return evaluate_fixed_paths(np.concatenate(sums), windows, splits, list_paths())
+    # Windows side by side, in which order they are added up.
+    totals = np.zeros((len(SUMS) - 1, len(genomes), len(windows))).transpose(1, 2, 0)
+    for some, sums in _sum_windows(engine.on(windows), genomes):
+        totals[some] = sums[:, :, 1:]
+    return evaluate_fixed_paths(totals, windows, splits, list_paths())
 
 
 def build_bootstrap_record(columns: DailyColumns, seed: int, resamples: int) -> BootstrapRecord:
@@ -141,12 +145,17 @@ def build_bootstrap_record(columns: DailyColumns, seed: int, resamples: int) -> 
     return compare_with_nothing(columns.used, choose_block_length(columns.front), seed, resamples)
 
 
-def _sum_windows(engine: Engine, genomes: Floats) -> Iterator[tuple[slice, Floats]]:
-    """Trades, sum of R and sum of R squared of genomes [N, G] in each window: [n, W, 3] of some."""
+def _sum_windows(engine: Engine, genomes: Floats) -> Iterator[tuple[Ints, Floats]]:
+    """Trades, sum of R and sum of R squared of some genomes in each window, and their places.
+
+    Those of [N, G] that read the same rows come together, so that few are computed anew: places
+    [n], sums [n, W, 3].
+    """
+    order = sharing_order(engine.spec, genomes)
     step = max(1, EVALUATED_PAIRS // len(engine.windows))
-    for begin in range(0, max(len(genomes), 1), step):
-        part = slice(begin, begin + step)
-        yield part, engine.evaluate(genomes[part])[:, :, SUMS]
+    for begin in range(0, len(genomes), step):
+        some = order[begin : begin + step]
+        yield some, engine.evaluate(genomes[some])[:, :, SUMS]
 
 
 def _add_missing(genomes: Floats, others: Floats) -> Floats:
