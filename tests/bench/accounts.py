@@ -1,8 +1,9 @@
 """How long calls take with and without an account of all windows.
 
     python -m tests.bench.accounts [--device cuda] [--symbols 20] [--bars 35040] [--individuals 512]
+        [--strategy seller_exhaustion]
 
-Random individuals of seller exhaustion on drawn symbols, rows there. The account of a few must be
+Random individuals of seller exhaustion, or of an example in words, on drawn symbols, rows there. The account of a few must be
 the reference's, and that of all the CPU's, in every bit, before anything is timed. Call: from
 genomes to accumulators in host memory; median, 20th and 80th percentile, in turns.
 """
@@ -19,6 +20,7 @@ from engine.replay.certificate import certify
 from optimizer.cli.bench_calls import time_calls
 from optimizer.store.result import refuse_red
 from strategy import find_strategy
+from tests.bench.language_cuda import EXAMPLE
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import make_bars, random_genomes
 
@@ -46,13 +48,14 @@ def main():
     parser.add_argument("--symbols", type=int, default=20)
     parser.add_argument("--bars", type=int, default=35_040)
     parser.add_argument("--individuals", type=int, default=512)
+    parser.add_argument("--strategy", default="seller_exhaustion")
     parser.add_argument("--max-positions", type=int, default=5)
     parser.add_argument("--max-leverage", type=float)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--kernels", action="store_true")
     asked = parser.parse_args()
-    spec = find_strategy("seller_exhaustion")
+    spec = EXAMPLE.get(asked.strategy) or find_strategy(asked.strategy)
     series = [make_bars(seed, asked.bars) for seed in range(asked.symbols)]
     windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
     genomes = random_genomes(spec, asked.individuals, seed=1)

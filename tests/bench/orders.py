@@ -1,14 +1,15 @@
 """How fast strategies with resting orders and ladders run, beside the plain ones.
 
     python -m tests.bench.orders [--individuals 512] [--turns 15] [--device cuda] [--finer 4]
+        [--signals pullback ...] [--forms plain limits ...]
 
-Three strategies of both sides, of few, more and very many signals, on the sample, rows there: as
-they are, with entries at limits or stops, and with two targets. The least time of all turns in
-which each is called once, and how many times as fast the plain one is; the law asks for at least
-0.7 with resting entries and 0.8 with ladders. On a CPU it is processor time of one thread, on a GPU
-wall time, once it equals the CPU in every bit. With --finer bars are made of so many, and each is
-timed again with these as finer bars; the last column is how many times as long that takes, for
-which the law allows 1.1.
+Three strategies, or some of them, of both sides, of few, more and very many signals, on the sample,
+rows there: as they are, with entries at limits or stops, and with two targets. The least time of
+all turns in which each is called once, and how many times as fast the plain one is; the law asks
+for at least 0.7 with resting entries and 0.8 with ladders. On a CPU it is processor time of one
+thread, on a GPU wall time, once it equals the CPU in every bit. With --finer bars are made of so
+many, and each is timed again with these as finer bars; the last column is how many times as long
+that takes, for which the law allows 1.1.
 """
 
 import argparse
@@ -98,17 +99,21 @@ def main():
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--finer", type=int, default=0, help="finer bars of a bar")
+    parser.add_argument("--signals", nargs="+", choices=SIDES, default=list(SIDES))
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=list(FORMS))
     asked = parser.parse_args()
+    forms = list(dict.fromkeys(["plain", *asked.forms]))
     series = load_series(asked.finer)
     clock = time.process_time if asked.device == "cpu" else time.perf_counter
     print(f"{'signals':>14} {'form':>18} {'trades':>9} {'call, ms':>8} speed finer")
-    for signals, (longs, shorts) in SIDES.items():
-        calls = {}
-        for form, said in FORMS.items():
+    for signals in asked.signals:
+        calls, (longs, shorts) = {}, SIDES[signals]
+        for form in forms:
+            said = FORMS[form]
             made = make_calls({"long": longs, "short": shorts, **said}, series, asked)
             calls |= {(form, name): call for name, call in made.items()}
         seconds = time_calls(calls, asked.turns, clock)
-        for form in FORMS:
+        for form in forms:
             engine, genomes = calls[form, "whole"]
             trades, took = engine.evaluate(genomes)[:, 0, 0].sum(), seconds[form, "whole"]
             finer = seconds.get((form, "finer"), np.nan) / took
